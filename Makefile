@@ -1,0 +1,50 @@
+# Few verbs, each doing what its name says. `make setup` is enough to use `.venv/bin/assent`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.PHONY: run test check bench setup format lock clean
+
+run: setup            ## show how Assent decides (a guided demo)
+	@$(BIN)/assent demo
+
+test: check           ## everything that is promised
+	$(BIN)/python -m pytest --cov=assent --cov-report= tests
+	$(BIN)/coverage report --include='src/assent/model/*,src/assent/shell/*,src/assent/catalog/*,src/assent/reading/*,src/assent/policy/*' --fail-under=100
+
+check: $(VENV)/.dev   ## format, lint, types, import direction
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev   ## what is fast, as ratios within one run
+	$(BIN)/python bench/run.py
+
+setup: $(VENV)/.run   ## the Python environment, and a working .venv/bin/assent
+
+format: $(VENV)/.dev
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Assent needs Python 3.11 or newer; set PYTHON=…")'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.python pyproject.toml requirements/run.lock requirements/build.lock
+	$(PIP) install --require-hashes -r requirements/build.lock -r requirements/run.lock
+	$(PIP) install --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src/assent
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.run requirements/dev.lock
+	$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+lock:                 ## renew the locks: names, versions and hashes, no addresses
+	$(PYTHON) requirements/lock.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*

@@ -1,0 +1,29 @@
+"""Renew the locks. They hold names, versions and hashes, and no address to download from."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).parent
+LOCKS = {
+    "run": ["pyproject.toml"],
+    "build": ["--group", "build"],
+    "dev": ["pyproject.toml", "--group", "dev", "--group", "build"],
+}
+OPTIONS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
+OPTIONS += ["--no-emit-index-url", "--no-emit-find-links", "--no-annotate", "--no-header"]
+
+
+def main() -> None:
+    """Compile each lock with uv, which must be on the PATH."""
+    for name, sources in LOCKS.items():
+        lock = HERE / f"{name}.lock"
+        subprocess.run(["uv", "pip", "compile", *OPTIONS, *sources, "-o", str(lock)], check=True, cwd=HERE.parent)  # noqa: S603, S607
+        if "://" in lock.read_text():
+            sys.exit(f"{lock} records an address")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+"""What commands do: data files, one per family, and their loader."""
+
+from assent.catalog.entry import Clause, Entry, Examples, Option, Role, expression
+from assent.catalog.loader import entries, lookup, names, parse_entry
+from assent.catalog.variables import assignment_is_inert, environment_is_harmless, setting_is_harmless
+
+__all__ = [
+    "Clause",
+    "Entry",
+    "Examples",
+    "Option",
+    "Role",
+    "assignment_is_inert",
+    "entries",
+    "environment_is_harmless",
+    "expression",
+    "lookup",
+    "names",
+    "parse_entry",
+    "setting_is_harmless",
+]

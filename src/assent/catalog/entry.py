@@ -1,0 +1,188 @@
+"""How a data file says what a command does: the shape of an entry, checked when it is first looked up."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model import Tier
+
+Role: TypeAlias = Literal[
+    "text",  # only looked at by the program
+    "number",
+    "read",  # a file or folder that is read
+    "write",  # a file or folder that is created, replaced or removed
+    "edit",  # read and written
+    "exec",  # a file whose content is run
+    "cwd",  # the folder in which the command works
+    "host",  # a machine that is contacted
+    "save",  # an address that is fetched into a file of the same name
+    "url",  # an address that is contacted; a plain path is read
+    "from",  # a local file that is read, or host:path
+    "to",  # a local file that is written, or host:path
+    "data",  # what is sent: text, @file, or name=@file
+    "line",  # a shell line that is run: part of what this command is for
+    "helper",  # a shell line that is run, where the command is not for running others
+    "code",  # a program in a language that is not read
+    "sed",  # a sed script
+    "awk",  # an awk program
+    "sql",  # SQL statements
+    "setting",  # a git setting, key=value
+    "revision",  # a git revision, or revision:path
+    "variable",  # NAME=value that is put into the environment
+    "name",  # the name of a variable whose value is shown
+]
+Style: TypeAlias = Literal["gnu", "single", "pairs", "bundled", "any"]
+Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]
+Reader: TypeAlias = Literal["", "find"]
+
+
+class Option(msgspec.Struct, frozen=True):
+    """One option: its name, and what its value is; no role means it takes none."""
+
+    name: str
+    role: Role | None = None
+    optional: bool = False
+    """The value, if any, is attached."""
+    count: int = 1
+    """How many words it takes; the last one has the role."""
+
+
+class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """What else holds when certain options or arguments are there. All conditions given must hold."""
+
+    any: str = ""
+    """One of these options is there."""
+    all: str = ""
+    """All of these are; `-f|--force` is one of two spellings."""
+    unless: str = ""
+    """None of these options is there."""
+    arg: str = ""
+    """An argument matches this expression as a whole."""
+    first: str = ""
+    """The first argument does."""
+    value: dict[str, str] = {}
+    """An option's value does."""
+    least: int = 0
+    """There are at least so many arguments."""
+    most: int | None = None
+    """There are at most so many."""
+    broad: bool = False
+    """An argument is a root, a home, a whole workspace, or only known at run time."""
+    tier: Tier = Tier.SAFE
+    does: str = ""
+    args: str | None = None
+    """What the arguments are in this case."""
+    roles: dict[str, Role] = {}
+    """What the values of these options are in this case."""
+    folder: Role | None = None
+    """What happens to the folder it works in."""
+    stdin: Literal["", "shell", "code", "sql", "data"] | None = None
+    impact: str = ""
+    rollback: str = ""
+
+
+class Examples(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Lines that must be read this way; a test holds every entry to its own."""
+
+    safe: tuple[str, ...] = ()
+    not_safe: tuple[str, ...] = ()
+    destructive: tuple[str, ...] = ()
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
+    """One command, or one subcommand. Whatever it does not mention is not safe."""
+
+    does: str
+    """What it does, in words that follow its name: `deletes files`."""
+    tier: Tier
+    pure: bool = False
+    """No option of this program writes, runs or sends anything, whether listed or not."""
+    options: Style = "gnu"
+    """How options are written.
+
+    `gnu`: -a -bc --long; `single`: -long; `pairs`: key=value; `bundled`: gnu, and a first word without a dash;
+    `any`: no word is an option.
+    """
+    ordered: bool = False
+    """Options end at the first argument."""
+    flags: str = ""
+    """Options without a value; `-[abc]` are three, `-NUM` is any number."""
+    values: dict[str, Role] = {}
+    """Options with a value, several spellings to a key; `--arg/2` takes two words."""
+    optional: dict[str, Role] = {}
+    args: str = ""
+    """What the arguments are: roles, of which one may be repeated (`text read*`, `read* write`)."""
+    subcommands: dict[str, Entry] = {}
+    inherit: bool = False
+    """Subcommands know the options of this level too."""
+    when: tuple[Clause, ...] = ()
+    runs: Runs = ""
+    """The words after `skip` arguments are a command: as words or a line, here, elsewhere, or remote."""
+    skip: int = 0
+    assignments: bool = False
+    """NAME=value arguments may stand before the command it runs."""
+    stdin: Literal["", "shell", "code", "sql", "data"] = ""
+    """What is read from standard input where no argument says otherwise."""
+    reader: Reader = ""
+    versioned: bool = False
+    """Its name may end in a version: `python3.12`."""
+    connects: bool = False
+    """It uses the network without naming a host."""
+    sweep: bool = False
+    """It walks trees, from the current folder if no argument names one."""
+    impact: str = ""
+    rollback: str = ""
+    examples: Examples = Examples()
+
+    @functools.cached_property
+    def table(self) -> dict[str, Option]:
+        """Return every option it knows, by spelling."""
+        known = {name: Option(name) for token in self.flags.split() for name in _spell(token)}
+        for source, optional in ((self.values, False), (self.optional, True)):
+            for names, role in source.items():
+                known.update(_option(n, role, optional=optional) for n in names.split())
+        return known
+
+    @functools.cached_property
+    def children(self) -> dict[str, Entry]:
+        """Return its subcommands by every name they have."""
+        found: dict[str, Entry] = {}
+        for names, child in self.subcommands.items():
+            known = _inherit(child, self) if self.inherit else child
+            found.update((n.strip(), known) for n in names.split(","))
+        return found
+
+    @functools.cached_property
+    def numeric(self) -> bool:
+        """Tell whether `-5` is an option."""
+        return "-NUM" in self.table
+
+
+def _spell(token: str) -> tuple[str, ...]:
+    """Write `-[abc]` out as `-a`, `-b` and `-c`."""
+    return tuple(token[0] + letter for letter in token[2:-1]) if token[1:2] == "[" else (token,)
+
+
+def _option(text: str, role: Role, *, optional: bool) -> tuple[str, Option]:
+    """Read an option with a value; `--arg/2` takes two words."""
+    name, _, count = text.partition("/")
+    return name, Option(name, role, optional, int(count or 1))
+
+
+def _inherit(child: Entry, parent: Entry) -> Entry:
+    return msgspec.structs.replace(
+        child,
+        flags=f"{parent.flags} {child.flags}",
+        values={**parent.values, **child.values},
+        optional={**parent.optional, **child.optional},
+    )
+
+
+@functools.cache
+def expression(text: str) -> re.Pattern[str]:
+    """Compile an expression of a clause once."""
+    return re.compile(text, re.DOTALL)

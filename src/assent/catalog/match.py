@@ -1,0 +1,46 @@
+"""Finding many names in a path at once, a segment at a time, without regard to case."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+
+
+class Names:
+    """Names (`.ssh`), patterns (`*.pem`) and short paths (`.git/hooks`) to be found anywhere in a path.
+
+    A name found counts with everything below it.
+    """
+
+    def __init__(self, anywhere: tuple[str, ...], from_root: tuple[str, ...] = ()) -> None:
+        self._exact = {n.lower() for n in anywhere if "/" not in n and "*" not in n}
+        patterns = [_translate(n) for n in anywhere if "/" not in n and "*" in n]
+        self._pattern = re.compile("|".join(patterns) or "(?!)")
+        self._paths: dict[str, list[str]] = defaultdict(list)
+        for name in anywhere:
+            if "/" in name:
+                self._paths[name.lower().partition("/")[0]].append(name.lower())
+        roots = "|".join(_translate(n) for n in from_root)
+        self._from_root = re.compile(f"(?:{roots})(?:/|$)") if from_root else None
+
+    def find(self, path: str) -> bool:
+        """Tell whether any of the names is in the path."""
+        low = path.lower()
+        if self._from_root is not None and self._from_root.match(low):
+            return True
+        return any(self._is_one(s, low) for s in low.split("/") if s)
+
+    def _is_one(self, segment: str, path: str) -> bool:
+        if segment in self._exact or self._pattern.fullmatch(segment):
+            return True
+        return segment in self._paths and any(_has(path, p) for p in self._paths[segment])
+
+
+def _has(path: str, part: str) -> bool:
+    if "*" in part:
+        return re.search("(?:^|/)" + _translate(part) + "(?:/|$)", path) is not None
+    return f"/{part}/" in f"/{path}/"
+
+
+def _translate(name: str) -> str:
+    return re.escape(name.lower()).replace(r"\*", "[^/]*")

@@ -1,0 +1,55 @@
+"""Names that change what programs do: environment variables and git settings, as tables."""
+
+from __future__ import annotations
+
+import functools
+import re
+from importlib import resources
+
+import msgspec
+import yaml
+
+from assent.model import UNKNOWN
+
+
+class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which variables may be set, in globs (`LC_*`); a value is an expression."""
+
+    harmless: tuple[str, ...]
+    """May be put into any program's environment, with any value."""
+    harmless_values: dict[str, str]
+    """May be, with a value that matches as a whole."""
+    perilous: tuple[str, ...]
+    """Must not even be assigned in the shell, since programs or the shell itself act on them."""
+    settings: tuple[str, ...]
+    """Git settings that `git -c` may give any value."""
+
+
+@functools.cache
+def _tables() -> Variables:
+    text = (resources.files("assent.catalog") / "tables" / "variables.yaml").read_text("utf-8")
+    return msgspec.convert(yaml.safe_load(text), Variables)
+
+
+@functools.cache
+def _globs(kind: str) -> re.Pattern[str]:
+    names = getattr(_tables(), kind)
+    return re.compile("|".join(re.escape(n).replace(r"\*", ".*") for n in names))
+
+
+def environment_is_harmless(name: str, value: str) -> bool:
+    """Tell whether a program may be started with this variable set; a name nobody knows is not harmless."""
+    if _globs("harmless").fullmatch(name):
+        return True
+    allowed = _tables().harmless_values.get(name)
+    return allowed is not None and UNKNOWN not in value and re.fullmatch(allowed, value) is not None
+
+
+def assignment_is_inert(name: str) -> bool:
+    """Tell whether assigning a variable in the shell changes nothing but later words of the line."""
+    return _globs("perilous").fullmatch(name) is None
+
+
+def setting_is_harmless(key: str) -> bool:
+    """Tell whether a git setting only changes how things look."""
+    return _globs("settings").fullmatch(key.lower()) is not None

@@ -1,0 +1,80 @@
+"""Many calls, one JSON object per line, in constant memory. A bad line is answered like any other: with a line."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+
+from assent.cli.answers import Answer, Fault, answer_of, encode
+from assent.cli.arguments import MODES
+from assent.cli.calls import LONGEST_INPUT, call_of, find_folder, read_line
+from assent.cli.engines import refuse
+from assent.model import AssentError, CallError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.cli.engines import Engines
+
+CHUNK = 1 << 16
+
+
+class Source(Protocol):
+    """Where lines come from: gives what there is, and waits only if there is nothing."""
+
+    def read1(self, size: int, /) -> bytes:
+        """Return some bytes; none at the end."""
+
+
+def run_batch(engines: Engines, cwd: str, source: Source, sink: BinaryIO) -> None:
+    """Answer every line of the source. Answers are sent before more input is waited for."""
+    sink.writelines(encode(answer_line(line, engines, cwd)) + b"\n" for line in split_lines(source, sink))
+    sink.flush()
+
+
+def split_lines(source: Source, sink: BinaryIO) -> Iterator[bytes | None]:
+    """Cut the input into lines; None stands for one that is too long, which is passed over, never kept."""
+    kept, dropping = b"", False
+    while chunk := source.read1(CHUNK):
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            whole = kept + line
+            yield None if dropping or len(whole) > LONGEST_INPUT else whole
+            kept, dropping = b"", False
+        kept = b"" if dropping else kept + rest
+        if len(kept) > LONGEST_INPUT:
+            kept, dropping = b"", True
+        sink.flush()
+    if kept or dropping:
+        yield None if dropping else kept
+
+
+def answer_line(data: bytes | None, engines: Engines, cwd: str) -> Answer | Fault:
+    """Answer one line."""
+    try:
+        return _decide(data, engines, cwd)
+    except CallError as error:
+        return Fault(str(error))
+
+
+def _decide(data: bytes | None, engines: Engines, base: str) -> Answer:
+    if data is None:
+        raise CallError(f"it is longer than {LONGEST_INPUT >> 20} MiB")
+    line = read_line(data)
+    if line.mode is not None and line.mode not in MODES:
+        raise CallError(f"there is no mode `{line.mode}`")
+    modes = (MODES[line.mode],) if line.mode is not None else ()
+    call = call_of(line, base)
+    try:
+        if line.cwd is not None:
+            call = call_of(line, find_folder(line.cwd, base))
+        return answer_of(engines.bench(call.cwd or base).decide(call, modes))
+    except AssentError as error:
+        return answer_of(refuse(call, error))
+
+
+def standard_source() -> Source:
+    """Return stdin as bytes."""
+    if sys.stdin is None:
+        raise CallError("stdin is closed")
+    return cast("Source", sys.stdin.buffer)

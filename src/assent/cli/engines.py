@@ -1,0 +1,96 @@
+"""Engines for the folders that calls are made in: made when first needed, kept while their policies stand."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from assent.config.assentfile import load_policy
+from assent.config.facts import Observer, observe
+from assent.config.layers import Layers, LivePolicies
+from assent.config.places import Places, find_places
+from assent.engine import Engine
+from assent.model import AssentError, Decision, Layer, Mode, Policy, Session, ToolCall
+from assent.policy.guard import Guard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+MOST_ENGINES = 64
+MOST_FOLDERS = 1024
+
+
+class Bench(msgspec.Struct, frozen=True):
+    """What decides in one project: its layers, and an engine made of them."""
+
+    found: Layers
+    """As the files have it."""
+    policies: tuple[Policy, ...]
+    """As asked for on the command line."""
+    engine: Engine
+    guard: Guard
+
+    def decide(self, call: ToolCall, modes: tuple[Mode, ...] = ()) -> Decision:
+        """Decide one call; `modes` may only tighten."""
+        session = Session(workspace=self.found.workspace, modes=modes)
+        return self.engine.decide(call, session, guard=self.guard)
+
+    def with_policy(self, policy: Policy) -> Bench:
+        """Return a bench that hears one policy more."""
+        return make_bench(self.found, (*self.policies, policy))
+
+
+class Engines:
+    """Finds the bench for a folder. What the user says here (`mode`, `files`) is heard as the user's layer."""
+
+    def __init__(self, *, mode: Mode | None = None, files: Sequence[str] = ()) -> None:
+        self._mode = mode
+        self._extra = tuple(load_policy(file, layer=Layer.USER) for file in files)
+        self._places = functools.lru_cache(MOST_FOLDERS)(find_places)
+        self._live: dict[Places, tuple[LivePolicies, Bench]] = {}
+        observe()  # what is broken there is to be heard of before anything is decided
+
+    def bench(self, cwd: str) -> Bench:
+        """Return what decides in this folder by the files as they are now, or raise `ConfigError`."""
+        places = self._places(cwd)
+        known = self._live.pop(places, None)
+        live, bench = self._open(cwd) if known is None else known
+        found = live.current()
+        if found is not bench.found:
+            bench = self._make(found)
+        self._live[places] = (live, bench)
+        if len(self._live) > MOST_ENGINES:
+            del self._live[next(iter(self._live))]
+        return bench
+
+    def _open(self, cwd: str) -> tuple[LivePolicies, Bench]:
+        live = LivePolicies(cwd)
+        return live, self._make(live.current())
+
+    def _make(self, found: Layers) -> Bench:
+        return make_bench(found, speak_for_user(found.policies + self._extra, self._mode))
+
+
+def make_bench(found: Layers, policies: tuple[Policy, ...]) -> Bench:
+    """Make a bench on which an ask is shown as one, also where nobody could be asked."""
+    engine = Engine(policies, facts=Observer())
+    return Bench(found, policies, engine, Guard(msgspec.structs.replace(engine.merged, interactive=True)))
+
+
+def speak_for_user(policies: tuple[Policy, ...], mode: Mode | None) -> tuple[Policy, ...]:
+    """Replace the user's mode by the one given; every other layer's stays."""
+    if mode is None:
+        return policies
+    others = tuple(msgspec.structs.replace(p, mode=None) if p.layer is Layer.USER else p for p in policies)
+    return (*others, Policy(mode=mode, layer=Layer.USER, file="--mode"))
+
+
+def refuse(call: ToolCall, error: AssentError) -> Decision:
+    """Deny a call that can not even be looked at."""
+
+    def fail() -> NoReturn:
+        raise error
+
+    return Engine(facts=fail).decide(call)

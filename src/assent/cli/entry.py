@@ -1,0 +1,133 @@
+"""The door: finds the command, and turns whatever goes wrong into a message and an exit code, never an allow."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from assent.cli import exits
+from assent.cli.screen import complain, say
+from assent.model import AssentError, ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+COMMANDS = {
+    "check": "decide a call without running it",
+    "explain": "show how a decision comes about",
+    "policy": "show, lint and test the policy in force",
+    "schema": "print the JSON Schemas of the records",
+    "trust": "trust a project's allow rules",
+    "demo": "see a dozen decisions",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        _prepare_streams()
+        code = _run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return exits.INTERRUPTED
+    except BrokenPipeError:
+        _leave_pipe()
+        return exits.PIPE_CLOSED
+    except ConfigError as error:
+        place = f"{error.file}:{error.line}" if error.line else error.file
+        complain(f"{place}: {error.message}" if place else error.message, error.suggestion)
+        return exits.USAGE
+    except AssentError as error:
+        complain(str(error))
+        return exits.USAGE
+    except Exception as error:  # noqa: BLE001 - a fault must not look like an allow
+        return _report_fault(error)
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    name = arguments[0] if arguments else ""
+    if name in COMMANDS:
+        _refuse_bytes(arguments)
+        command: Callable[[list[str]], int] = importlib.import_module(f"assent.cli.{name}").run
+        try:
+            return command(arguments[1:])
+        except SystemExit as end:  # how the parser ends after `--help`
+            return int(end.code or 0)
+    if name in ("--version", "-V"):
+        from assent import __version__  # noqa: PLC0415 - slow to find out
+
+        say(f"assent {__version__}")
+        return exits.OK
+    if name in ("--help", "-h", "help"):
+        say(_help())
+        return exits.OK
+    return _refuse(name)
+
+
+def _refuse(name: str) -> int:
+    if not name:
+        sys.stderr.write(_help() + "\n")
+        return exits.USAGE
+    from difflib import get_close_matches  # noqa: PLC0415 - only a mistyped word needs it
+
+    kind = "option" if name.startswith("-") else "command"
+    close = get_close_matches(name, (*COMMANDS, "--version", "--help"), n=1)
+    complain(f"unknown {kind} `{name}`", f"did you mean `{close[0]}`?" if close else "see `assent --help`")
+    return exits.USAGE
+
+
+def _refuse_bytes(arguments: list[str]) -> None:
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise AssentError("an argument is not valid UTF-8") from None
+
+
+def _help() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:<{width}}  {does}" for name, does in COMMANDS.items()]
+    return "\n".join(
+        (
+            "usage: assent COMMAND …",
+            "",
+            "Permission for AI agents: decide every tool call, and show why.",
+            "",
+            *lines,
+            "",
+            "  assent check 'git push --force'      decide one line of shell",
+            "  assent explain 'curl x.sh | sh'      see what it would do, and who objects",
+            "  assent COMMAND --help                more about one command",
+            "  assent --version",
+        )
+    )
+
+
+def _prepare_streams() -> None:
+    """Make sure that no character can end the process half-way through an answer."""
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError):
+            stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _leave_pipe() -> None:
+    """Keep the interpreter from complaining about the closed pipe once more when it ends."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _report_fault(error: Exception) -> int:
+    if isinstance(error, OSError):
+        _leave_pipe()
+    with contextlib.suppress(Exception):
+        complain(f"internal error: {type(error).__name__}: {error}")
+        if os.environ.get("ASSENT_DEBUG") == "1":
+            import traceback  # noqa: PLC0415 - only a developer asks for it
+
+            traceback.print_exception(error)
+    return exits.DENY

@@ -1,0 +1,144 @@
+"""The world as one decision sees it, looked up here so that reading and deciding need not look."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH116, PTH117, PTH118
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from assent.config.files import find_private
+from assent.config.places import LONGEST_PATH, MANAGED_FILE, assent_home, user_file, user_home
+from assent.model import ConfigError, Facts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+ENDPOINTS = ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
+HOOKS_FILE = "hooks.json"
+_NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
+CASE_INSENSITIVE = sys.platform in ("darwin", "win32")
+
+_VARIABLES = ("HOME", "ASSENT_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
+
+_Stamp: TypeAlias = tuple[int, int, int, int] | None
+
+
+def observe(
+    environ: Mapping[str, str] = os.environ,
+    *,
+    now: Callable[[], float] = time.time,
+    managed_file: str = MANAGED_FILE,
+) -> Facts:
+    """Look at the world. What Assent owns is looked up again only when the disk says that it changed."""
+    home, watched = _watched(managed_file, *map(environ.get, _VARIABLES))
+    paths, files = _own_places(watched, tuple(map(_stamp, watched)))
+    return Facts(
+        now=now(),
+        home=home,
+        resolve=follow_links,
+        case_insensitive=CASE_INSENSITIVE,
+        assent_paths=paths,
+        assent_files=files,
+        assent_endpoints=ENDPOINTS,
+        sandbox=False,
+    )
+
+
+class Observer:
+    """Looks at the world for a long-running process: at the clock each time, at what Assent owns once a second."""
+
+    def __init__(self, environ: Mapping[str, str] = os.environ, *, now: Callable[[], float] = time.time) -> None:
+        self._environ = dict(environ)
+        self._now = now
+        self._second = -1
+        self._facts = Facts()
+
+    def __call__(self) -> Facts:
+        """Return the facts as of this second."""
+        now = self._now()
+        if int(now) != self._second:
+            self._facts, self._second = observe(self._environ, now=lambda: now), int(now)
+        return self._facts
+
+
+def follow_links(path: str) -> str | None:
+    """Follow symbolic links in an absolute path; None where the kernel would refuse the path too."""
+    try:
+        if not path.startswith("/") or len(os.fsencode(path)) > LONGEST_PATH:
+            return None
+        return _ask_kernel(path) or _ask_parent(path) or os.path.realpath(path)
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _ask_kernel(path: str) -> str | None:
+    """Have the kernel say what it would open; much quicker than walking the path, where it can."""
+    try:
+        handle = os.open(path, _NAME_ONLY)
+    except OSError:
+        return None
+    try:
+        name = os.readlink(f"/proc/self/fd/{handle}")
+    except OSError:
+        return None
+    finally:
+        os.close(handle)
+    return name if name.startswith("/") and not name.endswith(" (deleted)") else None
+
+
+def _ask_parent(path: str) -> str | None:
+    """Resolve a file that does not exist yet by the folder it would be in."""
+    folder, name = os.path.split(path)
+    if name in ("", ".", "..") or os.path.lexists(path):
+        return None
+    parent = _ask_kernel(folder)
+    return None if parent is None else os.path.join(parent, name)
+
+
+def _stamp(path: str) -> _Stamp:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns)
+
+
+@functools.lru_cache(maxsize=16)
+def _watched(managed: str, *values: str | None) -> tuple[str | None, tuple[str, ...]]:
+    """Name the home and the paths to keep an eye on, once for each state of the environment."""
+    environ = {name: value for name, value in zip(_VARIABLES, values, strict=True) if value is not None}
+    ours = assent_home(environ)
+    return user_home(environ), (ours, os.path.join(ours, HOOKS_FILE), managed, user_file(environ))
+
+
+@functools.lru_cache(maxsize=16)
+def _own_places(watched: tuple[str, ...], _stamps: tuple[_Stamp, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    ours, hooks, managed, user = watched
+    return _both_names([ours]), _both_names([managed, user, *_read_hooks(hooks)])
+
+
+def _both_names(paths: Iterable[str]) -> tuple[str, ...]:
+    """List each path as it is written and as the disk knows it."""
+    names = [name for path in paths for name in (path, follow_links(path)) if name is not None]
+    return tuple(dict.fromkeys(names))
+
+
+def _read_hooks(path: str) -> list[str]:
+    data = find_private(path, suggestion="make its mode 0600")
+    if data is None:
+        return []
+    try:
+        files = msgspec.json.decode(data, type=list[str])
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        files = [""]
+    if not all(os.path.isabs(file) for file in files):
+        message = "This file is damaged: expected a list of absolute paths."
+        raise ConfigError(message, file=path, suggestion="delete it and run `assent init` for each agent again")
+    return files

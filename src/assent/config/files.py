@@ -1,0 +1,139 @@
+"""The disk under the configuration: bounded reads that never wait, writes that are whole or not at all."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH101, PTH103, PTH105, PTH108, PTH114, PTH116, PTH118, PTH120, PTH123
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+
+import msgspec
+
+from assent.model import ConfigError
+
+LARGEST_FILE = 4 << 20
+_OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+class Content(msgspec.Struct, frozen=True):
+    """A file's bytes, and what the disk says of the very file they were read from."""
+
+    data: bytes
+    status: os.stat_result
+
+
+def find_file(path: str, *, follow: bool = True) -> Content | None:
+    """Read a file; None if there is nothing by that name. Anything else in its place is an error."""
+    # O_NONBLOCK: a pipe put in the file's place must not make anyone wait.
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except (FileNotFoundError, NotADirectoryError):
+        if os.path.islink(path):
+            raise ConfigError("This is a symbolic link to nothing.", file=path) from None
+        return None
+    except (OSError, ValueError) as error:
+        raise ConfigError(_describe(error), file=path) from None
+    try:
+        return _read(descriptor, path)
+    finally:
+        os.close(descriptor)
+
+
+def read_file(path: str, *, follow: bool = True) -> Content:
+    """Read a file that must be there."""
+    content = find_file(path, follow=follow)
+    if content is None:
+        raise ConfigError("There is no such file.", file=path)
+    return content
+
+
+def _read(descriptor: int, path: str) -> Content:
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        raise ConfigError("This is not a regular file.", file=path)
+    pieces, size = [], 0
+    try:
+        while size <= LARGEST_FILE and (piece := os.read(descriptor, 1 << 20)):
+            pieces.append(piece)
+            size += len(piece)
+    except OSError as error:
+        raise ConfigError(_describe(error), file=path) from None
+    if size > LARGEST_FILE:
+        raise ConfigError(f"This file is larger than {LARGEST_FILE >> 20} MiB.", file=path)
+    return Content(b"".join(pieces), status)
+
+
+def _describe(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        return "This is a symbolic link, which is not followed here."
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return f"This file can not be read: {reason}."
+
+
+def check_owner(path: str, status: os.stat_result, owners: tuple[int, ...], *, suggestion: str) -> None:
+    """Refuse a file or folder that someone other than its rightful owners could have changed."""
+    if status.st_uid not in owners:
+        wanted = " or ".join("root" if owner == 0 else f"user {owner}" for owner in owners)
+        raise ConfigError(f"This must be owned by {wanted}.", file=path, suggestion=suggestion)
+    if status.st_mode & _OTHERS_WRITE:
+        raise ConfigError("This is writable by others than its owner.", file=path, suggestion=suggestion)
+
+
+def make_private_folder(path: str) -> None:
+    """Make sure that the folder exists, is ours, and is closed to everyone else."""
+    try:
+        os.makedirs(path, mode=0o700, exist_ok=True)
+        status = os.stat(path)
+        if status.st_uid != os.geteuid():
+            raise ConfigError("This folder belongs to someone else.", file=path)
+        if status.st_mode & 0o077:
+            os.chmod(path, 0o700)
+    except OSError as error:
+        raise ConfigError(f"This folder can not be used: {error.strerror}.", file=path) from None
+
+
+def write_private(path: str, data: bytes) -> None:
+    """Replace a file at once, readable by its owner alone; after a crash it is the old one or the new one."""
+    folder, name = os.path.split(path)
+    passing = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
+    try:
+        _write_through(passing, data)
+        os.replace(passing, path)
+        _sync_folder(folder)
+    except OSError as error:
+        raise ConfigError(f"This file can not be written: {error.strerror}.", file=path) from None
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(passing)
+
+
+def _write_through(path: str, data: bytes) -> None:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _sync_folder(folder: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def find_private(path: str, *, suggestion: str) -> bytes | None:
+    """Read a file of Assent's own: no link, and nobody else's hand on it; None if there is none."""
+    content = find_file(path, follow=False)
+    if content is None:
+        return None
+    owners = tuple(dict.fromkeys((os.geteuid(), 0)))
+    check_owner(os.path.dirname(path), os.stat(os.path.dirname(path)), owners, suggestion="make its mode 0700")
+    check_owner(path, content.status, owners, suggestion=suggestion)
+    return content.data

@@ -1,0 +1,156 @@
+"""The layers of policy that hold for a working directory, read once or kept up to date."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH116
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+
+from assent.config.assentfile import Assentfile, parse_assentfile
+from assent.config.files import find_file
+from assent.config.places import MANAGED_FILE, Places, find_managed, find_places
+from assent.config.trust import is_trusted, trust_file
+from assent.model import ConfigError, Layer, Mode, Policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Stamp: TypeAlias = tuple[int, ...]
+
+# A file changed again within one tick of the disk's clock keeps its stamp: a fresh stamp proves little.
+_SETTLED_AFTER = 50_000_000
+
+
+class Layers(msgspec.Struct, frozen=True, kw_only=True):
+    """The policies found, the most trusted first, and the workspace."""
+
+    policies: tuple[Policy, ...] = ()
+    workspace: tuple[str, ...] = ()
+    notices: tuple[str, ...] = ()
+    """What the user should know: rules that are there and do not count."""
+
+
+def load_layers(
+    cwd: str,
+    *,
+    environ: Mapping[str, str] = os.environ,
+    managed_file: str = MANAGED_FILE,
+    managed_owner: int = 0,
+) -> Layers:
+    """Read every layer that holds for a working directory. One broken file is a `ConfigError`."""
+    return _load(find_places(cwd, environ=environ, managed_file=managed_file, managed_owner=managed_owner))
+
+
+class LivePolicies:
+    """The layers for a long-running process. The project and the workspace are those of the start."""
+
+    def __init__(
+        self,
+        cwd: str,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        managed_file: str = MANAGED_FILE,
+        managed_owner: int = 0,
+    ) -> None:
+        self._places = find_places(cwd, environ=environ, managed_file=managed_file, managed_owner=managed_owner)
+        self._lock = threading.Lock()
+        files = (managed_file, self._places.user_file, self._places.project_file)
+        self._files = (*filter(None, files), trust_file(self._places.assent_home))
+        self._stamps, self._settled = _read_stamps(self._files)
+        self._good = self._shown = _load(self._places)
+        self.fault: str | None = None
+        """Why the files as they are now are not in force."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user should know about the layers in force."""
+        return self._shown.notices
+
+    def current(self) -> Layers:
+        """Return the layers, read again if a file changed. While a file is broken, the last ones hold."""
+        with self._lock:
+            stamps, settled = _read_stamps(self._files)
+            if stamps != self._stamps or not self._settled:
+                self._stamps, self._settled = stamps, settled
+                self._reload()
+            return self._shown
+
+    def _reload(self) -> None:
+        try:
+            self._good = self._shown = _load(self._places)
+            self.fault = None
+        except ConfigError as error:
+            self.fault = str(error)
+            notice = f"the rules before the last change are in force: {error}"
+            self._shown = msgspec.structs.replace(self._good, notices=(notice, *self._good.notices))
+
+
+def _read_stamps(files: tuple[str, ...]) -> tuple[tuple[Stamp, ...], bool]:
+    stamps = tuple(_stamp(file) for file in files)
+    newest = max(stamp[-1] for stamp in stamps)
+    return stamps, time.time_ns() - newest > _SETTLED_AFTER
+
+
+def _stamp(path: str) -> Stamp:
+    try:
+        status = os.stat(path)
+    except OSError as error:
+        return (error.errno or 0, 0)
+    # The time of the last change of status, unlike that of the content, can not be set back.
+    return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, status.st_ctime_ns)
+
+
+def _load(places: Places) -> Layers:
+    files = [file for file in (_managed(places), _user(places), _project(places)) if file is not None]
+    extra = [name for file in files for root in file.settings.workspace for name in (root, os.path.realpath(root))]
+    policies = tuple(file.policy for file in files)
+    return Layers(
+        policies=policies,
+        workspace=tuple(dict.fromkeys((*places.workspace, *extra))),
+        notices=tuple(notice for policy in policies for notice in _describe_ignored(policy)),
+    )
+
+
+def _managed(places: Places) -> Assentfile | None:
+    content = find_managed(places.managed_file, places.managed_owner)
+    if content is None:
+        return None
+    return parse_assentfile(content.data, places.managed_file, layer=Layer.MANAGED, home=places.home)
+
+
+def _user(places: Places) -> Assentfile | None:
+    content = find_file(places.user_file)
+    if content is None:
+        return None
+    return parse_assentfile(content.data, places.user_file, layer=Layer.USER, home=places.home)
+
+
+def _project(places: Places) -> Assentfile | None:
+    path = places.project_file
+    content = None if path is None else find_file(path)
+    if path is None or content is None:
+        return None
+    # The bytes that are compared are the bytes that are parsed: nothing can change in between.
+    trusted = is_trusted(path, content.data, home=places.assent_home)
+    return parse_assentfile(content.data, path, layer=Layer.PROJECT, trusted=trusted)
+
+
+def _describe_ignored(policy: Policy) -> list[str]:
+    if policy.layer is not Layer.PROJECT:
+        return []
+    notices = []
+    count = len(policy.allow) + len(policy.read.allow) + len(policy.write.allow)
+    if count and not policy.trusted:
+        rules = "1 allow rule" if count == 1 else f"{count} allow rules"
+        notices.append(f"project rules are not trusted: {rules} ignored; run `assent trust`")
+    if policy.mode is Mode.BYPASS:
+        notices.append("a project can not loosen the mode: bypassPermissions ignored")
+    if policy.classifier is False:
+        notices.append("a project can not switch the classifier off: ignored")
+    return notices

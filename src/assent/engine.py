@@ -1,0 +1,133 @@
+"""The spine: read a call, hear everyone, decide. Whatever goes wrong on the way is a denial that names it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+from assent.model import (
+    Consent,
+    Decision,
+    Facts,
+    Operation,
+    OperationKind,
+    Opinion,
+    Policy,
+    Reading,
+    Session,
+    Source,
+    Tier,
+    ToolCall,
+    Verdict,
+    bound_digest,
+)
+from assent.policy.decide import decide
+from assent.policy.guard import Guard
+from assent.policy.layers import Merged, merge
+from assent.policy.view import View
+from assent.reading import read
+from assent.reading.paths import place_of
+from assent.reading.tools import find_tool
+
+Answer: TypeAlias = Verdict | str | tuple[Verdict | str, str] | None
+Voice: TypeAlias = Callable[[ToolCall, Session], Answer]
+"""A check, a hook or a host's policy: says allow, ask or deny, perhaps with a reason, or nothing."""
+
+_NOBODY = Session()
+_NOTHING_SAID = Consent()
+
+
+class Engine:
+    """Decides tool calls by a fixed set of policies and voices. Made anew when a policy changes."""
+
+    def __init__(
+        self,
+        policies: Sequence[Policy] = (),
+        *,
+        facts: Callable[[], Facts] = Facts,
+        checks: Mapping[str, Sequence[Voice]] | None = None,
+        hooks: Sequence[Voice] = (),
+        host_policies: Sequence[Voice] = (),
+    ) -> None:
+        self.merged: Merged = merge(policies)
+        self._facts = facts
+        self._checks: dict[str, list[Voice]] = defaultdict(list)
+        for name, voices in (checks or {}).items():
+            self._checks[find_tool(name).name.lower()] += voices
+        self._voices = [(Source.HOOK, "hooks", h) for h in hooks]
+        self._voices += [(Source.HOST_POLICY, "host-policy", h) for h in host_policies]
+        self._guard = Guard(self.merged)
+
+    def guard(self, tool: str | None = None, *, cwd: str | None = None, run: bool = False) -> Guard:
+        """Return a fresh guard for one tool, or for all of them."""
+        return Guard(self.merged, find_tool(tool).name if tool else None, cwd, run)
+
+    def decide(
+        self,
+        call: ToolCall,
+        session: Session = _NOBODY,
+        consent: Consent = _NOTHING_SAID,
+        guard: Guard | None = None,
+    ) -> Decision:
+        """Decide one call. Never raises: a fault is a denial."""
+        try:
+            facts = self._facts()
+            place = place_of(call, session, facts)
+            reading = read(call, place)
+            view = View(call, session, reading, place)
+            return decide(view, guard or self._guard, consent, self._hear(call, session, reading.tool))
+        except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
+            return self._refuse(call, session, error)
+
+    def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:
+        voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices
+        return [o for source, name, voice in voices if (o := _listen(source, name, voice, call, session)) is not None]
+
+    def _refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
+        reason = f"it can not be decided: {_fault(error)}"
+        operation = Operation(kind=OperationKind.TOOL_CALL, resource=call.tool, tier=Tier.DANGEROUS, reason=reason)
+        reading = Reading(
+            tool=call.tool, operations=(operation,), tier=Tier.DANGEROUS, reason=reason, unreadable=reason
+        )
+        return Decision(
+            verdict=Verdict.DENY,
+            decision_source=Source.ERROR,
+            decision_reason=reason,
+            reading=reading,
+            opinions=(Opinion(verdict=Verdict.DENY, source=Source.ERROR, policy="engine", reason=reason),),
+            mode=self.merged.modes[0],
+            interactive=session.interactive,
+            policy_version=self.merged.version,
+            policy_sources=self.merged.sources,
+            digest=_digest_or_nothing(call, session),
+        )
+
+
+def _listen(source: Source, name: str, voice: Voice, call: ToolCall, session: Session) -> Opinion | None:
+    """Ask one voice. One that raises, or says what can not be understood, counts as a deny."""
+    try:
+        said = voice(call, session)
+        if said is None:
+            return None
+        verdict, reason = said if isinstance(said, tuple) else (said, "")
+        heard = Verdict(verdict)
+        text = str(reason or f"said by the {name}")
+        return Opinion(verdict=heard, source=source, policy=name, reason=text, opens=heard is Verdict.ASK)
+    except Exception as error:  # noqa: BLE001 - a voice that fails is heard as its strictest
+        reason = f"the {name} failed: {type(error).__name__}: {_fault(error)}"
+        return Opinion(verdict=Verdict.DENY, source=source, policy=name, reason=reason)
+
+
+def _fault(error: Exception) -> str:
+    try:
+        return str(error) or type(error).__name__
+    except Exception:  # noqa: BLE001 - an error that can not even be shown is still an error
+        return type(error).__name__
+
+
+def _digest_or_nothing(call: ToolCall, session: Session) -> str:
+    try:
+        return bound_digest(call, session, call.tool, None)
+    except Exception:  # noqa: BLE001 - a call that has no canonical form has no digest, and is denied all the same
+        return ""

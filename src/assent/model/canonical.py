@@ -1,0 +1,20 @@
+"""The one way to turn a record into bytes that are hashed: canonical JSON, and SHA-256 over it."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def canonical(value: Any) -> bytes:
+    """Return the same bytes for the same value: keys sorted, no white space, UTF-8."""
+    return _encoder.encode(value)
+
+
+def digest(value: Any) -> str:
+    """Return the SHA-256 of the canonical bytes, in hexadecimal."""
+    return hashlib.sha256(canonical(value)).hexdigest()

@@ -1,0 +1,98 @@
+"""The decision: a verdict and a boundary, and everything that led to them."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model.reading import Reading
+from assent.model.rule import Rule
+from assent.model.sandbox import SandboxProfile
+from assent.model.words import Certainty, Mode, Scope, Source, Verdict
+
+Outcome: TypeAlias = Literal["allow", "ask", "deny", "sandboxed", "unavailable"]
+
+
+class Opinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What one source says about one operation, or about the whole call (`operation` is None)."""
+
+    verdict: Verdict
+    source: Source
+    policy: str
+    """The named policy it comes from: `deny-rules`, `self-protection`, `session-…`, `mode`, …"""
+    reason: str
+    operation: int | None = None
+    firm: bool = False
+    """A firm ask is asked in every mode and under every grant."""
+    built_in: bool = False
+    opens: bool = False
+    """An ask that opens a question in a mode which would otherwise deny: the user's own, or a hook's."""
+    destructive: bool = False
+    """An allow that covers destructive operations too."""
+    certainty: Certainty = Certainty.YES
+    rule: str | None = None
+    """The rule, with file and line."""
+    overruled: str | None = None
+    """What took it out of the count: a grant, a mode, a person's yes."""
+
+
+class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a person said for more than one call. It answers soft asks; never a deny, never a firm ask."""
+
+    id: str
+    rule: Rule | None = None
+    """Covers what this pattern surely covers …"""
+    digest: str | None = None
+    """… or exactly this call."""
+    scope: Scope = Scope.ALWAYS
+    user: str | None = None
+    agent: str | None = None
+    session: str | None = None
+    workspace: tuple[str, ...] | None = None
+    boundary: SandboxProfile | None = None
+    destructive: bool = False
+    expires_at: float | None = None
+    created_at: float = 0.0
+
+
+class Consent(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything people have said that may bear on one call."""
+
+    grants: tuple[Grant, ...] = ()
+    yes: bool = False
+    """A person said yes to exactly this call (its digest)."""
+    destructive: bool = False
+    """A person turned "blocked" into "ask" for this call."""
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True):
+    """The answer to one call, with its reasons. Nothing is left out, also not what lost."""
+
+    verdict: Verdict
+    boundary: SandboxProfile | None = None
+    available: bool = True
+    """Whether the boundary can be set up; if not, nothing runs."""
+    decision_source: Source
+    decision_reason: str
+    rule_refs: tuple[str, ...] = ()
+    updated_input_ref: str | None = None
+    approval_action_id: str | None = None
+    expires_at: float | None = None
+    scope: Scope | None = None
+    reading: Reading
+    opinions: tuple[Opinion, ...] = ()
+    mode: Mode = Mode.DEFAULT
+    interactive: bool = True
+    policy_version: str = ""
+    policy_sources: tuple[str, ...] = ()
+    digest: str = ""
+
+    @property
+    def decision(self) -> Outcome:
+        """Return the word that goes on the wire."""
+        if self.verdict is not Verdict.ALLOW:
+            return "ask" if self.verdict is Verdict.ASK else "deny"
+        if not self.available:
+            return "unavailable"
+        return "allow" if self.boundary is None else "sandboxed"

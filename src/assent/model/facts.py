@@ -1,0 +1,37 @@
+"""What the pure part may know of the world: injected, so that reading and deciding do no I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+
+def _unknown(_path: str) -> str | None:
+    return None
+
+
+class Facts(msgspec.Struct, frozen=True):
+    """The world as one decision sees it. The defaults know nothing."""
+
+    now: float = 0.0
+    """Seconds since 1970, UTC."""
+    home: str | None = None
+    """The agent's home directory."""
+    resolve: Callable[[str], str | None] = _unknown
+    """Follow symbolic links in an absolute path; None where the disk can not be asked."""
+    case_insensitive: bool = False
+    """Names that differ in case are one file."""
+    assent_paths: tuple[str, ...] = ()
+    """Assent's own home, sockets and tokens: nobody but Assent touches them."""
+    assent_files: tuple[str, ...] = ()
+    """Assent's own configuration and the hook entries it wrote: read, never written."""
+    assent_endpoints: tuple[str, ...] = ()
+    """Where the daemon listens, as `host:port`."""
+    sandbox: bool = False
+    """Whether a boundary can be set up on this machine."""
+
+    @property
+    def disk(self) -> str:
+        """Say whether the agent's disk can be seen."""
+        return "unknown" if self.resolve is _unknown else "known"

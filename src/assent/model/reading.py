@@ -1,0 +1,83 @@
+"""What a call would do, found without running it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assent.model.words import (
+    COMMAND_EXECUTE,
+    FS_READ,
+    NET_CONNECT,
+    SAFE,
+    TOOL_CALL,
+    UNKNOWN,
+    OperationKind,
+    Tier,
+)
+
+
+class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One command, read, write, exec or connect that a call would make."""
+
+    kind: OperationKind
+    resource: str
+    """The absolute path, the command as text, the host, or the tool's name."""
+    tier: Tier
+    reason: str
+    target: str | None = None
+    """The path with symbolic links followed; None where the disk could not be asked."""
+    argv: tuple[str, ...] = ()
+    """A command's words; `UNKNOWN` stands for text that is only known at run time."""
+    owner: int | None = None
+    """The index of the command that makes this operation; None if the call makes it itself."""
+    own_cover: bool = False
+    """An allow on the owner does not reach this: a redirection, or a write outside the workspace."""
+    sweep: bool = False
+    """It walks a tree from this root, naming no file."""
+    secret: bool = False
+    """It names a key, a credential, a history, or a variable that holds one."""
+    through: tuple[str, ...] = ()
+    """The layers a command was found behind, outermost first."""
+    impact: str | None = None
+    rollback: str | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Tell whether it only looks: a read, or a command or connection known to be one."""
+        if self.kind is FS_READ:
+            return True
+        return self.tier is SAFE and self.kind in (COMMAND_EXECUTE, NET_CONNECT, TOOL_CALL)
+
+    @property
+    def known(self) -> bool:
+        """Tell whether the resource is a constant."""
+        return UNKNOWN not in self.resource
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Everything found in a call. The worst operation gives the tier."""
+
+    tool: str
+    """The canonical name of the tool."""
+    operations: tuple[Operation, ...]
+    tier: Tier
+    reason: str
+    unreadable: str | None = None
+    """Why the call, or a part of it, could not be read; then every command rule is a maybe."""
+    facts: dict[str, str] = {}
+    """What was looked up outside the call, and what is `unknown`."""
+
+    @property
+    def destructive(self) -> bool:
+        """Tell whether something in it can not be undone."""
+        return self.tier is Tier.DESTRUCTIVE
+
+    @property
+    def impact_scope(self) -> str | None:
+        """Name what a destructive call would hit."""
+        return next((o.impact for o in self.operations if o.tier is Tier.DESTRUCTIVE and o.impact), None)
+
+    @property
+    def rollback_advice(self) -> str | None:
+        """Say how a destructive call could be undone."""
+        return next((o.rollback for o in self.operations if o.tier is Tier.DESTRUCTIVE and o.rollback), None)

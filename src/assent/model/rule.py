@@ -1,0 +1,88 @@
+"""What was written down beforehand: rules, path policies, and the policies that hold them."""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from assent.model.canonical import digest
+from assent.model.words import Layer, Mode, Verdict
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a rule was written."""
+
+    layer: Layer = Layer.USER
+    file: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.layer} {place}".rstrip()
+
+
+class Rule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`Tool` or `Tool(pattern)`, with what its author said about it."""
+
+    tool: str
+    pattern: str | None = None
+    reason: str | None = None
+    exceptions: tuple[str, ...] = msgspec.field(default=(), name="except")
+    match: tuple[str, ...] = ()
+    not_match: tuple[str, ...] = ()
+    destructive: bool = False
+    every_time: bool = False
+    expires: float | None = None
+    origin: Origin = Origin()
+
+    @property
+    def text(self) -> str:
+        """Return the rule as it is written."""
+        return self.tool if self.pattern is None else f"{self.tool}({self.pattern})"
+
+    @property
+    def ref(self) -> str:
+        """Return how a record names this rule."""
+        return f"{self.text} @ {self.origin}"
+
+
+class PathPolicy(msgspec.Struct, frozen=True):
+    """Globs for one dimension, reads or writes: deny, then allow, then the default.
+
+    No default means the built-in one: outside the workspace asks.
+    """
+
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    default: Verdict | None = None
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
+    """One layer's word on what may happen. Layers merge; the strictest wins."""
+
+    mode: Mode | None = None
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    read: PathPolicy = PathPolicy()
+    write: PathPolicy = PathPolicy()
+    forbidden: tuple[str, ...] = ()
+    deny_commands: tuple[str, ...] = ()
+    approve_commands: tuple[str, ...] = ()
+    classifier: bool | None = None
+    """Whether tiers vote. None: on, but off for an embedded policy."""
+    profile: str | None = None
+    interactive: bool | None = None
+    unknown_repository: Verdict | None = None
+    layer: Layer = Layer.USER
+    file: str = ""
+    trusted: bool = True
+    """A project's allow rules count only when its exact content was trusted."""
+    embedded: bool = False
+    """Handed to the Python package or read from `agentrail.yaml`: keeps the words of that format."""
+
+    @functools.cached_property
+    def version(self) -> str:
+        """Identify the content."""
+        return digest(["assent.policy.v1", self])[:16]

@@ -1,0 +1,126 @@
+"""The boundary a call must run in, and what happens when it is touched."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from assent.model.words import OperationKind, ProfileMode
+
+_LADDER: dict[str, int] = {"read-only": 0, "agent": 1, "workspace-write": 2, "off": 3}
+
+
+class Network(msgspec.Struct, frozen=True):
+    """What may be reached: nothing, the listed hosts (an empty list means none), or everything."""
+
+    mode: Literal["off", "hosts", "full"] = "off"
+    hosts: tuple[str, ...] = ()
+
+    def admits(self, host: str) -> bool:
+        """Tell whether a host may be reached."""
+        return self.mode == "full" or (self.mode == "hosts" and host in self.hosts)
+
+    def __and__(self, other: Network) -> Network:
+        """Keep only what both allow."""
+        if self.mode == "full":
+            return other
+        if other.mode == "full":
+            return self
+        shared = tuple(h for h in self.hosts if h in other.hosts)
+        return Network("hosts", shared) if self.mode == other.mode == "hosts" else Network("off")
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Bounds on a sandboxed process tree; None is unlimited."""
+
+    processes: int | None = None
+    memory_bytes: int | None = None
+    file_bytes: int | None = None
+    cpu_seconds: int | None = None
+    wall_seconds: int | None = None
+    output_bytes: int | None = None
+
+    def __and__(self, other: Limits) -> Limits:
+        """Keep the tighter of each pair."""
+        pairs = ((getattr(self, f), getattr(other, f)) for f in self.__struct_fields__)
+        return Limits(*(min((v for v in pair if v is not None), default=None) for pair in pairs))
+
+
+class Mechanism(msgspec.Struct, frozen=True):
+    """One thing that enforces the boundary, as found on this machine."""
+
+    name: str
+    version: str
+    enforced: bool
+
+
+class SandboxProfile(msgspec.Struct, frozen=True):
+    """A boundary: what may be read, written and reached. `mechanisms` says what is really in force."""
+
+    name: str
+    mode: ProfileMode
+    cwd: str | None = None
+    read_roots: tuple[str, ...] = ("/",)
+    write_roots: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    network: Network = Network()
+    environment_ref: str | None = None
+    process_limits: Limits = Limits()
+    violation_refs: tuple[str, ...] = ()
+    mechanisms: tuple[Mechanism, ...] = ()
+
+    def __and__(self, other: SandboxProfile) -> SandboxProfile:
+        """Return the boundary that lets through only what both do."""
+        low, high = sorted((self, other), key=lambda p: _LADDER[p.mode])
+        return SandboxProfile(
+            name=low.name if low.name == high.name else f"{low.name}&{high.name}",
+            mode=low.mode,
+            cwd=low.cwd or high.cwd,
+            read_roots=_shared_roots(low.read_roots, high.read_roots),
+            write_roots=_shared_roots(low.write_roots, high.write_roots),
+            masked=tuple(sorted({*low.masked, *high.masked})),
+            network=low.network & high.network,
+            environment_ref=low.environment_ref or high.environment_ref,
+            process_limits=low.process_limits & high.process_limits,
+            violation_refs=(*low.violation_refs, *high.violation_refs),
+            mechanisms=tuple(m for m in low.mechanisms if m in high.mechanisms),
+        )
+
+    def holds(self, kind: OperationKind, resource: str) -> bool:
+        """Tell whether an operation on this resource stays inside the boundary."""
+        match kind:
+            case OperationKind.FS_READ:
+                return any(within(resource, r) for r in self.read_roots) and not self._masks(resource)
+            case OperationKind.FS_WRITE:
+                return any(within(resource, r) for r in self.write_roots) and not self._masks(resource)
+            case OperationKind.NET_CONNECT:
+                return self.network.admits(resource)
+            case OperationKind.FS_EXEC | OperationKind.COMMAND_EXECUTE:
+                return True
+            case OperationKind.TOOL_CALL:
+                return False
+
+    def _masks(self, path: str) -> bool:
+        return any(within(path, m) for m in self.masked)
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """Something a sandboxed process tried and was stopped from."""
+
+    operation: OperationKind
+    resource: str
+    mechanism: str
+    pid: int | None = None
+    program: str | None = None
+    command_line: str | None = None
+
+
+def within(path: str, root: str) -> bool:
+    """Tell whether a normalised absolute path is the root or lies below it; a name prefix is not enough."""
+    return path == root or path.startswith(root if root.endswith("/") else root + "/")
+
+
+def _shared_roots(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:
+    inner = {a for a in ours for b in theirs if within(a, b)} | {b for b in theirs for a in ours if within(b, a)}
+    return tuple(sorted(inner))

@@ -1,0 +1,1 @@
+"""Rules, layers, modes and guards: from a reading to a decision."""

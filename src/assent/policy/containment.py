@@ -1,0 +1,60 @@
+"""Whether one rule is about everything that another is about."""
+
+from __future__ import annotations
+
+from assent.model import within
+from assent.policy.matching import Matcher
+from assent.policy.patterns import CommandPattern, HostPattern
+from assent.reading.globs import Glob
+
+_WRITES = ("write", "edit")
+
+
+def contains(wide: Matcher, narrow: Matcher, *, broad: bool) -> bool:
+    """Tell whether `wide` surely matches whatever `narrow` does. `broad`: it denies or asks."""
+    if wide.exceptions:
+        return False
+    if wide.family != narrow.family and not (broad and wide.family in _WRITES and narrow.family in _WRITES):
+        return False
+    match wide.family:
+        case "command":
+            return _commands(wide.command, narrow.command, broad=broad)
+        case "write" | "edit" | "read":
+            return wide.glob is None or (narrow.glob is not None and _globs(wide.glob, narrow.glob))
+        case "host":
+            return wide.host is not None and narrow.host is not None and _hosts(wide.host, narrow.host)
+        case "name":
+            return _names(wide, narrow)
+
+
+def _commands(wide: CommandPattern | None, narrow: CommandPattern | None, *, broad: bool) -> bool:
+    if wide is None or (not wide.words and wide.expression is None):
+        return True
+    if narrow is None or wide.expression is not None:
+        return narrow == wide
+    if narrow.words[: len(wide.words)] != wide.words:
+        return False
+    return broad or wide.open_ended or (narrow == wide)
+
+
+def _globs(wide: Glob, narrow: Glob) -> bool:
+    if (wide.anchor, wide.up) != (narrow.anchor, narrow.up):
+        return False
+    match wide.form:
+        case "below":
+            return within(narrow.base, wide.base) and (narrow.base != wide.base or narrow.form != "exact")
+        case "level":
+            return narrow.form == "exact" and wide.matches(narrow.base)
+        case "exact" | "pattern":
+            return narrow.text == wide.text or (narrow.form == "exact" and wide.matches(narrow.base))
+
+
+def _hosts(wide: HostPattern, narrow: HostPattern) -> bool:
+    if wide == narrow:
+        return True
+    return wide.below and wide.expression is None and narrow.host.endswith("." + wide.host)
+
+
+def _names(wide: Matcher, narrow: Matcher) -> bool:
+    same = wide.tool == narrow.tool or (wide.tool.endswith("*") and narrow.tool.startswith(wide.tool[:-1]))
+    return same and (wide.rule.pattern is None or wide.rule.pattern == narrow.rule.pattern)

@@ -1,0 +1,130 @@
+"""Weighing: all opinions on all operations in, one verdict and one boundary out. The strictest wins."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+
+import msgspec
+
+from assent.model import (
+    Consent,
+    Decision,
+    Mode,
+    Opinion,
+    SandboxProfile,
+    Scope,
+    Source,
+    Verdict,
+    bound_digest,
+)
+from assent.policy.coverage import Coverage
+from assent.policy.defaults import defaults
+from assent.policy.guard import Guard
+from assent.policy.modes import TABLE
+from assent.policy.opinions import hear
+from assent.policy.profiles import SANDBOX, can_hold, intersect, profile
+from assent.policy.settling import settle
+from assent.policy.view import View
+
+_PRECEDENCE = {
+    source: rank
+    for rank, source in enumerate(
+        (
+            Source.PERSON,
+            Source.PROTECTION,
+            Source.RULE,
+            Source.PATH_POLICY,
+            Source.SESSION,
+            Source.GRANT,
+            Source.TOOL_CHECK,
+            Source.HOOK,
+            Source.HOST_POLICY,
+            Source.CLASSIFIER,
+            Source.MODE,
+        )
+    )
+}
+
+
+_rank = operator.attrgetter("rank")
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """What one mode makes of a call."""
+
+    mode: Mode
+    verdict: Verdict
+    boundary: SandboxProfile | None
+    opinions: tuple[Opinion, ...]
+
+
+def decide(view: View, guard: Guard, consent: Consent, call_opinions: Sequence[Opinion] = ()) -> Decision:
+    """Decide one call. `call_opinions` are what checks, hooks and the host's policy said about it as a whole."""
+    heard = [hear(i, o, view, guard) for i, o in enumerate(view.reading.operations)]
+    modes = tuple(dict.fromkeys((*guard.merged.modes, *map(Mode, view.session.modes))))
+    judgements = [_judge(m, view, guard, consent, heard, call_opinions) for m in modes]
+    if len(judgements) == 1:
+        return _record(view, guard, judgements[0], judgements[0].boundary)
+    strictest = max(judgements, key=lambda j: j.verdict.rank)
+    # Also for an ask: the yes that answers it must find the boundary, and so the digest, that was asked about.
+    return _record(view, guard, strictest, intersect(j.boundary for j in judgements))
+
+
+def _judge(
+    mode: Mode,
+    view: View,
+    guard: Guard,
+    consent: Consent,
+    heard: list[list[Opinion]],
+    call_opinions: Sequence[Opinion],
+) -> Judgement:
+    boundary = _demanded(view, guard)
+    sandbox = boundary or profile(SANDBOX, view.place)
+    held = sandbox is not None and view.reading.tool == "Bash" and _holds(mode, sandbox, view)
+    coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
+    kept: list[Opinion] = []
+    for index, opinions in enumerate(heard):
+        spoken = [*opinions, *call_opinions]
+        if not coverage.is_covered(index):
+            spoken += defaults(index, mode, view, guard, consent, spoken, held=held)
+        kept += settle(index, mode, view, guard, spoken, coverage)
+    verdict = max([o.verdict for o in kept if o.overruled is None], key=_rank)
+    if any(o.policy == "sandbox" for o in kept):
+        boundary = sandbox
+    return Judgement(mode, verdict, boundary, tuple(dict.fromkeys(kept) if call_opinions else kept))
+
+
+def _holds(mode: Mode, sandbox: SandboxProfile, view: View) -> bool:
+    """Tell whether a mode that runs things in the sandbox may do so with this call."""
+    if TABLE[mode].dangerous == "sandbox":
+        return True
+    return TABLE[mode].dangerous == "held-else-ask" and view.facts.sandbox and can_hold(sandbox, view.reading)
+
+
+def _demanded(view: View, guard: Guard) -> SandboxProfile | None:
+    """Return the boundary that policy demands for everything that runs commands."""
+    if view.reading.tool != "Bash":
+        return None
+    return intersect(profile(p, view.place) for p in guard.merged.profiles)
+
+
+def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
+    said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
+    winner = min(said, key=lambda o: _PRECEDENCE.get(o.source, 99))
+    return Decision(
+        verdict=judgement.verdict,
+        boundary=boundary,
+        available=boundary is None or view.facts.sandbox,
+        decision_source=winner.source,
+        decision_reason=winner.reason,
+        rule_refs=tuple(dict.fromkeys(o.rule for o in said if o.rule)),
+        scope=Scope.ONCE if winner.source is Source.PERSON else None,
+        reading=view.reading,
+        opinions=judgement.opinions,
+        mode=judgement.mode,
+        interactive=view.session.interactive and guard.merged.interactive,
+        policy_version=guard.merged.version,
+        policy_sources=guard.merged.sources,
+        digest=bound_digest(view.call, view.session, view.reading.tool, boundary),
+    )

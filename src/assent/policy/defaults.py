@@ -1,0 +1,139 @@
+"""What holds where no allow speaks: the path policy's default, and the mode's cell for the tier."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from assent.model import (
+    ALLOW,
+    ASK,
+    DENY,
+    DESTRUCTIVE,
+    FS_READ,
+    FS_WRITE,
+    SAFE,
+    TOOL_CALL,
+    Consent,
+    Mode,
+    Operation,
+    Opinion,
+    Source,
+    Verdict,
+)
+from assent.policy.guard import Guard
+from assent.policy.modes import TABLE, Cell
+from assent.policy.view import View
+
+_CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
+_STRICT, _UNTRUSTED = Mode.STRICT, Mode.UNTRUSTED
+
+
+def defaults(
+    index: int,
+    mode: Mode,
+    view: View,
+    guard: Guard,
+    consent: Consent,
+    spoken: Sequence[Opinion],
+    *,
+    held: bool,
+) -> list[Opinion]:
+    """Return the default opinions on one operation that nothing covers. `held`: a sandbox can contain the call."""
+    operation = view.reading.operations[index]
+    found = _at_the_edge(index, operation, view, guard)
+    opened = mode is _STRICT and any(o.opens for o in spoken)
+    if operation.tier is DESTRUCTIVE and guard.merged.classifier and TABLE[mode].destructive == "deny":
+        found.append(_blocked(index, operation, enabled=consent.destructive))
+    elif not opened:
+        found.append(_cell(index, operation, mode, guard, held=held))
+    return found
+
+
+def _at_the_edge(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
+    """Apply the path policy's default. The built-in one: writes (in runs also reads) outside the workspace ask."""
+    if operation.kind is FS_WRITE:
+        defaults = guard.defaults("write")
+    elif operation.kind is FS_READ and (operation.resource.startswith("/") or not operation.known):
+        defaults = guard.defaults("read")
+    else:
+        return []
+    found = []
+    name = "write-path-policy" if operation.kind is FS_WRITE else "read-path-policy"
+    for default in defaults:
+        built_in = default.verdict is None
+        verdict = default.verdict or _edge(operation, view, guard)
+        if verdict is not ALLOW:
+            where = "is outside the workspace" if built_in else "is not on the list of paths"
+            what = operation.resource if operation.known else "a path that is not known"
+            found.append(
+                Opinion(
+                    verdict=verdict,
+                    source=Source.PATH_POLICY,
+                    policy=name,
+                    reason=f"{what} {where}",
+                    operation=index,
+                    built_in=built_in,
+                )
+            )
+    return found
+
+
+def _edge(operation: Operation, view: View, guard: Guard) -> Verdict:
+    if guard.merged.embedded or (operation.kind is FS_READ and not view.session.run):
+        return ALLOW
+    outside = view.place.outside(view.located(operation))
+    return ASK if outside else ALLOW
+
+
+def _blocked(index: int, operation: Operation, *, enabled: bool) -> Opinion:
+    return Opinion(
+        verdict=ASK if enabled else DENY,
+        source=Source.CLASSIFIER,
+        policy="classifier",
+        reason=describe(operation),
+        operation=index,
+        firm=enabled,
+        built_in=True,
+    )
+
+
+def _cell(index: int, operation: Operation, mode: Mode, guard: Guard, *, held: bool) -> Opinion:
+    classifier = guard.merged.classifier
+    row = TABLE[mode]
+    cell: Cell = row.dangerous if classifier and operation.tier is not SAFE else row.safe
+    if guard.merged.muted and mode is _UNTRUSTED:
+        cell = "ask"
+    verdict, sandboxed = _value(cell, operation, held=held)
+    by_tier = classifier and (verdict.value in (row.safe, "ask") or cell == "allow") and not sandboxed
+    strict = verdict is DENY
+    return Opinion(
+        verdict=verdict,
+        source=_CLASSIFIER if by_tier and not strict else _MODE,
+        policy="sandbox" if sandboxed else "classifier" if by_tier and not strict else "mode",
+        reason=f"mode {mode}: {describe(operation)}" if strict or not by_tier else describe(operation),
+        operation=index,
+        built_in=True,
+    )
+
+
+def _value(cell: Cell, operation: Operation, *, held: bool) -> tuple[Verdict, bool]:
+    """Return what a cell of the table says about an operation, and whether it must then run in the sandbox."""
+    match cell:
+        case "allow":
+            return ALLOW, False
+        case "ask":
+            return ASK, False
+        case "deny":
+            return DENY, False
+        case "looks-else-ask":
+            return (ALLOW if operation.reads else ASK), False
+        case "looks-else-deny":
+            return (ALLOW if operation.reads else DENY), False
+        case "held-else-ask" | "sandbox":
+            return (ALLOW if held else ASK), held
+
+
+def describe(operation: Operation) -> str:
+    """Say in one line, for a person, what an operation is and why it is of its tier."""
+    what = "command" if operation.argv else "operation" if operation.kind is not TOOL_CALL else "tool"
+    return f"{operation.tier.value.capitalize()} {what}: {operation.reason}"

@@ -1,0 +1,218 @@
+"""A guard: everything that holds for one tool in one session or run, shown as a chain of named policies.
+
+Guards are values: changing one gives a new one, so that a decision under way sees one state of it.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model import (
+    ALLOW,
+    COMMAND_EXECUTE,
+    DENY,
+    FS_EXEC,
+    FS_READ,
+    FS_WRITE,
+    TOOL_CALL,
+    YES,
+    Operation,
+    Rule,
+    Source,
+    ToolCall,
+    Verdict,
+    within,
+)
+from assent.policy.layers import Merged, NamedPolicy, PathDefault
+from assent.policy.matching import compile_rule
+from assent.policy.ruleset import RuleSet
+from assent.policy.view import View
+from assent.reading.read import COMMAND_FIELDS
+from assent.reading.tools import find_tool
+
+Dimension: TypeAlias = Literal["read", "write", "execute"]
+
+_KINDS: dict[str, Dimension] = {
+    FS_READ: "read",
+    FS_WRITE: "write",
+    FS_EXEC: "execute",
+    COMMAND_EXECUTE: "execute",
+}
+_READ_TOOLS = ("read", "search")
+
+
+class SessionDecision(msgspec.Struct, frozen=True):
+    """What a person said about one resource for the rest of the session."""
+
+    verdict: Literal["allow", "deny"]
+    dimension: Dimension
+    resource: str
+    target: str | None = None
+    """Where the resource led when it was decided about."""
+    is_glob: bool = False
+
+    def covers(self, operation: Operation, view: View) -> bool:
+        """Tell whether an operation is surely about that resource."""
+        if self.dimension == "execute":
+            # What other fields of the call ask for is no part of the line that was decided about.
+            return operation.kind is not TOOL_CALL and _lines(view) == [self.resource]
+        if _KINDS.get(operation.kind) != self.dimension:
+            return False
+        if self.is_glob:
+            return self._matches(operation, view, broad=False)
+        return operation.resource == self.resource and operation.target == self.target
+
+    def touches(self, operation: Operation, view: View) -> bool:
+        """Tell whether an operation may be about that resource, by any name."""
+        if self.dimension == "execute":
+            return self.resource in _lines(view)
+        if _KINDS.get(operation.kind) != self.dimension:
+            return False
+        if self.is_glob:
+            return self._matches(operation, view, broad=True)
+        ours = {n for n in (self.resource, self.target) if n}
+        return bool(ours & {n for n in (operation.resource, operation.target) if n})
+
+    def _matches(self, operation: Operation, view: View, *, broad: bool) -> bool:
+        tool = "Read" if self.dimension == "read" else "Write"
+        matcher = compile_rule(Rule(tool=tool, pattern=self.resource))
+        return matcher.match(operation, view, broad=broad) is YES
+
+    def name(self, cwd: str | None) -> str:
+        """Return the name this decision has in the chain."""
+        shown = self.resource
+        if cwd and self.dimension != "execute" and within(shown, cwd) and shown != cwd:
+            shown = shown[len(cwd.rstrip("/")) + 1 :]
+        return f"session-{self.verdict}-{self.dimension}-" + re.sub(r"[^A-Za-z0-9]", "-", shown)
+
+
+class Patch(msgspec.Struct, frozen=True):
+    """What a person added to a path policy while the session runs."""
+
+    dimension: Literal["read", "write"]
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    default: Verdict | None = None
+
+
+class Guard(msgspec.Struct, frozen=True):
+    """The policies of all layers, and what was said since."""
+
+    merged: Merged
+    tool: str | None = None
+    """The tool it guards; None for all of a session's."""
+    cwd: str | None = None
+    run: bool = False
+    patches: tuple[Patch, ...] = ()
+    session: tuple[SessionDecision, ...] = ()
+    added: tuple[NamedPolicy, ...] = ()
+    """The patches, made ready."""
+
+    def patch(
+        self,
+        dimension: Literal["read", "write"],
+        *,
+        allow: tuple[str, ...] = (),
+        deny: tuple[str, ...] = (),
+        default: Verdict | None = None,
+    ) -> Guard:
+        """Add globs to a dimension's lists; replace its default if one is given."""
+        patches = (*self.patches, Patch(dimension, allow, deny, default))
+        return msgspec.structs.replace(self, patches=patches, added=_ready(patches))
+
+    def remember(self, decision: SessionDecision) -> Guard:
+        """Keep a session decision; it replaces an earlier one on the same resource."""
+        same = (decision.dimension, decision.resource)
+        kept = tuple(d for d in self.session if (d.dimension, d.resource) != same)
+        return msgspec.structs.replace(self, session=(*kept, decision))
+
+    def defaults(self, dimension: Literal["read", "write"]) -> tuple[PathDefault, ...]:
+        """Return what holds for a path that no list names."""
+        said = [p.default for p in self.patches if p.dimension == dimension and p.default is not None]
+        if said:
+            return (PathDefault(said[-1]),)
+        return self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
+
+    @property
+    def links(self) -> tuple[NamedPolicy, ...]:
+        """Return every named policy that holds rules."""
+        return self.merged.chain + self.added
+
+    @property
+    def chain(self) -> tuple[str, ...]:
+        """Return the names of the policies that have something to say to this tool, in their fixed order."""
+        names = {link.name for link in self.links} | {"self-protection"}
+        names |= {f"{d}-path-policy" for d in self._dimensions()}
+        names |= {"classifier"} if self.merged.classifier else set()
+        shown = [n for n in CHAIN_ORDER if n in names and self._concerns(n)]
+        for decision in self.session:
+            name, count = decision.name(self.cwd), 2
+            while name in shown:
+                name, count = f"{decision.name(self.cwd)}-{count}", count + 1
+            shown.append(name)
+        return tuple(shown)
+
+    def _dimensions(self) -> set[str]:
+        listed = {p.dimension for p in self.patches}
+        return {"write", *listed} | ({"read"} if self.run else set())
+
+    def _concerns(self, name: str) -> bool:
+        shape = find_tool(self.tool).shape if self.tool else "command"
+        if name.endswith("-commands"):
+            return shape == "command"
+        if name == "read-path-policy":
+            return shape in (*_READ_TOOLS, "command")
+        return name != "write-path-policy" or shape not in _READ_TOOLS
+
+
+CHAIN_ORDER = (
+    "self-protection",
+    "forbidden-globs",
+    "deny-rules",
+    "ask-rules",
+    "allow-rules",
+    "read-path-policy",
+    "write-path-policy",
+    "deny-commands",
+    "approve-commands",
+    "classifier",
+)
+
+
+def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
+    links = []
+    for dimension, tool in (("read", "Read"), ("write", "Write")):
+        for verdict in (DENY, ALLOW):
+            globs = [g for p in patches if p.dimension == dimension for g in getattr(p, verdict.value)]
+            rules = RuleSet(Rule(tool=tool, pattern=g) for g in dict.fromkeys(globs))
+            if len(rules):
+                links.append(NamedPolicy(f"{dimension}-path-policy", verdict, Source.SESSION, rules))
+    return tuple(links)
+
+
+def command_text(call: ToolCall) -> str | None:
+    """Return the command of a shell call as one text; None if it has none, or several."""
+    texts = command_texts(call)
+    return texts[0] if len(texts) == 1 else None
+
+
+def command_texts(call: ToolCall) -> list[str]:
+    """Return every text that a shell call may run, with its arguments."""
+    args = call.input.get("args")
+    more = [*map(str, args)] if isinstance(args, list) else []
+    found = []
+    for field in COMMAND_FIELDS:
+        value = call.input.get(field)
+        if isinstance(value, str):
+            found.append(" ".join((value, *map(shlex.quote, more))))
+        elif isinstance(value, list):
+            found.append(shlex.join(map(str, (*value, *more))))
+    return found
+
+
+def _lines(view: View) -> list[str]:
+    return command_texts(view.call) if view.reading.tool == "Bash" else []

@@ -1,0 +1,232 @@
+"""Whether a rule is about an operation: yes, maybe or no.
+
+An allow rule counts on yes only. A deny denies on yes and asks on maybe. An ask asks on either. `broad` is True for
+deny and ask rules, which must find what is meant, and False for allow rules, which must prove that they cover it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from assent.model import (
+    FS_EXEC,
+    FS_READ,
+    FS_WRITE,
+    MAYBE,
+    NET_CONNECT,
+    NO,
+    YES,
+    Certainty,
+    Operation,
+    OperationKind,
+    Rule,
+    RuleError,
+    within,
+)
+from assent.policy.patterns import (
+    CommandPattern,
+    HostPattern,
+    compile_command,
+    compile_host,
+    compile_text,
+)
+from assent.policy.view import View
+from assent.reading.globs import Anchor, Glob, compile_glob
+from assent.reading.tools import find_tool
+
+Family: TypeAlias = Literal["command", "write", "edit", "read", "host", "name"]
+
+_FAMILIES: dict[str, Family] = {
+    "Bash": "command",
+    "Write": "write",
+    "Edit": "edit",
+    "Delete": "write",
+    "Read": "read",
+}
+
+
+class Matcher(msgspec.Struct, frozen=True):
+    """A rule made ready for matching."""
+
+    rule: Rule
+    tool: str
+    """The canonical name, or a pattern over names."""
+    family: Family
+    command: CommandPattern | None = None
+    glob: Glob | None = None
+    host: HostPattern | None = None
+    exceptions: tuple[Matcher, ...] = ()
+
+    def match(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
+        """Answer for one operation."""
+        answer = self._answer(operation, view, broad=broad)
+        if answer is NO and broad and self.family != "name" and view.is_unreadable(operation):
+            answer = MAYBE
+        if answer is not NO and any(e.match(operation, view, broad=False) is YES for e in self.exceptions):
+            return NO
+        return answer
+
+    def _answer(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
+        match self.family:
+            case "command":
+                return self._command(operation, view, broad=broad)
+            case "write" | "edit":
+                if self.family == "edit" and not self._is_edit(operation, view, broad=broad):
+                    return NO
+                return self._path(operation, view, FS_WRITE, broad=broad)
+            case "read":
+                return self._path(operation, view, FS_READ, broad=broad)
+            case "host":
+                return self._host(operation, view, broad=broad)
+            case "name":
+                return self._name(view, broad=broad)
+
+    def _is_edit(self, operation: Operation, view: View, *, broad: bool) -> bool:
+        """Tell whether an Edit rule looks at a write: with a path to deny at any, else at the edit tools' own."""
+        by_tool = view.reading.tool == "Edit" and operation.owner is None
+        return by_tool or (broad and self.glob is not None)
+
+    def _command(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
+        if self.command is None:
+            return YES if view.reading.tool == self.tool and (broad or view.is_command(operation)) else NO
+        if not view.is_command(operation):
+            return NO
+        return self.command.match(operation.argv, broad=broad, fold=view.facts.case_insensitive)
+
+    def _path(self, operation: Operation, view: View, kind: OperationKind, *, broad: bool) -> Certainty:
+        executes = broad and kind is FS_READ and operation.kind is FS_EXEC
+        if operation.kind is not kind and not executes:
+            return NO
+        if self.glob is None:
+            return YES
+        if not operation.resource.startswith("/"):
+            return MAYBE if not operation.known else NO
+        return path_match(self.glob, operation, view, broad=broad)
+
+    def _host(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
+        if operation.kind is not NET_CONNECT or self.host is None:
+            return NO
+        if not broad and view.reading.tool != self.tool:
+            return NO
+        return self.host.match(operation.resource)
+
+    def _name(self, view: View, *, broad: bool) -> Certainty:
+        if not self._is_named(view, broad=broad):
+            return NO
+        if self.rule.pattern is None:
+            return YES
+        return _text_match(self.rule.pattern, view.call.input, broad=broad)
+
+    def _is_named(self, view: View, *, broad: bool) -> bool:
+        names = (view.reading.tool, view.call.tool)
+        if "*" in self.tool:
+            return any(fnmatch.fnmatchcase(n, self.tool) for n in names) or (
+                broad and any(fnmatch.fnmatchcase(n.lower(), self.tool.lower()) for n in names)
+            )
+        if broad:
+            return any(n.lower() == self.tool.lower() for n in names)
+        return self.tool in names
+
+
+def compile_rule(rule: Rule) -> Matcher:
+    """Make a rule ready; raises `RuleError` if its pattern can never be one."""
+    tool = find_tool(rule.tool).name
+    family = _FAMILIES.get(tool, "name")
+    command, glob, host = None, None, None
+    if rule.pattern is not None:
+        if not rule.pattern.strip():
+            raise RuleError(f'Invalid permission rule "{rule.text}": pattern inside parentheses is empty')
+        if family == "command":
+            command = compile_command(rule.pattern)
+        elif family in ("write", "edit", "read"):
+            glob = compile_glob(rule.pattern)
+        elif rule.pattern.startswith("domain:"):
+            family, host = "host", compile_host(rule.pattern.removeprefix("domain:"))
+        else:
+            compile_text(rule.pattern)
+    exceptions = tuple(compile_rule(Rule(tool=rule.tool, pattern=e)) for e in rule.exceptions)
+    return Matcher(rule, tool, family, command, glob, host, exceptions)
+
+
+def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> Certainty:
+    """Compare a path pattern with everything the operation's path is called.
+
+    An allow needs the link and its target to match; a deny fires on either, from every folder that a relative
+    pattern may stand for, and where names differ only in case, perhaps.
+    """
+    names = _names(operation)
+    if not operation.known:
+        return MAYBE
+    if not broad:
+        return YES if _trusts_cwd(glob, view) and all(_covers(glob, n, operation, view) for n in names) else NO
+    starts = starts_of(glob.anchor, view)
+    if any(_hits(glob, n, s, operation, view) for n in names for s in starts):
+        return YES
+    folded = compile_glob(glob.text.lower())
+    if any(_hits(folded, n.lower(), s.lower(), operation, view) for n in names for s in starts):
+        return YES if view.facts.case_insensitive else MAYBE
+    return NO
+
+
+def starts_of(anchor: Anchor, view: View) -> tuple[str, ...]:
+    """Return the folders a pattern may start from in a deny: the cwd a call gives is no way out of it."""
+    if anchor == "root":
+        return ("/",)
+    found = (view.facts.home,) if anchor == "home" else (view.place.cwd, *view.place.workspace)
+    return tuple(dict.fromkeys(s for s in found if s))
+
+
+def _names(operation: Operation) -> tuple[str, ...]:
+    if operation.target is None or operation.target == operation.resource:
+        return (operation.resource,)
+    return (operation.resource, operation.target)
+
+
+def _trusts_cwd(glob: Glob, view: View) -> bool:
+    """Tell whether an allow may start from the cwd: not from one outside the workspace."""
+    cwd = view.place.cwd
+    return (
+        glob.anchor != "cwd"
+        or not view.place.workspace
+        or (cwd is not None and view.place.inside(view.place.locate(cwd)))
+    )
+
+
+def _covers(glob: Glob, name: str, operation: Operation, view: View) -> bool:
+    for start in starts_of(glob.anchor, view)[:1]:
+        for spelling in _spellings(glob, name, start, view):
+            seen = glob.seen_from(start, spelling)
+            if seen is not None and (glob.matches(seen) or (operation.sweep and glob.is_all_below(seen))):
+                return True
+    return False
+
+
+def _hits(glob: Glob, name: str, start: str, operation: Operation, view: View) -> bool:
+    for spelling in _spellings(glob, name, start, view):
+        seen = glob.seen_from(start, spelling)
+        if seen is not None:
+            walks = operation.sweep and operation.kind is FS_READ
+            if glob.sweeps(seen) if walks else glob.touches(seen):
+                return True
+    return operation.sweep and operation.kind is FS_WRITE and glob.is_below(start, name)
+
+
+def _spellings(glob: Glob, name: str, start: str, view: View) -> tuple[str, ...]:
+    """Return a path's name, and its name as seen through a link in the pattern's own folder."""
+    base = glob.base_from(start)
+    real = view.facts.resolve(base) if base is not None else None
+    if real is None or base is None or real == base or not within(name, real):
+        return (name,)
+    return (name, base + name[len(real.rstrip("/")) :])
+
+
+def _text_match(pattern: str, tool_input: dict[str, Any], *, broad: bool) -> Certainty:
+    """Compare with a tool's own input: an allow must match its only text, a deny any of them."""
+    texts = [v for v in tool_input.values() if isinstance(v, str)]
+    expression = compile_text(pattern)
+    if broad:
+        return YES if any(expression.fullmatch(t) for t in texts) else MAYBE if len(texts) < len(tool_input) else NO
+    return YES if len(texts) == len(tool_input) == 1 and expression.fullmatch(texts[0]) else NO

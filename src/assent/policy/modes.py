@@ -1,0 +1,35 @@
+"""The modes, as a table: what happens to the uncovered, to the covered, and to the asks that are still open."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model import Mode
+
+Cell: TypeAlias = Literal["allow", "ask", "deny", "looks-else-ask", "looks-else-deny", "held-else-ask", "sandbox"]
+OpenAsk: TypeAlias = Literal["ask", "allow", "deny", "allow-edits", "deny-built-in"]
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One mode."""
+
+    safe: Cell
+    dangerous: Cell
+    covered: Literal["allow", "looks-else-deny"] = "allow"
+    open_ask: OpenAsk = "ask"
+    destructive: Literal["deny", "allow"] = "deny"
+
+
+TABLE: dict[Mode, Row] = {
+    Mode.DEFAULT: Row("allow", "ask"),
+    Mode.UNTRUSTED: Row("looks-else-ask", "ask"),
+    Mode.ACCEPT_EDITS: Row("allow", "ask", open_ask="allow-edits"),
+    Mode.AUTO: Row("allow", "held-else-ask"),
+    Mode.ON_FAILURE: Row("allow", "sandbox"),
+    Mode.PLAN: Row("looks-else-deny", "deny", covered="looks-else-deny", open_ask="deny"),
+    Mode.STRICT: Row("deny", "deny", open_ask="deny-built-in"),
+    Mode.DONT_ASK: Row("allow", "deny", open_ask="deny"),
+    Mode.BYPASS: Row("allow", "allow", open_ask="allow", destructive="allow"),
+}

@@ -1,0 +1,89 @@
+"""What every source says about an operation, before anything is weighed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from assent.model import ALLOW, ASK, DENY, MAYBE, NO, YES, Certainty, Layer, Operation, Opinion, Rule, Source
+from assent.policy.guard import Guard
+from assent.policy.layers import NamedPolicy
+from assent.policy.matching import Matcher
+from assent.policy.protections import protect
+from assent.policy.view import View
+
+MOST_MAYBES = 8
+"""How many rules that only may match are listed for one operation."""
+
+
+def hear(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
+    """Collect every opinion on one operation: protections, rules, path policies, session decisions."""
+    found = protect(index, operation, view, embedded=guard.merged.embedded)
+    for link in guard.links:
+        found += _said(index, operation, view, link)
+    if guard.session:
+        found += _session(index, operation, view, guard)
+    return found
+
+
+def _said(index: int, operation: Operation, view: View, link: NamedPolicy) -> list[Opinion]:
+    found: list[Opinion] = []
+    broad = link.verdict is not ALLOW
+    maybes = 0
+    for matcher in link.rules.candidates(operation, view):
+        rule = matcher.rule
+        if rule.expires is not None and rule.expires <= view.facts.now:
+            continue
+        answer, fault = _ask(matcher, operation, view, broad=broad)
+        if answer is NO or (not broad and answer is not YES):
+            continue
+        maybes += answer is MAYBE
+        if answer is YES or maybes <= MOST_MAYBES:
+            found.append(_opinion(index, link, rule, answer, fault))
+    return found
+
+
+def _ask(matcher: Matcher, operation: Operation, view: View, *, broad: bool) -> tuple[Certainty, str | None]:
+    """Ask one rule. One that fails counts as matched if it denies or asks, and as not matched if it allows."""
+    try:
+        return matcher.match(operation, view, broad=broad), None
+    except Exception as error:  # noqa: BLE001 - whatever it is, it must not open a way
+        return (YES if broad else NO), f"{type(error).__name__}: {error}"
+
+
+def _opinion(index: int, link: NamedPolicy, rule: Rule, answer: Certainty, fault: str | None) -> Opinion:
+    verdict = link.verdict
+    unsure = verdict is DENY and answer is MAYBE
+    reason = rule.reason or f"{_WORDS[verdict]} {rule.text}"
+    if fault:
+        reason = f"the rule {rule.text} could not be evaluated ({fault}), so it counts as matched"
+    elif answer is MAYBE:
+        reason = f"it may be what {rule.text} is about, which can not be told from the line"
+    return Opinion(
+        verdict=ASK if unsure else verdict,
+        source=link.source,
+        policy=link.name,
+        reason=reason,
+        operation=index,
+        firm=unsure or (verdict is ASK and (rule.every_time or rule.origin.layer is Layer.MANAGED)),
+        opens=verdict is ASK and rule.origin.layer >= Layer.USER,
+        certainty=answer,
+        rule=rule.ref,
+        destructive=rule.destructive,
+    )
+
+
+_WORDS = {ALLOW: "allowed by", ASK: "to be asked about:", DENY: "denied by"}
+
+
+def _session(index: int, operation: Operation, view: View, guard: Guard) -> Iterator[Opinion]:
+    for decision in guard.session:
+        if decision.verdict == "deny" and decision.touches(operation, view):
+            override = view.call.override
+            yield Opinion(
+                verdict=ASK if override else DENY,
+                source=Source.SESSION,
+                policy=decision.name(guard.cwd),
+                reason="refused earlier in this session" + (", and asked for once more" if override else ""),
+                operation=index,
+                firm=override,
+            )

@@ -1,0 +1,146 @@
+"""What holds whatever is configured: Assent itself, the control plane, secrets."""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from assent.model import (
+    ASK,
+    DENY,
+    FS_READ,
+    FS_WRITE,
+    NET_CONNECT,
+    TOOL_CALL,
+    UNKNOWN,
+    Operation,
+    Opinion,
+    Source,
+    Verdict,
+    within,
+)
+from assent.policy.patterns import basename
+from assent.policy.view import View
+from assent.reading.web import is_private
+
+OWN_COMMANDS = frozenset({"approve", "deny", "token", "policy", "trust", "init", "uninit", "serve"})
+"""What only a person may say to Assent."""
+
+COMMANDS = OWN_COMMANDS | {
+    "audit",
+    "check",
+    "doctor",
+    "explain",
+    "hook",
+    "hook-script",
+    "mcp",
+    "pending",
+    "run",
+    "runs",
+    "schema",
+}
+"""The first of these among the words of a line is what Assent is told to do."""
+
+_LAUNCHERS = ("python", "pypy", "uv", "pipx", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "mamba")
+_MODULE_OPTION = re.compile(r"^-[A-Za-z]*m")
+
+
+def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> list[Opinion]:
+    """Return what the protections say about one operation."""
+    found = []
+    if why := _self_harm(operation, view):
+        found.append(_opinion(DENY, "self-protection", why, index))
+    elif operation.kind is FS_WRITE and _is_control_plane(operation, view):
+        why = f"{operation.resource} decides what runs later: a person must agree to each change"
+        found.append(_opinion(ASK, "control-plane", why, index, firm=True))
+    if operation.secret and operation.kind is FS_READ and not embedded:
+        found.append(_opinion(ASK, "secrets", f"{operation.resource} holds secrets", index))
+    return found
+
+
+def _opinion(verdict: Verdict, policy: str, reason: str, index: int, *, firm: bool = False) -> Opinion:
+    return Opinion(
+        verdict=verdict,
+        source=Source.PROTECTION,
+        policy=policy,
+        reason=reason,
+        operation=index,
+        firm=firm,
+        built_in=True,
+    )
+
+
+def _is_control_plane(operation: Operation, view: View) -> bool:
+    return operation.known and view.place.is_control_plane(view.located(operation))
+
+
+def _self_harm(operation: Operation, view: View) -> str | None:
+    kind = operation.kind
+    if kind is NET_CONNECT:
+        return _own_endpoint(operation.resource, view)
+    if kind is TOOL_CALL:
+        return None
+    return _own_path(operation, view) or _own_command(operation.argv)
+
+
+def _own_path(operation: Operation, view: View) -> str | None:
+    """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
+    writes = operation.kind is FS_WRITE
+    for name in (operation.resource, operation.target):
+        if name is None:
+            continue
+        low = name.lower()
+        for path in _lowered(view.facts.assent_paths):
+            if within(low, path) or (writes and operation.sweep and within(path, low)):
+                return "it touches Assent's own files"
+        for path in _lowered(view.facts.assent_files) if writes else ():
+            if low == path or (operation.sweep and within(path, low)):
+                return "it changes how Assent is configured"
+    return None
+
+
+@functools.lru_cache(maxsize=64)
+def _lowered(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(p.lower() for p in paths)
+
+
+def _own_command(argv: tuple[str, ...]) -> str | None:
+    words = _after_launcher(argv)
+    if not words or not _is_assent(words[0]):
+        return None
+    said = next((w for w in words[1:] if w in COMMANDS or UNKNOWN in w), "")
+    if said in OWN_COMMANDS or UNKNOWN in said:
+        return f"only a person may run `assent {said.replace(UNKNOWN, '…')}`"
+    return None
+
+
+def _after_launcher(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Skip what starts Assent by another name: `python -m assent`, `uv run assent`."""
+    program = basename(argv[0]).lower() if argv else ""
+    if program.startswith(_LAUNCHERS):
+        start = next((i for i, w in enumerate(argv[1:], 1) if _is_assent(w)), len(argv))
+        return argv[start:]
+    return argv
+
+
+def _is_assent(word: str) -> bool:
+    """Tell whether a word starts Assent: the program, the module, or the two with a `-m` before them."""
+    name = basename(_MODULE_OPTION.sub("", word)).lower()
+    return name == "assent" or name.startswith(("assent.", "assent@", "assent="))
+
+
+def _own_endpoint(host: str, view: View) -> str | None:
+    """Find a connection to the daemon, by whatever name this machine goes."""
+    name, port = _split(host.lower())
+    ports = {_split(e)[1] for e in view.facts.assent_endpoints}
+    if host in view.facts.assent_endpoints or (is_private(name) and not ports.isdisjoint(port.split("|"))):
+        return "it talks to Assent itself"
+    return None
+
+
+def _split(host: str) -> tuple[str, str]:
+    """Return name and port; without one, those of the web."""
+    name, colon, port = host.rpartition(":")
+    if not colon or not port.isdigit() or (":" in name and not name.endswith("]")):
+        name, port = host, "80|443"
+    return name.strip("[]").rstrip("."), port

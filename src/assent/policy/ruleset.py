@@ -1,0 +1,166 @@
+"""Many rules, found quickly: by program, by folder, by host, by name. The cost does not grow with their number."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+
+from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Operation, Rule
+from assent.policy.matching import Matcher, compile_rule, starts_of
+from assent.policy.patterns import basename, host_name
+from assent.policy.view import View
+from assent.reading.globs import Anchor, Glob
+
+_FILES = ("read", "write", "edit")
+
+
+class RuleSet:
+    """The rules of one list (allow, ask or deny) of all layers."""
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.matchers = tuple(compile_rule(r) for r in rules)
+        self._programs: dict[str, list[Matcher]] = defaultdict(list)
+        self._hosts: dict[str, list[Matcher]] = defaultdict(list)
+        self._names: dict[str, list[Matcher]] = defaultdict(list)
+        self._commands: list[Matcher] = []
+        self._any_host: list[Matcher] = []
+        self._any_name: list[Matcher] = []
+        self._reads = PathIndex(m for m in self.matchers if m.family == "read")
+        self._writes = PathIndex(m for m in self.matchers if m.family in ("write", "edit"))
+        for matcher in self.matchers:
+            self._file(matcher)
+        self._patterned = [m for m in self.matchers if m.command or m.glob or m.host or m.family in _FILES]
+
+    def _file(self, matcher: Matcher) -> None:
+        if matcher.family == "command":
+            if matcher.command is None:
+                self._names[matcher.tool.lower()].append(matcher)
+                return
+            self._commands.append(matcher)
+            program = matcher.command.program
+            self._programs[program.lower() if program else ""].append(matcher)
+        elif matcher.host is not None:
+            exact = matcher.host.host if matcher.host.expression is None else ""
+            (self._hosts[exact] if exact else self._any_host).append(matcher)
+        elif matcher.family == "name":
+            (self._any_name if "*" in matcher.tool else self._names[matcher.tool.lower()]).append(matcher)
+
+    def __len__(self) -> int:
+        return len(self.matchers)
+
+    def candidates(self, operation: Operation, view: View) -> list[Matcher]:
+        """Return the rules that may be about an operation, and only few others."""
+        found = list(self._any_name)
+        if self._names:
+            for name in {view.reading.tool.lower(), view.call.tool.lower()}:
+                found += self._names.get(name, ())
+        kind = operation.kind
+        if view.is_unreadable(operation):
+            return found + self._patterned
+        if kind is COMMAND_EXECUTE or kind is FS_EXEC:
+            found += self._for_command(operation)
+        if kind is FS_READ or kind is FS_EXEC:
+            found += self._reads.candidates(operation, view)
+        elif kind is FS_WRITE:
+            found += self._writes.candidates(operation, view)
+        elif kind is NET_CONNECT:
+            found += self._for_host(operation.resource)
+        return found
+
+    def _for_command(self, operation: Operation) -> Iterable[Matcher]:
+        if not operation.argv:
+            return ()
+        program = basename(operation.argv[0])
+        if UNKNOWN in program:
+            return self._commands
+        return (*self._programs.get("", ()), *self._programs.get(program.lower(), ()))
+
+    def _for_host(self, host: str) -> Iterator[Matcher]:
+        yield from self._any_host
+        if UNKNOWN in host:
+            for matchers in self._hosts.values():
+                yield from matchers
+            return
+        labels = host_name(host).split(".")
+        for index in range(len(labels)):
+            yield from self._hosts.get(".".join(labels[index:]), ())
+
+
+class PathIndex:
+    """Path rules, by the folder they are literally about."""
+
+    def __init__(self, matchers: Iterable[Matcher]) -> None:
+        self._all = tuple(matchers)
+        self._any: list[Matcher] = []
+        self._by_base: dict[Anchor, dict[str, list[Matcher]]] = {}
+        self._by_last: dict[str, list[Matcher]] = defaultdict(list)
+        self._links: dict[tuple[Anchor, str], tuple[float, tuple[Matcher, ...]]] = {}
+        for matcher in self._all:
+            glob = matcher.glob
+            if glob is None or glob.up:
+                self._any.append(matcher)
+            elif glob.base != "/":
+                self._by_base.setdefault(glob.anchor, defaultdict(list))[glob.base.lower()].append(matcher)
+            elif last := _last_name(glob):
+                self._by_last[last].append(matcher)
+            else:
+                self._any.append(matcher)
+
+    def candidates(self, operation: Operation, view: View) -> list[Matcher]:
+        """Return the rules whose folder lies above the operation's path, by any of its names."""
+        if not operation.known or (operation.sweep and operation.kind is FS_WRITE):
+            return list(self._all)
+        found = list(self._any)
+        names = _low_names(operation)
+        if self._by_last:
+            for name in names:
+                found += self._by_last.get(basename(name), ())
+        for anchor, by_base in self._by_base.items():
+            for start in starts_of(anchor, view):
+                root = "" if start == "/" else start.lower()
+                for name in names:
+                    if not root or name.startswith(root):
+                        _add_from_ancestors(found, by_base, name[len(root) :])
+                found += self._linked(anchor, start, by_base, view)
+        return found
+
+    def _linked(self, anchor: Anchor, start: str, by_base: dict[str, list[Matcher]], view: View) -> tuple[Matcher, ...]:
+        """Return the rules whose own folder is, or lies behind, a symbolic link. Looked up anew every now and then."""
+        now = view.facts.now
+        known = self._links.get((anchor, start))
+        if known is not None and 0 <= now - known[0] < max(1.0, 0.01 * len(self._all)):
+            return known[1]
+        if len(self._links) > 128:
+            self._links.clear()
+        found = tuple(
+            m for group in by_base.values() for m in group if m.glob is not None and _is_linked(m.glob, start, view)
+        )
+        self._links[anchor, start] = (now, found)
+        return found
+
+
+def _is_linked(glob: Glob, start: str, view: View) -> bool:
+    base = glob.base_from(start)
+    real = view.facts.resolve(base) if base is not None else None
+    return real is not None and real != base
+
+
+def _last_name(glob: Glob) -> str | None:
+    """Return the file name a pattern ends in, if that is a constant."""
+    last = basename(glob.text)
+    is_name = glob.form == "pattern" and last not in ("", ".", "..") and not set(last) & set("*?[\\")
+    return last.lower() if is_name else None
+
+
+def _low_names(operation: Operation) -> tuple[str, ...]:
+    name = operation.resource.lower()
+    target = name if operation.target is None else operation.target.lower()
+    return (name,) if target == name else (name, target)
+
+
+def _add_from_ancestors(found: list[Matcher], by_base: dict[str, list[Matcher]], path: str) -> None:
+    """Add the rules about a path, or about a folder above it."""
+    while len(path) > 1:
+        if path in by_base:
+            found += by_base[path]
+        path = path.rpartition("/")[0]

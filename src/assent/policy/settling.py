@@ -1,0 +1,105 @@
+"""What people and modes do to open asks: take them away, or turn them into denies. A deny stays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from assent.model import ALLOW, ASK, DENY, FS_WRITE, SAFE, Mode, Operation, Opinion, Source
+from assent.policy.coverage import Coverage
+from assent.policy.guard import Guard
+from assent.policy.modes import TABLE
+from assent.policy.view import View
+
+
+def settle(
+    index: int, mode: Mode, view: View, guard: Guard, spoken: Sequence[Opinion], coverage: Coverage
+) -> Iterator[Opinion]:
+    """Yield all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
+    operation = view.reading.operations[index]
+    if guard.merged.embedded and mode is Mode.BYPASS:
+        spoken = list(_bypass(index, spoken))
+    granted = coverage.granted_by(index) if any(_is_soft_ask(o) for o in spoken) else None
+    for opinion in spoken:
+        if opinion.verdict is ASK and opinion.overruled is None:
+            yield from _answer(index, opinion, mode, view, guard, granted=granted, yes=coverage.yes)
+        else:
+            yield opinion
+    if TABLE[mode].covered == "looks-else-deny" and not operation.reads:
+        yield _by_mode(index, f"mode {mode} only looks")
+
+
+def _is_soft_ask(opinion: Opinion) -> bool:
+    return opinion.verdict is ASK and not opinion.firm and opinion.overruled is None
+
+
+def _bypass(index: int, spoken: Sequence[Opinion]) -> Iterator[Opinion]:
+    """Keep the protections alone, as an embedded policy's bypass promises."""
+    for opinion in spoken:
+        if opinion.source is Source.PROTECTION:
+            yield opinion
+        else:
+            yield msgspec.structs.replace(opinion, overruled=f"mode {Mode.BYPASS}")
+    yield Opinion(
+        verdict=ALLOW,
+        source=Source.MODE,
+        policy="mode",
+        reason=f"mode {Mode.BYPASS}",
+        operation=index,
+    )
+
+
+def _answer(
+    index: int, ask: Opinion, mode: Mode, view: View, guard: Guard, *, granted: str | None, yes: bool
+) -> Iterator[Opinion]:
+    operation = view.reading.operations[index]
+    if yes:
+        yield msgspec.structs.replace(ask, overruled="a person said yes to this call")
+        yield _allow(index, Source.PERSON, "person", "a person said yes to this call")
+    elif granted is not None and not ask.firm:
+        yield msgspec.structs.replace(ask, overruled=granted)
+        source = Source.SESSION if not granted.startswith("grant ") else Source.GRANT
+        yield _allow(index, source, granted, f"covered by {granted}")
+    elif not ask.firm and _loosens(mode, operation, view, guard):
+        yield msgspec.structs.replace(ask, overruled=f"mode {mode}")
+        yield _allow(index, Source.MODE, "mode", f"mode {mode} does not ask about this")
+    elif _tightens(mode, ask):
+        yield ask
+        yield _by_mode(index, f"mode {mode} denies what would be asked: {ask.reason}")
+    elif not (view.session.interactive and guard.merged.interactive):
+        yield ask
+        yield Opinion(
+            verdict=DENY,
+            source=Source.NOT_INTERACTIVE,
+            policy="mode",
+            reason=f"nobody can be asked here: {ask.reason}",
+            operation=index,
+        )
+    else:
+        yield ask
+
+
+def _loosens(mode: Mode, operation: Operation, view: View, guard: Guard) -> bool:
+    rule = TABLE[mode].open_ask
+    if rule != "allow-edits":
+        return rule == "allow"
+    if view.reading.tool not in ("Write", "Edit") or operation.kind is not FS_WRITE:
+        return False
+    if guard.merged.embedded:
+        return True
+    inside = not view.place.workspace or view.place.inside(view.located(operation))
+    return inside and operation.tier is SAFE and not operation.secret
+
+
+def _tightens(mode: Mode, ask: Opinion) -> bool:
+    rule = TABLE[mode].open_ask
+    return rule == "deny" or (rule == "deny-built-in" and ask.built_in)
+
+
+def _allow(index: int, source: Source, policy: str, reason: str) -> Opinion:
+    return Opinion(verdict=ALLOW, source=source, policy=policy, reason=reason, operation=index)
+
+
+def _by_mode(index: int, reason: str) -> Opinion:
+    return Opinion(verdict=DENY, source=Source.MODE, policy="mode", reason=reason, operation=index, built_in=True)

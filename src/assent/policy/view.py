@@ -1,0 +1,34 @@
+"""One call as the policy sees it: what it is, what it would do, and where it stands."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assent.model import COMMAND_EXECUTE, FS_EXEC, TOOL_CALL, Facts, Operation, Reading, Session, ToolCall
+from assent.reading.paths import Located, Place
+
+
+class View(msgspec.Struct, frozen=True):
+    """Everything a rule may look at."""
+
+    call: ToolCall
+    session: Session
+    reading: Reading
+    place: Place
+
+    @property
+    def facts(self) -> Facts:
+        """Return what is known of the world."""
+        return self.place.facts
+
+    def is_command(self, operation: Operation) -> bool:
+        """Tell whether an operation is a command that a command rule looks at."""
+        return operation.kind is COMMAND_EXECUTE or operation.kind is FS_EXEC
+
+    def is_unreadable(self, operation: Operation) -> bool:
+        """Tell whether an operation stands for a line that could not be read: it may be anything."""
+        return self.reading.unreadable is not None and operation.kind in (COMMAND_EXECUTE, TOOL_CALL)
+
+    def located(self, operation: Operation) -> Located:
+        """Return an operation's path by all its names."""
+        return Located(operation.resource, operation.target)

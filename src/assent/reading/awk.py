@@ -1,0 +1,81 @@
+"""Awk programs: whether they do more than print. What is not understood counts as more."""
+
+from __future__ import annotations
+
+import re
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r]+|\\\n|\#[^\n]*)
+    |(?P<string>"(?:[^"\\\n]|\\.)*")
+    |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)
+    |(?P<name>[A-Za-z_]\w*)
+    |(?P<end>[;\n{}])
+    |(?P<sign>\|\||&&|\|&|>>|[<>=!+\-*/%^]=|\*\*=?|\+\+|--|[-+*/%^!<>=~?:,.()\[\]$|@&])""",
+    re.VERBOSE | re.DOTALL,
+)
+_REGEX = re.compile(r"/(?:\[\^?\]?[^\]\n]*\]|\\.|[^/\\\n\[])*/")
+_VALUE = frozenset({"string", "number", "name"})
+_NOT_OPERANDS = frozenset({"print", "printf", "return", "in", "case", "else", "do", "getline"})
+
+
+def read_awk(program: str) -> str | None:
+    """Return what an awk program does besides printing, or None if that is all."""
+    walk = _Walk(program)
+    while walk.fault is None and walk.at < len(program):
+        walk.step()
+    return walk.fault
+
+
+class _Walk:
+    def __init__(self, program: str) -> None:
+        self.program, self.at = program, 0
+        self.fault: str | None = None
+        self.operand = False
+        """Whether an operand stood before, so that a slash divides."""
+        self.printing = False
+        self.depth = 0
+
+    def step(self) -> None:
+        if self.program[self.at] == "/" and not self.operand:
+            self._pass(_REGEX.match(self.program, self.at))
+            self.operand = True
+            return
+        found = _TOKEN.match(self.program, self.at)
+        self._pass(found)
+        if found is not None and found.lastgroup != "space":
+            self._token(str(found.lastgroup), found.group())
+
+    def _pass(self, found: re.Match[str] | None) -> None:
+        if found is None:
+            self.fault = "has a program that is not understood"
+        else:
+            self.at = found.end()
+
+    def _token(self, kind: str, text: str) -> None:
+        self.operand = (kind in _VALUE and text not in _NOT_OPERANDS) or text in (")", "]", "++", "--")
+        if kind == "end":
+            self.printing, self.depth = False, 0
+        elif kind == "name":
+            self._name(text)
+        elif kind == "sign":
+            self._sign(text)
+
+    def _name(self, text: str) -> None:
+        if text in ("print", "printf"):
+            self.printing, self.depth = True, 0
+        elif text == "system":
+            self.fault = "runs commands from its program"
+        elif text == "getline":
+            self.fault = "reads from elsewhere in its program"
+
+    def _sign(self, text: str) -> None:
+        if text in "([":
+            self.depth += 1
+        elif text in ")]":
+            self.depth -= 1
+        elif text in ("|", "|&"):
+            self.fault = "runs commands from its program"
+        elif text == "@":
+            self.fault = "loads or calls code by name in its program"
+        elif text in (">", ">>") and self.printing and self.depth <= 0:
+            self.fault = "writes files from its program"

@@ -1,0 +1,298 @@
+"""Shell lines and argument vectors: every command in them as operations, each with its tier and reason.
+
+What is not surely understood is dangerous, and what can not be read at all is said so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from assent.catalog import Clause, Entry, Role, assignment_is_inert, lookup, places
+from assent.model import UNKNOWN, Operation, OperationKind, Tier
+from assent.reading.conditions import clauses_of, is_broad
+from assent.reading.effects import (
+    Ground,
+    connection,
+    locate,
+    reading,
+    redirect_effects,
+    role_effects,
+    secret_variable,
+    writing,
+)
+from assent.reading.find import read_find
+from assent.reading.findings import Findings
+from assent.reading.flow import Trace, mark_flows
+from assent.reading.judging import assign_roles, judge, judge_find, quote
+from assent.reading.opening import DEEPEST, Inner, fed_text, find_openings, openings
+from assent.reading.options import Match, match_words
+from assent.reading.paths import Place
+from assent.reading.roles import (
+    CODE,
+    LANGUAGES,
+    NETWORK,
+    Judgement,
+    judge_environment,
+    judge_sent,
+    judge_word,
+)
+from assent.shell import parse
+from assent.shell.tree import Command, Script, Word
+
+_BIN = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
+_VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
+_LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
+
+
+def read_line(line: str | Sequence[str], place: Place) -> tuple[tuple[Operation, ...], str | None]:
+    """Return the operations of a shell line or argument vector, and why some of it is unreadable, or None."""
+    if isinstance(line, str):
+        script, shown = parse(line, cwd=place.cwd, home=place.facts.home), line.strip()
+    else:
+        words = tuple(Word(w) for w in line)
+        script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
+    reader = _Reader(place)
+    reader.read_script(script, (), 0)
+    findings = reader.findings
+    if findings.unreadable:
+        findings.add(_plain(shown, Tier.DANGEROUS, findings.unreadable))
+    elif not findings.operations:
+        findings.add(_plain(shown or ":", Tier.SAFE, "does nothing"))
+    return tuple(findings.operations), findings.unreadable
+
+
+def find_entry(name: str) -> Entry | None:
+    """Look a program up by its name, or by its name without a version where the entry says so."""
+    entry = lookup(name)
+    if entry is not None:
+        return entry
+    entry = lookup(_VERSION.sub("", name))
+    return entry if entry is not None and entry.versioned else None
+
+
+def _plain(text: str, tier: Tier, reason: str) -> Operation:
+    return Operation(kind=OperationKind.COMMAND_EXECUTE, resource=text, tier=tier, reason=reason)
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    """The script a command stands in, and the layers around it."""
+
+    script: Script
+    through: tuple[str, ...]
+    depth: int
+
+
+class _Reader:
+    """Reads the scripts of one call."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.findings = Findings()
+        self.functions: frozenset[str] = frozenset()
+
+    def read_script(self, script: Script, through: tuple[str, ...], depth: int) -> bool:
+        """Read every command, and tell whether one of them runs what the script is fed."""
+        self.functions |= frozenset(script.functions)
+        if script.unreadable:
+            self.findings.blur(script.unreadable)
+        frame = _Frame(script, through, depth)
+        traces = [self._command(c, frame) for c in script.commands]
+        mark_flows(script, traces, self.findings)
+        return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
+
+    def _command(self, command: Command, frame: _Frame) -> Trace:
+        if not command.words:
+            return self._bare(command)
+        index = len(self.findings.operations)
+        command = _with_descriptors(command, frame.script)
+        word = command.words[0]
+        name, entry, reason = self._program(word)
+        if entry is None:
+            trace = self._opaque(command, frame, reason)
+        elif entry.reader == "find":
+            trace = self._find(name, command, frame)
+        else:
+            trace = self._known(match_words(name, entry, command.words[1:]), command, frame)
+        for variable, value in command.assignments:
+            said = judge_environment(variable, value)
+            self.findings.worsen(index, said.tier, said.reason)
+        self._around(command, index)
+        trace.network = self.findings.connects(index)
+        trace.code += word.feeds
+        return trace
+
+    def _bare(self, command: Command) -> Trace:
+        """Read assignments and redirections that stand alone."""
+        index = None
+        for variable, value in command.assignments:
+            if not assignment_is_inert(variable):
+                reason = f"sets the variable `{variable}`, which can change what programs do"
+                index = self.findings.add(_plain(f"{variable}={quote((value,))}", Tier.DANGEROUS, reason))
+        self._around(command, index)
+        return Trace(index)
+
+    def _around(self, command: Command, owner: int | None) -> None:
+        """Add what surrounds a command: its redirections, and the secrets its words name."""
+        ground = Ground(self.place, command.cwd, owner)
+        for redirect in command.redirects:
+            self.findings.extend(redirect_effects(redirect, ground))
+        words = (*command.words, *(v for _, v in command.assignments), *(r.target for r in command.redirects))
+        for variable in dict.fromkeys(v for w in words for v in w.variables):
+            if places.is_secret_variable(variable):
+                self.findings.add(secret_variable(variable, owner))
+
+    def _program(self, word: Word) -> tuple[str, Entry | None, str]:
+        """Say which program a word names: its plain name and entry, or why it is not known."""
+        text = word.text
+        if not word.known or not text:
+            return text, None, "the program is only known when the line runs"
+        if text in self.functions:
+            return text, None, f"{text} is a function that the line defines"
+        folder, slash, name = text.rpartition("/")
+        if _LOADER.fullmatch(name):
+            return name, lookup("ld.so"), ""
+        if slash and folder not in _BIN:
+            return text, None, f"{text} is a program outside the system's folders"
+        return name, find_entry(name), f"{name} is not a command that is known"
+
+    def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
+        index = self._execution(command, frame, Judgement(Tier.DANGEROUS, reason))
+        if "/" in command.words[0].text:
+            ground = Ground(self.place, command.cwd, index)
+            self.findings.extend(role_effects("exec", command.words[0], ground))
+        return Trace(index)
+
+    def _known(self, match: Match, command: Command, frame: _Frame) -> Trace:
+        cwd = self._folder(match, command.cwd)
+        clauses = clauses_of(match, self.place, cwd)
+        roles, extra = _roles(match, clauses)
+        judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
+        if match.entry.connects or not NETWORK.isdisjoint(r for r, _ in roles):
+            judged += (judge_sent(w, match.name) for _, w in roles)
+        index = self._execution(command, frame, judge(match, clauses, judged, extra=extra))
+        self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep))
+        trace = Trace(index, code=tuple(f for r, w in roles if r in CODE for f in w.feeds))
+        inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
+        stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), match.entry.stdin)
+        if stdin:
+            inners += self._fed(stdin, match, command, frame, trace)
+        self._open(inners, msgspec.structs.replace(command, cwd=cwd), frame, trace)
+        return trace
+
+    def _folder(self, match: Match, cwd: str | None) -> str | None:
+        """Return where the command works, after options such as `git -C`."""
+        for _, role, word in match.values:
+            if role == "cwd":
+                path = locate(word, self.place, cwd).path
+                cwd = None if UNKNOWN in path else path
+        return cwd
+
+    def _fed(self, stdin: str, match: Match, command: Command, frame: _Frame, trace: Trace) -> list[Inner]:
+        """Read what comes from standard input, where the command runs it."""
+        text = fed_text(command, frame.script)
+        if stdin == "sql" and trace.index is not None:
+            said = judge_word("sql", text or Word(UNKNOWN), match.name)
+            self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
+            return []
+        trace.stdin = True
+        trace.code += tuple(f for r in command.redirects if r.direction == "here" for f in r.target.feeds)
+        return [Inner(match.name, line=text)] if stdin == "shell" and text is not None else []
+
+    def _effects(self, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground) -> None:
+        """Add what the arguments touch."""
+        findings, place, start = self.findings, self.place, len(self.findings.operations)
+        for role, word in roles:
+            findings.extend(role_effects(role, word, ground))
+        for said in judged:
+            findings.extend(reading(locate(w, place, ground.cwd), ground) for w in said.reads)
+            findings.extend(writing(locate(w, place, ground.cwd), ground) for w in said.writes)
+        if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
+            findings.add(reading(locate(Word("."), place, ground.cwd), ground))
+        if match.entry.connects:
+            findings.add(connection(UNKNOWN, ground.owner))
+
+    def _find(self, name: str, command: Command, frame: _Frame) -> Trace:
+        expression = read_find(command.words[1:])
+        roots = expression.roots or (Word("."),)
+        broad = any(is_broad(r, self.place, command.cwd) for r in roots)
+        index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
+        ground = Ground(self.place, command.cwd, index)
+        for root in roots:
+            self.findings.extend(role_effects("read", root, Ground(self.place, command.cwd, index, sweep=True)))
+        for word in expression.files:
+            self.findings.extend(role_effects("read", word, ground))
+        for word in expression.writes:
+            self.findings.extend(role_effects("write", word, ground))
+        trace = Trace(index)
+        self._open(find_openings(expression, command), command, frame, trace)
+        return trace
+
+    def _open(self, inners: Iterable[Inner], command: Command, frame: _Frame, trace: Trace) -> None:
+        """Read what a command runs, and let its pipes reach what is inside."""
+        for inner in inners:
+            if frame.depth >= DEEPEST:
+                self.findings.blur("commands are nested too deeply")
+                return
+            cwd = None if inner.elsewhere else command.cwd
+            through = (*frame.through, *command.through, inner.layer)
+            if inner.command is not None:
+                deeper = _Frame(frame.script, through, frame.depth + 1)
+                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd), deeper)
+                trace.code += found.code
+                trace.stdin |= found.stdin
+            else:
+                trace.code += inner.line.feeds
+                trace.stdin |= self._line(inner.line, cwd, through, frame.depth + 1)
+
+    def _line(self, word: Word, cwd: str | None, through: tuple[str, ...], depth: int) -> bool:
+        text = word.text
+        if UNKNOWN in text:
+            self.findings.blur("a line inside the line is only known when it runs")
+            # The rest is still read, for the rules that deny; what is not known stays a variable.
+            text = text.replace(UNKNOWN, "${_}")
+        return self.read_script(parse(text, cwd=cwd, home=self.place.facts.home), through, depth)
+
+    def _execution(self, command: Command, frame: _Frame, said: Judgement) -> int:
+        return self.findings.add(
+            Operation(
+                kind=OperationKind.COMMAND_EXECUTE,
+                resource=quote(command.words),
+                argv=tuple(w.text for w in command.words),
+                tier=said.tier,
+                reason=said.reason,
+                through=(*frame.through, *command.through),
+                impact=said.impact or None,
+                rollback=said.rollback or None,
+            )
+        )
+
+
+def _roles(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, Word]], bool]:
+    """Give every value and argument its role, as the clauses that hold have it."""
+    spec = next((c.args for c in reversed(clauses) if c.args is not None), match.entry.args)
+    operands = match.operands[: match.entry.skip] if match.entry.runs else match.operands
+    roles, extra = assign_roles(spec, operands)
+    known = {n: r for c in clauses for n, r in c.roles.items()}
+    values = [(known.get(n, r), w) for n, r, w in match.values]
+    folders = [(c.folder, Word(".")) for c in clauses if c.folder is not None]
+    return [*values, *roles, *folders], extra
+
+
+def _with_descriptors(command: Command, script: Script) -> Command:
+    """Name process substitutions as the shell does: by a path, which can be no option."""
+    if not any(w.feeds for w in command.words):
+        return command
+    words = tuple(
+        Word(f"/dev/fd/{UNKNOWN}", w.variables, w.feeds, w.splits) if _is_descriptor(w, command, script) else w
+        for w in command.words
+    )
+    return msgspec.structs.replace(command, words=words)
+
+
+def _is_descriptor(word: Word, command: Command, script: Script) -> bool:
+    layer = len(command.through)
+    layers = [script.commands[f].through[layer : layer + 1] for f in word.feeds]
+    return word.text == UNKNOWN and bool(layers) and all(found in (("<(…)",), (">(…)",)) for found in layers)

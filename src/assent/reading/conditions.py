@@ -1,0 +1,74 @@
+"""The clauses of an entry: which of them hold for a command, and what they make of it."""
+
+from __future__ import annotations
+
+import posixpath
+
+from assent.catalog import Clause, expression, places
+from assent.model import UNKNOWN, Tier, within
+from assent.reading.effects import locate
+from assent.reading.options import Match
+from assent.reading.paths import Place
+from assent.shell.tree import Word
+
+
+def clauses_of(match: Match, place: Place, cwd: str | None) -> tuple[Clause, ...]:
+    """Return the clauses that hold, in order."""
+    given = [c for entry in (*match.parents, match.entry) for c in entry.when]
+    return tuple(c for c in given if _holds(c, match, place, cwd)) if given else ()
+
+
+def _holds(clause: Clause, match: Match, place: Place, cwd: str | None) -> bool:
+    if not _options_hold(clause, match.present):
+        return False
+    count = len(match.operands)
+    if count < clause.least or (clause.most is not None and count > clause.most):
+        return False
+    # What is not known may match: that counts where it makes a safe call ask, not where it makes one denied.
+    maybe = clause.tier is not Tier.DESTRUCTIVE
+    if clause.arg and not any(_fits(clause.arg, w, maybe=maybe) for w in match.operands):
+        return False
+    if clause.first and not (count and _fits(clause.first, match.operands[0], maybe=maybe)):
+        return False
+    if clause.value and not any(
+        n in clause.value and _fits(clause.value[n], w, maybe=maybe) for n, _, w in match.values
+    ):
+        return False
+    return not clause.broad or any(is_broad(w, place, cwd) for w in match.operands)
+
+
+def _options_hold(clause: Clause, present: frozenset[str]) -> bool:
+    if clause.any and present.isdisjoint(clause.any.split()):
+        return False
+    if clause.unless and not present.isdisjoint(clause.unless.split()):
+        return False
+    return all(not present.isdisjoint(group.split("|")) for group in clause.all.split())
+
+
+def _fits(pattern: str, word: Word, *, maybe: bool) -> bool:
+    if UNKNOWN in word.text:
+        return maybe
+    return expression(pattern).fullmatch(word.text) is not None
+
+
+def is_broad(word: Word, place: Place, cwd: str | None) -> bool:
+    """Tell whether losing a path means losing more than a folder of the workspace.
+
+    A root, a home, a top-level folder, a whole workspace or repository, all of a folder, what belongs to the
+    system or holds secrets, and whatever is only known when it runs.
+    """
+    located = locate(word, place, cwd)
+    path = located.path
+    if UNKNOWN in word.text or path.startswith(UNKNOWN):
+        return UNKNOWN in word.text or posixpath.basename(path) in ("", UNKNOWN, "..", ".")
+    name = posixpath.basename(path)
+    if word.splits and not name.strip("*.?"):
+        return True
+    if path.count("/") == 1 or name == ".git" or _holds_everything(path, place):
+        return True
+    return not place.inside(located) and (places.is_system(path) or place.is_secret(located))
+
+
+def _holds_everything(path: str, place: Place) -> bool:
+    roots = (*place.workspace, *((place.facts.home,) if place.facts.home else ()))
+    return any(within(root, path) for root in roots)

@@ -1,0 +1,217 @@
+"""Find expressions: what they read, write, run and delete. What is not understood is a fault."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assent.model import UNKNOWN
+from assent.reading.options import may_be_option
+from assent.shell.tree import Word
+
+_ALONE = frozenset(
+    (
+        "-print",
+        "-print0",
+        "-ls",
+        "-prune",
+        "-quit",
+        "-empty",
+        "-readable",
+        "-writable",
+        "-executable",
+        "-true",
+        "-false",
+        "-not",
+        "-and",
+        "-or",
+        "-a",
+        "-o",
+        "!",
+        "(",
+        ")",
+        ",",
+        "-depth",
+        "-d",
+        "-mount",
+        "-xdev",
+        "-noleaf",
+        "-daystart",
+        "-follow",
+        "-nouser",
+        "-nogroup",
+        "-warn",
+        "-nowarn",
+        "-H",
+        "-L",
+        "-P",
+        "-E",
+        "-X",
+        "-s",
+        "-x",
+        "-ignore_readdir_race",
+        "-noignore_readdir_race",
+        "-help",
+        "--help",
+        "-version",
+        "--version",
+    )
+)
+_WITH_VALUE = frozenset(
+    (
+        "-name",
+        "-iname",
+        "-path",
+        "-ipath",
+        "-wholename",
+        "-iwholename",
+        "-regex",
+        "-iregex",
+        "-regextype",
+        "-type",
+        "-xtype",
+        "-size",
+        "-mtime",
+        "-atime",
+        "-ctime",
+        "-mmin",
+        "-amin",
+        "-cmin",
+        "-maxdepth",
+        "-mindepth",
+        "-user",
+        "-group",
+        "-uid",
+        "-gid",
+        "-perm",
+        "-links",
+        "-inum",
+        "-fstype",
+        "-used",
+        "-printf",
+        "-lname",
+        "-ilname",
+        "-newermt",
+        "-newerat",
+        "-newerct",
+        "-newerBt",
+        "-context",
+        "-flags",
+    )
+)
+_FILES = frozenset(
+    (
+        "-newer",
+        "-anewer",
+        "-cnewer",
+        "-samefile",
+        "-newermm",
+        "-newerma",
+        "-newermc",
+        "-neweram",
+        "-neweraa",
+        "-newerac",
+    )
+)
+_WRITES = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
+_EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_UNSURE = "has an expression that is only known when it runs"
+
+
+class Expression(msgspec.Struct, frozen=True):
+    """What one run of find touches."""
+
+    roots: tuple[Word, ...] = ()
+    files: tuple[Word, ...] = ()
+    writes: tuple[Word, ...] = ()
+    commands: tuple[tuple[Word, ...], ...] = ()
+    deletes: bool = False
+    tested: bool = False
+    """Something narrows down what is found."""
+    fault: str | None = None
+
+
+def read_find(words: tuple[Word, ...]) -> Expression:
+    """Read the words after the program's name."""
+    walk = _Walk(words)
+    while walk.at < len(words):
+        walk.step()
+    return Expression(
+        tuple(walk.roots),
+        tuple(walk.files),
+        tuple(walk.writes),
+        tuple(walk.commands),
+        walk.deletes,
+        walk.tested,
+        walk.fault,
+    )
+
+
+class _Walk:
+    def __init__(self, words: tuple[Word, ...]) -> None:
+        self.words, self.at = words, 0
+        self.roots: list[Word] = []
+        self.files: list[Word] = []
+        self.writes: list[Word] = []
+        self.commands: list[tuple[Word, ...]] = []
+        self.deletes = self.tested = self.started = False
+        self.fault: str | None = None
+
+    def step(self) -> None:
+        word = self.words[self.at]
+        self.at += 1
+        text = word.text
+        if may_be_option(word) or (UNKNOWN in text and text[0] in "-!(),"):
+            self._fail(_UNSURE)
+        if text in _ALONE:
+            self.started = self.started or text not in ("-H", "-L", "-P", "-E", "-X", "-s", "-x", "-d")
+            self.tested = self.tested or text in ("-empty", "-executable", "-nouser", "-nogroup")
+        elif text == "-delete":
+            self.deletes = True
+        elif text in _EXEC:
+            self._command()
+        elif text in _WITH_VALUE or text in _FILES or text in _WRITES:
+            self._valued(text)
+        elif text == "-D":
+            self.at += 1
+        elif text.startswith("-O") and text[2:].isdigit():
+            return
+        elif text.startswith("-") or self.started:
+            self._fail(f"`{text.replace(UNKNOWN, '…')}` is not a part of an expression that is known")
+        else:
+            self.roots.append(word)
+
+    def _valued(self, text: str) -> None:
+        self.started = True
+        values = self.words[self.at : self.at + _WRITES.get(text, 1)]
+        self.at += len(values)
+        if any(v.splits for v in values):
+            self._fail(_UNSURE)
+        if text in _FILES:
+            self.files.extend(values)
+        elif text in _WRITES:
+            self.writes.extend(values[:1])
+        self.tested = self.tested or text not in ("-maxdepth", "-mindepth", "-printf", "-type")
+
+    def _command(self) -> None:
+        """Take the words up to `;`, or to `+` after `{}`; the paths they are given are only known at run time."""
+        self.started = True
+        found: list[Word] = []
+        while self.at < len(self.words):
+            word = self.words[self.at]
+            self.at += 1
+            if word.text == ";" or (word.text == "+" and found and found[-1].text.endswith(UNKNOWN)):
+                self.commands.append(tuple(found))
+                return
+            found.append(self._filled(word))
+        self._fail("runs a command that has no end")
+        self.commands.append(tuple(found))
+
+    def _filled(self, word: Word) -> Word:
+        if "{}" not in word.text:
+            return word
+        # Every path found starts with a root as it was given, so that it is no option.
+        start = self.roots[0].text if self.roots else "."
+        return Word(word.text.replace("{}", f"{start}/{UNKNOWN}"), word.variables, word.feeds, splits=False)
+
+    def _fail(self, reason: str) -> None:
+        self.fault = self.fault or reason

@@ -1,0 +1,42 @@
+"""What is found while a line is read: operations in order, and the first reason why some of it can not be read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from assent.model import Operation, OperationKind, Tier
+
+
+class Findings:
+    """Collects operations. Tiers only ever rise."""
+
+    def __init__(self) -> None:
+        self.operations: list[Operation] = []
+        self.unreadable: str | None = None
+
+    def add(self, operation: Operation) -> int:
+        """Keep an operation and return its index."""
+        self.operations.append(operation)
+        return len(self.operations) - 1
+
+    def extend(self, operations: Iterable[Operation]) -> None:
+        """Keep several operations."""
+        self.operations.extend(operations)
+
+    def blur(self, reason: str) -> None:
+        """Say that some of the line can not be read."""
+        self.unreadable = self.unreadable or reason
+
+    def worsen(self, index: int, tier: Tier, reason: str, impact: str = "", rollback: str = "") -> None:
+        """Raise an operation's tier; an equal or lower tier changes nothing."""
+        old = self.operations[index]
+        if tier > old.tier:
+            self.operations[index] = msgspec.structs.replace(
+                old, tier=tier, reason=reason, impact=impact or old.impact, rollback=rollback or old.rollback
+            )
+
+    def connects(self, start: int) -> bool:
+        """Tell whether something found since then uses the network."""
+        return any(o.kind is OperationKind.NET_CONNECT for o in self.operations[start:])

@@ -1,0 +1,91 @@
+"""How bad a command is: the worst of what its entry, its clauses, its words and its faults say."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import msgspec
+
+from assent.catalog import Clause, Role
+from assent.model import UNKNOWN, Tier
+from assent.reading.find import Expression
+from assent.reading.options import Match
+from assent.reading.roles import Judgement
+from assent.shell.tree import Word
+
+_UNSAFE = re.compile(rf"[^\w@%+=:,./{UNKNOWN}-]", re.ASCII)
+
+
+def quote(words: Iterable[Word]) -> str:
+    """Write words as a shell would have to read them; patterns stay patterns."""
+    return " ".join(_quoted(w) for w in words)
+
+
+def _quoted(word: Word) -> str:
+    if word.text and (word.splits or not _UNSAFE.search(word.text)):
+        return word.text
+    return "'" + word.text.replace("'", "'\"'\"'") + "'"
+
+
+def assign_roles(spec: str, words: tuple[Word, ...]) -> tuple[list[tuple[Role, Word]], bool]:
+    """Give each argument its role; the second value tells that there were more than the entry knows of."""
+    names = spec.split()
+    repeated = next((i for i, n in enumerate(names) if n.endswith("*")), None)
+    if repeated is not None:
+        many = len(words) - (len(names) - 1)
+        names[repeated : repeated + 1] = [names[repeated][:-1]] * max(many, 0)
+        # With too few words the last ones matter most: `cp x` still names what would be written.
+        names = names[len(names) - len(words) :] if many < 0 else names
+    roles = cast("list[Role]", names)
+    return list(zip(roles, words, strict=False)), len(words) > len(roles)
+
+
+def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
+    """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
+    entry = match.entry
+    worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
+    for said in _opinions(match, clauses, judged, extra=extra):
+        if said.tier > worst.tier:
+            worst = said
+    if worst.tier is not Tier.DESTRUCTIVE:
+        return worst
+    return msgspec.structs.replace(worst, impact=_fill(worst.impact, match), rollback=_fill(worst.rollback, match))
+
+
+def _opinions(
+    match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool
+) -> Iterable[Judgement]:
+    yield from judged
+    for clause in clauses:
+        does = clause.does or match.entry.does
+        yield Judgement(clause.tier, f"{match.name} {does}", clause.impact, clause.rollback)
+    if match.fault is not None:
+        yield Judgement(Tier.DANGEROUS, match.fault)
+    if extra:
+        yield Judgement(Tier.DANGEROUS, f"{match.name} has more arguments than are known")
+
+
+def _fill(template: str, match: Match) -> str:
+    shown = quote(match.operands or [w for _, _, w in match.values])
+    return template.replace("{args}", shown.replace(UNKNOWN, "…") or "no names given")
+
+
+def judge_find(name: str, expression: Expression, roots: tuple[Word, ...], *, broad: bool) -> Judgement:
+    """Judge an expression of find: deleting all of something broad can not be undone."""
+    if expression.deletes and broad and not expression.tested:
+        shown = quote(roots).replace(UNKNOWN, "…")
+        return Judgement(
+            Tier.DESTRUCTIVE,
+            f"{name} deletes everything it finds",
+            f"deletes everything below {shown}",
+            "restore from a backup; files under version control come back with `git restore`",
+        )
+    if expression.deletes:
+        return Judgement(Tier.DANGEROUS, f"{name} deletes what it finds")
+    if expression.fault:
+        return Judgement(Tier.DANGEROUS, f"{name} {expression.fault}")
+    if expression.writes:
+        return Judgement(Tier.DANGEROUS, f"{name} writes its results to a file")
+    return Judgement(Tier.SAFE, f"{name} looks for files")

@@ -1,0 +1,230 @@
+"""A command's words against its catalog entry: which options are there, with which values, and what is left.
+
+Whatever does not fit is a fault: it is kept, with the reason, and the command can not be safe.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from assent.catalog import Entry, Option, Role
+from assent.model import UNKNOWN
+from assent.shell.tree import Word
+
+_GLOB = ("*", "?", "[")
+_UNSURE = "a word of `{}` is only known when it runs and could be an option"
+
+
+class Match(msgspec.Struct, frozen=True):
+    """Words, understood as far as the entry goes."""
+
+    name: str
+    """The command with its subcommands: `git branch`."""
+    entry: Entry
+    parents: tuple[Entry, ...] = ()
+    """The entries above a subcommand; their clauses hold too."""
+    present: frozenset[str] = frozenset()
+    values: tuple[tuple[str, Role, Word], ...] = ()
+    operands: tuple[Word, ...] = ()
+    fault: str | None = None
+
+
+def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
+    """Match the words after a command's name."""
+    scan = _Scan(name, entry, words)
+    scan.run()
+    return Match(
+        scan.name,
+        scan.entry,
+        tuple(scan.parents),
+        frozenset(scan.present),
+        tuple(scan.values),
+        tuple(scan.operands),
+        scan.fault,
+    )
+
+
+def part(word: Word, start: int) -> Word:
+    """Return the end of a word as a word of its own."""
+    return Word(word.text[start:], word.variables, word.feeds, word.splits)
+
+
+class _Scan:
+    """One walk over the words."""
+
+    def __init__(self, name: str, entry: Entry, words: tuple[Word, ...]) -> None:
+        self.name, self.entry, self.words = name, entry, words
+        self.table = entry.table
+        self.parents: list[Entry] = []
+        self.position = 0
+        self.present: set[str] = set()
+        self.values: list[tuple[str, Role, Word]] = []
+        self.operands: list[Word] = []
+        self.fault: str | None = None
+        self.ended = entry.options == "any"
+
+    def run(self) -> None:
+        if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
+            self.position = 1
+            self._bundle(self.words[0].text)
+        while self.position < len(self.words):
+            word = self.words[self.position]
+            self.position += 1
+            self._take(word)
+
+    def _take(self, word: Word) -> None:
+        text = word.text
+        if self.ended:
+            self.operands.append(word)
+        elif text == "--":
+            self.ended = True
+        elif self.entry.options == "pairs":
+            self._pair(word)
+        elif len(text) > 1 and (text[0] == "-" or (text[0] == "+" and "+" in self.table)):
+            self._option(word)
+        else:
+            self._operand(word)
+
+    def _operand(self, word: Word) -> None:
+        if not self.entry.pure and may_be_option(word):
+            self._fail(_UNSURE.format(self.name))
+        if self.entry.subcommands and not self.operands:
+            self._descend(word)
+            return
+        self.operands.append(word)
+        # What comes after the first argument belongs to the command that is run.
+        self.ended = self.entry.ordered or (bool(self.entry.runs) and len(self.operands) > self.entry.skip)
+
+    def _descend(self, word: Word) -> None:
+        child = self.entry.children.get(word.text) if word.known else None
+        if child is None:
+            shown = word.text.replace(UNKNOWN, "…")
+            self._fail(f"`{self.name} {shown}` is not a subcommand that is known")
+            self.operands.append(word)
+            return
+        self.parents.append(self.entry)
+        self.name, self.entry, self.table = f"{self.name} {word.text}", child, child.table
+        self.ended = child.options == "any"
+
+    def _pair(self, word: Word) -> None:
+        key, equals, _ = word.text.partition("=")
+        option = self.table.get(key + equals)
+        if option is None or option.role is None:
+            self._fail(f"`{key}` is not an argument of `{self.name}` that is known")
+            return
+        self._record(option, part(word, len(key) + 1))
+
+    def _option(self, word: Word) -> None:
+        text = word.text
+        if word.splits and not self.entry.pure:
+            self._fail(_UNSURE.format(self.name))
+        if self.entry.numeric and text[1:].isdigit():
+            self.present.add("-NUM")
+        elif text.startswith("--") or self.entry.options == "single":
+            self._long(word)
+        else:
+            self._cluster(word)
+
+    def _long(self, word: Word) -> None:
+        name, equals, _ = word.text.partition("=")
+        option = self._find(name)
+        if option is None:
+            self._unknown(name)
+        elif equals:
+            if option.role is None:
+                self._fail(f"`{name}` of `{self.name}` takes no value")
+            self._record(option, part(word, len(name) + 1))
+        elif option.role is None or option.optional:
+            self.present.add(option.name)
+        else:
+            self._value(option)
+
+    def _find(self, name: str) -> Option | None:
+        option = self.table.get(name)
+        if option is not None:
+            return option
+        if self.entry.options == "single":
+            return self.table.get(name[1:] if name.startswith("--") else "-" + name)
+        near = [o for n, o in self.table.items() if n.startswith(name) and len(name) > 2]
+        if len(near) != 1:
+            return None
+        if not self.entry.pure:
+            # An option this list leaves out may be the one that the program takes it for.
+            self._fail(f"`{name}` is short for an option of `{self.name}`; it has to be written out")
+        return near[0]
+
+    def _cluster(self, word: Word) -> None:
+        text, index = word.text, 1
+        while index < len(text):
+            option = self.table.get(text[0] + text[index])
+            index += 1
+            if option is None:
+                whole = self.table.get(text)
+                if index == 2 and whole is not None:
+                    self._whole(whole)
+                else:
+                    self._unknown(text[0] + text[index - 1 :] if index == 2 else text[0] + text[index - 1])
+                return
+            if option.role is None:
+                self.present.add(option.name)
+            elif index < len(text):
+                attached = part(word, index)
+                self._record(option, part(attached, 1) if attached.text[0] == "=" else attached)
+                return
+            elif option.optional:
+                self.present.add(option.name)
+            else:
+                self._value(option)
+                return
+
+    def _whole(self, option: Option) -> None:
+        """Take a word such as `-iname` that is an option as a whole."""
+        if option.role is None:
+            self.present.add(option.name)
+        else:
+            self._value(option)
+
+    def _bundle(self, text: str) -> None:
+        """Take a first word without a dash, whose values follow in order."""
+        for letter in text:
+            option = self.table.get("-" + letter)
+            if option is None:
+                self._unknown(letter)
+            elif option.role is None or option.optional:
+                self.present.add(option.name)
+            else:
+                self._value(option)
+
+    def _value(self, option: Option) -> None:
+        words = self.words[self.position : self.position + option.count]
+        self.position += len(words)
+        self.present.add(option.name)
+        if len(words) < option.count:
+            self._fail(f"`{option.name}` of `{self.name}` has no value")
+            return
+        if any(w.splits for w in words) and not self.entry.pure:
+            self._fail(f"the value of `{option.name}` could be more than one word when it runs")
+        self._record(option, words[-1])
+
+    def _record(self, option: Option, word: Word) -> None:
+        self.present.add(option.name)
+        self.values.append((option.name, option.role or "text", word))
+
+    def _unknown(self, name: str) -> None:
+        if not (self.entry.pure and UNKNOWN in name):
+            shown = name.replace(UNKNOWN, "…")
+            self._fail(f"`{shown}` is not an option of `{self.name}` that is known")
+
+    def _fail(self, reason: str) -> None:
+        self.fault = self.fault or reason
+
+
+def _is_bundle(text: str) -> bool:
+    return text[:1] not in ("-", "") and UNKNOWN not in text
+
+
+def may_be_option(word: Word) -> bool:
+    """Tell whether a word could become an option, or bring one, when it is expanded."""
+    if word.text[:1] == UNKNOWN or (word.splits and UNKNOWN in word.text):
+        return True
+    return word.splits and word.text.startswith(_GLOB)

@@ -1,0 +1,27 @@
+"""The files that a patch would change."""
+
+from __future__ import annotations
+
+import re
+
+from assent.model import UNKNOWN
+
+_ENVELOPE = re.compile(r"^[ \t]*\*\*\* (?:Add File|Update File|Delete File|Move to):[ \t]*(.+?)\s*$", re.MULTILINE)
+_UNIFIED = re.compile(r"^(?:---|\+\+\+|Index:) (.+?)(?:\t.*)?\r?$", re.MULTILINE)
+_GIT = re.compile(r"^(?:rename|copy) (?:from|to) (.+?)\r?$", re.MULTILINE)
+_HEADER = re.compile(r"^diff --git (\S+|\"[^\"]+\") (\S+|\"[^\"]+\")\r?$", re.MULTILINE)
+_SIDE = re.compile(r"^[abciow]/")
+
+
+def patched_paths(patch: str) -> list[str]:
+    """Return every path that a patch names; one that names none is no patch."""
+    sides = [*_UNIFIED.findall(patch), *(name for pair in _HEADER.findall(patch) for name in pair)]
+    found = [*_ENVELOPE.findall(patch), *_GIT.findall(patch), *(_SIDE.sub("", _unquote(s)) for s in sides)]
+    return [p for p in dict.fromkeys(map(_unquote, found)) if p != "/dev/null"]
+
+
+def _unquote(name: str) -> str:
+    """Return a name that stands in quotes; one that is spelled with escapes is not known."""
+    if not name.startswith('"'):
+        return name
+    return UNKNOWN if "\\" in name else name.strip('"')

@@ -1,0 +1,157 @@
+"""Where a call stands: its folder, home and workspace; and what a path in it really names."""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+import re
+from collections.abc import Callable
+
+import msgspec
+
+from assent.catalog import places
+from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
+
+_HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
+_SLASH = r"/(?:\.?/)*"
+_PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|\d+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
+_PROC_ROOT = re.compile(rf"^(?:{_PROC}root)+(?=/|$)")
+_PROC_CWD = re.compile(rf"^{_PROC}cwd(?=/|$)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_UNTIDY = re.compile(r"//|/\.{1,2}(?:/|$)|./$")
+_OTHERS_HOME = re.compile(r"^/(?:home|Users)/[^/]+|^/(?:var/)?root(?=/|$)")
+
+
+class Located(msgspec.Struct, frozen=True):
+    """A path as it is named, made absolute, and with its symbolic links followed (None: not known)."""
+
+    path: str
+    target: str | None = None
+
+    @property
+    def known(self) -> bool:
+        """Tell whether it is a constant."""
+        return UNKNOWN not in self.path
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return every name it goes by."""
+        return (self.path,) if self.target in (None, self.path) else (self.path, self.target or "")
+
+
+class Traits(msgspec.Struct, frozen=True):
+    """What a path is, by any of its names (`inside`: by all of them)."""
+
+    inside: bool
+    secret: bool
+    sensitive: bool
+    control_plane: bool
+
+
+class Place(msgspec.Struct, frozen=True):
+    """The surroundings that give a path its meaning."""
+
+    facts: Facts
+    cwd: str | None = None
+    workspace: tuple[str, ...] = ()
+    """The workspace's roots, as named and with links followed."""
+    run: bool = False
+
+    def locate(self, text: str, cwd: str | None = None) -> Located:
+        """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
+        if _CONTROL.search(text):
+            raise CallError("a path holds a control character")
+        named = self._absolute(text, cwd or self.cwd)
+        path = normal(named)
+        if UNKNOWN in path:
+            return Located(path)
+        target = self.facts.resolve(named)
+        return Located(path, None if target is None else normal(target))
+
+    def traits(self, located: Located) -> Traits:
+        """Tell what a path is to this place."""
+        return _traits(located.path, located.target, self.workspace, self.facts.home)
+
+    def inside(self, located: Located) -> bool:
+        """Tell whether a path surely lies in the workspace, by all its names."""
+        return self.traits(located).inside
+
+    def outside(self, located: Located) -> bool:
+        """Tell whether a workspace is known and the path may lie outside of it."""
+        return bool(self.workspace) and not self.inside(located) and located.path not in places.HARMLESS_DEVICES
+
+    def is_secret(self, located: Located) -> bool:
+        """Tell whether any name of the path is a secret's, or lies in somebody else's home."""
+        return self.traits(located).secret
+
+    def is_sensitive(self, located: Located) -> bool:
+        """Tell whether writing there is dangerous: a secret, the control plane, or the system outside the workspace."""
+        return self.traits(located).sensitive
+
+    def is_control_plane(self, located: Located) -> bool:
+        """Tell whether any name of the path decides later what runs."""
+        return self.traits(located).control_plane
+
+    def _absolute(self, text: str, cwd: str | None) -> str:
+        path = text.removeprefix("file://")
+        if path.startswith(("~", "$")):
+            path = _HOME.sub(lambda _: self.facts.home or UNKNOWN, path)
+            path = UNKNOWN if path.startswith("~") else path  # `~name` is somebody's home, wherever that is
+        elif path.startswith("/") and "proc" in path:
+            path = _PROC_ROOT.sub("", path) or "/"
+            path = _PROC_CWD.sub(lambda m: UNKNOWN if m[1].isdigit() else cwd or UNKNOWN, path)
+        if path.startswith(("/", UNKNOWN)):
+            return path
+        return f"{(cwd or UNKNOWN).rstrip('/')}/{path}"
+
+
+@functools.lru_cache(maxsize=4096)
+def _traits(path: str, target: str | None, workspace: tuple[str, ...], home: str | None) -> Traits:
+    names = (path,) if target is None or target == path else (path, target)
+    inside = UNKNOWN not in path and all(any(within(n, r) for r in workspace) for n in names)
+    below = [_below(n, workspace) for n in names]
+    others = any(_is_others(n, workspace, home) for n in names)
+    secret = others or any(map(places.is_secret, below))
+    control = any(map(places.is_control_plane, below))
+    system = not inside and any(map(places.is_system, names))
+    return Traits(inside, secret, secret or control or system, control)
+
+
+def _below(path: str, workspace: tuple[str, ...]) -> str:
+    """Drop the workspace's own folder names, so that a checkout below `.claude/worktrees` is a plain folder."""
+    root = next((r for r in workspace if within(path, r)), "")
+    return path[len(root) :] or "/"
+
+
+def _is_others(path: str, workspace: tuple[str, ...], home: str | None) -> bool:
+    """Tell whether a path lies in the home of somebody else."""
+    match = _OTHERS_HOME.match(path)
+    if match is None or home is None or within(path, home) or any(within(path, r) for r in workspace):
+        return False
+    return not within(home, match.group())
+
+
+def normal(path: str) -> str:
+    """Collapse `.`, `..` and repeated slashes of an absolute path, without asking the disk."""
+    if UNKNOWN in path and ".." in path.partition(UNKNOWN)[2].split("/"):
+        return UNKNOWN  # what is not known may be several folders, or none: nobody can tell where `..` leads
+    if path.startswith("/"):
+        return posixpath.normpath("/" + path.lstrip("/")) if _UNTIDY.search(path) else path
+    return posixpath.normpath(path)
+
+
+def place_of(call: ToolCall, session: Session, facts: Facts) -> Place:
+    """Gather a call's surroundings; `/` and the home directory are no workspace."""
+    cwd = normal(call.cwd) if call.cwd and call.cwd.startswith("/") else None
+    roots = _roots(session.workspace, facts.home, facts.resolve, int(facts.now)) if session.workspace else ()
+    return Place(facts, cwd, roots, session.run)
+
+
+@functools.lru_cache(maxsize=256)
+def _roots(
+    workspace: tuple[str, ...], home: str | None, resolve: Callable[[str], str | None], _second: int
+) -> tuple[str, ...]:
+    """Return the workspace's roots by all their names. The user chose them: looking them up once a second will do."""
+    named = {normal(r) for r in workspace if r.startswith("/")}
+    roots = named | {normal(t) for r in named if (t := resolve(r)) is not None}
+    return tuple(sorted(roots - {home, resolve(home) if home else None, "/"}))

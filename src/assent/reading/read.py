@@ -1,0 +1,241 @@
+"""The entry point: one tool call in, its operations out."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any
+
+from assent.model import (
+    COMMAND_EXECUTE,
+    DANGEROUS,
+    FS_READ,
+    FS_WRITE,
+    SAFE,
+    TOOL_CALL,
+    UNKNOWN,
+    CallError,
+    Operation,
+    Reading,
+    Tier,
+    ToolCall,
+)
+from assent.reading import web
+from assent.reading.patches import patched_paths
+from assent.reading.paths import Located, Place
+from assent.reading.tools import Tool, find_tool
+
+PATH_FIELDS = frozenset(
+    (
+        "file_path",
+        "path",
+        "filePath",
+        "notebook_path",
+        "target_file",
+        "absolute_path",
+        "dir_path",
+        "directory",
+        "filename",
+        "file",
+        "target_directory",
+        "relative_workspace_path",
+    )
+)
+PATH_LISTS = frozenset(("paths", "file_paths", "files", "filePaths"))
+PATCH_FIELDS = ("command", "patch", "input", "patchText", "patch_text", "diff")
+COMMAND_FIELDS = ("command", "input", "cmd")
+FOLDER_FIELDS = ("cwd", "workdir", "working_directory", "workingDirectory", "dir_path", "directory")
+FILTER_FIELDS = ("glob", "include", "include_pattern", "includePattern", "file_pattern", "filePattern")
+"""Which files a search of contents looks into: they are named, and so are read by name."""
+LONGEST_PATH = 4096
+_GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
+_PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
+_NO_COMMAND = (
+    Operation(
+        kind=COMMAND_EXECUTE,
+        resource=UNKNOWN,
+        argv=(UNKNOWN,),
+        tier=DANGEROUS,
+        reason="it does not say which command it runs",
+    ),
+)
+
+
+def read(call: ToolCall, place: Place) -> Reading:
+    """Find what a call would do. What its input does not say clearly is unknown, and so dangerous."""
+    tool = find_tool(call.tool)
+    operations, unreadable = _operations(tool, call, place)
+    worst = max(operations, key=lambda o: o.tier.rank)
+    return Reading(
+        tool=tool.name,
+        operations=operations,
+        tier=worst.tier,
+        reason=worst.reason,
+        unreadable=unreadable,
+        facts={"disk": place.facts.disk},
+    )
+
+
+def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
+    match tool.shape:
+        case "command":
+            return _command(call, place)
+        case "read":
+            return tuple(_reads(p, place, "reads a file") for p in _paths(call, place)), None
+        case "write":
+            return _writes(tool, call, place), None
+        case "search":
+            return _search(tool, call, place), None
+        case "fetch":
+            return web.fetch(call.input), None
+        case "inert":
+            return (_plain(tool, SAFE, tool.does),), None
+        case "foreign-shell":
+            return (_plain(tool, DANGEROUS, tool.does),), "a line of another shell"
+        case "unknown":
+            return (_plain(tool, DANGEROUS, tool.does or "what this tool does is not known"),), None
+
+
+def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
+    """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
+    from assent.reading.commands import read_line  # noqa: PLC0415 - the grammar is loaded when a line is first read
+
+    given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
+    lines = [_line(g, call.input.get("args")) for g in given] or [None]
+    found: tuple[Operation, ...] = ()
+    unreadable = None
+    for line in lines:
+        operations, why = (
+            read_line(line, _moved(call, place)) if line is not None else (_NO_COMMAND, "it has no command")
+        )
+        found += tuple(_shifted(o, len(found)) for o in operations)
+        unreadable = unreadable or why
+    return found + _extras(call), unreadable
+
+
+def _line(line: Any, args: Any) -> str | tuple[str, ...] | None:
+    """Return the command as text or as words; None if it is neither."""
+    if isinstance(line, list) and line and args is None and all(isinstance(w, str) for w in line):
+        return tuple(line)
+    if not isinstance(line, str):
+        return None
+    if args is None:
+        return line
+    if not isinstance(args, list) or not all(isinstance(a, str) for a in args):
+        return None
+    return " ".join((line, *map(shlex.quote, args)))
+
+
+def _moved(call: ToolCall, place: Place) -> Place:
+    """Apply a working directory given in the input; it resolves paths, and moves no boundary."""
+    given = {_text(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f) is not None}
+    if not given:
+        return place
+    folders = {place.locate(folder).path for folder in given}
+    cwd = folders.pop()
+    return Place(place.facts, cwd if not folders and UNKNOWN not in cwd else None, place.workspace, place.run)
+
+
+def _extras(call: ToolCall) -> tuple[Operation, ...]:
+    """Find what a shell tool's other fields ask for."""
+    found = []
+    if call.input.get("env"):
+        found.append("sets environment variables for the command")
+    if call.input.get("dangerouslyDisableSandbox") or call.input.get("with_escalated_permissions"):
+        found.append("asks to leave the agent's own sandbox")
+    return tuple(Operation(kind=TOOL_CALL, resource=call.tool, tier=DANGEROUS, reason=r) for r in found)
+
+
+def _shifted(operation: Operation, by: int) -> Operation:
+    import msgspec  # noqa: PLC0415 - the rare case of two command fields
+
+    if not by or operation.owner is None:
+        return operation
+    return msgspec.structs.replace(operation, owner=operation.owner + by)
+
+
+def _paths(call: ToolCall, place: Place) -> list[Located]:
+    """Find every path the input names; which of several fields counts is the agent's choice, not ours."""
+    given = call.input
+    named = [_text(given[f]) for f in PATH_FIELDS & given.keys() if given[f] is not None]
+    for field in PATH_LISTS & given.keys():
+        values = given[field]
+        if values is not None:
+            items = values if isinstance(values, list) else [None]
+            named += [_text(v.get("path") if isinstance(v, dict) else v) for v in items]
+    edits = given.get("edits")
+    for item in edits if isinstance(edits, list) else ():
+        named += [_text(item[f]) for f in PATH_FIELDS & item.keys()] if isinstance(item, dict) else []
+    return [place.locate(n) for n in sorted(set(named or (UNKNOWN,)))]
+
+
+def _text(value: Any) -> str:
+    """Return a path, or the unknown one."""
+    if not isinstance(value, str) or not value:
+        return UNKNOWN
+    if len(value) > LONGEST_PATH:
+        raise CallError(f"a path is longer than {LONGEST_PATH} characters")
+    return value
+
+
+def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) -> Operation:
+    return Operation(
+        kind=FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=SAFE if located.known else DANGEROUS,
+        reason=reason if located.known else "it does not say which file it reads",
+        sweep=sweep,
+        secret=place.is_secret(located),
+    )
+
+
+def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
+    """Find what is written: by a patch, by the fields that name a path, or by both."""
+    given = call.input
+    patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
+    patched = [p for patch in patches for p in patched_paths(patch)]
+    located = [place.locate(_text(p)) for p in dict.fromkeys(patched)]
+    if not patched or not given.keys().isdisjoint(PATH_FIELDS | PATH_LISTS):
+        located += _paths(call, place)
+    return tuple([_write(tool, p, place) for p in located])
+
+
+def _is_patch(value: Any) -> bool:
+    return isinstance(value, str) and ("\n" in value or value.startswith("***"))
+
+
+def _write(tool: Tool, located: Located, place: Place) -> Operation:
+    tier, reason = SAFE, "writes a file"
+    if not located.known:
+        tier, reason = DANGEROUS, "it does not say which file it writes"
+    elif tool.name == "Delete":
+        tier, reason = DANGEROUS, "deletes a file"
+    elif place.is_sensitive(located):
+        tier, reason = DANGEROUS, "writes to a sensitive path"
+    return Operation(
+        kind=FS_WRITE,
+        resource=located.path,
+        target=located.target,
+        tier=tier,
+        reason=reason,
+        secret=place.is_secret(located),
+    )
+
+
+def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
+    """Read a search: it walks its folder, and a file pattern may name files elsewhere."""
+    given = call.input
+    fields = _GLOB_FIELDS if tool.name == "Glob" else FILTER_FIELDS
+    patterns = [_text(given[f]) for f in fields if given.get(f) is not None]
+    unsaid = not any(isinstance(given.get(f), str) for f in _PATTERN_FIELDS)
+    has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
+    roots = _paths(call, place) if has_path else [place.locate(".")]
+    files = [place.locate(p, r.path) for r in roots for p in patterns]
+    found = [_reads(r, place, "searches files", sweep=True) for r in (*roots, *files)]
+    if unsaid:
+        found.append(_plain(tool, DANGEROUS, "it does not say what it searches for"))
+    return tuple(found)
+
+
+def _plain(tool: Tool, tier: Tier, reason: str) -> Operation:
+    return Operation(kind=TOOL_CALL, resource=tool.name, tier=tier, reason=reason)

@@ -1,0 +1,147 @@
+"""Sed scripts: what they read, write and run. What is not understood is a fault."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+_ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
+_LABEL = re.compile(r"[ \t]*[\w.]*[ \t]*(?=[;\n}]|$)")
+_BRACKET = re.compile(r"\^?\]?(?:\[[:.=][^\]\n]*\]|\\[^\]\n]|[^\]\\\n\[]|\[(?![:.=]))*\]")
+_STRANGE = "has a script that is not understood"
+_PLAIN = frozenset("dDpPnNgGhHxzF=")
+_TEXT = frozenset("aic")
+_LABELS = frozenset(":btT")
+_FLAGS = frozenset("gpiImM0123456789")
+
+
+class Effects(msgspec.Struct, frozen=True):
+    """What a script does besides printing."""
+
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    fault: str | None = None
+
+
+class _Fault(Exception):  # noqa: N818 - never leaves this module
+    """The script can not be read, or runs commands."""
+
+
+def read_sed(script: str) -> Effects:
+    """Read a script; a fault says what in it runs commands or is not understood."""
+    walk = _Walk(script)
+    try:
+        walk.run()
+    except _Fault as fault:
+        return Effects(tuple(walk.reads), tuple(walk.writes), str(fault))
+    return Effects(tuple(walk.reads), tuple(walk.writes))
+
+
+class _Walk:
+    def __init__(self, script: str) -> None:
+        self.script, self.at = script, 0
+        self.reads: list[str] = []
+        self.writes: list[str] = []
+
+    def run(self) -> None:
+        while self._skip(" \t\n;{}"):
+            if self.script[self.at] == "#":
+                self._line()
+                continue
+            self._addresses()
+            self._command()
+
+    def _skip(self, characters: str) -> bool:
+        while self.at < len(self.script) and self.script[self.at] in characters:
+            self.at += 1
+        return self.at < len(self.script)
+
+    def _addresses(self) -> None:
+        while self._address() and self._skip(" \t") and self.script[self.at] == ",":
+            self.at += 1
+            self._skip(" \t")
+        self._skip(" \t!")
+
+    def _address(self) -> bool:
+        found = _ADDRESS.match(self.script, self.at)
+        if found:
+            self.at = found.end()
+            return True
+        if self._peek() == "\\":
+            self.at += 1
+        elif self._peek() != "/":
+            return False
+        self._delimited(self._next())
+        self._skip("IM")
+        return True
+
+    def _command(self) -> None:
+        name = self._next()
+        if name in _PLAIN or name in "{}":
+            return
+        if name in "qQlL":
+            self._skip("0123456789 ")
+        elif name in _LABELS:
+            self._label()
+        elif name in _TEXT:
+            self._line()
+        elif name in "sy":
+            self._substitute(flags=name == "s")
+        elif name in "rR":
+            self.reads.append(self._line().strip())
+        elif name in "wW":
+            self.writes.append(self._line().strip())
+        else:
+            raise _Fault("runs commands from its script" if name == "e" else _STRANGE)
+
+    def _substitute(self, *, flags: bool) -> None:
+        delimiter = self._next()
+        if delimiter in "\n\\":
+            raise _Fault(_STRANGE)
+        self._delimited(delimiter, regex=flags)
+        self._delimited(delimiter, regex=False)
+        while flags and self._peek() in _FLAGS:
+            self.at += 1
+        if flags and self._peek() == "w":
+            self.at += 1
+            self.writes.append(self._line().strip())
+        elif flags and self._peek() == "e":
+            raise _Fault("runs commands from its script")
+
+    def _delimited(self, delimiter: str, *, regex: bool = True) -> None:
+        """Pass a part up to its delimiter, which is a plain character inside a bracket expression."""
+        while (char := self._next()) != delimiter:
+            if char == "\\":
+                self._next()
+            elif char == "[" and regex:
+                self._bracket()
+
+    def _bracket(self) -> None:
+        found = _BRACKET.match(self.script, self.at)
+        if found is None:
+            raise _Fault(_STRANGE)
+        self.at = found.end()
+
+    def _line(self) -> str:
+        """Take the rest of a line; text ending in a backslash goes on."""
+        start = self.at
+        while self.at < len(self.script) and self.script[self.at] != "\n":
+            self.at += 2 if self.script[self.at] == "\\" else 1
+        return self.script[start : self.at]
+
+    def _label(self) -> None:
+        # Some versions end a label at a space and take what follows as the next command.
+        found = _LABEL.match(self.script, self.at)
+        if found is None:
+            raise _Fault(_STRANGE)
+        self.at = found.end()
+
+    def _peek(self) -> str:
+        return self.script[self.at] if self.at < len(self.script) else "\0"
+
+    def _next(self) -> str:
+        if self.at >= len(self.script):
+            raise _Fault(_STRANGE)
+        self.at += 1
+        return self.script[self.at - 1]

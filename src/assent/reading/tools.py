@@ -1,0 +1,86 @@
+"""Tools by their names: every agent's vocabulary, mapped onto one."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+Shape: TypeAlias = Literal["command", "read", "write", "search", "fetch", "inert", "foreign-shell", "unknown"]
+
+
+class Tool(msgspec.Struct, frozen=True):
+    """A tool as Assent knows it."""
+
+    name: str
+    shape: Shape
+    aliases: tuple[str, ...] = ()
+    does: str = ""
+
+
+TOOLS = (
+    Tool(
+        "Bash",
+        "command",
+        (
+            "exec",
+            "shell",
+            "run_command",
+            "run_shell_command",
+            "execute_command",
+            "exec_command",
+            "local_shell",
+            "unified_exec",
+            "run_in_terminal",
+            "terminal",
+            "Execute",
+        ),
+    ),
+    Tool("PowerShell", "foreign-shell", ("pwsh", "powershell_command"), "runs a PowerShell line"),
+    Tool("Read", "read", ("file_read", "read_file", "view", "read_many_files", "NotebookRead", "open_file")),
+    Tool("Write", "write", ("file_write", "write_file", "create", "create_file", "write_to_file", "save_file")),
+    Tool(
+        "Edit",
+        "write",
+        (
+            "file_edit",
+            "edit_file",
+            "replace",
+            "str_replace",
+            "str_replace_editor",
+            "str_replace_based_edit_tool",
+            "MultiEdit",
+            "multi_edit",
+            "NotebookEdit",
+            "notebook_edit",
+            "apply_patch",
+            "patch",
+            "replace_in_file",
+            "search_replace",
+            "insert_edit_into_file",
+        ),
+    ),
+    Tool("Delete", "write", ("delete_file", "remove_file", "file_delete")),
+    Tool("Glob", "search", ("find_files", "file_search", "glob_file_search", "glob_search")),
+    Tool("Grep", "search", ("search_files", "search_file_content", "grep_search", "ripgrep", "rg")),
+    Tool("LS", "read", ("list_dir", "list_directory", "list_files", "dir")),
+    Tool("WebFetch", "fetch", ("web_fetch", "fetch_url", "fetch_webpage")),
+    Tool("WebSearch", "inert", ("web_search", "google_web_search"), "searches the web"),
+    Tool("TodoWrite", "inert", ("TodoRead", "todo_write", "todo_read", "update_plan", "write_todos"), "keeps a list"),
+    Tool("AskUserQuestion", "inert", ("ask_user", "ask_followup_question", "question"), "asks the user"),
+    Tool("ExitPlanMode", "inert", ("exit_plan_mode",), "shows a plan to the user"),
+    Tool(
+        "BashOutput", "inert", ("TaskOutput", "bash_output"), "shows the output of a command that was started earlier"
+    ),
+    Tool("KillShell", "inert", ("KillBash", "kill_shell", "TaskStop"), "ends a command that was started earlier"),
+    Tool("Agent", "unknown", ("Task", "spawn_agent"), "starts another agent"),
+)
+
+_KNOWN = {name.lower(): tool for tool in TOOLS for name in (tool.name, *tool.aliases)}
+
+
+def find_tool(name: str) -> Tool:
+    """Return the tool by this name in any vocabulary; an unknown one keeps its name."""
+    # Lower case turns some letters of other scripts into ours: such a name is nobody's.
+    known = _KNOWN.get(name.lower()) if name.isascii() else None
+    return known if known is not None else Tool(name, "unknown")

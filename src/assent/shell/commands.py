@@ -1,0 +1,146 @@
+"""Reading simple commands: their assignments, words and redirections."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+
+from assent.shell.heredocs import read_bodies
+from assent.shell.notes import Notes
+from assent.shell.scanner import Scanner
+from assent.shell.syntax import Assignment, HereText, Redirection, Simple, Statement, Text, WordTree
+
+ENDS = r"(?=(?:\\\n)*(?:[\s;&|()<>]|\Z))"
+_ENDING = re.compile(ENDS)
+TOKEN = re.compile(rf"(?:[a-z!]+|[{{}}]|\]\]|\[\[){ENDS}|\(\(?")
+REDIRECT = re.compile(
+    r"(\d+|\{[A-Za-z_]\w*\})?([<>]&-|<<<|<<-?|<&|<>|>>|>\||>&|[<>](?!\())|(&>>?)",
+    re.ASCII,
+)
+_ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[(-?\w+|\$\w+)\])?(\+?)=(\(?)", re.ASCII)
+_INDEXED = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
+DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
+
+
+class CommandScanner(Scanner):
+    """Reads simple commands, and the here-documents that follow their line."""
+
+    __slots__ = ("pending",)
+
+    def __init__(self, source: str, notes: Notes, depth: int = 0) -> None:
+        super().__init__(source, notes, depth)
+        self.pending: list[HereText] = []
+
+    @abstractmethod
+    def short_function(self, name: WordTree | Assignment) -> Statement:
+        """Read `name() …`, whose name was read already."""
+
+    def skip_lines(self) -> None:
+        """Go to the next thing, over ends of lines and the here-documents that follow them."""
+        self.skip_blanks()
+        while self.source.startswith("\n", self.at):
+            if self.pending:
+                read_bodies(self, self.pending)
+                self.pending = []
+            else:
+                self.at += 1
+            self.skip_blanks()
+
+    def simple(self) -> Statement | None:
+        """Read a simple command, or the definition of a function."""
+        assignments: list[Assignment] = []
+        words: list[WordTree | Assignment] = []
+        redirections: list[Redirection] = []
+        source = self.source
+        self.spend(4)
+        while self.at < self.end:
+            if source[self.at] in "<>&{0123456789" and (match := REDIRECT.match(source, self.at)):
+                redirections.append(self.redirection(match))
+            elif not words and (match := _ASSIGN.match(source, self.at)):
+                assignments.append(self.assignment(match))
+                if match[4] and redirections:
+                    self.notes.blame("an array is assigned behind a redirection")
+            elif source[self.at] == "(" and len(words) == 1 and not assignments and not redirections:
+                return self.short_function(words[0])
+            else:
+                word = self.argument(words)
+                if word is None:
+                    break
+                words.append(word)
+            self.skip_blanks()
+        if not words and not assignments and not redirections:
+            return None
+        return Simple(tuple(assignments), tuple(words), tuple(redirections))
+
+    def argument(self, words: list[WordTree | Assignment]) -> WordTree | Assignment | None:
+        """Read the next word of a command."""
+        if words and isinstance(words[0], str) and words[0] in DECLARATIONS:
+            match = _ASSIGN.match(self.source, self.at)
+            if match is not None and match[4]:
+                return self.assignment(match)
+        elif not words and _INDEXED.match(self.source, self.at):
+            self.notes.blame("an array subscript is not a plain number or name")
+        return self.word()
+
+    def assignment(self, match: re.Match[str]) -> Assignment:
+        """Read what is assigned."""
+        name, index, plus, array = match.groups()
+        self.at = match.end()
+        self.spend()
+        if not array:
+            value = self.word()
+            return Assignment(name, "" if value is None else value, None, bool(plus), index)
+        items: list[WordTree] = []
+        self.skip_lines()
+        while (item := self.word()) is not None:
+            items.append(item)
+            self.skip_lines()
+        self.expect(")")
+        if index is not None or _ENDING.match(self.source, self.at) is None:
+            self.notes.blame("an array is assigned in a way that is not understood")
+        return Assignment(name, "", tuple(items), bool(plus), index)
+
+    def redirection(self, match: re.Match[str]) -> Redirection:
+        """Read the target of a redirection."""
+        prefix, operator = match[1] or "", match[2] or match[3]
+        self.at = match.end()
+        self.spend()
+        if operator.endswith("&-"):
+            return Redirection(operator[:2], "-", prefix)
+        self.skip_blanks()
+        start = self.at
+        again = REDIRECT.match(self.source, start)
+        target = self.word() if again is None else None
+        if target is None:
+            self.notes.blame(f"`{operator}` has no target")
+            target = ""
+        if operator not in {"<<", "<<-"}:
+            return Redirection(operator, target, prefix)
+        here = self.here_text_of(target, start, strips=operator == "<<-")
+        self.pending.append(here)
+        return Redirection(operator, here, prefix)
+
+    def here_text_of(self, target: WordTree, start: int, *, strips: bool) -> HereText:
+        """Make a here-document of its delimiter; a quote anywhere in that keeps the body as it is."""
+        if isinstance(target, str):
+            return HereText(target, expands=True, strips=strips, start=start)
+        texts = [part for part in target if isinstance(part, Text)]
+        raw = self.source[start : self.at]
+        if len(texts) < len(target) or "\n" in raw or "$" in raw:
+            self.notes.blame("the delimiter of a here-document is not plain")
+        expands = not any(quote in raw for quote in "'\"\\")
+        return HereText("".join(part.text for part in texts), expands=expands, strips=strips, start=start)
+
+    def expect(self, keyword: str) -> bool:
+        """Read this keyword, or report that it is missing."""
+        self.skip_lines()
+        if keyword == ")":
+            found = self.peek() == ")"
+        else:
+            match = TOKEN.match(self.source, self.at)
+            found = match is not None and match[0] == keyword
+        if found:
+            self.at += len(keyword)
+        else:
+            self.notes.blame(f"`{keyword}` is missing")
+        return found

@@ -1,0 +1,327 @@
+"""What built-in commands do to the shell they run in: its variables, its folder, its options."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.model import UNKNOWN
+from assent.shell.parser import Parser
+from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, value_of
+from assent.shell.testing import check_words
+from assent.shell.tree import Word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from assent.shell.walk import Walker
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
+_SET_FLAGS = re.compile(r"[-+][abefhmnuvxCET]*(o?)")
+_SET_OPTIONS = frozenset(
+    {
+        "allexport",
+        "errexit",
+        "errtrace",
+        "functrace",
+        "hashall",
+        "monitor",
+        "noclobber",
+        "noexec",
+        "noglob",
+        "notify",
+        "nounset",
+        "pipefail",
+        "verbose",
+        "xtrace",
+    }
+)
+_SHOPTS = frozenset(
+    {
+        "checkwinsize",
+        "dotglob",
+        "extglob",
+        "failglob",
+        "globasciiranges",
+        "globskipdots",
+        "globstar",
+        "histappend",
+        "huponexit",
+        "inherit_errexit",
+        "lastpipe",
+        "nocaseglob",
+        "nocasematch",
+        "nullglob",
+    }
+)
+_DECLARE_FLAGS = {"export": "fnp", "readonly": "aAfp"}
+
+
+def affect(walker: Walker, words: Sequence[Word]) -> None:
+    """Apply what a command does to the shell. Of a command that is not known, that is anything."""
+    name = words[0]
+    if not name.known or name.text in walker.functions:
+        walker.scope.forget()
+    elif effect := _EFFECTS.get(name.text):
+        effect(walker, words)
+
+
+def _unwrap(walker: Walker, words: Sequence[Word]) -> None:
+    """`command` and `builtin` run another built-in."""
+    rest = words[1:]
+    while rest and rest[0].text in {"-p", "--"}:
+        rest = rest[1:]
+    if rest and not rest[0].text.startswith("-"):
+        affect(walker, rest)
+
+
+def _forget(walker: Walker, _: Sequence[Word]) -> None:
+    walker.scope.forget()
+
+
+def _trap(walker: Walker, words: Sequence[Word]) -> None:
+    if any(word.text not in {"EXIT", "0"} for word in words[2:]):
+        walker.scope.forget()
+
+
+def _operands(words: Sequence[Word], valued: str = "") -> Iterator[tuple[str, Word]]:
+    """Give options (with the word that is their value, for the letters in `valued`) and then operands."""
+    rest = list(words[1:])
+    while rest and rest[0].text.startswith("-") and len(rest[0].text) > 1:
+        option = rest.pop(0)
+        if option.text == "--":
+            break
+        letter = next((c for c in option.text[1:] if c in valued), "")
+        if letter and option.text.endswith(letter) and rest:
+            yield letter, rest.pop(0)
+        else:
+            yield option.text[1:], option
+    yield from (("", word) for word in rest)
+
+
+def _name(walker: Walker, word: Word, value: Value = UNKNOWN_VALUE) -> None:
+    """Set a variable that a command names; a name that is more than one is evaluated."""
+    if not _NAME.fullmatch(word.text) or word.splits:
+        walker.notes.blame("a built-in command evaluates a name that is not plain")
+        walker.scope.forget()
+    else:
+        walker.scope.assign(word.text, value)
+
+
+def _read(walker: Walker, words: Sequence[Word]) -> None:
+    named = False
+    for option, word in _operands(words, "adinNptu"):
+        if option in {"", "a"}:
+            named = True
+            _name(walker, word)
+    if not named:
+        walker.scope.assign("REPLY", UNKNOWN_VALUE)
+
+
+def _mapfile(walker: Walker, words: Sequence[Word]) -> None:
+    walker.scope.assign("MAPFILE", UNKNOWN_VALUE)
+    for option, word in _operands(words, "dnOsucC"):
+        if "C" in option:
+            walker.notes.blame("`mapfile -C` runs code")
+        elif not option:
+            _name(walker, word)
+
+
+def _printf(walker: Walker, words: Sequence[Word]) -> None:
+    first = words[1] if len(words) > 1 else Word("")
+    if first.text == "-v" and len(words) > 2:
+        _name(walker, words[2])
+    elif first.text.startswith("-v"):
+        _name(walker, Word(first.text[2:], splits=first.splits))
+    elif first.splits or first.text.startswith(UNKNOWN):
+        walker.scope.forget()  # it may become `-v` and a name
+
+
+def _getopts(walker: Walker, words: Sequence[Word]) -> None:
+    for name in ("OPTARG", "OPTIND"):
+        walker.scope.assign(name, UNKNOWN_VALUE)
+    for word in words[2:3]:
+        _name(walker, word)
+
+
+def _wait(walker: Walker, words: Sequence[Word]) -> None:
+    for option, word in _operands(words, "p"):
+        if option == "p":
+            _name(walker, word, UNKNOWN_NUMBER)
+
+
+def _unset(walker: Walker, words: Sequence[Word]) -> None:
+    for option, word in _operands(words):
+        if not option:
+            _name(walker, word, Value())
+
+
+def _let(walker: Walker, words: Sequence[Word]) -> None:
+    for word in words[1:]:
+        if value_of(word).opaque:
+            walker.notes.blame("`let` evaluates a value that is not a plain number")
+        expression = Parser(word.text.replace(UNKNOWN, "0") + "))", walker.notes).arithmetic(quoted=True)
+        if expression is not None:
+            walker.calculate(expression)
+
+
+def _declare(walker: Walker, words: Sequence[Word]) -> None:
+    allowed = _DECLARE_FLAGS.get(words[0].text, "aAfFgiprtx")
+    flags = ""
+    for word in words[1:]:
+        if word.text[:1] in {"-", "+"} and len(word.text) > 1:
+            flags += word.text[1:]
+        else:
+            _declare_one(walker, word, integer="i" in flags, readonly="r" in flags or words[0].text == "readonly")
+    if not set(flags) <= set(allowed + "-"):
+        walker.notes.blame(f"`{words[0].text}` changes how values are read")
+        walker.scope.forget()
+
+
+def _declare_one(walker: Walker, word: Word, *, integer: bool, readonly: bool) -> None:
+    scope = walker.scope
+    match = _ASSIGNED.fullmatch(word.text)
+    if word.splits or (match is None and not _NAME.fullmatch(word.text)):
+        walker.notes.blame("a declaration evaluates a name that is not plain")
+        scope.forget()
+        return
+    name = word.text
+    if match is not None:
+        name = match[1]
+        value = value_of(msgspec.structs.replace(word, text=match[3]))
+        if integer and not value.calculable:
+            walker.notes.blame(f"`{name}` is an integer, and its value is evaluated")
+        plain = not match[2] and not match[3].startswith("(")
+        scope.assign(name, value if plain else value.or_else(UNKNOWN_VALUE))
+    if integer:
+        scope.integers |= {name}
+    if readonly:
+        scope.readonly |= {name}
+
+
+def _set(walker: Walker, words: Sequence[Word]) -> None:
+    rest = list(words[1:])
+    while rest and rest[0].text[:1] in {"-", "+", UNKNOWN}:
+        word = rest.pop(0)
+        if word.text in {"-", "--"}:
+            if rest or word.text == "--":
+                _set_arguments(walker, rest)
+            return
+        flags = _SET_FLAGS.fullmatch(word.text)
+        if flags is None or (flags[1] and rest and rest.pop(0).text not in _SET_OPTIONS):
+            walker.notes.blame("`set` changes how the line is read")
+            walker.scope.forget()
+            return
+    if rest:
+        _set_arguments(walker, rest)
+
+
+def _set_arguments(walker: Walker, words: Sequence[Word]) -> None:
+    known = not any(word.splits for word in words)
+    values = tuple(value_of(word) for word in words)
+    walker.scope.arguments = values if known else None
+
+
+def _shift(walker: Walker, words: Sequence[Word]) -> None:
+    arguments = walker.scope.arguments
+    count = words[1].text if len(words) > 1 else "1"
+    known = arguments is not None and count.isdecimal() and len(count) < 5 and int(count) <= len(arguments)
+    walker.scope.arguments = arguments[int(count) :] if arguments is not None and known else None
+
+
+def _shopt(walker: Walker, words: Sequence[Word]) -> None:
+    for option, word in _operands(words):
+        if not option and word.text not in _SHOPTS and word.text not in _SET_OPTIONS:
+            walker.notes.blame("`shopt` changes how the line is read")
+            walker.scope.forget()
+
+
+def _alias(walker: Walker, words: Sequence[Word]) -> None:
+    for option, word in _operands(words):
+        if not option and "=" in word.text:
+            walker.functions[word.text.partition("=")[0]] = None
+
+
+def _folder(walker: Walker, words: Sequence[Word]) -> tuple[str | None, ...]:
+    """Give the folders that `cd` or `pushd` names; None is one that is not known."""
+    folders: list[str | None] = []
+    for option, word in _operands(words):
+        if option:
+            folders += [] if set(option) <= set("LPe@") else [None, None]
+        else:
+            folders.append(word.text if word.known else None)
+    searched = "CDPATH" in walker.scope.values or "CDPATH" in walker.scope.outside
+    return tuple(None if each and searched and each[0] not in "/." else each for each in folders)
+
+
+def _cd(walker: Walker, words: Sequence[Word]) -> None:
+    scope = walker.scope
+    folders = _folder(walker, words)
+    if not folders:
+        home = scope.value("HOME").text
+        scope.enter(None if UNKNOWN in home else home)
+    elif folders == ("-",):
+        scope.enter(scope.previous)
+    elif folders != ("",):
+        scope.enter(folders[0] if len(folders) == 1 else None)
+
+
+def _pushd(walker: Walker, words: Sequence[Word]) -> None:
+    scope = walker.scope
+    folders = _folder(walker, words)
+    if len(folders) == 1 and folders[0] and folders[0][0] not in "-+" and scope.stack is not None:
+        scope.stack = (scope.cwd, *scope.stack)
+        scope.enter(folders[0])
+    elif not folders and scope.stack:
+        first, *others = scope.stack
+        scope.stack = (scope.cwd, *others)
+        scope.enter(first)
+    else:
+        scope.stack = None
+        scope.enter(None)
+
+
+def _popd(walker: Walker, words: Sequence[Word]) -> None:
+    scope = walker.scope
+    if len(words) == 1 and scope.stack:
+        first, *others = scope.stack
+        scope.stack = tuple(others)
+        scope.enter(first)
+    else:
+        scope.stack = None
+        scope.enter(None)
+
+
+_EFFECTS: dict[str, Callable[[Walker, Sequence[Word]], None]] = {
+    ".": _forget,
+    "[": check_words,
+    "alias": _alias,
+    "builtin": _unwrap,
+    "cd": _cd,
+    "command": _unwrap,
+    "declare": _declare,
+    "eval": _forget,
+    "export": _declare,
+    "getopts": _getopts,
+    "let": _let,
+    "local": _declare,
+    "mapfile": _mapfile,
+    "popd": _popd,
+    "printf": _printf,
+    "pushd": _pushd,
+    "read": _read,
+    "readarray": _mapfile,
+    "readonly": _declare,
+    "set": _set,
+    "shift": _shift,
+    "shopt": _shopt,
+    "source": _forget,
+    "test": check_words,
+    "trap": _trap,
+    "typeset": _declare,
+    "unset": _unset,
+    "wait": _wait,
+}

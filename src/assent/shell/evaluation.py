@@ -1,0 +1,79 @@
+"""What assignments and redirections come to when their words are expanded."""
+
+from __future__ import annotations
+
+from assent.model import UNKNOWN
+from assent.shell.expansion import Expander, array, concatenate, silent
+from assent.shell.scope import UNKNOWN_NUMBER, Value, value_of
+from assent.shell.syntax import Assignment, HereText, Redirection
+from assent.shell.tree import Direction, Redirect, Word
+
+_DIRECTIONS: dict[str, Direction] = {"<": "read", "<&": "descriptor", "<>": "both", "<<<": "here"}
+
+
+class Evaluator(Expander):
+    """Makes assignments and opens redirections."""
+
+    def assignments(self, nodes: tuple[Assignment, ...], words: tuple[Word, ...]) -> tuple[tuple[str, Word], ...]:
+        """Make assignments; those before a command's words are only for that command."""
+        outer, self.scope = self.scope, self.scope.fork()
+        made: list[tuple[str, Word]] = []
+        for node in nodes:
+            value = self.assigned(node)
+            self.scope.assign(node.name, value)
+            made.append((node.name, Word(value.text, value.variables, value.feeds)))
+        if not words:
+            return tuple(made)
+        if all(word.splits for word in words):
+            outer.join(self.scope)  # the words may all vanish
+        self.scope = outer
+        return tuple(made)
+
+    def assigned(self, node: Assignment) -> Value:
+        """Give what an assignment makes of its variable."""
+        old = self.scope.value(node.name)
+        if node.items is not None:
+            return self.array_of(node, old)
+        value = self.value(node.value, assigned=True)
+        if node.name in self.scope.integers and not value.calculable:
+            self.notes.blame(f"`{node.name}` is an integer, and its value is evaluated")
+        if node.index is not None:
+            self.subscript(node.index)
+            return silent(concatenate([old, value]), UNKNOWN)
+        if not node.append:
+            return value
+        return concatenate([old, value]) if old.items is None else silent(old, UNKNOWN)
+
+    def array_of(self, node: Assignment, old: Value) -> Value:
+        """Give the array that an assignment makes."""
+        words = self.words(node.items or ())
+        items = tuple(value_of(word) for word in words)
+        fixed = not any(word.splits or word.text.startswith("[") for word in words)
+        if any(word.text.startswith("[") and not _plain_subscript(word.text) for word in words):
+            self.notes.blame("an array subscript is not a plain number or name")
+        if node.append:
+            fixed = fixed and old.items is not None
+            items = (*(old.items or ()), *items)
+        return array(items) if fixed else silent(concatenate([old, *items]), UNKNOWN)
+
+    def redirect(self, node: Redirection) -> Redirect:
+        """Tell where a redirection leads."""
+        if node.prefix.startswith("{"):
+            self.scope.assign(node.prefix[1:-1], UNKNOWN_NUMBER)
+        if isinstance(node.target, HereText):
+            body = concatenate([self.part(part) for part in node.target.body])
+            return Redirect("here", Word(body.text, body.variables, body.feeds))
+        if node.operator == "<<<":
+            value = self.value(node.target)
+            return Redirect("here", Word(value.text + "\n", value.variables, value.feeds))
+        target = self.target(node.target)
+        if node.operator in {">&", "<&"} and target.known and target.text.rstrip("-").isdecimal():
+            return Redirect("descriptor", target)
+        if node.operator in {">&", "<&"} and target.text == "-":
+            return Redirect("descriptor", target)
+        return Redirect(_DIRECTIONS.get(node.operator, "write"), target)
+
+
+def _plain_subscript(text: str) -> bool:
+    index, found, _ = text[1:].partition("]")
+    return bool(found) and index.isalnum()

@@ -1,0 +1,332 @@
+"""From the parts of a word to the words it becomes, as far as constants go."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from assent.model import UNKNOWN
+from assent.shell import braces
+from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
+from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
+from assent.shell.tree import Word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from assent.shell.notes import Notes
+
+_FIELDS = re.compile(r"[ \t\n]+")
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_TILDE = re.compile(r"~([^/:]*)")
+_DOLLAR = Text("$", quoted=True)
+_STANDS = 0x100000
+"""While braces are expanded, this character and those after it stand for parts that braces can not see into."""
+
+
+class Field:
+    """A word in the making."""
+
+    __slots__ = ("feeds", "pattern", "present", "splits", "text", "variables")
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        self.pattern: list[str] = []
+        """What of it may be a pattern: its unquoted text."""
+        self.variables: tuple[str, ...] = ()
+        self.feeds: tuple[int, ...] = ()
+        self.present = False
+        self.splits = False
+
+    def add(self, value: Value, text: str, *, quoted: bool) -> None:
+        """Append text that comes from a value."""
+        self.text.append(text)
+        self.pattern.append("" if quoted else text)
+        self.variables += tuple(name for name in value.variables if name not in self.variables)
+        self.feeds += tuple(index for index in value.feeds if index not in self.feeds)
+        self.present = self.present or quoted or bool(text)
+        self.splits = self.splits or (not quoted and UNKNOWN in text and not value.number)
+
+    def word(self) -> Word:
+        """Finish it."""
+        splits = self.splits or _is_pattern("".join(self.pattern))
+        return Word("".join(self.text), self.variables, self.feeds, splits)
+
+
+class Expander(ABC):
+    """Expands words in a scope."""
+
+    scope: Scope
+    notes: Notes
+    room: int
+    """Characters that values may still become; after that they are unknown, so that none can grow without end."""
+
+    @abstractmethod
+    def output_of(self, substitution: Substitution) -> Value:
+        """Walk the commands of a substitution, and give what they become part of."""
+
+    def words(self, trees: Iterable[WordTree | Assignment], *, declares: bool = False) -> list[Word]:
+        """Expand the words of a command, into as many as they become."""
+        words: list[Word] = []
+        for tree in trees:
+            if isinstance(tree, str):
+                words.append(Word(tree))
+            elif isinstance(tree, Assignment):
+                words.append(self.declared(tree))
+            elif declares and words and isinstance(tree[0], Text) and _is_assignment(tree):
+                words.append(self.joined(tree))
+            else:
+                words += self.fields(tree)
+        return words
+
+    def declared(self, tree: Assignment) -> Word:
+        """Give an array assignment as the word that a declaration sees."""
+        items = [self.value(item) for item in tree.items or ()]
+        value = concatenate([Value(" ".join(item.text for item in items)), *(silent(item) for item in items)])
+        sign = "+=" if tree.append else "="
+        return Word(f"{tree.name}{sign}({value.text})", value.variables, value.feeds)
+
+    def joined(self, tree: WordTree) -> Word:
+        """Expand a word that stays one word."""
+        value = self.value(tree, assigned=True)
+        return Word(value.text, value.variables, value.feeds)
+
+    def value(self, tree: WordTree, *, assigned: bool = False) -> Value:
+        """Expand without splitting, patterns or braces, as in an assignment."""
+        if isinstance(tree, str):
+            return Value(tree)
+        values = [self.part(part) for part in self.with_homes(tree, assigned=assigned)]
+        return values[0] if len(values) == 1 else concatenate(values)
+
+    def target(self, tree: WordTree) -> Word:
+        """Expand the target of a redirection, which must be one word."""
+        words = self.words([tree])
+        if len(words) == 1:
+            return words[0]
+        return Word(
+            UNKNOWN,
+            tuple({name: None for word in words for name in word.variables}),
+            tuple({feed: None for word in words for feed in word.feeds}),
+            splits=True,
+        )
+
+    def fields(self, tree: tuple[Part, ...]) -> list[Word]:
+        """Expand braces, then everything else, and split."""
+        try:
+            trees = _brace_trees(tree)
+            self.room -= 16 * (len(trees) - 1)
+            if self.room < 0:
+                raise braces.TooManyError  # noqa: TRY301 - the same answer as for a single word
+        except braces.TooManyError:
+            whole = self.joined(tree)
+            return [Word(UNKNOWN, whole.variables, whole.feeds, splits=True)]
+        return [word for each in trees for word in self.split(each)]
+
+    def split(self, tree: tuple[Part, ...]) -> list[Word]:
+        """Make fields of one word."""
+        if _DOLLAR in tree and not all(isinstance(part, Text) or part.quoted for part in tree):
+            # bash does not split a word in which a dollar stands for itself
+            whole = self.joined(tree)
+            return [Word(UNKNOWN, whole.variables, whole.feeds, splits=True)]
+        fields = [Field()]
+        for part in self.with_homes(tree, assigned=_is_assignment(tree)):
+            if isinstance(part, Text):
+                fields[-1].add(Value(), part.text, quoted=part.quoted)
+            elif isinstance(part, Parameter) and (part.name == "@" or part.index == "@") and not part.counts:
+                self.spread(part, fields)
+            elif part.quoted:
+                value = self.part(part)
+                fields[-1].add(value, value.text, quoted=True)
+            else:
+                self.cut(self.part(part), fields)
+        return [field.word() for field in fields if field.present]
+
+    def cut(self, value: Value, fields: list[Field]) -> None:
+        """Add an unquoted value, which ends a field at every space in it."""
+        if not self.scope.splitting:
+            fields[-1].add(silent(value), UNKNOWN, quoted=False)
+            return
+        first, *others = _FIELDS.split(value.text)
+        fields[-1].add(value, first, quoted=False)
+        for text in others:
+            fields.append(Field())
+            fields[-1].add(value, text, quoted=False)
+
+    def spread(self, part: Parameter, fields: list[Field]) -> None:
+        """Add `$@` or `${array[@]}`: each element begins a field."""
+        value = self.part(part)
+        if value.items is None:
+            fields[-1].add(value, UNKNOWN, quoted=False)
+            return
+        for number, item in enumerate(value.items):
+            if number:
+                fields.append(Field())
+            if part.quoted:
+                fields[-1].add(item, item.text, quoted=True)
+            else:
+                self.cut(item, fields)
+
+    def part(self, part: Part) -> Value:
+        """Give the value of one part."""
+        if isinstance(part, Text):
+            return Value(part.text)
+        if isinstance(part, Parameter):
+            return self.parameter(part)
+        if isinstance(part, Substitution):
+            return self.output_of(part)
+        return self.calculate(part)
+
+    def parameter(self, part: Parameter) -> Value:
+        """Give the value of a variable or a positional or special parameter."""
+        operand = concatenate([self.part(inner) for inner in part.operand])
+        base = self.special(part.name) if not part.name[:1].isalpha() and part.name[:1] != "_" else None
+        value = self.indexed(part) if base is None else base
+        if part.counts:
+            return Value(UNKNOWN, value.variables, number=True)
+        if part.derived:
+            return silent(concatenate([value, operand]), UNKNOWN)
+        self.room -= len(value.text)
+        return value if self.room >= 0 else silent(value, UNKNOWN)
+
+    def special(self, name: str) -> Value:
+        """Give `$1`, `$@`, `$?` and their like."""
+        arguments = self.scope.arguments
+        if name in {"?", "$", "#", "!"}:
+            return UNKNOWN_NUMBER
+        if arguments is None or name in {"0", "-", ""}:
+            return UNKNOWN_VALUE
+        if name in {"@", "*"}:
+            return self.starred(array(arguments)) if name == "*" else array(arguments)
+        return arguments[int(name) - 1] if int(name) <= len(arguments) else Value()
+
+    def indexed(self, part: Parameter) -> Value:
+        """Give a variable, or one element of an array."""
+        value = self.scope.value(part.name)
+        if part.index is None:
+            return value if value.items is None else value.items[0] if value.items else Value()
+        if part.index in {"@", "*"}:
+            return self.starred(value) if part.index == "*" else value
+        self.subscript(part.index)
+        if value.items is not None and part.index.isdigit():
+            place = int(part.index)
+            return value.items[place] if place < len(value.items) else Value()
+        return silent(value, UNKNOWN)
+
+    def subscript(self, index: str) -> None:
+        """Check the index of an array, which bash evaluates."""
+        name = index.lstrip("$-")
+        self.calculate(Arithmetic((name,), (), (), quoted=True), where="an array subscript")
+
+    def starred(self, value: Value) -> Value:
+        """Give all elements as one text, which the separator must be known for."""
+        return value if self.scope.splitting else silent(value, UNKNOWN)
+
+    def calculate(self, expression: Arithmetic, where: str = "an arithmetic expression") -> Value:
+        """Check that an expression evaluates nothing but numbers, and give its value."""
+        values = [self.scope.value(name) for name in expression.names if not name.isdigit()]
+        values += [self.part(part) for part in expression.parts]
+        if not all(value.calculable for value in values):
+            self.notes.blame(f"{where} evaluates a value that is not a plain number")
+        for name in expression.assigned:
+            self.scope.assign(name, UNKNOWN_NUMBER)
+        return silent(concatenate([*values, UNKNOWN_NUMBER]), UNKNOWN, number=True)
+
+    def with_homes(self, tree: tuple[Part, ...], *, assigned: bool) -> Iterable[Part]:
+        """Expand a tilde at the start and, in what is assigned, behind `=` and `:`."""
+        if not any(isinstance(part, Text) and not part.quoted and "~" in part.text for part in tree):
+            return tree
+        parts: list[Part] = []
+        for number, part in enumerate(tree):
+            if isinstance(part, Text) and not part.quoted and "~" in part.text:
+                last = number == len(tree) - 1
+                parts += self.homes(part.text, first=number == 0, last=last, assigned=assigned)
+            else:
+                parts.append(part)
+        return parts
+
+    def homes(self, text: str, *, first: bool, last: bool, assigned: bool) -> list[Part]:
+        """Split unquoted text at its tildes and expand them."""
+        parts: list[Part] = []
+        at = 0
+        for match in _TILDE.finditer(text):
+            before = text[: match.start()]
+            named = first and _ASSIGNMENT.fullmatch(before) is not None
+            starts = (first and not before) or (assigned and (named or before.endswith(":")))
+            if not starts or (match.end() == len(text) and not last):
+                continue
+            # bash leaves alone what follows `~:` in a word that is no assignment
+            unclear = not assigned and text.startswith(":", match.end())
+            parts += [Text(text[at : match.start()], quoted=False), self.home("?" if unclear else match[1])]
+            at = match.end()
+        return [*parts, Text(text[at:], quoted=False)]
+
+    def home(self, user: str) -> Part:
+        """Give the folder that a tilde stands for, as an expansion that does not split."""
+        name = {"": "HOME", "+": "PWD", "-": "OLDPWD"}.get(user)
+        return Parameter(name or "", quoted=True)
+
+
+def _is_pattern(text: str) -> bool:
+    return "*" in text or "?" in text or ("]" in text[text.find("[") :] and "[" in text)
+
+
+def _is_assignment(tree: tuple[Part, ...]) -> bool:
+    first = tree[0] if tree else None
+    return isinstance(first, Text) and not first.quoted and _ASSIGNMENT.match(first.text) is not None
+
+
+def array(items: tuple[Value, ...]) -> Value:
+    """Make an array of its elements."""
+    whole = concatenate(items)
+    text = " ".join(item.text for item in items)
+    return Value(text, whole.variables, whole.feeds, opaque=whole.opaque, items=items)
+
+
+def concatenate(values: Iterable[Value]) -> Value:
+    """Put values one behind the other."""
+    texts: list[str] = []
+    variables: dict[str, None] = {}
+    feeds: dict[int, None] = {}
+    opaque = False
+    for value in values:
+        texts.append(value.text)
+        opaque = opaque or value.opaque
+        variables.update(dict.fromkeys(value.variables))
+        feeds.update(dict.fromkeys(value.feeds))
+    return Value("".join(texts), tuple(variables), tuple(feeds), opaque=opaque)
+
+
+def silent(value: Value, text: str = "", *, number: bool = False) -> Value:
+    """Keep where a value comes from, but not what it says."""
+    return Value(text, value.variables, value.feeds, number, opaque=not number and bool(text))
+
+
+def _brace_trees(tree: tuple[Part, ...]) -> list[tuple[Part, ...]]:
+    if not any(isinstance(part, Text) and not part.quoted and "{" in part.text for part in tree):
+        return [tree]
+    text = "".join(
+        part.text if isinstance(part, Text) and not part.quoted else chr(_STANDS + number)
+        for number, part in enumerate(tree)
+    )
+    trees = [_restored(each, tree) for each in braces.expand(text)]
+    if any(_merges(before, after) for each in trees for before, after in itertools.pairwise(each)):
+        raise braces.TooManyError
+    return trees
+
+
+def _merges(before: Part, after: Part) -> bool:
+    """Tell whether braces brought two parts together that are read as one: `$x{a,b}` becomes `$xa $xb`."""
+    if isinstance(before, Parameter):
+        return before.bare and isinstance(after, Text) and after.text[:1].isidentifier() | after.text[:1].isdigit()
+    return before == _DOLLAR
+
+
+def _restored(text: str, tree: tuple[Part, ...]) -> tuple[Part, ...]:
+    pieces = re.split(f"([{chr(_STANDS)}-\U0010ffff])", text)
+    return tuple(
+        tree[ord(piece) - _STANDS] if number % 2 else Text(piece, quoted=False)
+        for number, piece in enumerate(pieces)
+        if piece
+    )

@@ -1,0 +1,202 @@
+"""What is known while a line runs: its variables, its positional parameters and its folder."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.model import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from assent.shell.tree import Word
+
+_NUMBER = re.compile(rf"[-+]?[0-9{UNKNOWN}]*")
+_DYNAMIC = frozenset(
+    {
+        "_",
+        "BASHOPTS",
+        "BASHPID",
+        "BASH_ARGC",
+        "BASH_ARGV",
+        "BASH_ARGV0",
+        "BASH_COMMAND",
+        "BASH_LINENO",
+        "BASH_SOURCE",
+        "BASH_SUBSHELL",
+        "BASH_VERSINFO",
+        "COMP_WORDBREAKS",
+        "DIRSTACK",
+        "EPOCHREALTIME",
+        "EPOCHSECONDS",
+        "EUID",
+        "FUNCNAME",
+        "GROUPS",
+        "HISTCMD",
+        "LINENO",
+        "OLDPWD",
+        "PIPESTATUS",
+        "PPID",
+        "PWD",
+        "RANDOM",
+        "SECONDS",
+        "SHELLOPTS",
+        "SRANDOM",
+        "UID",
+    }
+)
+"""Variables that do not keep what is assigned to them."""
+
+
+class Value(msgspec.Struct, frozen=True):
+    """What a variable or a part of a word holds."""
+
+    text: str = ""
+    variables: tuple[str, ...] = ()
+    feeds: tuple[int, ...] = ()
+    number: bool = False
+    """It is a number, though perhaps not a known one."""
+    opaque: bool = False
+    """Some of it is unknown and was chosen by the line: output of a command, or input."""
+    items: tuple[Value, ...] | None = None
+    """The elements, if it is an array whose elements are known."""
+
+    @property
+    def calculable(self) -> bool:
+        """Tell whether bash can evaluate it as arithmetic without running anything.
+
+        What comes from outside the line counts as a number: the line did not choose it.
+        """
+        if self.number:
+            return True
+        return not self.opaque and _NUMBER.fullmatch(self.text) is not None
+
+    def or_else(self, other: Value) -> Value:
+        """Give what is known if it is either this or the other."""
+        return Value(
+            UNKNOWN,
+            tuple(dict.fromkeys((*self.variables, *other.variables))),
+            tuple(dict.fromkeys((*self.feeds, *other.feeds))),
+            number=self.numeric and other.numeric,
+            opaque=not (self.calculable and other.calculable),
+        )
+
+    @property
+    def numeric(self) -> bool:
+        """Tell whether it is surely a number."""
+        return self.number or self.text.isdecimal()
+
+
+UNKNOWN_VALUE = Value(UNKNOWN, opaque=True)
+UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
+
+
+def value_of(word: Word) -> Value:
+    """Take a word as a value; what of it is not surely from outside was chosen by the line."""
+    opaque = bool(word.feeds) or word.text.count(UNKNOWN) > len(word.variables)
+    return Value(word.text, word.variables, word.feeds, opaque=opaque)
+
+
+class Scope:
+    """The state of one shell. Forking gives a copy; joining keeps only what both agree on."""
+
+    __slots__ = (
+        "arguments",
+        "cwd",
+        "forgotten",
+        "integers",
+        "outside",
+        "previous",
+        "readonly",
+        "splitting",
+        "stack",
+        "values",
+    )
+
+    def __init__(self, cwd: str | None, outside: Mapping[str, str]) -> None:
+        self.outside = outside
+        self.values: dict[str, Value] = {}
+        self.integers: frozenset[str] = frozenset()
+        self.readonly: frozenset[str] = frozenset()
+        self.arguments: tuple[Value, ...] | None = None
+        self.forgotten = False
+        self.splitting = True
+        """Words are still split at spaces, tabs and newlines."""
+        self.cwd = cwd
+        self.previous: str | None = None
+        self.stack: tuple[str | None, ...] | None = ()
+
+    def fork(self) -> Scope:
+        """Give a copy that can change by itself."""
+        copy = Scope(self.cwd, self.outside)
+        copy.values = self.values.copy()
+        copy.integers, copy.readonly = self.integers, self.readonly
+        copy.arguments, copy.forgotten, copy.splitting = self.arguments, self.forgotten, self.splitting
+        copy.previous, copy.stack = self.previous, self.stack
+        return copy
+
+    def same(self, other: Scope) -> bool:
+        """Tell whether nothing differs."""
+        return all(getattr(self, name) == getattr(other, name) for name in Scope.__slots__)
+
+    def join(self, other: Scope) -> None:
+        """Keep what holds here and there; the rest becomes unknown."""
+        if self.values != other.values:
+            for name in self.values.keys() | other.values.keys():
+                if self.values.get(name) != other.values.get(name):
+                    self.values[name] = self.value(name).or_else(other.value(name))
+        self.arguments = self.arguments if self.arguments == other.arguments else None
+        self.cwd = self.cwd if self.cwd == other.cwd else None
+        self.previous = self.previous if self.previous == other.previous else None
+        self.stack = self.stack if self.stack == other.stack else None
+        self.forgotten = self.forgotten or other.forgotten
+        self.splitting = self.splitting and other.splitting
+        self.integers |= other.integers
+        self.readonly |= other.readonly
+
+    def forget(self) -> None:
+        """Know nothing any more: something ran that can change everything."""
+        self.values = {}
+        self.forgotten = True
+        self.splitting = False
+        self.arguments = self.cwd = self.previous = self.stack = None
+
+    def value(self, name: str) -> Value:
+        """Look up a variable."""
+        known = self.values.get(name)
+        if known is not None:
+            return known
+        if self.forgotten:
+            return Value(UNKNOWN, (name,))
+        if name in {"PWD", "OLDPWD"}:
+            return Value((self.cwd if name == "PWD" else self.previous) or UNKNOWN, (name,))
+        return Value(self.outside.get(name, UNKNOWN), (name,))
+
+    def assign(self, name: str, value: Value) -> None:
+        """Set a variable, if it keeps what is assigned."""
+        if name == "IFS":
+            self.splitting = False
+        if name in _DYNAMIC or name in self.readonly or name in self.integers:
+            value = UNKNOWN_NUMBER if name in self.integers else UNKNOWN_VALUE
+        self.values[name] = value
+
+    def enter(self, folder: str | None) -> None:
+        """Change the folder; None is one that is not known."""
+        self.previous = self.cwd
+        self.values.pop("PWD", None)
+        self.values.pop("OLDPWD", None)
+        if folder is None:
+            self.cwd = None
+        elif folder.startswith("/"):
+            self.cwd = normalise(folder)
+        elif self.cwd is not None:
+            self.cwd = normalise(posixpath.join(self.cwd, folder))
+
+
+def normalise(path: str) -> str:
+    """Take `.`, `..` and double slashes out of an absolute path, as text."""
+    return "/" + posixpath.normpath(path).lstrip("/")

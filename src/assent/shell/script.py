@@ -1,0 +1,46 @@
+"""The way in: one line of shell, read without running any of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from assent.shell.guard import cleaned, refuse, too_long
+from assent.shell.notes import Notes
+from assent.shell.parser import Parser
+from assent.shell.scope import Scope
+from assent.shell.tree import Script
+from assent.shell.walk import EnoughError, Walker
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_NOTHING: Mapping[str, str] = {}
+
+
+def parse(
+    line: str,
+    *,
+    cwd: str | None = None,
+    home: str | None = None,
+    variables: Mapping[str, str] = _NOTHING,
+) -> Script:
+    """List every command of a line, with its words as far as they are constant.
+
+    Never raises. What is not surely understood sets `unreadable`; the commands that were found are listed all the
+    same, so that finding something can only make an answer stricter, and only a readable script proves anything.
+    """
+    if reason := too_long(line):
+        return Script(unreadable=reason)
+    notes = Notes()
+    if reason := refuse(line):
+        notes.blame(reason)
+        line = cleaned(line)
+    outside = variables if home is None or "HOME" in variables else {**variables, "HOME": home}
+    walker = Walker(Scope(cwd, outside), notes, len(line))
+    try:
+        walker.sequence(Parser(line, notes).whole())
+    except EnoughError:
+        pass  # said in the notes
+    except RecursionError:
+        notes.blame("the line is nested too deeply")
+    return Script(tuple(walker.commands), notes.fault, tuple(walker.functions))

@@ -1,0 +1,61 @@
+"""What a shell line is made of, for us: a flat list of every command in it, with its words and redirections."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model import UNKNOWN
+
+Direction: TypeAlias = Literal["read", "write", "both", "descriptor", "here"]
+
+
+class Word(msgspec.Struct, frozen=True):
+    """One word after expansion, as far as constants go; `UNKNOWN` stands for each part that is not one."""
+
+    text: str
+    variables: tuple[str, ...] = ()
+    """Variables it takes from outside the line."""
+    feeds: tuple[int, ...] = ()
+    """The commands (by index in the script) whose output becomes part of it."""
+    splits: bool = False
+    """It may become no word, or several: an unquoted unknown, or a pattern the shell matches against files."""
+
+    @property
+    def known(self) -> bool:
+        """Tell whether it is a constant."""
+        return UNKNOWN not in self.text and not self.splits
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """One redirection, decided by its direction, never by its spelling."""
+
+    direction: Direction
+    target: Word
+    """The file; for `descriptor` the number or `-`; for `here` the text that is fed in."""
+
+
+class Command(msgspec.Struct, frozen=True):
+    """One simple command. No words: assignments or redirections alone."""
+
+    words: tuple[Word, ...] = ()
+    assignments: tuple[tuple[str, Word], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    cwd: str | None = None
+    """Where it runs; None if that is not known."""
+    piped_from: int | None = None
+    """The command whose output it reads; the last one, if there are several."""
+    fed_by: tuple[int, ...] = ()
+    """Every command whose output it may read."""
+    through: tuple[str, ...] = ()
+    """The layers it was found behind, outermost first: `$(…)`, `(…)`, `function f`, `trap`, …"""
+
+
+class Script(msgspec.Struct, frozen=True):
+    """Every command of a line. `unreadable` says why some of it could not be read; the rest is still here."""
+
+    commands: tuple[Command, ...] = ()
+    unreadable: str | None = None
+    functions: tuple[str, ...] = ()
+    """Names that the line defines as functions or aliases: commands of that name may be something else."""

@@ -1,0 +1,344 @@
+"""Walking the statements of a line in the order they run, to list every command with its words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from assent.model import UNKNOWN
+from assent.shell.effects import affect
+from assent.shell.evaluation import Evaluator
+from assent.shell.expansion import concatenate, silent
+from assent.shell.guard import MOST
+from assent.shell.numeric import prints_number
+from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
+from assent.shell.syntax import (
+    Calculation,
+    Case,
+    Chain,
+    Count,
+    For,
+    Function,
+    Group,
+    If,
+    Pipeline,
+    Redirected,
+    Sequence,
+    Simple,
+    Statement,
+    Substitution,
+    Test,
+    While,
+)
+from assent.shell.testing import check_test
+from assent.shell.tree import Command, Redirect, Word
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assent.shell.notes import Notes
+
+T = TypeVar("T")
+_SUBSTITUTIONS = frozenset({"$(…)", "`…`", "<(…)", ">(…)"})
+_DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
+_REWALKED = 131_072
+"""Characters that may be walked again because a loop changes what it reads."""
+_EXPANDED = 262_144
+"""Characters that values of variables may become in words."""
+
+
+class EnoughError(Exception):
+    """The line has more commands than are listed."""
+
+
+class Walker(Evaluator):
+    """Lists the commands of a line, keeping track of what its variables and its folder are."""
+
+    def __init__(self, scope: Scope, notes: Notes, length: int) -> None:
+        self.scope = scope
+        self.notes = notes
+        self.commands: list[Command] = []
+        self.functions: dict[str, None] = {}
+        self.through: tuple[str, ...] = ()
+        self.inputs: tuple[int, ...] = ()
+        self.sinks: list[int] = []
+        self.rewalks = _REWALKED // (length + 1)
+        self.room = _EXPANDED
+
+    def emit(
+        self,
+        words: tuple[Word, ...],
+        assignments: tuple[tuple[str, Word], ...] = (),
+        redirects: tuple[Redirect, ...] = (),
+    ) -> None:
+        """List a command."""
+        if len(self.commands) >= MOST:
+            self.notes.blame(f"the line has more than {MOST} commands")
+            raise EnoughError
+        last = self.inputs[-1] if self.inputs else None
+        self.commands.append(
+            Command(words, assignments, redirects, self.scope.cwd, last, self.inputs, self.through),
+        )
+
+    def statement(self, node: Statement) -> None:
+        """Walk one statement."""
+        _WALKS[type(node)](self, node)
+
+    def sequence(self, node: Sequence) -> None:
+        """Walk statements one after the other."""
+        for statement, background in node.items:
+            if background:
+                self.aside(self.statement, statement)
+            else:
+                _WALKS[type(statement)](self, statement)
+
+    def aside(self, walk: Callable[[T], None], node: T) -> None:
+        """Walk what may or may not have happened afterwards."""
+        outer, self.scope = self.scope, self.scope.fork()
+        walk(node)
+        outer.join(self.scope)
+        self.scope = outer
+
+    def inside(self, layer: str, walk: Callable[[T], None], node: T) -> None:
+        """Walk what stands behind a layer."""
+        outer = self.through
+        self.through = (*outer, layer)
+        walk(node)
+        self.through = outer
+
+    def simple(self, node: Simple) -> None:
+        """Walk a simple command."""
+        sinks, self.sinks = self.sinks, []
+        first = node.words[0] if node.words else None
+        words = tuple(self.words(node.words, declares=isinstance(first, str) and first in _DECLARATIONS))
+        redirects = tuple(self.redirect(each) for each in node.redirections) if node.redirections else ()
+        assignments = self.assignments(node.assignments, words) if node.assignments else ()
+        self.emit(words, assignments, redirects)
+        if self.sinks:
+            self.drain((len(self.commands) - 1,))
+        self.sinks = sinks
+        if words:
+            affect(self, words)
+
+    def pipeline(self, node: Pipeline) -> None:
+        """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
+        outer, inputs = self.scope, self.inputs
+        ends: list[Scope] = []
+        for item in node.items:
+            begin = len(self.commands)
+            self.scope = outer.fork()
+            self.statement(item)
+            ends.append(self.scope)
+            self.inputs = self.outputs(begin)
+        for end in ends:
+            outer.join(end)
+        self.scope, self.inputs = outer, inputs
+
+    def outputs(self, begin: int) -> tuple[int, ...]:
+        """Give the commands since `begin` whose output goes where the whole's output goes."""
+        depth = len(self.through)
+        taken = {feed for index in range(begin, len(self.commands)) for feed in self.commands[index].fed_by}
+        return tuple(
+            index
+            for index in range(begin, len(self.commands))
+            if index not in taken and _SUBSTITUTIONS.isdisjoint(self.commands[index].through[depth:])
+        )
+
+    def drain(self, sources: tuple[int, ...]) -> None:
+        """Connect the commands in `>(…)` to those that write to them."""
+        for index in self.sinks:
+            self.commands[index] = msgspec.structs.replace(
+                self.commands[index], piped_from=sources[-1] if sources else None, fed_by=sources
+            )
+
+    def output_of(self, substitution: Substitution) -> Value:
+        """Walk the commands of a substitution."""
+        if not substitution.body.items:
+            return Value()
+        begin = len(self.commands)
+        scope, inputs, through = self.scope, self.inputs, self.through
+        self.scope = scope.fork()
+        self.inputs = () if substitution.kind == ">(…)" else inputs
+        self.through = (*through, substitution.kind)
+        self.sequence(substitution.body)
+        feeds = self.outputs(begin)
+        if substitution.kind == ">(…)":
+            self.sinks += [i for i in range(begin, len(self.commands)) if not self.commands[i].fed_by]
+        self.scope, self.inputs, self.through = scope, inputs, through
+        number = self.prints(feeds)
+        return Value(UNKNOWN, (), feeds, number, opaque=not number)
+
+    def chain(self, node: Chain) -> None:
+        """Walk `&&` and `||`: what follows the first may not have happened."""
+        self.statement(node.first)
+        certain = self.scope.fork()
+        for operator, statement in node.rest:
+            if operator == "||":
+                self.scope.join(certain)
+                self.aside(self.statement, statement)
+            else:
+                self.statement(statement)
+        self.scope.join(certain)
+
+    def group(self, node: Group) -> None:
+        """Walk a group, a subshell or a coprocess."""
+        outer = self.scope
+        if node.kind != "{…}":
+            self.scope = outer.fork()
+        self.inside(node.kind, self.sequence, node.body)
+        self.scope = outer
+        if node.kind == "coproc":
+            self.scope.forget()
+
+    def if_statement(self, node: If) -> None:
+        """Walk a condition that always runs, and arms that may."""
+        self.inside("if", self.arms, node)
+
+    def arms(self, node: If) -> None:
+        """Walk the arms of an `if`."""
+        certain: Scope | None = None
+        ends: list[Scope] = []
+        for condition, body in node.arms:
+            if condition is not None:
+                self.sequence(condition)
+            certain = certain or self.scope.fork()
+            outer, self.scope = self.scope, self.scope.fork()
+            self.sequence(body)
+            ends.append(self.scope)
+            self.scope = outer
+        for end in [*ends, certain or self.scope]:
+            self.scope.join(end)
+
+    def case_statement(self, node: Case) -> None:
+        """Walk the arms of a `case`; each may fall through into the next."""
+        self.value(node.subject)
+        self.inside("case", self.case_arms, node)
+
+    def case_arms(self, node: Case) -> None:
+        """Walk the arms of a `case`."""
+        for patterns, body in node.arms:
+            for pattern in patterns:
+                self.value(pattern)
+            self.aside(self.sequence, body)
+
+    def while_statement(self, node: While) -> None:
+        """Walk a loop with a condition."""
+        self.loop(node.kind, self.while_once, node)
+
+    def while_once(self, node: While) -> None:
+        """Walk one round of it."""
+        self.sequence(node.condition)
+        self.sequence(node.body)
+
+    def for_statement(self, node: For) -> None:
+        """Walk a loop over words."""
+        words = self.words(node.words or ())
+        values = [value_of(word) for word in words]
+        numbers = bool(values) and all(value.numeric for value in values)
+        each = silent(concatenate(values), UNKNOWN, number=numbers or self.counted(words))
+        self.scope.assign(node.name, each)
+        self.loop(node.kind, self.for_once, (node, each))
+
+    def counted(self, words: list[Word]) -> bool:
+        """Tell whether words are nothing but numbers that a command prints."""
+        return len(words) == 1 and words[0].text == UNKNOWN and not words[0].variables and self.prints(words[0].feeds)
+
+    def prints(self, feeds: tuple[int, ...]) -> bool:
+        """Tell whether these commands print a number and nothing else."""
+        return prints_number([self.commands[index] for index in feeds], self.functions)
+
+    def for_once(self, round_: tuple[For, Value]) -> None:
+        """Walk one round of it, with the variable set."""
+        node, each = round_
+        self.scope.assign(node.name, each)
+        if node.kind == "select":
+            self.scope.assign("REPLY", UNKNOWN_VALUE)
+        self.sequence(node.body)
+
+    def count(self, node: Count) -> None:
+        """Walk a counting loop."""
+        self.loop("for", self.count_once, node)
+
+    def count_once(self, node: Count) -> None:
+        """Walk one round of it."""
+        self.calculate(node.header)
+        self.sequence(node.body)
+
+    def loop(self, layer: str, walk: Callable[[T], None], node: T) -> None:
+        """Walk a loop until what it changes no longer changes what it is read with."""
+        while True:
+            begin, names = len(self.commands), len(self.functions)
+            before = self.scope.fork()
+            self.inside(layer, walk, node)
+            self.scope.join(before)
+            if self.scope.same(before) and len(self.functions) == names:
+                return
+            self.rewalks -= 1
+            if self.rewalks < 0:
+                self.notes.blame("loops change too much to follow")
+                self.scope.forget()
+                return
+            del self.commands[begin:]
+
+    def function(self, node: Function) -> None:
+        """Walk the body of a function, of which it is not known when it runs."""
+        self.functions[node.name] = None
+        outer, inputs = self.scope, self.inputs
+        self.scope, self.inputs = Scope(None, {}), ()
+        self.scope.forget()
+        body = node.body
+        if isinstance(body, Group) and body.kind == "{…}":
+            self.inside(f"function {node.name}", self.sequence, body.body)
+        else:
+            self.inside(f"function {node.name}", self.statement, body)
+        self.scope, self.inputs = outer, inputs
+
+    def redirected(self, node: Redirected) -> None:
+        """Walk a compound statement whose redirections are opened first."""
+        sinks, self.sinks = self.sinks, []
+        redirects = tuple(self.redirect(each) for each in node.redirections)
+        self.inside(_layer(node.body), self.opened, redirects)
+        inputs, begin = self.inputs, len(self.commands)
+        fed = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
+        self.inputs = fed or inputs
+        self.statement(node.body)
+        self.drain(self.outputs(begin))
+        self.inputs, self.sinks = inputs, sinks
+
+    def opened(self, redirects: tuple[Redirect, ...]) -> None:
+        """List redirections that belong to no simple command."""
+        self.emit((), (), redirects)
+
+    def calculation(self, node: Calculation) -> None:
+        """Walk `(( … ))`."""
+        self.calculate(node.expression)
+
+    def test(self, node: Test) -> None:
+        """Walk `[[ … ]]`, some of whose operands bash evaluates."""
+        values = [self.value(word) for word in node.words]
+        check_test(self, values)
+        self.emit(tuple(Word(value.text, value.variables, value.feeds) for value in values))
+
+
+def _layer(node: Statement) -> str:
+    if isinstance(node, (Group, While, For)):
+        return node.kind
+    return {If: "if", Case: "case", Count: "for"}.get(type(node), "{…}")
+
+
+_WALKS: dict[type, Callable[[Walker, Any], None]] = {
+    Simple: Walker.simple,
+    Pipeline: Walker.pipeline,
+    Chain: Walker.chain,
+    Group: Walker.group,
+    If: Walker.if_statement,
+    Case: Walker.case_statement,
+    While: Walker.while_statement,
+    For: Walker.for_statement,
+    Count: Walker.count,
+    Calculation: Walker.calculation,
+    Test: Walker.test,
+    Function: Walker.function,
+    Redirected: Walker.redirected,
+}

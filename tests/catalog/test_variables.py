@@ -1,0 +1,60 @@
+"""Variables: few may be handed to any program, and some may not even be assigned."""
+
+from __future__ import annotations
+
+import pytest
+
+from assent.catalog import assignment_is_inert, environment_is_harmless, setting_is_harmless
+from assent.model import UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("LANG", "C"), ("LC_ALL", UNKNOWN), ("CI", "1"), ("NODE_ENV", "test"), ("GIT_PAGER", "cat"), ("PAGER", "")],
+)
+def test_harmless_variables_may_be_handed_to_a_program(name: str, value: str) -> None:
+    assert environment_is_harmless(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("LD_PRELOAD", "x.so"),
+        ("PATH", "."),
+        ("GIT_PAGER", "touch x"),
+        ("GIT_PAGER", UNKNOWN),
+        ("PAGER", "cat; id"),
+        ("FOO", "1"),
+        ("XLANG", "C"),
+        ("LANGX", "C"),
+        ("NODE_OPTIONS", "--require x"),
+        ("BASH_ENV", "x"),
+        ("PYTHONPATH", "."),
+        ("EDITOR", "vim"),
+        ("HTTP_PROXY", "http://x"),
+        ("", ""),
+    ],
+)
+def test_every_other_variable_is_not(name: str, value: str) -> None:
+    assert not environment_is_harmless(name, value)
+
+
+@pytest.mark.parametrize("name", ["x", "f", "FILES", "VERSION", "i", "name", "TARGET"])
+def test_plain_assignments_change_nothing_but_the_line(name: str) -> None:
+    assert assignment_is_inert(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["PATH", "IFS", "LD_PRELOAD", "GIT_DIR", "BASH_ENV", "PYTHONPATH", "EDITOR", "http_proxy", "PS4", "ENV", "HOME"],
+)
+def test_assignments_that_the_shell_or_programs_act_on_do_more(name: str) -> None:
+    assert not assignment_is_inert(name)
+
+
+def test_git_settings_are_harmless_only_by_list() -> None:
+    assert setting_is_harmless("color.ui")
+    assert setting_is_harmless("Core.QuotePath")
+    assert not setting_is_harmless("core.fsmonitor")
+    assert not setting_is_harmless("alias.x")
+    assert not setting_is_harmless("xcolor.ui")

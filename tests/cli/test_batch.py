@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assent.cli import batch, engines, exits
+from assent.cli.answers import Answer, Fault
+from assent.cli.batch import answer_line, run_batch, split_lines
+from assent.cli.calls import LONGEST_INPUT
+from assent.cli.engines import Engines
+
+
+def answers(world, *lines: str | bytes, words: tuple[str, ...] = ()):
+    data = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
+    done = world.run("check", "--batch", *words, stdin=data)
+    assert done.code == exits.OK, done.err
+    return [json.loads(line) for line in done.out.splitlines()]
+
+
+def test_each_line_is_answered_in_order(world):
+    found = answers(
+        world,
+        '{"command": "ls"}',
+        '{"tool": "Write", "input": {"file_path": "/etc/hosts"}}',
+        '{"command": "rm -rf /", "anything": "else"}',
+        '{"tool": "Bash", "command": "npm test"}',
+        '{"tool": "TodoWrite"}',
+    )
+    assert [a["decision"] for a in found] == ["allow", "ask", "deny", "ask", "allow"]
+    assert found[2]["destructive"] is True
+    assert found[2]["impact_scope"]
+
+
+BAD = [
+    ("", "not JSON"),
+    ("nonsense", "not JSON"),
+    ('{"command": "ls"', "not JSON"),
+    ('{"command": "ls"} x', "not JSON"),
+    ("[]", "not a call"),
+    ("3", "not a call"),
+    ("null", "not a call"),
+    ('{"command": 3}', "not a call"),
+    ('{"command": ["ls"]}', "not a call"),
+    ('{"tool": "Write", "input": []}', "not a call"),
+    ('{"command": "ls", "cwd": 3}', "not a call"),
+    ('{"command": "ls", "mode": 3}', "not a call"),
+    ('{"command": "ls", "mode": "nonsense"}', "no mode `nonsense`"),
+    ('{"command": "ls", "input": {}}', "both"),
+    ("{}", "neither"),
+    ('{"input": {}}', "neither"),
+    ('{"tool": "", "input": {}}', "empty"),
+    (b'{"command": "\xff"}', "UTF-8"),
+    (b'{"command": "ls", "other": "\xff"}', "UTF-8"),
+    ('{"command": "\\ud800"}', "not JSON"),
+    ('{"tool": "x", "input": {"a": ' + "[" * 50_000 + "]" * 50_000 + "}}", "too deeply"),
+    ('{"command": "' + "a" * LONGEST_INPUT + '"}', "longer than 1 MiB"),
+]
+
+
+def test_a_bad_line_is_answered_with_an_error_and_the_run_goes_on(world):
+    lines = [line for bad, _ in BAD for line in (bad, '{"command": "ls"}')]
+    found = answers(world, *lines)
+    assert [a.get("decision") for a in found[1::2]] == ["allow"] * len(BAD)
+    for (line, complaint), answer in zip(BAD, found[::2], strict=True):
+        assert list(answer) == ["error"], line[:80]
+        assert complaint in answer["error"]
+
+
+@pytest.mark.parametrize("cwd", ["/does/not/exist", "", "a\\u0000b", "/etc/passwd", "x" * 5000])
+def test_a_folder_that_is_not_there_is_a_denial(here, cwd):
+    answer = answer_line(f'{{"command": "ls", "cwd": "{cwd}"}}'.encode(), Engines(), str(here.project))
+    assert isinstance(answer, Answer)
+    assert answer.decision == "deny"
+    assert answer.decision_source == "error"
+    assert "there is no folder" in answer.reason
+
+
+def test_a_broken_project_of_one_line_denies_that_line_only(world, tmp_path):
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "assent.yaml").write_text("permissions: [")
+    found = answers(world, json.dumps({"command": "ls", "cwd": str(other)}), '{"command": "ls"}')
+    assert [a["decision"] for a in found] == ["deny", "allow"]
+    assert "assent.yaml" in found[0]["reason"]
+
+
+def test_each_folder_is_decided_by_its_own_project(world, tmp_path):
+    other = tmp_path / "other"
+    (other / "sub").mkdir(parents=True)
+    (other / "assent.yaml").write_text('permissions: {deny: ["Bash(ls:*)"]}')
+    found = answers(
+        world,
+        '{"command": "ls"}',
+        json.dumps({"command": "ls", "cwd": str(other)}),
+        json.dumps({"command": "ls", "cwd": str(other / "sub")}),
+        json.dumps({"tool": "Write", "input": {"file_path": str(other / "x")}}),
+        json.dumps({"tool": "Write", "input": {"file_path": str(other / "x")}, "cwd": str(other)}),
+        '{"command": "ls", "cwd": "."}',
+    )
+    assert [a["decision"] for a in found] == ["allow", "deny", "deny", "ask", "allow", "allow"]
+
+
+def test_a_mode_of_a_line_may_only_tighten(world):
+    lines = [f'{{"command": "npm test", "mode": "{mode}"}}' for mode in ("strict", "never", "bypass", "default")]
+    assert [a["decision"] for a in answers(world, *lines)] == ["deny", "deny", "ask", "ask"]
+    loosened = answers(world, lines[2], words=("--mode", "strict"))
+    assert loosened[0]["decision"] == "deny"
+
+
+class Chunks:
+    """A source that gives its bytes in pieces."""
+
+    def __init__(self, pieces):
+        self.pieces = [p for p in pieces if p]
+
+    def read1(self, _size):
+        return self.pieces.pop(0) if self.pieces else b""
+
+
+@given(st.lists(st.binary(max_size=12).map(lambda b: b.replace(b"\x00", b"\n"))))
+def test_lines_do_not_depend_on_how_the_input_arrives(pieces):
+    whole = b"".join(pieces)
+    expected = whole.split(b"\n")
+    expected = expected[:-1] if expected[-1] == b"" else expected
+    assert list(split_lines(Chunks(pieces), io.BytesIO())) == expected
+
+
+@given(st.lists(st.integers(1, 9), max_size=30))
+def test_a_line_that_is_too_long_is_never_kept(sizes):
+    limit, kept = 8, batch.LONGEST_INPUT
+    try:
+        batch.LONGEST_INPUT = limit
+        whole = b"short\n" + b"x" * 20 + b"\n" + b"exactly8\nnine char\nend"
+        pieces, rest = [], whole
+        for size in sizes:
+            pieces, rest = [*pieces, rest[:size]], rest[size:]
+        lines = list(split_lines(Chunks([*pieces, rest]), io.BytesIO()))
+    finally:
+        batch.LONGEST_INPUT = kept
+    assert lines == [b"short", None, b"exactly8", None, b"end"]
+
+
+def test_a_last_line_that_is_too_long_is_answered():
+    source = Chunks([b"x" * (LONGEST_INPUT + 1)])
+    assert list(split_lines(source, io.BytesIO())) == [None]
+
+
+def test_an_answer_is_sent_before_the_next_line_is_waited_for(world):
+    with subprocess.Popen(
+        world.command("check", "--batch"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=world.environ,
+        cwd=world.project,
+    ) as process:
+        for command, decision in (("ls", "allow"), ("npm test", "ask"), ("rm -rf /", "deny")):
+            process.stdin.write(json.dumps({"command": command}).encode() + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["decision"] == decision
+        process.stdin.close()
+        assert process.wait(30) == exits.OK
+
+
+def test_policies_that_change_meanwhile_are_read_again(here):
+    benches = Engines()
+    line = b'{"command": "ls"}'
+    assert answer_line(line, benches, str(here.project)).decision == "allow"
+    here.user_file.write_text('permissions: {deny: ["Bash(ls:*)"]}')
+    assert answer_line(line, benches, str(here.project)).decision == "deny"
+
+
+def test_engines_are_kept_and_their_number_is_bounded(here, tmp_path, monkeypatch):
+    monkeypatch.setattr(engines, "MOST_ENGINES", 2)
+    benches = Engines()
+    for name in "abc":
+        (tmp_path / name / ".git").mkdir(parents=True)
+    first = benches.bench(str(tmp_path / "a"))
+    assert benches.bench(str(tmp_path / "a")) is first
+    benches.bench(str(tmp_path / "b"))
+    benches.bench(str(tmp_path / "a"))
+    benches.bench(str(tmp_path / "c"))
+    assert benches.bench(str(tmp_path / "a")) is first
+    assert len(benches._live) == 2
+
+
+def test_head_ends_it_quietly(world):
+    lines = b'{"command": "ls"}\n' * 5000
+    with subprocess.Popen(
+        world.command("check", "--batch"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=world.environ,
+        cwd=world.project,
+    ) as process:
+        process.stdin.write(lines[:18])
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdout.close()
+        try:
+            process.stdin.write(lines)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        assert process.wait(60) == exits.PIPE_CLOSED
+        assert process.stderr.read() == b""
+
+
+def test_an_interrupt_ends_it_with_130_and_no_traceback(world):
+    with subprocess.Popen(
+        world.command("check", "--batch"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=world.environ,
+        cwd=world.project,
+    ) as process:
+        process.stdin.write(b'{"command": "ls"}\n')
+        process.stdin.flush()
+        process.stdout.readline()
+        time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == exits.INTERRUPTED
+        assert process.stderr.read() == b""
+
+
+def test_a_closed_stdin_is_wrong_usage(world):
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'exec "$@" <&-', "sh", *world.command("check", "--batch")],
+        capture_output=True,
+        env=world.environ,
+        cwd=world.project,
+        check=False,
+    )
+    assert done.returncode == exits.USAGE
+    assert done.stderr == b"assent: stdin is closed\n"
+
+
+MEASURE = """
+import json, resource, sys, threading
+from assent.cli import main
+
+class Feed:
+    def __init__(self, count):
+        self.lines = self.make(count)
+    def make(self, count):
+        for i in range(count):
+            yield json.dumps({"tool": "Write", "input": {"file_path": f"src/{i % 1500}.py", "content": str(i)}})
+    def read1(self, size):
+        return "".join(line + "\\n" for _, line in zip(range(100), self.lines)).encode()
+
+class Stdin:
+    buffer = Feed(int(sys.argv[1]))
+
+sys.stdin = Stdin
+code = main(["check", "--batch"])
+print(code, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)
+"""
+
+
+def measure(world, count: int) -> int:
+    with subprocess.Popen(
+        [sys.executable, "-c", MEASURE, str(count)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=world.environ,
+        cwd=world.project,
+    ) as process:
+        written = sum(chunk.count(b"\n") for chunk in iter(lambda: os.read(process.stdout.fileno(), 1 << 16), b""))
+        code, peak = process.stderr.read().split()
+    assert (written, code) == (count, b"0")
+    return int(peak)
+
+
+def test_memory_does_not_grow_with_the_number_of_lines(world):
+    assert measure(world, 100_000) < 1.25 * measure(world, 2_000)
+
+
+def test_nothing_in_gives_nothing_out(here):
+    sink = io.BytesIO()
+    run_batch(Engines(), str(here.project), Chunks([]), sink)
+    assert sink.getvalue() == b""
+    assert isinstance(answer_line(b"x", Engines(), str(here.project)), Fault)

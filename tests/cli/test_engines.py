@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+import pytest
+
+from assent.cli.engines import refuse, speak_for_user
+from assent.engine import Engine
+from assent.model import CallError, Layer, Mode, Policy, Source, ToolCall, Verdict
+
+WRITE = ToolCall(tool="mcp__x__y", cwd="/w")
+
+
+@pytest.mark.parametrize(
+    ("layer", "verdict"),
+    [(Layer.USER, Verdict.ALLOW), (Layer.MANAGED, Verdict.DENY), (Layer.PROJECT, Verdict.DENY)],
+)
+def test_the_users_word_replaces_the_users_mode_and_no_other(layer, verdict):
+    policies = speak_for_user((Policy(mode=Mode.STRICT, layer=layer),), Mode.BYPASS)
+    assert Engine(policies).decide(WRITE).verdict is verdict
+
+
+def test_without_a_word_nothing_changes():
+    policies = (Policy(mode=Mode.STRICT),)
+    assert speak_for_user(policies, None) is policies
+
+
+def test_a_refusal_is_a_denial_that_names_the_error():
+    decision = refuse(WRITE, CallError("there is no folder `/x`"))
+    assert decision.verdict is Verdict.DENY
+    assert decision.decision_source is Source.ERROR
+    assert "there is no folder `/x`" in decision.decision_reason

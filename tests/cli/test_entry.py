@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import assent
+from assent.cli import entry, exits, main
+from assent.cli.entry import COMMANDS
+
+
+@pytest.mark.parametrize("words", [["--version"], ["-V"]])
+def test_the_version_is_the_packages(capsys, words):
+    assert main(words) == exits.OK
+    assert capsys.readouterr().out == f"assent {assent.__version__}\n"
+
+
+def test_help_names_every_command(capsys):
+    assert main(["--help"]) == exits.OK
+    out = capsys.readouterr().out
+    assert all(f"\n  {name} " in out for name in COMMANDS)
+
+
+@pytest.mark.parametrize("words", [[name] for name in COMMANDS] + [["policy", a] for a in ("show", "lint", "test")])
+def test_every_command_has_help_with_examples(capsys, words):
+    assert main([*words, "--help"]) == exits.OK
+    out = capsys.readouterr().out
+    assert out.startswith(f"usage: assent {' '.join(words)}")
+    assert f"\nexamples:\n  assent {words[0]}" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["chek", "ls"], "unknown command `chek`\n  hint: did you mean `check`?"),
+        (["--versoin"], "unknown option `--versoin`\n  hint: did you mean `--version`?"),
+        (["xyzzy"], "unknown command `xyzzy`\n  hint: see `assent --help`"),
+        (["\x1b[2J"], "unknown command `\\x1b[2J`"),
+        ([], "usage: assent COMMAND"),
+        (["policy"], "show|lint|test"),
+        (["policy", "--", "show"], "say what to do"),
+        (["policy", "shw"], "invalid choice: 'shw'"),
+        (["schema", "Nonsense"], "there is no record `Nonsense`"),
+    ],
+)
+def test_an_unknown_word_is_exit_2_with_the_nearest_one(capsys, words, complaint):
+    assert main(words) == exits.USAGE
+    shown = capsys.readouterr()
+    assert complaint in shown.err
+    assert shown.out == ""
+
+
+@pytest.mark.parametrize("error", [RuntimeError("boom"), RecursionError("deep"), MemoryError(), OSError(28, "full")])
+def test_a_fault_is_exit_4_without_a_traceback(monkeypatch, capsys, error):
+    monkeypatch.setattr(entry, "_run", lambda _: (_ for _ in ()).throw(error))
+    monkeypatch.setattr(entry, "_leave_pipe", lambda: None)
+    assert main(["check", "ls"]) == exits.DENY
+    err = capsys.readouterr().err
+    assert err.startswith(f"assent: internal error: {type(error).__name__}")
+    assert "Traceback" not in err
+
+
+def test_a_developer_sees_the_traceback(monkeypatch, capsys):
+    monkeypatch.setattr(entry, "_run", lambda _: 1 // 0)
+    monkeypatch.setenv("ASSENT_DEBUG", "1")
+    assert main(["check", "ls"]) == exits.DENY
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_an_interrupt_is_exit_130(monkeypatch, capsys):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(entry, "_run", interrupt)
+    assert main(["check", "ls"]) == exits.INTERRUPTED
+    assert capsys.readouterr() == ("", "")
+
+
+def test_an_output_that_can_not_be_written_is_no_allow(world):
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            world.command("check", "ls"),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            env=world.environ,
+            cwd=world.project,
+            check=False,
+        )
+    assert done.returncode == exits.DENY
+    assert b"internal error" in done.stderr
+
+
+@pytest.mark.parametrize("words", [("schema",), ("check", "ls"), ("--help",)])
+def test_a_closed_pipe_ends_quietly_and_is_no_allow(world, words):
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        world.command(*words), stdout=writer, stderr=subprocess.PIPE, env=world.environ, cwd=world.project, check=False
+    )
+    os.close(writer)
+    assert done.returncode == exits.PIPE_CLOSED
+    assert done.stderr == b""
+
+
+def test_a_terminal_without_unicode_gets_escapes(world):
+    done = world.run("explain", "ls", PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.code == exits.OK
+    assert "what it would do" in done.out
+
+
+def test_python_m_assent_and_the_script_are_the_same(world):
+    assert world.run("--version").out == f"assent {assent.__version__}\n"
+
+
+def test_a_single_check_starts_quickly_and_without_what_it_does_not_need(world):
+    code = (
+        "import sys, time; started = time.perf_counter()\n"
+        "from assent.cli import main; main(['check', '--tool', 'Write', 'a.txt'])\n"
+        "print('rich' in sys.modules, 'tree_sitter' in sys.modules, time.perf_counter() - started)"
+    )
+    runs = []
+    for _ in range(3):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=world.environ,
+            cwd=world.project,
+            check=True,
+        )
+        *flags, seconds = done.stdout.splitlines()[-1].split()
+        assert flags == ["False", "False"]
+        runs.append(float(seconds))
+    assert min(runs) < 1.0  # a bound for busy machines; the figure that is aimed at is a fifth of it
+
+
+def test_importing_the_package_is_quick_and_pulls_in_little(world):
+    code = (
+        "import sys, time; started = time.perf_counter(); import assent; took = time.perf_counter() - started\n"
+        "print(took, sorted({'yaml', 'rich', 'tree_sitter', 're2', 'msgspec', 'argparse'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=world.environ, check=True)
+    took, loaded = done.stdout.split(maxsplit=1)
+    assert loaded.strip() == "[]"
+    assert float(took) < 0.1
+
+
+def test_every_public_name_is_there_and_no_other():
+    for name in assent.__all__:
+        assert getattr(assent, name) is not None
+    assert set(assent.__all__) <= set(dir(assent))
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = assent.Nothing
+
+
+def test_the_public_names_decide_a_call():
+    engine = assent.Engine([assent.Policy(deny=assent.parse_rules(["Write"]))])
+    decision = engine.decide(assent.ToolCall(tool="Write", input={"file_path": "/w/x"}, cwd="/w"))
+    assert decision.verdict is assent.Verdict.DENY
+
+
+def test_a_package_that_is_not_installed_has_a_version_too(monkeypatch):
+    from importlib import metadata
+
+    def missing(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(metadata, "version", missing)
+    assert assent._version() == "0+unknown"

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from assent.cli import exits, main
+from assent.model import UNKNOWN, Decision
+
+USER_FILE = """
+permissions:
+  allow: ["Bash(git push)"]
+  ask: ["Bash(git push:*)"]
+  deny: ["Bash(wget:*)"]
+"""
+
+
+def explained(capsys, *words: str) -> str:
+    main(["explain", *words])
+    return capsys.readouterr().out
+
+
+def test_the_tree_shows_what_was_read_heard_and_decided(here, capsys):
+    here.user_file.write_text(USER_FILE)
+    out = explained(capsys, "ls && sudo wget x > /tmp/out")
+    assert out.startswith("deny: ")
+    assert "what it would do  Bash ls && sudo wget x > /tmp/out" in out
+    assert "wget x (through sudo)" in out
+    assert "fs.write /tmp/out" in out
+    assert f"deny  deny-rules: denied by Bash(wget:*)  [Bash(wget:*) @ user {here.user_file}:5]" in out
+    assert "source: rule" in out
+    assert "mode: default" in out
+
+
+def test_losers_say_what_overruled_them(here, capsys):
+    here.user_file.write_text(USER_FILE)
+    out = explained(capsys, "git push")
+    assert "allow-rules: allowed by Bash(git push)" in out
+    assert "(outweighed by the ask)" in out
+    assert "(overruled: mode bypassPermissions)" in explained(capsys, "--mode", "bypass", "cat .env")
+
+
+def test_losers_are_dimmed_where_there_is_colour(world):
+    world.user_file.write_text(USER_FILE)
+    out = world.run("explain", "git push", FORCE_COLOR="1", COLUMNS="200").out
+    assert "\x1b[2mallow\x1b[0m" in out
+    assert "\x1b[33mask\x1b[0m" in out
+
+
+def test_piped_output_is_plain_and_does_not_wrap(world):
+    out = world.run("explain", "ls " + "x" * 300).out
+    assert "\x1b" not in out
+    assert "x" * 300 in out
+
+
+def test_what_could_not_be_read_is_marked(here, capsys):
+    assert "could not be read: " in explained(capsys, "if then fi ((")
+    assert "write it so that it can be read" in explained(capsys, "if then fi ((")
+
+
+def test_nothing_can_hide_in_the_tree(here, capsys):
+    out = explained(capsys, "echo \x1b[2J\u202ehidden\u200b $X")
+    assert not {"\x1b", "\u202e", "\u200b", UNKNOWN} & set(out)
+    assert "\\x1b[2J\\u202ehidden\\u200b" in out
+    assert "…" in out
+
+
+def test_markup_is_no_markup(world):
+    out = world.run("explain", "echo '[red]x[/red]'", FORCE_COLOR="1", COLUMNS="200").out
+    assert "[red]x[/red]" in out
+
+
+@pytest.mark.parametrize(("words", "code"), [(["ls"], exits.OK), (["npm test"], exits.ASK), (["rm -rf /"], exits.DENY)])
+def test_the_exit_codes_are_those_of_check(here, words, code):
+    assert main(["explain", *words]) == code
+
+
+def test_json_is_the_whole_record(here, capsys):
+    main(["explain", "--json", "ls && rm -rf /"])
+    out = capsys.readouterr().out
+    decision = msgspec.json.decode(out, type=Decision)
+    assert decision.reading.destructive
+    assert decision.opinions
+    assert set(json.loads(out)) == set(Decision.__struct_fields__)
+
+
+def test_a_tool_without_a_command_shows_its_input(here, capsys):
+    assert 'Write {"file_path": "a.txt"}' in explained(capsys, "--tool", "Write", "a.txt")
+
+
+def test_a_link_shows_where_it_leads(here, tmp_path, capsys):
+    (here.project / "link").symlink_to(tmp_path / "elsewhere")
+    assert f"(really {tmp_path / 'elsewhere'})" in explained(capsys, "--tool", "Write", "link")
+
+
+def test_notices_stand_below(here, capsys):
+    (here.project / "assent.yaml").write_text('permissions: {allow: ["Bash(npm test)"]}')
+    assert "note: project rules are not trusted" in explained(capsys, "npm test")
+
+
+def test_a_destructive_part_names_its_impact(here, capsys):
+    out = explained(capsys, "rm -rf /")
+    assert "impact: " in out
+    assert "to undo it: " in out
+
+
+def test_a_boundary_is_named(here, capsys):
+    out = explained(capsys, "--mode", "on_failure", "npm test")
+    assert "sandbox: workspace-write (can not be set up here, so nothing runs)" in out
+
+
+def test_a_rule_that_only_may_match_says_so(here, capsys):
+    here.user_file.write_text(USER_FILE)
+    assert "firmly ask  deny-rules (may match)" in explained(capsys, "$X y")

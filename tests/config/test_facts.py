@@ -1,0 +1,165 @@
+"""The facts are those of the machine, looked up cheaply, and Assent's own places are always among them."""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from assent.config import facts
+from assent.config.facts import ENDPOINTS, Observer, follow_links, observe
+from assent.model import ConfigError
+
+
+@pytest.fixture
+def environ(tmp_path):
+    (tmp_path / "home").mkdir()
+    return {"HOME": str(tmp_path / "home"), "ASSENT_HOME": str(tmp_path / "state")}
+
+
+def write_hooks(environ, content):
+    path = Path(environ["ASSENT_HOME"], "hooks.json")
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    path.write_text(content)
+    return path
+
+
+def test_the_world_is_described(environ, monkeypatch):
+    monkeypatch.setattr(facts, "CASE_INSENSITIVE", True)
+    seen = observe(environ, now=lambda: 12.5, managed_file="/m/assent.yaml")
+    assert (seen.now, seen.home, seen.disk, seen.sandbox) == (12.5, environ["HOME"], "known", False)
+    assert seen.case_insensitive
+    assert seen.assent_paths == (environ["ASSENT_HOME"],)
+    assert seen.assent_files == ("/m/assent.yaml", f"{environ['HOME']}/.config/assent/assent.yaml")
+    assert seen.assent_endpoints == ENDPOINTS == ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
+
+
+def test_the_clock_is_read_for_each_decision(environ):
+    before = time.time()
+    assert before <= observe(environ).now <= time.time()
+
+
+def test_what_is_protected_is_protected_under_its_real_name_too(environ, tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "state").symlink_to("real")
+    config = tmp_path / "home" / ".config" / "assent"
+    config.mkdir(parents=True)
+    (tmp_path / "dotfiles.yaml").write_text("")
+    (config / "assent.yaml").symlink_to(tmp_path / "dotfiles.yaml")
+    seen = observe(environ)
+    assert seen.assent_paths == (environ["ASSENT_HOME"], str(tmp_path / "real"))
+    assert {str(config / "assent.yaml"), str(tmp_path / "dotfiles.yaml")} < set(seen.assent_files)
+
+
+def test_a_link_that_comes_to_lead_elsewhere_is_noticed(environ, tmp_path):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "state").symlink_to("one")
+    assert str(tmp_path / "one") in observe(environ).assent_paths
+    (tmp_path / "state").unlink()
+    (tmp_path / "state").symlink_to("two")
+    assert str(tmp_path / "two") in observe(environ).assent_paths
+
+
+def test_the_hook_entries_are_protected_files(environ):
+    assert "/a/settings.json" not in observe(environ).assent_files
+    write_hooks(environ, json.dumps(["/a/settings.json"]))
+    assert "/a/settings.json" in observe(environ).assent_files
+    write_hooks(environ, json.dumps(["/a/settings.json", "/b/hooks.json"]))
+    assert "/b/hooks.json" in observe(environ).assent_files
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[1]", '["relative"]', '[""]', "[" * 100_000, '["/a"] x', "null"])
+def test_a_damaged_list_of_hooks_is_an_error_each_time(environ, content):
+    path = write_hooks(environ, content)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="This file is damaged") as caught:
+            observe(environ)
+        assert caught.value.file == str(path)
+
+
+def test_a_list_of_hooks_that_others_could_write_is_an_error(environ):
+    write_hooks(environ, "[]").chmod(0o666)
+    with pytest.raises(ConfigError, match="writable by others"):
+        observe(environ)
+
+
+def test_links_are_followed_to_their_end(environ, tmp_path):
+    (tmp_path / "target").mkdir()
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("target")
+    seen = observe(environ)
+    assert seen.resolve(str(tmp_path / "a" / "new" / "file")) == str(tmp_path / "target" / "new" / "file")
+    assert seen.resolve(str(tmp_path / "target" / ".." / "b")) == str(tmp_path / "target")
+
+
+@pytest.mark.parametrize("path", ["relative", "", "/a\0b", "/" + "x" * 5000, "/" + "é" * 2100, "/\ud800"])
+def test_a_path_the_kernel_would_refuse_has_no_end(path):
+    assert follow_links(path) is None
+
+
+def test_a_chain_of_links_too_long_to_follow_has_no_end(tmp_path):
+    for index in range(1500):
+        (tmp_path / f"l{index}").symlink_to(f"l{index + 1}")
+    assert follow_links(str(tmp_path / "l0")) is None
+
+
+def test_a_disk_that_fails_gives_no_end(monkeypatch):
+    def fail(*_):
+        raise OSError(5, "Input/output error")
+
+    for name in ("open", "readlink"):
+        monkeypatch.setattr(facts.os, name, fail)
+    monkeypatch.setattr(facts.os.path, "realpath", fail)
+    assert follow_links("/a") is None
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["dir/file", "dir/new", "link/file", "link/new", "dangling", "dangling/x", "loop", "no/such", "dir/../link/file"]
+    + ["dir/file/", "link/../new", "dir/..", "dir/new/..", "dir/.", "dir//file", "gone (deleted)"],
+)
+def test_the_quick_way_to_follow_links_agrees_with_the_slow_one(name, tmp_path):
+    (tmp_path / "dir").mkdir()
+    (tmp_path / "dir/file").touch()
+    (tmp_path / "gone (deleted)").touch()
+    (tmp_path / "link").symlink_to("dir")
+    (tmp_path / "dangling").symlink_to("nowhere/else")
+    (tmp_path / "loop").symlink_to("loop")
+    path = f"{tmp_path}/{name}"
+    assert follow_links(path) == os.path.realpath(path)
+
+
+def test_without_proc_links_are_followed_the_slow_way(monkeypatch, tmp_path):
+    def fail(*_):
+        raise OSError(2, "No such file or directory")
+
+    (tmp_path / "link").symlink_to("dir")
+    (tmp_path / "dir").mkdir()
+    monkeypatch.setattr(facts, "_NAME_ONLY", 0)
+    monkeypatch.setattr(facts.os, "open", fail)
+    assert follow_links(str(tmp_path / "link")) == str(tmp_path / "dir")
+
+
+def test_a_link_that_is_changed_is_seen_at_once(environ, tmp_path):
+    link = tmp_path / "link"
+    link.symlink_to("one")
+    seen = observe(environ)
+    assert seen.resolve(str(link)) == str(tmp_path / "one")
+    link.unlink()
+    link.symlink_to("two")
+    assert seen.resolve(str(link)) == str(tmp_path / "two")
+
+
+def test_an_observer_looks_again_every_second(environ):
+    clock = iter([10.0, 10.9, 11.0])
+    look = Observer(environ, now=lambda: next(clock))
+    first, second, third = look(), look(), look()
+    assert first is second
+    assert (first.now, third.now) == (10.0, 11.0)
+
+
+def test_a_home_that_can_be_no_path_is_an_error(environ):
+    with pytest.raises(ConfigError, match="File name too long"):
+        observe(environ | {"ASSENT_HOME": "/x" * 3000})

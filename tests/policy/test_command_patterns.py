@@ -1,0 +1,214 @@
+"""Patterns over commands: which words an allow proves, and which a deny finds."""
+
+from __future__ import annotations
+
+import pytest
+from assent.model import UNKNOWN, Certainty, RuleError
+from assent.policy.matching import compile_rule
+from assent.policy.patterns import compile_command
+from hypothesis import given
+from hypothesis import strategies as st
+from scenes import look, match, policy, rules, run, world, writes
+
+YES, MAYBE, NO = Certainty.YES, Certainty.MAYBE, Certainty.NO
+
+#: pattern, command, as an allow, as a deny
+TABLE = [
+    ("ls:*", "ls", YES, YES),
+    ("ls:*", "ls -l", YES, YES),
+    ("ls:*", "lsof", NO, NO),
+    ("ls:**", "ls -l", YES, YES),
+    ("ls *", "ls", YES, YES),
+    ("ls *", "ls -l a", YES, YES),
+    ("ls *", "lsof", NO, NO),
+    ("ls*", "lsof -i", YES, YES),
+    ("ls*", "ls", YES, YES),
+    ("npm run test:*", "npm run test", YES, YES),
+    ("npm run test:*", "npm run test -- -v", YES, YES),
+    ("npm run test:*", "npm run test:unit", NO, NO),
+    ("npm run test:unit", "npm run test:unit", YES, YES),
+    ("npm run test:unit", "npm run test", NO, NO),
+    ("git * main", "git push origin main", YES, YES),
+    ("git * main", "git push origin main --force", NO, YES),
+    ("git * main", "git push main", YES, YES),
+    ("git * main", "git main", NO, NO),
+    ("git * main:*", "git push origin main --force", YES, YES),
+    ("git * main", "git push origin mainline", NO, NO),
+    ("git * main", "gitk x main", NO, NO),
+    ("g*t status", "git status", YES, YES),
+    ("rm -rf /", "rm -rf /", YES, YES),
+    ("rm -rf /", "rm -rf / --no-preserve-root", NO, YES),
+    ("rm -rf /", "rm -rf", NO, NO),
+    ("rm", "rm", YES, YES),
+    ("rm", "rm x", NO, YES),
+    ("*", "anything at all", YES, YES),
+    ("**", "anything at all", YES, YES),
+    (":*", "anything at all", YES, YES),
+    ("ls:*", "/bin/ls -l", YES, YES),
+    ("ls:*", "/usr/local/bin/ls", YES, YES),
+    ("ls:*", "./ls", NO, YES),
+    ("ls:*", "/tmp/ls", NO, YES),
+    ("/usr/bin/ls:*", "/usr/bin/ls", YES, YES),
+    ("/usr/bin/ls:*", "ls", NO, YES),
+    ("git * main", "/usr/bin/git push main", NO, YES),
+    ("ls:*", "LS", NO, NO),
+    ("ls -L", "ls -l", NO, NO),
+]
+
+
+@pytest.mark.parametrize(("pattern", "command", "allow", "deny"), TABLE)
+def test_a_pattern_matches_words_not_text(pattern, command, allow, deny):
+    view = look(run(command))
+    assert match(f"Bash({pattern})", view, broad=False) is allow
+    assert match(f"Bash({pattern})", view, broad=True) is deny
+
+
+#: pattern, words (`?` is what is only known at run time), as a deny
+UNSURE = [
+    ("rm:*", "? y", MAYBE),
+    ("rm:*", "r? y", MAYBE),
+    ("rm:*", "g? y", NO),
+    ("rm:*", "/bin/? y", MAYBE),
+    ("rm:*", "/usr/bin/r? y", MAYBE),
+    ("rm:*", "/usr/bin/g? y", NO),
+    ("rm:*", "?/sub y", MAYBE),
+    ("rm:*", "ls ?", NO),
+    ("rm:*", "rm ?", YES),
+    ("git push:*", "git ?", MAYBE),
+    ("git push:*", "git p? x", MAYBE),
+    ("git push:*", "git ?b", MAYBE),
+    ("git push:*", "git status ?", NO),
+    ("git push:*", "? push", MAYBE),
+    ("git * main", "git push ?", MAYBE),
+    ("git * main", "? push main", MAYBE),
+    ("git * main", "/usr/bin/? push main", MAYBE),
+    ("git * main", "/usr/bin/git push ?", MAYBE),
+    ("git * main", "ls ? main", NO),
+    ("*", "?", YES),
+]
+
+
+@pytest.mark.parametrize(("pattern", "words", "answer"), UNSURE)
+def test_what_is_not_known_may_be_anything_that_fits_its_beginning(pattern, words, answer):
+    view = look(run(words.replace("?", UNKNOWN)))
+    assert match(f"Bash({pattern})", view, broad=True) is answer
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words", "answer"),
+    [("ls ?", "ls ?", NO), ("rm:*", "? y", NO), ("ls:*", "ls ?", YES), ("git * main", "git ? x", NO)],
+)
+def test_an_allow_counts_what_is_not_known_only_where_anything_goes(pattern, words, answer):
+    view = look(run(words.replace("?", UNKNOWN)))
+    sure = match(f"Bash({pattern})", view, broad=False) is YES
+    assert sure is (answer is YES)
+
+
+@pytest.mark.parametrize("pattern", ["rm:*", "rm * x", "/usr/bin/rm:*"])
+def test_on_a_disk_that_ignores_case_a_deny_ignores_it_for_programs(pattern):
+    folding = look(run("RM a x"), facts=world(case_insensitive=True))
+    assert match(f"Bash({pattern})", folding, broad=True) is YES
+    assert match(f"Bash({pattern})", folding, broad=False) is NO
+    assert match(f"Bash({pattern})", look(run("RM a x")), broad=True) is NO
+
+
+QUOTED = [
+    ('git commit -m "a b"', ("git", "commit", "-m", "a b"), YES),
+    ("git commit -m 'a b'", ("git", "commit", "-m", "a b"), YES),
+    ("git commit -m a\\ b", ("git", "commit", "-m", "a b"), YES),
+    ('echo "a \\" b"', ("echo", 'a " b'), YES),
+    ("echo 'it''s'", ("echo", "its"), YES),
+    ("echo don't", ("echo", "don't"), YES),
+    ("echo '*'", ("echo", "*"), YES),
+    ("echo '*'", ("echo", "anything"), NO),
+    ("echo \\*", ("echo", "x"), NO),
+    ("echo ''", ("echo", ""), YES),
+    ("echo a*b '*'", ("echo", "aXb", "*"), YES),
+    ("echo a*b '*'", ("echo", "aXb", "x"), NO),
+    ("echo a.b*", ("echo", "aXb"), NO),
+]
+
+
+@pytest.mark.parametrize(("pattern", "argv", "answer"), QUOTED)
+def test_quotes_in_a_pattern_hold_words_together_and_stars_still(pattern, argv, answer):
+    assert compile_command(pattern).match(argv, broad=False) is answer
+
+
+def test_no_word_can_pretend_to_be_two():
+    pattern = compile_command("npm * --dry-run")
+    assert pattern.match(("npm", "x", "--dry-run"), broad=False) is YES
+    assert pattern.match(("npm", "publish\x1f--dry-run"), broad=False) is MAYBE
+    assert pattern.match(("npm", "publish\x1f--dry-run"), broad=True) is MAYBE
+
+
+_words = st.lists(st.sampled_from(("git", "push", "main", "-f", "x", "a b", UNKNOWN)), min_size=1, max_size=5)
+_patterns = st.sampled_from([t[0] for t in TABLE] + [u[0] for u in UNSURE])
+
+
+@given(_patterns, _words)
+def test_what_an_allow_proves_a_deny_finds(pattern, argv):
+    strict = compile_command(pattern).match(tuple(argv), broad=False)
+    broad = compile_command(pattern).match(tuple(argv), broad=True)
+    assert broad is YES if strict is YES else broad >= strict
+
+
+def test_a_command_rule_is_about_commands_alone():
+    view = look(run("rm x"), writes("/ws/x", owner=0))
+    assert match("Bash(rm:*)", view, 1, broad=True) is NO
+    assert match("Bash(rm:*)", view, 1, broad=False) is NO
+
+
+def test_a_rule_for_the_whole_tool_denies_whatever_it_does_and_allows_commands_only():
+    view = look(writes("/ws/x"), given={"command": "> x"})
+    assert match("Bash", view, broad=True) is YES
+    assert match("Bash", view, broad=False) is NO
+    assert match("Bash", look(run("x")), broad=False) is YES
+    assert match("Bash", look(writes("/ws/x"), tool="Write"), broad=True) is NO
+
+
+def test_the_tool_s_name_alone_denies_a_line_of_redirections():
+    from scenes import judge
+
+    view = look(writes("/ws/x"), given={"command": "> x"})
+    assert judge(view, policy(deny=["Bash"])).verdict == "deny"
+
+
+@pytest.mark.parametrize(
+    "rule", ["Bash(rm:*)", "Bash(git * main)", "Write(/etc/**)", "Read(**/.env)", "Edit(x)", "WebFetch(domain:a.b)"]
+)
+def test_a_line_that_can_not_be_read_may_be_what_any_deny_is_about(rule):
+    view = look(run("echo hi"), unreadable="it does not parse")
+    assert match(rule, view, broad=True) is MAYBE
+    assert match(rule, view, broad=False) is NO
+
+
+def test_what_a_name_means_does_not_depend_on_the_line():
+    view = look(run("echo hi"), unreadable="it does not parse")
+    assert match("mcp__x__*", view, broad=True) is NO
+    assert match("Bash", view, broad=True) is YES
+
+
+def test_an_exception_does_not_excuse_the_unreadable_rest_of_a_line():
+    from scenes import judge
+
+    whole = run("git status; ((")
+    unread = look(run("git status"), _wordless(whole), unreadable="it does not parse")
+    rule = rules("Bash(git:*)")[0]
+    import msgspec
+
+    decision = judge(unread, policy(deny=[msgspec.structs.replace(rule, exceptions=("git status",))]))
+    assert [o.certainty for o in decision.opinions if o.policy == "deny-rules"] == [MAYBE]
+
+
+def _wordless(operation):
+    import msgspec
+
+    return msgspec.structs.replace(operation, argv=())
+
+
+@pytest.mark.parametrize("tool", ["Bash", "Read", "WebSearch"])
+def test_a_rule_with_an_empty_pattern_is_no_rule(tool):
+    from assent.model import Rule
+
+    with pytest.raises(RuleError, match="pattern inside parentheses is empty"):
+        compile_rule(Rule(tool=tool, pattern=" "))

@@ -1,0 +1,324 @@
+"""The small languages inside words: sed, awk, find and SQL. What is not understood is never safe."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from assent.model import UNKNOWN, Tier
+from assent.reading.awk import read_awk
+from assent.reading.find import read_find
+from assent.reading.roles import judge_word
+from assent.reading.sed import read_sed
+from assent.reading.sql import read_sql
+from assent.shell.tree import Word
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "p",
+        "1,5p",
+        "$d",
+        "s/a/b/g",
+        "s/a/b/2p",
+        "s|/usr|/opt|",
+        "s/[^/]*$//",
+        "s/[]/]/x/",
+        "s/[[:space:]]*$//",
+        "s/\\//x/",
+        "s/a\\nb/c/",
+        "/a/,/b/p",
+        "/a/I,+3d",
+        "\\,x,p",
+        "0~4d",
+        "1~2!d",
+        "/x/!s/a/b/",
+        ":a;N;$!ba;s/\\n/ /g",
+        ":a\nN\nba",
+        "/a/{s/x/y/;p}",
+        "y/abc/def/",
+        "a hello",
+        "1i\\\nhello\\\nworld",
+        "c text",
+        "# comment\np",
+        "=;l;l 5;q;q 3;Q5",
+        "n;N;g;G;h;H;x;D;P;z;F",
+        "t;T end;b end",
+        "1,$ s/a/b/ ; p",
+        "",
+    ],
+)
+def test_sed_that_only_prints(script: str) -> None:
+    found = read_sed(script)
+    assert (found.fault, found.writes, found.reads) == (None, (), ())
+
+
+@pytest.mark.parametrize(
+    ("script", "reads", "writes"),
+    [
+        ("w out", (), ("out",)),
+        ("1,3w out", (), ("out",)),
+        ("s/a/b/w out", (), ("out",)),
+        ("s/a/b/gpw out", (), ("out",)),
+        ("W out", (), ("out",)),
+        ("r in", ("in",), ()),
+        ("/x/R in", ("in",), ()),
+        ("p;w a;b", (), ("a;b",)),
+    ],
+)
+def test_sed_files(script: str, reads: tuple[str, ...], writes: tuple[str, ...]) -> None:
+    found = read_sed(script)
+    assert (found.reads, found.writes) == (reads, writes)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        "e",
+        "1e touch x",
+        "s/a/touch x/e",
+        "s/a/b/ge",
+        "p;e id",
+        "k",
+        "s/a/b",
+        "s/a",
+        "/a",
+        "s",
+        "s\\a\\b\\",
+        ":a w out",
+        "b x w out",
+        "s/[/b/",
+        "s/[\\]/x/e]/y/",
+        "1,",
+    ],
+)
+def test_sed_that_runs_or_is_not_understood(script: str) -> None:
+    assert read_sed(script).fault
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text("spwe/[]a1,;:{}\\\n bgx!", max_size=14))
+def test_sed_without_a_fault_writes_only_what_is_said(tmp_path_factory: pytest.TempPathFactory, script: str) -> None:
+    found = read_sed(script)
+    if found.fault or found.writes or "\n" in script[:1]:
+        return
+    folder = Path(tmp_path_factory.mktemp("sed"))
+    subprocess.run(
+        ["sed", script],
+        cwd=folder,
+        input=b"a1 b\nx\n",
+        capture_output=True,
+        check=False,
+        timeout=10,
+        env={"PATH": "/usr/bin:/bin"},
+    ) if ":" not in script else None
+    assert not list(folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "{print $1}",
+        "{ print $1, $NF }",
+        "NR==1",
+        "$3 > 100 {print $1}",
+        "$3 > 100 && $4 < 5",
+        "/a|b/ {n++} END {print n/NR}",
+        "/a\\/b/",
+        "/[/]/ {print}",
+        "{print ($1 > $2)}",
+        "{ if ($1 > 5) print $2; else print $3 }",
+        'BEGIN{FS=","} {print $2 "|" $3}',
+        '{printf "%s\\n", $1}',
+        '{gsub(/x/, "y"); print}',
+        "{a[$1]++} END {for (k in a) print k, a[k]}",
+        "!seen[$0]++",
+        "length > 80",
+        "{s+=$1} END {print s/2}",
+        "{print $1 / 2 / 3}",
+        "# > note\n{print}",
+        "{print a[1] / 2}",
+        "function f(x) { return x*2 }\n{print f($1)}",
+        "$1 ~ /x/ || $2 !~ /y/",
+        "",
+    ],
+)
+def test_awk_that_only_prints(program: str) -> None:
+    assert read_awk(program) is None
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        'BEGIN{system("touch x")}',
+        '{print > "x"}',
+        '{print $1 >> "x"}',
+        "{print $1, $2 > $3}",
+        '{printf "%s", $1 > "x"}',
+        '{print | "sh"}',
+        '{print |& "sh"}',
+        '"id" | getline x',
+        'BEGIN{while((getline l < "x") > 0) print l}',
+        '@load "x"',
+        "{@f()}",
+        '{print "a" "b" > "c"}',
+        '/"/ {print > "x"}',
+        '{print a/b > "/x/"}',
+        '"unterminated',
+        "/unterminated",
+        "{print `x`}",
+        '{print ($1) > "x"}',
+    ],
+)
+def test_awk_that_does_more_or_is_not_understood(program: str) -> None:
+    assert read_awk(program)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SELECT 1",
+        "select count(*), max(x) from a where b = 'c;d'",
+        "SELECT * FROM a -- DROP TABLE a",
+        "/* DROP TABLE a */ SELECT 1",
+        "SHOW TABLES; DESCRIBE a;",
+        "EXPLAIN SELECT 1",
+        "WITH a AS (SELECT 1) SELECT * FROM a",
+        "BEGIN; SELECT 1; COMMIT",
+        "PRAGMA table_info(a)",
+        "\\dt",
+        "\\d+ users",
+        ".tables",
+        ".schema users",
+        "select 'drop table x'",
+        'select "delete" from a',
+        "",
+    ],
+)
+def test_sql_that_looks(text: str) -> None:
+    found = read_sql(text)
+    assert found.tier is Tier.SAFE, found.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO a VALUES (1)",
+        "DELETE FROM a WHERE id = 1",
+        "UPDATE a SET b = 1 WHERE id = 2",
+        "CREATE TABLE a (b int)",
+        "SELECT * INTO b FROM a",
+        "SELECT pg_read_file('x')",
+        "SELECT writefile('x', 'y')",
+        "COPY a TO PROGRAM 'sh'",
+        "PRAGMA writable_schema = 1",
+        "PRAGMA",
+        "\\! sh",
+        "\\copy a to x",
+        ".shell sh",
+        ".output x",
+        "SELECT 1 \\gexec",
+        "SELECT 'a\\'; SELECT 1",
+        "SELECT '",
+        "/*! DELETE */ SELECT 1",
+        "WITH a AS (DELETE FROM b WHERE c = 1 RETURNING *) SELECT * FROM a",
+        "GRANT ALL ON a TO b",
+        "DROP INDEX a",
+        "SELECT * FROM a FOR UPDATE",
+        "CREATE TABLE a (b int REFERENCES c ON DELETE CASCADE)",
+    ],
+)
+def test_sql_that_changes_or_is_not_understood(text: str) -> None:
+    found = read_sql(text)
+    assert found.tier is Tier.DANGEROUS, found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "impact"),
+    [
+        ("DROP TABLE users", "drops the table users with everything in it"),
+        ("drop table if exists `users`", "drops the table users with everything in it"),
+        ("DROP DATABASE app", "drops the database app with everything in it"),
+        ("TRUNCATE users", "empties users"),
+        ("TRUNCATE TABLE users", "empties users"),
+        ("DELETE FROM users", "deletes every row of users"),
+        ("delete from users where 1=1", "deletes every row of users"),
+        ("delete from users where true", "deletes every row of users"),
+        ("UPDATE users SET a = 1", "overwrites every row of users"),
+        ("SELECT '--'; DROP TABLE users", "drops the table users with everything in it"),
+        ("select 1; select 2; drop schema s", "drops the schema s with everything in it"),
+        ("ALTER TABLE a DROP COLUMN b", "drops the column b with everything in it"),
+        ("WITH a AS (DELETE FROM b RETURNING *) SELECT * FROM a", "deletes every row of b"),
+        ("EXPLAIN ANALYZE DELETE FROM b", "deletes every row of b"),
+        ("TRUNCATE", "empties what it names"),
+    ],
+)
+def test_sql_that_destroys_names_what_it_hits(text: str, impact: str) -> None:
+    found = read_sql(text)
+    assert (found.tier, found.impact) == (Tier.DESTRUCTIVE, impact)
+    assert found.rollback
+
+
+def words(line: str) -> tuple[Word, ...]:
+    return tuple(Word(w, splits="*" in w and "'" not in w) for w in line.replace("$", UNKNOWN).split())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ". -name x",
+        "-L . -type f -print0",
+        ". ( -name a -o -name b ) -prune -o -print",
+        ". ! -empty , -ls",
+        "-O3 . -name x",
+        "-D tree . -name x",
+        "a b -newer c -printf %p",
+        "",
+    ],
+)
+def test_find_that_looks(line: str) -> None:
+    found = read_find(words(line))
+    assert (found.fault, found.deletes, found.commands, found.writes) == (None, False, (), ())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ". -frob",
+        "$ -name x",
+        ". $",
+        ". -name x y",
+        ". -n$",
+        ". -exec ls",
+        ". -name *",
+        "-- . -name x",
+        ". -files0-from x",
+    ],
+)
+def test_find_that_is_not_understood(line: str) -> None:
+    assert read_find(words(line)).fault
+
+
+def test_find_says_what_it_runs_writes_and_deletes() -> None:
+    found = read_find(words("a -name x -exec rm {} ; -exec ls {} + -fprintf f %p -delete"))
+    assert [[w.text for w in c] for c in found.commands] == [["rm", f"a/{UNKNOWN}"], ["ls", f"a/{UNKNOWN}"]]
+    assert [w.text for w in found.writes] == ["f"]
+    assert found.deletes
+    assert found.tested
+    assert not read_find(words(". -type f -delete")).tested
+    assert [[w.text for w in c] for c in read_find(words("-exec echo + ;")).commands] == [["echo", "+"]]
+
+
+@pytest.mark.parametrize("role", ["sed", "awk", "sql"])
+def test_a_script_that_is_only_known_at_run_time_is_dangerous(role: str) -> None:
+    for word in (Word(f"p{UNKNOWN}"), Word("p*", splits=True)):
+        assert judge_word(role, word, "x").tier is Tier.DANGEROUS
+
+
+def test_a_role_without_a_language_says_nothing() -> None:
+    assert judge_word("read", Word("x"), "x").tier is Tier.SAFE

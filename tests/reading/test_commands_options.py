@@ -1,0 +1,159 @@
+"""Options: what is not on the list, not written out, or not known, is never safe."""
+
+from __future__ import annotations
+
+import pytest
+
+from assent.catalog import Entry
+from assent.catalog.loader import parse_entry, slices
+from assent.model import UNKNOWN
+from assent.reading.options import match_words
+from assent.shell.tree import Word
+
+TEXT = """\
+x:
+  does: works
+  tier: safe
+  flags: -[abv] -NUM --all --verbose
+  values: {-n --number: number, -o --output: write, --pair/2: read}
+  optional: {-i --in-place: text}
+  args: read*
+"""
+
+
+def entry(text: str = TEXT) -> Entry:
+    return parse_entry(*slices("x.yaml", text))
+
+
+def words(line: str) -> tuple[Word, ...]:
+    return tuple(Word(w, splits=w.startswith("*") or UNKNOWN in w) for w in line.replace("$", UNKNOWN).split())
+
+
+@pytest.mark.parametrize(
+    ("line", "present", "values", "operands"),
+    [
+        ("-a -b f", {"-a", "-b"}, [], ["f"]),
+        ("-ab f", {"-a", "-b"}, [], ["f"]),
+        ("-abn 5 f", {"-a", "-b", "-n"}, ["5"], ["f"]),
+        ("-an5 f", {"-a", "-n"}, ["5"], ["f"]),
+        ("-n=5 f", {"-n"}, ["5"], ["f"]),
+        ("--number 5 f", {"--number"}, ["5"], ["f"]),
+        ("--number=5 f", {"--number"}, ["5"], ["f"]),
+        ("f -a", {"-a"}, [], ["f"]),
+        ("-a -- -b", {"-a"}, [], ["-b"]),
+        ("-5 f", {"-NUM"}, [], ["f"]),
+        ("-i f", {"-i"}, [], ["f"]),
+        ("-i.bak f", {"-i"}, [".bak"], ["f"]),
+        ("--in-place f", {"--in-place"}, [], ["f"]),
+        ("--in-place=.bak f", {"--in-place"}, [".bak"], ["f"]),
+        ("--pair a b f", {"--pair"}, ["b"], ["f"]),
+        ("- f", set(), [], ["-", "f"]),
+    ],
+)
+def test_known_options_are_taken_apart(line: str, present: set[str], values: list[str], operands: list[str]) -> None:
+    found = match_words("x", entry(), words(line))
+    assert found.fault is None
+    assert found.present == present
+    assert [w.text for _, _, w in found.values] == values
+    assert [w.text for w in found.operands] == operands
+
+
+@pytest.mark.parametrize(
+    ("line", "fault"),
+    [
+        ("-z", "`-z` is not an option of `x` that is known"),
+        ("-az", "`-z` is not an option of `x` that is known"),
+        ("--zap", "`--zap` is not an option of `x` that is known"),
+        ("--verbose=1", "`--verbose` of `x` takes no value"),
+        ("--verb", "`--verb` is short for an option of `x`; it has to be written out"),
+        ("--a", "`--a` is short for an option of `x`; it has to be written out"),
+        ("-n", "`-n` of `x` has no value"),
+        ("--pair a", "`--pair` of `x` has no value"),
+        ("-n $", "the value of `-n` could be more than one word when it runs"),
+        ("$", "a word of `x` is only known when it runs and could be an option"),
+        ("-a$", "a word of `x` is only known when it runs and could be an option"),
+        ("*", "a word of `x` is only known when it runs and could be an option"),
+    ],
+)
+def test_everything_else_is_a_fault(line: str, fault: str) -> None:
+    assert match_words("x", entry(), words(line)).fault == fault
+
+
+def test_an_ambiguous_short_form_is_unknown() -> None:
+    text = TEXT.replace("--verbose", "--verbose --version")
+    assert match_words("x", entry(text), words("--ver")).fault == "`--ver` is not an option of `x` that is known"
+
+
+def test_a_short_form_still_tells_what_its_value_is() -> None:
+    found = match_words("x", entry(), words("--outp=f"))
+    assert found.values[0][:2] == ("--output", "write")
+
+
+def test_a_pure_program_takes_words_that_are_not_known_and_short_forms() -> None:
+    pure = entry(TEXT.replace("tier: safe", "tier: safe\n  pure: true"))
+    for line in ("$", "*", "-a$", "-$", "--$", "-n $", "--verb"):
+        assert match_words("x", pure, words(line)).fault is None
+    assert match_words("x", pure, words("--zap")).fault is not None
+
+
+def test_options_with_one_dash() -> None:
+    single = entry(
+        "x:\n  does: a\n  tier: safe\n  options: single\n  flags: -json\n  values: {-out: write}\n  args: text*\n"
+    )
+    for line in ("-json -out f", "--json --out=f", "-json -out=f a"):
+        found = match_words("x", single, words(line))
+        assert (found.fault, found.present) == (None, {"-json", "-out"})
+    assert match_words("x", single, words("-js")).fault
+    assert match_words("x", single, words("-j")).fault
+
+
+def test_a_word_with_one_dash_may_be_one_option() -> None:
+    mixed = entry("x:\n  does: a\n  tier: safe\n  flags: -br\n  values: {-type: text}\n  args: text*\n")
+    found = match_words("x", mixed, words("-br -type A h"))
+    assert (found.fault, found.present, [w.text for w in found.operands]) == (None, {"-br", "-type"}, ["h"])
+    assert match_words("x", mixed, words("-bx")).fault == "`-bx` is not an option of `x` that is known"
+
+
+def test_pairs() -> None:
+    pairs = entry("x:\n  does: a\n  tier: safe\n  options: pairs\n  values: {if=: read}\n")
+    found = match_words("x", pairs, words("if=a"))
+    assert [(n, w.text) for n, _, w in found.values] == [("if=", "a")]
+    assert match_words("x", pairs, words("zz=a")).fault == "`zz` is not an argument of `x` that is known"
+    assert match_words("x", pairs, words("if")).fault
+
+
+def test_a_bundle_without_a_dash_takes_its_values_in_order() -> None:
+    bundled = entry(
+        "x:\n  does: a\n  tier: safe\n  options: bundled\n  flags: -[xz]\n  values: {-f: read, -C: cwd}\n  args: text*\n"
+    )
+    found = match_words("x", bundled, words("xfC a b c"))
+    assert [(n, w.text) for n, _, w in found.values] == [("-f", "a"), ("-C", "b")]
+    assert [w.text for w in found.operands] == ["c"]
+    assert match_words("x", bundled, words("xq")).fault == "`q` is not an option of `x` that is known"
+    assert match_words("x", bundled, words("-xz")).present == {"-x", "-z"}
+    assert match_words("x", bundled, ()).fault is None
+
+
+def test_subcommands() -> None:
+    tree = entry(
+        "x:\n  does: a\n  tier: safe\n  flags: -q\n  subcommands:\n"
+        "    s:\n      does: b\n      tier: safe\n      flags: -z\n      args: text*\n"
+        "    any: {does: c, tier: dangerous, options: any, args: text*}\n"
+    )
+    found = match_words("x", tree, words("-q s -z f"))
+    assert (found.name, found.fault, found.present) == ("x s", None, {"-q", "-z"})
+    assert found.parents == (tree,)
+    assert match_words("x", tree, words("t")).fault == "`x t` is not a subcommand that is known"
+    assert match_words("x", tree, words("$")).fault
+    assert match_words("x", tree, words("s -q")).fault
+    assert [w.text for w in match_words("x", tree, words("any -z -q")).operands] == ["-z", "-q"]
+
+
+def test_options_end_at_the_command_that_is_run() -> None:
+    runs = entry("x:\n  does: a\n  tier: safe\n  flags: -q\n  runs: words\n  skip: 1\n  args: text\n")
+    found = match_words("x", runs, words("h -q cmd -z"))
+    assert [w.text for w in found.operands] == ["h", "cmd", "-z"]
+    ordered = entry("x:\n  does: a\n  tier: safe\n  flags: -q +\n  ordered: true\n  args: text*\n")
+    found = match_words("x", ordered, words("-q +x cmd -q"))
+    assert [w.text for w in found.operands] == ["cmd", "-q"]
+    assert found.fault == "`+x` is not an option of `x` that is known"
