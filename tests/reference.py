@@ -47,6 +47,7 @@ from toyworld import (
 
 ALLOW, ASK, DENY = Verdict
 NO, MAYBE, YES = Certainty
+NAMED = ("Edit", "WebFetch")  # without a pattern, the name of a tool and nothing more
 ABOUT = {"Bash": RUN, "Read": READ, "Write": WRITE, "Edit": WRITE, "WebFetch": NET}
 
 
@@ -98,7 +99,8 @@ def settle(case: Case, operations: list[Operation], op: Operation, mode: Mode, v
             if DENY in (default, answer):
                 return DENY, boxed
             asks += [Ask(built_in=built_in)] if default is ASK else []
-            asks += [Ask(built_in=True)] if answer is ASK else []
+            enabled = votes and op.tier is DESTRUCTIVE
+            asks += [Ask(firm=enabled, built_in=True)] if answer is ASK else []
         elif mode is Mode.PLAN and not op.reads:
             return DENY, False
     if case.consent.yes:
@@ -130,7 +132,7 @@ def cell(
         return ALLOW, False
     boxable = mode is Mode.ON_FAILURE or (mode is Mode.AUTO and holds(case, operations))
     if boxable and case.call.tool == "Bash":
-        return least, least is ALLOW
+        return least, True
     return (DENY if mode is Mode.DONT_ASK else ASK), False
 
 
@@ -180,7 +182,7 @@ def paths(policy: Policy, op: Operation) -> PathPolicy:
 
 def path_default(case: Case, op: Operation) -> tuple[Verdict, bool]:
     """Return the strictest default set, and the built-in one where neither user nor organisation set one."""
-    if listed(case, op):
+    if op.kind is EXEC or listed(case, op):
         return ALLOW, False
     own = [d for p in case.policies if p.layer >= Layer.USER and (d := paths(p, op).default)]
     others = [d for p in case.policies if p.layer < Layer.USER and (d := paths(p, op).default)]
@@ -236,7 +238,8 @@ def speaks(case: Case, rule: Rule, op: Operation, effect: str) -> Certainty:
     ):
         return NO
     found = matches(case, rule.tool, rule.pattern, op, effect)
-    return max(found, MAYBE) if case.unreadable and rule.tool in ABOUT else found
+    files = rule.pattern is not None or rule.tool not in NAMED
+    return max(found, MAYBE) if case.unreadable and rule.tool in ABOUT and files else found
 
 
 def except_for(rule: Rule, pattern: str) -> Rule:
@@ -248,8 +251,10 @@ def matches(case: Case, tool: str, pattern: str | None, op: Operation, effect: s
     if kind is CALL:
         return YES if op.kind is CALL and fnmatchcase(op.resource, tool) else NO
     if (tool, pattern) == ("Bash", None) and effect != "allow":  # about the tool, and so about all it does
-        return YES if case.call.tool == "Bash" else NO
+        return YES if case.call.tool == "Bash" and (op.owner is None or op.own_cover) else NO
     if effect == "allow" and (op.resource == UNKNOWN or tool not in (case.call.tool, "Bash", "Read", "Write")):
+        return NO
+    if pattern is None and tool in NAMED and case.call.tool != tool:
         return NO
     executed = op.kind is EXEC and kind is READ and effect != "allow"  # who runs a file reads it
     if op.kind is not kind and not executed:

@@ -116,7 +116,8 @@ def _file(
 ) -> Operation:
     path = posixpath.normpath(posixpath.join(case.call.cwd or "/", path))
     held = any(within(path, root) for root in case.session.workspace)
-    plain = kind is not WRITE or (held and path not in SENSITIVE)
+    by_tool = owner is None  # the write tools' own: only a sensitive path is more than a file
+    plain = kind is not WRITE or ((held or by_tool) and path not in SENSITIVE)
     return Operation(
         kind=kind,
         resource=path,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
-from assent.model import UNKNOWN, Certainty, RuleError
-from assent.policy.matching import compile_rule
-from assent.policy.patterns import compile_command
 from hypothesis import given
 from hypothesis import strategies as st
-from scenes import look, match, policy, rules, run, world, writes
+
+from assent.model import UNKNOWN, Certainty, Rule, RuleError
+from assent.policy.matching import compile_rule
+from assent.policy.patterns import compile_command
+from scenes import judge, look, match, policy, rules, run, world, writes
 
 YES, MAYBE, NO = Certainty.YES, Certainty.MAYBE, Certainty.NO
 
@@ -94,6 +96,49 @@ def test_what_is_not_known_may_be_anything_that_fits_its_beginning(pattern, word
     assert match(f"Bash({pattern})", view, broad=True) is answer
 
 
+#: pattern, words in which the shell expands what it can, as a deny
+EXPANDED = [
+    ("rm:*", "*m y", MAYBE),
+    ("rm:*", "r? y", MAYBE),
+    ("rm:*", "r[m] y", MAYBE),
+    ("rm:*", "/bin/r* y", MAYBE),
+    ("rm:*", "g* y", NO),
+    ("rm:*", "rm *", YES),
+    ("git push:*", "git p*", MAYBE),
+    ("git push:*", "git s*", NO),
+    ("git * main", "git * main", YES),
+]
+
+
+@pytest.mark.parametrize(("pattern", "words", "answer"), EXPANDED)
+def test_a_word_the_shell_expands_may_become_any_that_fits(pattern, words, answer):
+    view = look(run(words))
+    assert match(f"Bash({pattern})", view, broad=True) is answer
+    said = [o.certainty for o in judge(view, policy(deny=[f"Bash({pattern})"])).opinions if o.policy == "deny-rules"]
+    assert said == ([answer] if answer is not NO else [])
+
+
+#: words of a program nobody knows, whether a deny of `rm` may be about them
+OPAQUE = [
+    ("wrapper rm x", MAYBE),
+    ("wrapper -n 5 /bin/rm x", MAYBE),
+    (f"wrapper {UNKNOWN} x", MAYBE),
+    ("wrapper ls x", NO),
+    ("wrapper", NO),
+    ("rm wrapper", YES),
+]
+
+
+@pytest.mark.parametrize(("words", "answer"), OPAQUE)
+def test_a_program_nobody_knows_may_run_what_its_words_name(words, answer):
+    view = look(run(words, opaque=True))
+    assert match("Bash(rm:*)", view, broad=True) is answer
+    decision = judge(view, policy(mode="bypassPermissions", deny=["Bash(rm:*)"]))
+    assert decision.verdict.value == {YES: "deny", MAYBE: "ask", NO: "allow"}[answer]
+    if answer is MAYBE:
+        assert match("Bash(rm:*)", look(run(words)), broad=True) is NO
+
+
 @pytest.mark.parametrize(
     ("pattern", "words", "answer"),
     [("ls ?", "ls ?", NO), ("rm:*", "? y", NO), ("ls:*", "ls ?", YES), ("git * main", "git ? x", NO)],
@@ -167,8 +212,6 @@ def test_a_rule_for_the_whole_tool_denies_whatever_it_does_and_allows_commands_o
 
 
 def test_the_tool_s_name_alone_denies_a_line_of_redirections():
-    from scenes import judge
-
     view = look(writes("/ws/x"), given={"command": "> x"})
     assert judge(view, policy(deny=["Bash"])).verdict == "deny"
 
@@ -185,30 +228,23 @@ def test_a_line_that_can_not_be_read_may_be_what_any_deny_is_about(rule):
 def test_what_a_name_means_does_not_depend_on_the_line():
     view = look(run("echo hi"), unreadable="it does not parse")
     assert match("mcp__x__*", view, broad=True) is NO
+    assert match("Edit", view, broad=True) is NO
     assert match("Bash", view, broad=True) is YES
 
 
 def test_an_exception_does_not_excuse_the_unreadable_rest_of_a_line():
-    from scenes import judge
-
     whole = run("git status; ((")
     unread = look(run("git status"), _wordless(whole), unreadable="it does not parse")
     rule = rules("Bash(git:*)")[0]
-    import msgspec
-
     decision = judge(unread, policy(deny=[msgspec.structs.replace(rule, exceptions=("git status",))]))
     assert [o.certainty for o in decision.opinions if o.policy == "deny-rules"] == [MAYBE]
 
 
 def _wordless(operation):
-    import msgspec
-
     return msgspec.structs.replace(operation, argv=())
 
 
 @pytest.mark.parametrize("tool", ["Bash", "Read", "WebSearch"])
 def test_a_rule_with_an_empty_pattern_is_no_rule(tool):
-    from assent.model import Rule
-
     with pytest.raises(RuleError, match="pattern inside parentheses is empty"):
         compile_rule(Rule(tool=tool, pattern=" "))

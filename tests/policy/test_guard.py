@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+
 from assent.model import Layer, PathPolicy, Source, ToolCall, Verdict
 from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_text, command_texts
 from assent.policy.layers import merge
@@ -298,8 +300,6 @@ def test_an_organisation_s_approved_commands_are_asked_firmly():
 
 
 def test_reads_outside_the_workspace_are_asked_about_in_runs_only():
-    import msgspec
-
     running = msgspec.structs.replace(SESSION, run=True)
     assert judge(look(reads("/etc/hosts"), tool="Read")).verdict is ALLOW
     assert judge(look(reads("/etc/hosts"), tool="Read", session=running)).verdict is ASK

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from assent.model import AssentError, Layer, Mode, PathPolicy, Policy, Session, Source, Verdict
 from assent.policy.layers import PathDefault, merge
 from assent.policy.profiles import can_hold, intersect, profile
@@ -54,7 +55,9 @@ LOOSENING = [
 def test_only_those_who_may_loosen_allow(layer, trusted, counts):
     said = policy(layer=layer, trusted=trusted, allow=["Bash(x)"])
     assert (judge(X, policy(), said).verdict is ALLOW) is counts
-    listed = policy(layer=layer, trusted=trusted, write=PathPolicy(allow=("/etc/**",)), read=PathPolicy(allow=("/z/**",)))
+    listed = policy(
+        layer=layer, trusted=trusted, write=PathPolicy(allow=("/etc/**",)), read=PathPolicy(allow=("/z/**",))
+    )
     outside = look(writes("/etc/a", DANGEROUS), tool="Write")
     assert (judge(outside, policy(), listed).verdict is ALLOW) is counts
 
@@ -207,7 +210,7 @@ def test_profiles_write_the_workspace_and_hide_what_is_assent_s():
     here = place(facts=world(assent_paths=("/a",)))
     inside, only = profile("workspace-write", here), profile("read-only", here)
     agent = profile("agent", here)
-    assert inside and only and agent
+    assert None not in (inside, only, agent)
     assert (inside.write_roots, inside.masked, inside.network.hosts) == (("/ws",), ("/a",), ())
     assert (only.write_roots, only.masked, only.network.mode) == ((), ("/a",), "off")
     assert agent.mode == "agent"

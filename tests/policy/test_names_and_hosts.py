@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from assent.model import UNKNOWN, Certainty, Rule, RuleError, Verdict
 from assent.policy.matching import compile_rule
 from assent.policy.patterns import compile_host, host_name

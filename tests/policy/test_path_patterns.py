@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 
 import pytest
+
 from assent.model import UNKNOWN, Certainty, Session, Verdict
+from assent.policy.guard import Guard
+from assent.policy.layers import merge
 from assent.policy.matching import starts_of
 from scenes import HOME, WS, executes, judge, look, match, policy, reads, run, view_of, world, writes
 
@@ -146,9 +149,6 @@ def test_links_on_a_real_disk_are_followed_both_ways(tmp_path):
 
 def test_links_behind_rules_are_looked_up_again_after_a_while_and_when_the_clock_turns_back():
     links: dict[str, str] = {}
-    from assent.policy.guard import Guard
-    from assent.policy.layers import merge
-
     guard = Guard(merge([policy(deny=["Write(/ws/shelf/**)"])]))
 
     def verdict(now):
@@ -166,9 +166,6 @@ def test_links_behind_rules_are_looked_up_again_after_a_while_and_when_the_clock
 
 
 def test_what_is_known_of_links_does_not_grow_without_end():
-    from assent.policy.guard import Guard
-    from assent.policy.layers import merge
-
     guard = Guard(merge([policy(deny=["Write(shelf/**)"])]))
     for number in range(140):
         judge(view_of("Write", {"file_path": "a"}, cwd=f"/ws/{number}"), guard=guard)

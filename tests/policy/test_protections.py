@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from assent.model import UNKNOWN, Consent, Session, Source, Verdict
 from scenes import DANGEROUS, calls, connects, executes, judge, look, policy, reads, run, view_of, world, writes
 

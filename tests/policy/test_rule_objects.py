@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from assent.model import UNKNOWN, Consent, Layer, Rule, Source, Verdict
 from assent.policy.matching import Matcher
 from assent.policy.opinions import MOST_MAYBES

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from assent.model import Layer, Origin, Rule, RuleError
 from assent.policy.rules import LONGEST_RULE, parse_rule, parse_rules
 
@@ -75,8 +76,7 @@ def test_a_list_is_read_in_order():
 
 LISTS = {
     ("Bash", ""): "Permission rule at index 1 is invalid: Invalid permission rule: empty string",
-    ("Bash(",): 'Permission rule at index 0 is invalid: Invalid permission rule "Bash(": '
-    "missing closing parenthesis",
+    ("Bash(",): 'Permission rule at index 0 is invalid: Invalid permission rule "Bash(": missing closing parenthesis',
     ("Bash", "Read", 7): "Permission rule at index 2 is invalid: it is not a string",
     (None,): "Permission rule at index 0 is invalid: it is not a string",
 }

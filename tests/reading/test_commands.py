@@ -626,6 +626,7 @@ def test_deleting_a_folder_is_dangerous(path: str) -> None:
 
 def test_deleting_in_an_unknown_folder() -> None:
     assert tier("cd $X && rm -rf .") is Tier.DESTRUCTIVE
+    assert tier("cd $X && rm -rf *") is Tier.DESTRUCTIVE
     assert tier("cd $X && rm -rf build") is Tier.DANGEROUS
 
 

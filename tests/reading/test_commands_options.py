@@ -124,7 +124,8 @@ def test_pairs() -> None:
 
 def test_a_bundle_without_a_dash_takes_its_values_in_order() -> None:
     bundled = entry(
-        "x:\n  does: a\n  tier: safe\n  options: bundled\n  flags: -[xz]\n  values: {-f: read, -C: cwd}\n  args: text*\n"
+        "x:\n  does: a\n  tier: safe\n  options: bundled\n  flags: -[xz]\n"
+        "  values: {-f: read, -C: cwd}\n  args: text*\n"
     )
     found = match_words("x", bundled, words("xfC a b c"))
     assert [(n, w.text) for n, _, w in found.values] == [("-f", "a"), ("-C", "b")]
@@ -141,8 +142,8 @@ def test_subcommands() -> None:
         "    any: {does: c, tier: dangerous, options: any, args: text*}\n"
     )
     found = match_words("x", tree, words("-q s -z f"))
-    assert (found.name, found.fault, found.present) == ("x s", None, {"-q", "-z"})
-    assert found.parents == (tree,)
+    assert (found.name, found.fault, found.present) == ("x s", None, {"-z"})
+    assert found.parents == ((tree, {"-q"}),)
     assert match_words("x", tree, words("t")).fault == "`x t` is not a subcommand that is known"
     assert match_words("x", tree, words("$")).fault
     assert match_words("x", tree, words("s -q")).fault

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from assent.model import RuleError
 from assent.reading.expressions import compile_expression
 from assent.reading.globs import compile_glob

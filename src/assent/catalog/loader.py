@@ -29,10 +29,11 @@ def slices(file: str, text: str) -> tuple[Slice, ...]:
     """Cut a data file into its entries, without parsing them."""
     heads = list(_KEY.finditer(text))
     ends = [*(h.start() for h in heads[1:]), len(text)]
-    return tuple(
-        Slice(file, text.count("\n", 0, head.start()) + 1, _names(head.group(1)), text[head.start() : end])
-        for head, end in zip(heads, ends, strict=True)
-    )
+    found, line, at = [], 1, 0
+    for head, end in zip(heads, ends, strict=True):
+        line, at = line + text.count("\n", at, head.start()), head.start()
+        found.append(Slice(file, line, _names(head.group(1)), text[at:end]))
+    return tuple(found)
 
 
 def _names(key: str) -> tuple[str, ...]:

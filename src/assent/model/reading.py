@@ -36,6 +36,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It walks a tree from this root, naming no file."""
     secret: bool = False
     """It names a key, a credential, a history, or a variable that holds one."""
+    opaque: bool = False
+    """What the command does with its words is not known: any of them may be a command that it runs."""
     through: tuple[str, ...] = ()
     """The layers a command was found behind, outermost first."""
     impact: str | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, assert_never
 
 import msgspec
 
@@ -100,6 +100,8 @@ class SandboxProfile(msgspec.Struct, frozen=True):
                 return True
             case OperationKind.TOOL_CALL:
                 return False
+            case _:
+                assert_never(kind)
 
     def _masks(self, path: str) -> bool:
         return any(within(path, m) for m in self.masked)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from assent.model import within
 from assent.policy.matching import Matcher
 from assent.policy.patterns import CommandPattern, HostPattern
@@ -20,11 +22,16 @@ def contains(wide: Matcher, narrow: Matcher, *, broad: bool) -> bool:
         case "command":
             return _commands(wide.command, narrow.command, broad=broad)
         case "write" | "edit" | "read":
+            if wide.family == "edit" and wide.glob is None:
+                # `Edit` alone is about the edit tools; to deny, `Edit(path)` is about every write there.
+                return narrow.family == "edit" and (narrow.glob is None or not broad)
             return wide.glob is None or (narrow.glob is not None and _globs(wide.glob, narrow.glob))
         case "host":
             return wide.host is not None and narrow.host is not None and _hosts(wide.host, narrow.host)
         case "name":
             return _names(wide, narrow)
+        case _:
+            assert_never(wide.family)
 
 
 def _commands(wide: CommandPattern | None, narrow: CommandPattern | None, *, broad: bool) -> bool:
@@ -47,6 +54,8 @@ def _globs(wide: Glob, narrow: Glob) -> bool:
             return narrow.form == "exact" and wide.matches(narrow.base)
         case "exact" | "pattern":
             return narrow.text == wide.text or (narrow.form == "exact" and wide.matches(narrow.base))
+        case _:
+            assert_never(wide.form)
 
 
 def _hosts(wide: HostPattern, narrow: HostPattern) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 
 from assent.model import (
+    ALLOW,
     Consent,
     Decision,
     Mode,
@@ -111,7 +112,9 @@ def _demanded(view: View, guard: Guard) -> SandboxProfile | None:
 
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
-    winner = min(said, key=lambda o: _PRECEDENCE.get(o.source, 99))
+    # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
+    last = Source.CLASSIFIER if judgement.verdict is ALLOW else None
+    winner = min(said, key=lambda o: (o.source is last, _PRECEDENCE.get(o.source, 99)))
     return Decision(
         verdict=judgement.verdict,
         boundary=boundary,

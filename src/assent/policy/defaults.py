@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import assert_never
 
 from assent.model import (
     ALLOW,
@@ -44,7 +45,8 @@ def defaults(
     opened = mode is _STRICT and any(o.opens for o in spoken)
     if operation.tier is DESTRUCTIVE and guard.merged.classifier and TABLE[mode].destructive == "deny":
         found.append(_blocked(index, operation, enabled=consent.destructive))
-    elif not opened:
+        opened |= not consent.destructive
+    if not opened:
         found.append(_cell(index, operation, mode, guard, held=held))
     return found
 
@@ -104,13 +106,13 @@ def _cell(index: int, operation: Operation, mode: Mode, guard: Guard, *, held: b
     if guard.merged.muted and mode is _UNTRUSTED:
         cell = "ask"
     verdict, sandboxed = _value(cell, operation, held=held)
-    by_tier = classifier and (verdict.value in (row.safe, "ask") or cell == "allow") and not sandboxed
-    strict = verdict is DENY
+    # The tier's own word is what the default mode would say; all else is the mode's.
+    by_tier = classifier and not sandboxed and verdict is (ALLOW if operation.tier is SAFE else ASK)
     return Opinion(
         verdict=verdict,
-        source=_CLASSIFIER if by_tier and not strict else _MODE,
-        policy="sandbox" if sandboxed else "classifier" if by_tier and not strict else "mode",
-        reason=f"mode {mode}: {describe(operation)}" if strict or not by_tier else describe(operation),
+        source=_CLASSIFIER if by_tier else _MODE,
+        policy="sandbox" if sandboxed else "classifier" if by_tier else "mode",
+        reason=describe(operation) if by_tier else f"mode {mode}: {describe(operation)}",
         operation=index,
         built_in=True,
     )
@@ -131,6 +133,8 @@ def _value(cell: Cell, operation: Operation, *, held: bool) -> tuple[Verdict, bo
             return (ALLOW if operation.reads else DENY), False
         case "held-else-ask" | "sandbox":
             return (ALLOW if held else ASK), held
+        case _:
+            assert_never(cell)
 
 
 def describe(operation: Operation) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from assent.model import Certainty, Effect, Facts, Rule, RuleError, Session, ToolCall
 from assent.policy.matching import Matcher, compile_rule
 from assent.policy.view import View
@@ -27,12 +29,15 @@ def check_examples(rule: Rule, effect: Effect) -> None:
 
 def _matches(matcher: Matcher, text: str, effect: Effect) -> bool:
     answers = _answers(matcher, text, effect)
-    return all(a is Certainty.YES for a in answers) if effect == "allow" else Certainty.YES in answers
+    if effect == "allow":
+        return bool(answers) and all(a is Certainty.YES for a in answers)
+    return Certainty.YES in answers
 
 
 def _is_left_alone(matcher: Matcher, text: str, effect: Effect) -> bool:
-    answers = _answers(matcher, text, effect)
-    return Certainty.YES not in answers if effect == "allow" else set(answers) == {Certainty.NO}
+    if effect == "allow":
+        return not _matches(matcher, text, effect)
+    return set(_answers(matcher, text, effect)) <= {Certainty.NO}
 
 
 def _answers(matcher: Matcher, text: str, effect: Effect) -> list[Certainty]:
@@ -57,4 +62,6 @@ def _call(matcher: Matcher, text: str) -> ToolCall:
             field, value = "url", text if "://" in text else f"https://{text}/"
         case "name":
             field, value = ("url" if matcher.tool == "WebFetch" else "input"), text
+        case _:
+            assert_never(matcher.family)
     return ToolCall(tool=matcher.tool, input={field: value}, cwd=_PROJECT)

@@ -242,7 +242,10 @@ def _shelf(entry: Entry) -> tuple[str, str]:
         return kind, matcher.command.program
     if matcher.glob is not None:
         return kind, matcher.glob.base
-    return kind, matcher.host.host if matcher.host else "" if matcher.family != "name" else matcher.tool
+    return (
+        kind,
+        matcher.host.host if matcher.host else "" if matcher.family != "name" or "*" in matcher.tool else matcher.tool,
+    )
 
 
 def _near(entry: Entry) -> Iterator[tuple[str, str]]:

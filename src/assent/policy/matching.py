@@ -7,7 +7,7 @@ deny and ask rules, which must find what is meant, and False for allow rules, wh
 from __future__ import annotations
 
 import fnmatch
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, assert_never
 
 import msgspec
 
@@ -63,7 +63,7 @@ class Matcher(msgspec.Struct, frozen=True):
     def match(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
         """Answer for one operation."""
         answer = self._answer(operation, view, broad=broad)
-        if answer is NO and broad and self.family != "name" and view.is_unreadable(operation):
+        if answer is NO and broad and not self._is_about_a_tool() and view.is_unreadable(operation):
             answer = MAYBE
         if answer is not NO and any(e.match(operation, view, broad=False) is YES for e in self.exceptions):
             return NO
@@ -83,6 +83,12 @@ class Matcher(msgspec.Struct, frozen=True):
                 return self._host(operation, view, broad=broad)
             case "name":
                 return self._name(view, broad=broad)
+            case _:
+                assert_never(self.family)
+
+    def _is_about_a_tool(self) -> bool:
+        """Tell whether the rule is about tools by their names, and so not about what a line may do."""
+        return self.family == "name" or (self.family == "edit" and self.glob is None)
 
     def _is_edit(self, operation: Operation, view: View, *, broad: bool) -> bool:
         """Tell whether an Edit rule looks at a write: with a path to deny at any, else at the edit tools' own."""
@@ -91,10 +97,21 @@ class Matcher(msgspec.Struct, frozen=True):
 
     def _command(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
         if self.command is None:
-            return YES if view.reading.tool == self.tool and (broad or view.is_command(operation)) else NO
-        if not view.is_command(operation):
+            return YES if view.reading.tool == self.tool and self._is_bare(operation, view, broad=broad) else NO
+        if not view.is_command(operation) or not operation.argv:
             return NO
-        return self.command.match(operation.argv, broad=broad, fold=view.facts.case_insensitive)
+        fold, argv = view.facts.case_insensitive, operation.argv
+        answer = self.command.match(argv, broad=broad, fold=fold)
+        if answer is NO and broad and operation.opaque:
+            inner = (argv[start:] for start in range(1, len(argv)))
+            return MAYBE if any(self.command.match(words, broad=True, fold=fold) is not NO for words in inner) else NO
+        return answer
+
+    def _is_bare(self, operation: Operation, view: View, *, broad: bool) -> bool:
+        """Tell whether the tool's bare name speaks for an operation: not, as an allow, for what can not be read."""
+        if broad:
+            return operation.owner is None or operation.own_cover
+        return view.is_command(operation) and bool(operation.argv or view.reading.unreadable is None)
 
     def _path(self, operation: Operation, view: View, kind: OperationKind, *, broad: bool) -> Certainty:
         executes = broad and kind is FS_READ and operation.kind is FS_EXEC

@@ -6,6 +6,7 @@ find that a deny or ask is meant. What strict matching calls a yes, broad matchi
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import re
 from typing import Any
@@ -15,6 +16,7 @@ import msgspec
 from assent.model import MAYBE, NO, UNKNOWN, YES, Certainty, RuleError
 from assent.reading.expressions import compile_expression
 
+_GLOB = re.compile(r"[*?\[]")
 _GAP = "\x1f"
 _TRAILING = re.compile(r"(?::\*{1,2}|\s+\*{1,2})$")
 _TOKEN = re.compile(r"""\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"|(\*+)|(\s+)|([^\s'"\\*]+|['"\\])""", re.DOTALL)
@@ -56,6 +58,8 @@ class CommandPattern(msgspec.Struct, frozen=True):
                 return NO
             if UNKNOWN in argv[index]:
                 return MAYBE if _could_be(argv[index], word, program=index == 0) else NO
+            if broad and _could_expand(argv[index], word, program=index == 0):
+                return MAYBE
             same = _same_program(argv[0], word, broad=broad, fold=fold) if index == 0 else argv[index] == word
             if not same:
                 return NO
@@ -94,15 +98,14 @@ def _tokens(body: str) -> list[str | re.Pattern[str]]:
     """Split a pattern into words; a word with a free `*` comes back as an expression."""
     words: list[str | re.Pattern[str]] = []
     literal = expression = ""
-    wild = started = False
+    wild = False
     for escaped, single, double, star, space, plain in _TOKEN.findall(body + " "):
         if space:
-            if started:
-                words.append(re.compile(expression) if wild else literal)
-            literal, expression, wild, started = "", "", False, False
+            words.append(re.compile(expression) if wild else literal)
+            literal, expression, wild = "", "", False
             continue
         piece = escaped or single or re.sub(r"\\(.)", r"\1", double) or plain
-        literal, started = literal + (piece or star), True
+        literal += piece or star
         expression, wild = expression + (".*" if star else re.escape(piece)), wild or bool(star)
     return words
 
@@ -111,6 +114,13 @@ def _could_be(word: str, wanted: str, *, program: bool) -> bool:
     """Tell whether a word with unknown parts may begin with the wanted one: what is not known may hold spaces."""
     head = word.partition(UNKNOWN)[0]
     return wanted.startswith(head) or (program and basename(wanted).startswith(basename(head)))
+
+
+def _could_expand(word: str, wanted: str, *, program: bool) -> bool:
+    """Tell whether the shell may turn a pattern into the wanted word, if such a file exists."""
+    if word == wanted or not _GLOB.search(word):
+        return False
+    return fnmatch.fnmatchcase(wanted, word) or (program and fnmatch.fnmatchcase(basename(wanted), basename(word)))
 
 
 def _same_program(named: str, wanted: str, *, broad: bool, fold: bool) -> bool:
@@ -153,7 +163,12 @@ def compile_host(text: str) -> HostPattern:
         return HostPattern("", expression="(?s).*")
     below, rest = host.startswith("*."), host.removeprefix("*.")
     # A port, or a letter that no resolver sends, would make a rule that never matches.
-    if not rest.strip("*.") or not rest.isascii() or set(rest) & set("/ @") or (":" in rest and not rest.startswith("[")):
+    if (
+        not rest.strip("*.")
+        or not rest.isascii()
+        or set(rest) & set("/ @")
+        or (":" in rest and not rest.startswith("["))
+    ):
         raise RuleError(f'"{text}" is not a domain')
     if "*" not in rest:
         return HostPattern(rest, below)

@@ -11,7 +11,7 @@ from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob
 
-_FILES = ("read", "write", "edit")
+_FILES = ("read", "write")
 
 
 class RuleSet:
@@ -71,9 +71,13 @@ class RuleSet:
         if not operation.argv:
             return ()
         program = basename(operation.argv[0])
-        if UNKNOWN in program:
+        if UNKNOWN in program or set(program) & set("*?["):
             return self._commands
-        return (*self._programs.get("", ()), *self._programs.get(program.lower(), ()))
+        words = operation.argv if operation.opaque else (program,)
+        if any(UNKNOWN in word for word in words):
+            return self._commands
+        names = dict.fromkeys(basename(word).lower() for word in words)
+        return [matcher for name in ("", *names) for matcher in self._programs.get(name, ())]
 
     def _for_host(self, host: str) -> Iterator[Matcher]:
         yield from self._any_host

@@ -159,7 +159,7 @@ class _Reader:
         return name, find_entry(name), f"{name} is not a command that is known"
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
-        index = self._execution(command, frame, Judgement(Tier.DANGEROUS, reason))
+        index = self._execution(command, frame, Judgement(Tier.DANGEROUS, reason), opaque=True)
         if "/" in command.words[0].text:
             ground = Ground(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
@@ -172,9 +172,14 @@ class _Reader:
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         if match.entry.connects or not NETWORK.isdisjoint(r for r, _ in roles):
             judged += (judge_sent(w, match.name) for _, w in roles)
-        index = self._execution(command, frame, judge(match, clauses, judged, extra=extra))
+        said = judge(match, clauses, judged, extra=extra)
+        opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
+        index = self._execution(command, frame, said, opaque=opaque)
         self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep))
         trace = Trace(index, code=tuple(f for r, w in roles if r in CODE for f in w.feeds))
+        reads_lines = match.entry.runs == "parallel" and not match.operands
+        if reads_lines or any(r == "exec" and _is_stream(w) for r, w in roles):
+            self.findings.blur("it runs what another command prints")
         inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
         stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), match.entry.stdin)
         if stdin:
@@ -198,6 +203,8 @@ class _Reader:
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
             return []
         trace.stdin = True
+        if stdin == "shell" and text is None and _is_fed(command):
+            self.findings.blur("a shell runs what another command prints")
         trace.code += tuple(f for r in command.redirects if r.direction == "here" for f in r.target.feeds)
         return [Inner(match.name, line=text)] if stdin == "shell" and text is not None else []
 
@@ -255,7 +262,7 @@ class _Reader:
             text = text.replace(UNKNOWN, "${_}")
         return self.read_script(parse(text, cwd=cwd, home=self.place.facts.home), through, depth)
 
-    def _execution(self, command: Command, frame: _Frame, said: Judgement) -> int:
+    def _execution(self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False) -> int:
         return self.findings.add(
             Operation(
                 kind=OperationKind.COMMAND_EXECUTE,
@@ -263,6 +270,7 @@ class _Reader:
                 argv=tuple(w.text for w in command.words),
                 tier=said.tier,
                 reason=said.reason,
+                opaque=opaque,
                 through=(*frame.through, *command.through),
                 impact=said.impact or None,
                 rollback=said.rollback or None,
@@ -279,6 +287,16 @@ def _roles(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, Wo
     values = [(known.get(n, r), w) for n, r, w in match.values]
     folders = [(c.folder, Word(".")) for c in clauses if c.folder is not None]
     return [*values, *roles, *folders], extra
+
+
+def _is_fed(command: Command) -> bool:
+    """Tell whether standard input is what another command prints."""
+    piped = bool(command.fed_by) or command.piped_from is not None
+    return piped or any(r.direction == "read" and r.target.feeds for r in command.redirects)
+
+
+def _is_stream(word: Word) -> bool:
+    return bool(word.feeds) or word.text.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/")) or word.text == "-"
 
 
 def _with_descriptors(command: Command, script: Script) -> Command:

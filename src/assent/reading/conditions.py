@@ -14,13 +14,16 @@ from assent.shell.tree import Word
 
 def clauses_of(match: Match, place: Place, cwd: str | None) -> tuple[Clause, ...]:
     """Return the clauses that hold, in order."""
-    given = [c for entry in (*match.parents, match.entry) for c in entry.when]
-    return tuple(c for c in given if _holds(c, match, place, cwd)) if given else ()
+    levels = (*match.parents, (match.entry, match.present))
+    return tuple(
+        clause
+        for entry, present in levels
+        for clause in entry.when
+        if _options_hold(clause, present) and _arguments_hold(clause, match, place, cwd)
+    )
 
 
-def _holds(clause: Clause, match: Match, place: Place, cwd: str | None) -> bool:
-    if not _options_hold(clause, match.present):
-        return False
+def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None) -> bool:
     count = len(match.operands)
     if count < clause.least or (clause.most is not None and count > clause.most):
         return False
@@ -59,11 +62,11 @@ def is_broad(word: Word, place: Place, cwd: str | None) -> bool:
     """
     located = locate(word, place, cwd)
     path = located.path
-    if UNKNOWN in word.text or path.startswith(UNKNOWN):
-        return UNKNOWN in word.text or posixpath.basename(path) in ("", UNKNOWN, "..", ".")
     name = posixpath.basename(path)
-    if word.splits and not name.strip("*.?"):
+    if UNKNOWN in word.text or (word.splits and not name.strip("*.?")):
         return True
+    if path.startswith(UNKNOWN):
+        return name in ("", UNKNOWN, "..", ".")
     if path.count("/") == 1 or name == ".git" or _holds_everything(path, place):
         return True
     return not place.inside(located) and (places.is_system(path) or place.is_secret(located))

@@ -24,6 +24,8 @@ _SENT = re.compile(r"(?:[^=@<]*=)?[@<]")
 _STORED = re.compile(r"[^:]*:")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
+_DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_LONGEST_NAME = 255
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
 
 
@@ -161,8 +163,10 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
 def writing(located: Located, ground: Ground, *, own_cover: bool = False) -> Operation:
     """Return the write of a path: safe for a plain file inside the workspace, dangerous elsewhere."""
     tier, reason = Tier.SAFE, "writes a file in the workspace"
-    inside = ground.place.inside(located)
-    if not inside:
+    inside, device = ground.place.inside(located), _DEVICE.match(located.target or located.path)
+    if device:
+        tier, reason = Tier.DESTRUCTIVE, "overwrites a device"
+    elif not inside:
         tier, reason = Tier.DANGEROUS, "writes outside the workspace"
     elif ground.place.is_sensitive(located):
         tier, reason = Tier.DANGEROUS, "writes a sensitive file"
@@ -175,6 +179,8 @@ def writing(located: Located, ground: Ground, *, own_cover: bool = False) -> Ope
         owner=ground.owner,
         own_cover=own_cover or not inside,
         secret=ground.place.is_secret(located),
+        impact=f"overwrites {located.path}; on a disk that is everything on it" if device else None,
+        rollback="restore the disk from a backup" if device else None,
     )
 
 
@@ -191,8 +197,8 @@ def _may_name_secret(path: str) -> bool:
 
 
 def _covers_secret(component: str) -> bool:
-    if component == "*":
-        return False
+    if component == "*" or len(component) > _LONGEST_NAME:
+        return component != "*"
     # A pattern finds a name that starts with a dot only if it does so itself; and `*.json` is after data.
     hidden, common = component.startswith("."), component.startswith("*.")
     return any(

@@ -26,10 +26,12 @@ class Trace(msgspec.Struct):
 
 def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
     """Make every command destructive that runs what another fetches from the network."""
+    if not any(t.network for t in traces):
+        return
+    tainted = _tainted(script, traces)
     for command, trace in zip(script.commands, traces, strict=True):
         sources = (*trace.code, *(command.fed_by if trace.stdin else ()))
-        seen: set[int] = set()
-        if trace.index is not None and any(_from_network(s, script, traces, seen) for s in sources):
+        if trace.index is not None and not tainted.isdisjoint(sources):
             findings.worsen(
                 trace.index,
                 Tier.DESTRUCTIVE,
@@ -39,12 +41,13 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
             )
 
 
-def _from_network(index: int, script: Script, traces: Sequence[Trace], seen: set[int]) -> bool:
-    """Tell whether a command's output comes from the network, directly or through what it is fed."""
-    if index in seen:
-        return False
-    seen.add(index)
-    command = script.commands[index]
-    words = (*command.words, *(r.target for r in command.redirects))
-    sources = (*command.fed_by, *(f for w in words for f in w.feeds))
-    return traces[index].network or any(_from_network(s, script, traces, seen) for s in sources)
+def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:
+    """Return the commands whose output comes from the network, directly or through what they are fed."""
+    found = {i for i, t in enumerate(traces) if t.network}
+    # What feeds a command stands before it, but for what is written into `>(…)`: hence the second round.
+    for _ in range(2):
+        for index, command in enumerate(script.commands):
+            words = (*command.words, *(r.target for r in command.redirects))
+            if not (found.isdisjoint(command.fed_by) and all(found.isdisjoint(w.feeds) for w in words)):
+                found.add(index)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from typing import cast
@@ -31,15 +32,21 @@ def _quoted(word: Word) -> str:
 
 def assign_roles(spec: str, words: tuple[Word, ...]) -> tuple[list[tuple[Role, Word]], bool]:
     """Give each argument its role; the second value tells that there were more than the entry knows of."""
+    roles = _spelled(spec, len(words))
+    return list(zip(roles, words, strict=False)), len(words) > len(roles)
+
+
+@functools.lru_cache(maxsize=4096)
+def _spelled(spec: str, count: int) -> tuple[Role, ...]:
+    """Write the roles out for so many arguments."""
     names = spec.split()
     repeated = next((i for i, n in enumerate(names) if n.endswith("*")), None)
     if repeated is not None:
-        many = len(words) - (len(names) - 1)
+        many = count - (len(names) - 1)
         names[repeated : repeated + 1] = [names[repeated][:-1]] * max(many, 0)
         # With too few words the last ones matter most: `cp x` still names what would be written.
-        names = names[len(names) - len(words) :] if many < 0 else names
-    roles = cast("list[Role]", names)
-    return list(zip(roles, words, strict=False)), len(words) > len(roles)
+        names = names[len(names) - count :] if many < 0 else names
+    return cast("tuple[Role, ...]", tuple(names))
 
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:

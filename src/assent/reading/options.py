@@ -21,8 +21,8 @@ class Match(msgspec.Struct, frozen=True):
     name: str
     """The command with its subcommands: `git branch`."""
     entry: Entry
-    parents: tuple[Entry, ...] = ()
-    """The entries above a subcommand; their clauses hold too."""
+    parents: tuple[tuple[Entry, frozenset[str]], ...] = ()
+    """The entries above a subcommand, with the options that are theirs; their clauses hold too."""
     present: frozenset[str] = frozenset()
     values: tuple[tuple[str, Role, Word], ...] = ()
     operands: tuple[Word, ...] = ()
@@ -36,7 +36,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
     return Match(
         scan.name,
         scan.entry,
-        tuple(scan.parents),
+        scan.levels(),
         frozenset(scan.present),
         tuple(scan.values),
         tuple(scan.operands),
@@ -55,7 +55,7 @@ class _Scan:
     def __init__(self, name: str, entry: Entry, words: tuple[Word, ...]) -> None:
         self.name, self.entry, self.words = name, entry, words
         self.table = entry.table
-        self.parents: list[Entry] = []
+        self.parents: list[tuple[Entry, set[str]]] = []
         self.position = 0
         self.present: set[str] = set()
         self.values: list[tuple[str, Role, Word]] = []
@@ -71,6 +71,10 @@ class _Scan:
             word = self.words[self.position]
             self.position += 1
             self._take(word)
+
+    def levels(self) -> tuple[tuple[Entry, frozenset[str]], ...]:
+        """Return the entries above, each with its options; shared ones may stand anywhere."""
+        return tuple((entry, frozenset(present)) for entry, present in self.parents)
 
     def _take(self, word: Word) -> None:
         text = word.text
@@ -102,7 +106,8 @@ class _Scan:
             self._fail(f"`{self.name} {shown}` is not a subcommand that is known")
             self.operands.append(word)
             return
-        self.parents.append(self.entry)
+        self.parents.append((self.entry, self.present))
+        self.present = self.present if self.entry.inherit else set()
         self.name, self.entry, self.table = f"{self.name} {word.text}", child, child.table
         self.ended = child.options == "any"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from typing import Any
+from typing import Any, assert_never
 
 from assent.model import (
     COMMAND_EXECUTE,
@@ -93,6 +93,8 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
             return (_plain(tool, DANGEROUS, tool.does),), "a line of another shell"
         case "unknown":
             return (_plain(tool, DANGEROUS, tool.does or "what this tool does is not known"),), None
+        case _:
+            assert_never(tool.shape)
 
 
 def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:

@@ -10,11 +10,17 @@ import msgspec
 from assent.model import Tier
 
 _TOKEN = re.compile(
-    r"""(?P<noise>--[^\n]*|/\*(?!!).*?\*/)
-    |(?P<string>'(?:[^']|'')*')
-    |"(?:[^"]|"")*"|`[^`]*`|\$(?P<tag>\w*)\$.*?\$(?P=tag)\$|[A-Za-z_][\w$]*|\d[\w.]*|;|\S""",
+    r"""(?P<noise>--[^\n]*|/\*(?!!).*?(?:\*/|(?P<comment>\Z)))
+    |'(?:[^']|'')*(?:'|(?P<string>\Z))
+    |"(?:[^"]|"")*(?:"|(?P<name>\Z))
+    |`[^`]*(?:`|(?P<tick>\Z))
+    |\$(?P<tag>\w*)\$.*?(?:\$(?P=tag)\$|(?P<dollar>\Z))
+    |[A-Za-z_][\w$]*|\d[\w.]*|;|\S""",
     re.DOTALL | re.VERBOSE,
 )
+_OPEN = ("comment", "string", "name", "tick", "dollar")
+_STRANGE = "\\"
+"""Stands for what can not be read; a backslash outside of a word is that too."""
 _LOOKS = frozenset({"SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VALUES", "WITH", "TABLE", "HELP", "USE"})
 _FRAMES = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "END"})
 _WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "INTO", "COPY", "CALL", "DO", "ANALYZE", "LOAD"})
@@ -160,6 +166,8 @@ def _statements(text: str) -> list[list[str]]:
     for token in _TOKEN.finditer(text):
         if token.group() == ";":
             found.append([])
+        elif any(token[group] is not None for group in _OPEN):
+            found[-1].append(_STRANGE)
         elif token["noise"] is None:
             found[-1].append(token.group())
     return [tokens for tokens in found if tokens]
@@ -170,7 +178,7 @@ def _statement(tokens: list[str]) -> Statement:
     destroyed = _destroys(words, tokens)
     if destroyed is not None:
         return destroyed
-    if any("\\" in w or w in ("'", '"', "!") for w in words):
+    if any(_STRANGE in w or w == "!" for w in words):
         # Databases differ in how they escape, and clients take commands after a backslash.
         return Statement(Tier.DANGEROUS, "has SQL that can not be read for sure")
     if words[0] in _LOOKS and not _WRITES.intersection(words[1:]):

@@ -6,16 +6,14 @@ import re
 
 _ESCAPE = re.compile(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9A-Fa-f]{1,2})|u([0-9A-Fa-f]{1,4})|U([0-9A-Fa-f]{1,8})"
-    r"|c(\\\\|[\x20-\x7e]))",
+    r"|c(\\\\|[\x20-\x7e])|(x\{|c))",
 )
 _SIMPLE = dict(zip("abeEfnrtv\\'\"?", "\a\b\x1b\x1b\f\n\r\t\v\\'\"?", strict=True))
-_UNCLEAR = re.compile(r"\\x\{|\\c(?:[^\x20-\x7e]|$)")
+_NO_TEXT = b"\xff"
 
 
 def decode(body: str) -> str | None:
     """Give the text between `$'` and `'`, or None if it is not surely known."""
-    if _UNCLEAR.search(body.replace("\\\\", "")):
-        return None
     encoded = b"".join(_pieces(body)).partition(b"\0")[0]
     try:
         return encoded.decode()
@@ -32,7 +30,7 @@ def _pieces(body: str) -> list[bytes]:
 
 
 def _meaning(escape: re.Match[str]) -> bytes:
-    simple, octal, hexadecimal, short, long, control = escape.groups()
+    simple, octal, hexadecimal, short, long, control, unclear = escape.groups()
     if simple:
         return _SIMPLE[simple].encode()
     if octal:
@@ -41,6 +39,6 @@ def _meaning(escape: re.Match[str]) -> bytes:
         return bytes([int(hexadecimal, 16)])
     if control:
         return bytes([0x7F if control == "?" else ord(control[0]) & 0x1F])
-    code = int(short or long, 16)
+    code = 0x110000 if unclear else int(short or long, 16)
     # What is no character becomes bytes that are no text, and so unknown.
-    return chr(code).encode(errors="surrogatepass") if code <= 0x10FFFF else b"\xff"
+    return chr(code).encode(errors="surrogatepass") if code <= 0x10FFFF else _NO_TEXT

@@ -122,16 +122,18 @@ class Expander(ABC):
         except braces.TooManyError:
             whole = self.joined(tree)
             return [Word(UNKNOWN, whole.variables, whole.feeds, splits=True)]
-        return [word for each in trees for word in self.split(each)]
+        # what braces made is no assignment any more, even if it looks like one
+        assigned = trees == [tree] and _is_assignment(tree)
+        return [word for each in trees for word in self.split(each, assigned=assigned)]
 
-    def split(self, tree: tuple[Part, ...]) -> list[Word]:
+    def split(self, tree: tuple[Part, ...], *, assigned: bool) -> list[Word]:
         """Make fields of one word."""
         if _DOLLAR in tree and not all(isinstance(part, Text) or part.quoted for part in tree):
             # bash does not split a word in which a dollar stands for itself
             whole = self.joined(tree)
             return [Word(UNKNOWN, whole.variables, whole.feeds, splits=True)]
         fields = [Field()]
-        for part in self.with_homes(tree, assigned=_is_assignment(tree)):
+        for part in self.with_homes(tree, assigned=assigned):
             if isinstance(part, Text):
                 fields[-1].add(Value(), part.text, quoted=part.quoted)
             elif isinstance(part, Parameter) and (part.name == "@" or part.index == "@") and not part.counts:
@@ -251,15 +253,15 @@ class Expander(ABC):
         parts: list[Part] = []
         at = 0
         for match in _TILDE.finditer(text):
-            before = text[: match.start()]
-            named = first and _ASSIGNMENT.fullmatch(before) is not None
-            starts = (first and not before) or (assigned and (named or before.endswith(":")))
-            if not starts or (match.end() == len(text) and not last):
+            begin, end = match.span()
+            named = first and _ASSIGNMENT.fullmatch(text, 0, begin) is not None
+            starts = (first and not begin) or (assigned and (named or text[begin - 1] == ":"))
+            if not starts or (end == len(text) and not last):
                 continue
             # bash leaves alone what follows `~:` in a word that is no assignment
-            unclear = not assigned and text.startswith(":", match.end())
-            parts += [Text(text[at : match.start()], quoted=False), self.home("?" if unclear else match[1])]
-            at = match.end()
+            unclear = not assigned and text.startswith(":", end)
+            parts += [Text(text[at:begin], quoted=False), self.home("?" if unclear else match[1])]
+            at = end
         return [*parts, Text(text[at:], quoted=False)]
 
     def home(self, user: str) -> Part:
@@ -310,7 +312,10 @@ def _brace_trees(tree: tuple[Part, ...]) -> list[tuple[Part, ...]]:
         part.text if isinstance(part, Text) and not part.quoted else chr(_STANDS + number)
         for number, part in enumerate(tree)
     )
-    trees = [_restored(each, tree) for each in braces.expand(text)]
+    texts = braces.expand(text)
+    if texts == [text]:
+        return [tree]
+    trees = [_restored(each, tree) for each in texts]
     if any(_merges(before, after) for each in trees for before, after in itertools.pairwise(each)):
         raise braces.TooManyError
     return trees

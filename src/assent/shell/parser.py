@@ -205,20 +205,27 @@ class Parser(CommandScanner):
         words: list[WordTree] = [keyword]
         while words[-1] != "]]":
             self.skip_lines()
-            mark = _COMPARED.match(self.source, self.at)
-            word: WordTree | None
-            if mark is not None:
-                word = mark[0]
-                self.at = mark.end()
-            elif isinstance(words[-1], str) and words[-1] in _MATCHING:
-                word = self.mixed(pattern=True)
-            else:
-                word = self.word()
+            word = self.operand_of_test(words[-1])
             if word is None:
                 self.notes.blame("`]]` is missing")
                 break
             words.append(word)
+        if words.count("(") != words.count(")"):
+            self.notes.blame("a bracket in `[[ … ]]` is not closed")
         return Test(tuple(words))
+
+    def operand_of_test(self, before: WordTree) -> WordTree | None:
+        """Read a word or an operator of `[[ … ]]`; behind a matching operator stands a pattern."""
+        matching = isinstance(before, str) and before in _MATCHING
+        if before == "=~":
+            return self.mixed(pattern=True)
+        mark = _COMPARED.match(self.source, self.at)
+        if mark is None:
+            return self.mixed(pattern=True) if matching else self.word()
+        if matching:
+            self.notes.blame("a pattern is missing in `[[ … ]]`")
+        self.at = mark.end()
+        return mark[0]
 
     def if_statement(self, _: str) -> Statement:
         """Read `if` to `fi`."""

@@ -69,9 +69,8 @@ class Scanner(ABC):
 
     def skip_blanks(self) -> None:
         """Go to the next thing on this line."""
-        match = _BLANK.match(self.source, self.at)
-        if match is not None:
-            self.at = match.end()
+        # the pattern matches nothing as well, so there always is a match
+        self.at = _BLANK.match(self.source, self.at).end()  # type: ignore[union-attr]
 
     def spend(self, steps: int = 1) -> None:
         """Count what the line is made of; give up the rest of the text if that is too much."""
@@ -115,6 +114,8 @@ class Scanner(ABC):
                 self.literal(character, parts)
             else:
                 break
+        if groups:
+            self.notes.blame("a group in a pattern is not closed")
         if len(parts) == 1 and isinstance(parts[0], Text) and not parts[0].quoted:
             text = parts[0].text
             return text if _SPECIAL.search(text) is None else tuple(parts)
@@ -144,9 +145,11 @@ class Scanner(ABC):
             parts.append(Text(match[1], quoted=True))
             self.at = match.end()
             return
-        parts.append(Text("", quoted=True))
+        before = len(parts)
         self.at += 1
         self.expanding(_DOUBLE, '$`"\\', parts)
+        if len(parts) == before:
+            parts.append(Text("", quoted=True))
         if self.at >= self.end:
             self.notes.blame("a double quote is not closed")
         self.at += 1
@@ -175,7 +178,7 @@ class Scanner(ABC):
         if following != "\n":
             text = following if following and following in escapable else "\\" + following
             parts.append(Text(text, quoted=True))
-        elif parts and parts[-1] != Text("", quoted=True) and self.source[self.at - 1] not in " \t\n":
+        elif self.at and self.source[self.at - 1] not in ' \t\n"':
             self.notes.blame("a line is continued inside a word")
         self.at += 2
 
@@ -269,6 +272,7 @@ class Scanner(ABC):
             parts.append(Parameter(bare[1], quoted))
             self.at = bare.end()
             return
+        self.spend(2)
         head = _HEAD.match(self.source, self.at)
         if head is None:
             self.notes.blame("an expansion `${…}` is not understood")

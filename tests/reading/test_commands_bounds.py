@@ -1,0 +1,56 @@
+"""Hostile lines: read in bounded time, never with an error, and never safe for being too much."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from assent.model import Tier
+from lines import tier
+from lines import worst as read
+
+LONG = 60_000
+HOSTILE = {
+    "many commands": "ls;" * (LONG // 3),
+    "many pipes into shells": "curl x|" + "sh|" * 9_000 + "sh",
+    "a long pipe": "curl x|" + "cat|" * 9_000 + "sh",
+    "many wrappers": "nice " * (LONG // 5) + "ls",
+    "eval of eval": "eval " * 9 + "'" + "ls;" * 15_000 + "'",
+    "many options": "ls " + "-a " * (LONG // 3),
+    "one cluster": "ls -" + "a" * LONG,
+    "many unknown words": "cat " + "$X " * (LONG // 3),
+    "many finds": "find . " + "-exec ls {} ; ".replace(";", "\\;") * 3_000,
+    "open brackets": "sed 's/" + "[" * LONG + "/x/'",
+    "sed addresses": "sed '" + "1," * (LONG // 2) + "'",
+    "open slashes": "awk '" + "/[" * (LONG // 2) + "'",
+    "open comments": "psql -c '" + "/*" * (LONG // 2) + "'",
+    "open dollars": "psql -c '" + "".join(f"$a{i}$ " for i in range(6_000)) + "'",
+    "open quotes": 'psql -c "' + "' `" * (LONG // 4) + '"'.replace("`", ""),
+    "many statements": "psql -c '" + "select 1;" * (LONG // 9) + "'",
+    "a long host": "curl " + "a@" * (LONG // 2),
+    "a long path": "cat " + "a/" * (LONG // 2),
+    "a long pattern": "cat " + "*a" * (LONG // 2),
+    "many globs": "cat " + "*/" * (LONG // 2),
+    "many feeds": "echo " + "$(ls)" * (LONG // 6),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_line_is_read_in_bounded_time(name: str) -> None:
+    start = time.perf_counter()
+    read(HOSTILE[name])
+    assert time.perf_counter() - start < 5
+
+
+def test_length_does_not_hide_code_from_the_network() -> None:
+    assert tier("curl x|" + "cat|" * 300 + "sh") is Tier.DESTRUCTIVE
+
+
+@pytest.mark.parametrize("name", ["many commands", "a long pipe", "many wrappers", "eval of eval"])
+def test_what_is_too_much_is_not_safe(name: str) -> None:
+    assert tier(HOSTILE[name] + "; rm x") is not Tier.SAFE
+
+
+def test_length_does_not_hide_a_command() -> None:
+    assert tier("ls;" * 300 + "rm -rf /") is Tier.DESTRUCTIVE

@@ -1,0 +1,112 @@
+"""URLs: the host that is really contacted, and doubt about every other spelling."""
+
+from __future__ import annotations
+
+import pytest
+
+from assent.model import UNKNOWN, CallError, Tier
+from assent.reading.web import contact, fetch, is_private
+
+#: URL, host, whether fetching it is more than reading a public page
+PLAIN = [
+    ("https://example.com/a?b=c#d", "example.com", False),
+    ("http://example.com", "example.com", False),
+    ("HTTPS://EXAMPLE.COM/", "example.com", False),
+    ("https://example.com:443/", "example.com", False),
+    ("https://example.com:8443/", "example.com:8443", False),
+    ("https://example.com./", "example.com", False),
+    ("https://example.com#@evil.test", "example.com", False),
+    ("https://example.com/@evil.test", "example.com", False),
+    ("https://user@example.com/", "example.com", True),
+    ("https://good.test@evil.test/", "evil.test", True),
+    ("https://user:pass@example.com/", "example.com", True),
+    ("http://localhost/", "localhost", True),
+    ("http://localhost:7422/", "localhost:7422", True),
+    ("http://127.0.0.1/", "127.0.0.1", True),
+    ("http://127.1/", "127.1", True),
+    ("http://2130706433/", "2130706433", True),
+    ("http://0x7f.1/", "0x7f.1", True),
+    ("http://0x7f000001/", "0x7f000001", True),
+    ("http://127.0.0.0x1/", "127.0.0.0x1", True),
+    ("http://[::1]:80/", "[::1]", True),
+    ("http://[::ffff:127.0.0.1]/", "[::ffff:127.0.0.1]", True),
+    ("http://169.254.169.254/latest", "169.254.169.254", True),
+    ("http://10.0.0.1/", "10.0.0.1", True),
+    ("http://metadata.google.internal/", "metadata.google.internal", True),
+    ("http://printer.local/", "printer.local", True),
+    ("http://127.0.0.1.nip.io/", "127.0.0.1.nip.io", True),
+    ("http://a.localhost/", "a.localhost", True),
+    ("http://intranet/", "intranet", True),
+    ("http://8.8.8.8/", "8.8.8.8", False),
+    ("https://xn--bcher-kva.test/", "xn--bcher-kva.test", False),
+    ("https://a_b.example.com/", "a_b.example.com", False),
+]
+
+
+@pytest.mark.parametrize(("url", "host", "doubted"), PLAIN)
+def test_a_url_is_its_host_and_perhaps_a_doubt(url, host, doubted):
+    found, doubt = contact(url)
+    assert (found, doubt is not None) == (host, doubted)
+
+
+HOSTILE = [
+    "",
+    "example.com",
+    "//example.com/",
+    "http:example.com",
+    "http:///example.com",
+    "https://",
+    "https://./",
+    "ftp://example.com/",
+    "file:///etc/passwd",
+    "javascript:alert(1)",
+    "https://exa mple.com/",
+    "https://example.com\\@evil.test/",
+    "https://example.com\t.evil.test/",
+    "https://example.com\x00.evil.test/",
+    "https://example.com/\r\nHost: x",
+    "https://ex\u00e4mple.com/",
+    "https://e%78ample.com/",
+    "https://127%2e0.0.1/",
+    "https://example.com%00.evil.test/",
+    "https://example.com:99999/",
+    "https://example.com:x/",
+    "https://[::1/",
+    "https://a..b.test/",
+    "https://{a,b}.test/",
+    "https://*.test/",
+]
+
+
+@pytest.mark.parametrize("url", HOSTILE)
+def test_what_not_everybody_reads_alike_is_no_url(url):
+    with pytest.raises(CallError):
+        contact(url)
+
+
+#: input, hosts, tier
+FETCHES = [
+    ({"url": "https://example.com/"}, ["example.com"], Tier.SAFE),
+    ({"uri": "https://example.com/"}, ["example.com"], Tier.SAFE),
+    ({"url": "http://localhost/"}, ["localhost"], Tier.DANGEROUS),
+    ({"url": "https://a.test/", "uri": "http://localhost/"}, ["a.test", "localhost"], Tier.DANGEROUS),
+    ({}, [UNKNOWN], Tier.DANGEROUS),
+    ({"url": None}, [UNKNOWN], Tier.DANGEROUS),
+    ({"url": ""}, [UNKNOWN], Tier.DANGEROUS),
+    ({"url": 7}, [UNKNOWN], Tier.DANGEROUS),
+    ({"url": ["https://a.test/"]}, [UNKNOWN], Tier.DANGEROUS),
+    ({"prompt": "read https://a.test/"}, [UNKNOWN], Tier.DANGEROUS),
+]
+
+
+@pytest.mark.parametrize(("given", "hosts", "tier"), FETCHES)
+def test_a_fetch_contacts_every_host_it_names(given, hosts, tier):
+    found = fetch(given)
+    assert [o.resource for o in found] == hosts
+    assert max(o.tier for o in found) is tier
+    assert {o.kind.value for o in found} == {"net.connect"}
+
+
+@pytest.mark.parametrize("host", ["example.com", "8.8.8.8", "a.b.c.example"])
+def test_public_names_are_public(host):
+    assert not is_private(host)

@@ -1,0 +1,93 @@
+"""The working folder is followed through a line."""
+
+import pytest
+
+from shell.lines import read
+
+FOLLOWED = [
+    ("x", "/w"),
+    ("cd a; x", "/w/a"),
+    ("cd a && x", "/w/a"),
+    ("cd a && cd b && x", "/w/a/b"),
+    ("cd a/../b/./c; x", "/w/b/c"),
+    ("cd ..; x", "/"),
+    ("cd ../../..; x", "/"),
+    ("cd //a; x", "/a"),
+    ("cd /; x", "/"),
+    ("cd; x", "/home/u"),
+    ("cd ~/a; x", "/home/u/a"),
+    ("cd a; cd -; x", "/w"),
+    ("cd -- a; x", "/w/a"),
+    ("cd -P a; x", "/w/a"),
+    ("cd ''; x", "/w"),
+    ("D=a; cd $D; x", "/w/a"),
+    ("(cd a); x", "/w"),
+    ("(cd a; x)", "/w/a"),
+    (": $(cd a); x", "/w"),
+    ("{ cd a; }; x", "/w/a"),
+    ("pushd a; x", "/w/a"),
+    ("pushd a; pushd b; popd; x", "/w/a"),
+    ("pushd a; popd; x", "/w"),
+    ("pushd a; pushd; x", "/w"),
+    ("command cd a; x", "/w/a"),
+    ("builtin cd a; x", "/w/a"),
+    ("if true; then cd .; fi; x", "/w"),
+    ("a || b; x", "/w"),
+    ("CDPATH=/q; cd ./a; x", "/w/a"),
+    ("cd a; cd $PWD/b; x", "/w/a/b"),
+]
+UNKNOWN = [
+    "cd $D; x",
+    "cd -; x",
+    "cd -x a; x",
+    "cd a b; x",
+    "cd *; x",
+    "CDPATH=/q; cd a; x",
+    "if a; then cd b; fi; x",
+    "a && cd b; x",
+    "a || cd b; x",
+    "cd a | b; x",
+    "cd a & x",
+    "for i in 1; do cd a; done; x",
+    "while a; do cd b; done; x",
+    "case a in b) cd c;; esac; x",
+    "f() { cd a; }; f; x",
+    "f() { x; }",
+    "eval cd a; x",
+    "$U a; x",
+    "popd; x",
+    "popd +1; x",
+    "pushd; x",
+    "pushd +1; x",
+    "pushd $D; x",
+    "pushd $D; pushd a; x",
+    "cd $D; cd a; x",
+]
+
+
+def folder(line, **known):
+    commands = read(line, **known).commands
+    return next(command for command in reversed(commands) if command.words and command.words[0].text == "x").cwd
+
+
+@pytest.mark.parametrize(("line", "cwd"), FOLLOWED)
+def test_a_known_folder_is_followed(line, cwd):
+    assert folder(line) == cwd
+
+
+@pytest.mark.parametrize("line", UNKNOWN)
+def test_a_folder_that_is_not_sure_is_unknown(line):
+    assert folder(line) is None
+
+
+def test_without_a_folder_to_start_in_only_an_absolute_one_is_known():
+    assert folder("cd a; x", cwd=None) is None
+    assert folder("cd /a; x", cwd=None) == "/a"
+
+
+def test_without_a_home_cd_alone_leads_nowhere_known():
+    assert folder("cd; x", home=None) is None
+
+
+def test_a_search_path_from_outside_makes_a_relative_folder_unknown():
+    assert folder("cd a; x", variables={"CDPATH": "/q"}) is None
