@@ -45,6 +45,8 @@ def deciding() -> None:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Path(folder).resolve()
         (workspace / "src").mkdir()
+        for index in range(200):
+            (workspace / f"src/m{index}.py").touch()
         session = Session(user="u", agent="a", id="s", workspace=(str(workspace),))
         calls = [
             ToolCall(tool="Write", input={"file_path": f"{workspace}/src/m{i}.py", "content": "x" * 200}, cwd=folder)

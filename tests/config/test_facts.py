@@ -117,8 +117,24 @@ def test_a_disk_that_fails_gives_no_end(monkeypatch):
 
 @pytest.mark.parametrize(
     "name",
-    ["dir/file", "dir/new", "link/file", "link/new", "dangling", "dangling/x", "loop", "no/such", "dir/../link/file"]
-    + ["dir/file/", "link/../new", "dir/..", "dir/new/..", "dir/.", "dir//file", "gone (deleted)"],
+    [
+        "dir/file",
+        "dir/new",
+        "link/file",
+        "link/new",
+        "dangling",
+        "dangling/x",
+        "loop",
+        "no/such",
+        "dir/../link/file",
+        "dir/file/",
+        "link/../new",
+        "dir/..",
+        "dir/new/..",
+        "dir/.",
+        "dir//file",
+        "gone (deleted)",
+    ],
 )
 def test_the_quick_way_to_follow_links_agrees_with_the_slow_one(name, tmp_path):
     (tmp_path / "dir").mkdir()

@@ -63,7 +63,9 @@ def test_a_documented_decision_is_the_decision(example, tmp_path):
     project.mkdir(parents=True)
     file = tmp_path / "assent.yaml"
     file.write_text(example.policy)
-    engine = Engine([load_policy(str(file), layer=Layer.USER)], facts=lambda: Facts(now=1.8e9, home=str(project.parent)))
+    engine = Engine(
+        [load_policy(str(file), layer=Layer.USER)], facts=lambda: Facts(now=1.8e9, home=str(project.parent))
+    )
     decision = engine.decide(as_call(example.call, project), Session(workspace=(str(project),)))
     assert decision.decision == example.verdict, decision.decision_reason
 

@@ -1,7 +1,10 @@
 """Bash is the oracle: what it makes of words, what it accepts, and what it runs."""
 
+import contextlib
+import os
 import re
 import shutil
+import signal
 import subprocess
 
 import pytest
@@ -75,7 +78,7 @@ TOKENS = [
 LINE = st.lists(st.sampled_from(TOKENS), min_size=2, max_size=10).map(" ".join)
 LOGGING = (
     "command_not_found_handle() { local IFS=$'\\x1f'; printf '%s\\x1f\\x1e' \"$*\" >>\"$LOG\"; return 1; }; "
-    'for line; do printf "\\x1d" >>"$LOG"; (eval "$line"; wait) >/dev/null 2>&1 </dev/null; done'
+    'for line; do printf "\\x1d" >>"$LOG"; (ulimit -t 1; eval "$line"; wait) >/dev/null 2>&1 </dev/null; done'
 )
 
 
@@ -84,17 +87,21 @@ def run(lines, folder):
     log = folder / "log"
     log.write_text("")
     (folder / "run").mkdir(exist_ok=True)
+    process = subprocess.Popen(
+        [BASH, "-c", LOGGING, "_", *lines],
+        cwd=folder / "run",
+        # without a bound, a function that calls itself twice would fill the machine
+        env={"HOME": "/home/u", "PATH": "/nonexistent", "LOG": str(log), "LC_ALL": "C.UTF-8", "FUNCNEST": "4"},
+        start_new_session=True,
+    )
     try:
-        subprocess.run(
-            [BASH, "-c", LOGGING, "_", *lines],
-            cwd=folder / "run",
-            env={"HOME": "/home/u", "PATH": "/nonexistent", "LOG": str(log), "LC_ALL": "C.UTF-8"},
-            timeout=10,
-            check=False,
-            capture_output=True,
-        )
+        process.wait(timeout=20)
     except subprocess.TimeoutExpired:
         return []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
     return [each.split("\x1e")[:-1] for each in log.read_text(errors="replace").split("\x1d")[1:]]
 
 

@@ -67,6 +67,7 @@ SYNTAX = [
     "coproc",
     "coproc time a",
     "coproc x while a",
+    "coproc x {",
     "a >",
     "a > 2>&1",
     "a <<E",
@@ -363,21 +364,13 @@ def test_a_long_here_document_is_readable_and_fast():
     assert script.commands[0].redirects[1].target.text == body
 
 
-SHELL = st.lists(
-    st.sampled_from(
-        [
-            ";",
-            ";;",
-            *re.split(
-                ";",
-                "a;b;ls -l;$;{;};(;);[;];[[;]];<;>;<<E\n;\nE\n;|;&;&&;||;`;';\";\\;\n; ;#;!;=;x=;$(;${;$((;));((;$';if ;"
-                "then ;fi;while ;do ;done;case x in ;esac;for x in ;f() ;function f ;time ;coproc ;~;*;,;..;1;+;-;:;@;%;^;"
-                "eval ;cd ;set -- ;export ;declare ;read ;let ;unset ;shift ;pushd ;popd ;local ;printf -v ;é;\u3000",
-            ),
-        ],
-    ),
-    max_size=30,
-).map("".join)
+PIECES = re.split(
+    ";",
+    "a;b;ls -l;$;{;};(;);[;];[[;]];<;>;<<E\n;\nE\n;|;&;&&;||;`;';\";\\;\n; ;#;!;=;x=;$(;${;$((;));((;$';if ;then ;fi;"
+    "while ;do ;done;case x in ;esac;for x in ;f() ;function f ;time ;coproc ;~;*;,;..;1;+;-;:;@;%;^;eval ;cd ;"
+    "set -- ;export ;declare ;read ;let ;unset ;shift ;pushd ;popd ;local ;printf -v ;é;\u3000",
+)
+SHELL = st.lists(st.sampled_from([*PIECES, ";", ";;"]), max_size=30).map("".join)
 
 
 @given(st.one_of(st.text(), SHELL, st.binary().map(lambda raw: raw.decode(errors="surrogateescape"))))

@@ -1,7 +1,7 @@
 """The world as one decision sees it, looked up here so that reading and deciding need not look."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH116, PTH117, PTH118
+# ruff: noqa: PTH115, PTH116, PTH117, PTH118
 
 from __future__ import annotations
 

@@ -36,6 +36,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It walks a tree from this root, naming no file."""
     secret: bool = False
     """It names a key, a credential, a history, or a variable that holds one."""
+    plain: tuple[str, ...] = ()
+    """The same words without the options before a subcommand, where there are any: `git -C x push` is `git push`."""
     opaque: bool = False
     """What the command does with its words is not known: any of them may be a command that it runs."""
     through: tuple[str, ...] = ()

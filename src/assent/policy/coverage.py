@@ -50,9 +50,10 @@ class Coverage:
         destructive = operation.tier is DESTRUCTIVE
         if self._whole and not destructive:
             return True
-        speakers = [index, *self._owner(operation)]
-        allows = (o for i in speakers for o in self._heard[i] if o.verdict is ALLOW)
-        return any(o.destructive or not destructive for o in allows)
+        opinions = self._heard[index]
+        if operation.owner is not None and not operation.own_cover:
+            opinions = [*opinions, *self._heard[operation.owner]]
+        return any(o.verdict is ALLOW and (o.destructive or not destructive) for o in opinions)
 
     def granted_by(self, index: int) -> str | None:
         """Name what a person said earlier that surely covers an operation."""

@@ -22,7 +22,7 @@ from assent.model import (
 from assent.policy.coverage import Coverage
 from assent.policy.defaults import defaults
 from assent.policy.guard import Guard
-from assent.policy.modes import TABLE
+from assent.policy.modes import TABLE, Row
 from assent.policy.opinions import hear
 from assent.policy.profiles import SANDBOX, can_hold, intersect, profile
 from assent.policy.settling import settle
@@ -80,34 +80,30 @@ def _judge(
     heard: list[list[Opinion]],
     call_opinions: Sequence[Opinion],
 ) -> Judgement:
-    boundary = _demanded(view, guard)
-    sandbox = boundary or profile(SANDBOX, view.place)
-    held = sandbox is not None and view.reading.tool == "Bash" and _holds(mode, sandbox, view)
+    row = TABLE[mode]
+    boundary = sandbox = None
+    if view.reading.tool == "Bash":
+        boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
+        sandbox = boundary or profile(SANDBOX, view.place)
+    held = sandbox is not None and _holds(row, sandbox, view)
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
     kept: list[Opinion] = []
     for index, opinions in enumerate(heard):
         spoken = [*opinions, *call_opinions]
         if not coverage.is_covered(index):
-            spoken += defaults(index, mode, view, guard, consent, spoken, held=held)
-        kept += settle(index, mode, view, guard, spoken, coverage)
+            spoken += defaults(index, row, view, guard, consent, spoken, held=held)
+        kept += settle(index, row, view, guard, spoken, coverage)
     verdict = max([o.verdict for o in kept if o.overruled is None], key=_rank)
     if any(o.policy == "sandbox" for o in kept):
         boundary = sandbox
     return Judgement(mode, verdict, boundary, tuple(dict.fromkeys(kept) if call_opinions else kept))
 
 
-def _holds(mode: Mode, sandbox: SandboxProfile, view: View) -> bool:
+def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
     """Tell whether a mode that runs things in the sandbox may do so with this call."""
-    if TABLE[mode].dangerous == "sandbox":
+    if row.dangerous == "sandbox":
         return True
-    return TABLE[mode].dangerous == "held-else-ask" and view.facts.sandbox and can_hold(sandbox, view.reading)
-
-
-def _demanded(view: View, guard: Guard) -> SandboxProfile | None:
-    """Return the boundary that policy demands for everything that runs commands."""
-    if view.reading.tool != "Bash":
-        return None
-    return intersect(profile(p, view.place) for p in guard.merged.profiles)
+    return row.dangerous == "held-else-ask" and view.facts.sandbox and can_hold(sandbox, view.reading)
 
 
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:

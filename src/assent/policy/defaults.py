@@ -22,16 +22,17 @@ from assent.model import (
     Verdict,
 )
 from assent.policy.guard import Guard
-from assent.policy.modes import TABLE, Cell
+from assent.policy.modes import Cell, Row
 from assent.policy.view import View
 
+_TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
 _STRICT, _UNTRUSTED = Mode.STRICT, Mode.UNTRUSTED
 
 
 def defaults(
     index: int,
-    mode: Mode,
+    row: Row,
     view: View,
     guard: Guard,
     consent: Consent,
@@ -42,12 +43,12 @@ def defaults(
     """Return the default opinions on one operation that nothing covers. `held`: a sandbox can contain the call."""
     operation = view.reading.operations[index]
     found = _at_the_edge(index, operation, view, guard)
-    opened = mode is _STRICT and any(o.opens for o in spoken)
-    if operation.tier is DESTRUCTIVE and guard.merged.classifier and TABLE[mode].destructive == "deny":
+    opened = row.mode is _STRICT and any(o.opens for o in spoken)
+    if operation.tier is DESTRUCTIVE and guard.merged.classifier and row.destructive == "deny":
         found.append(_blocked(index, operation, enabled=consent.destructive))
         opened |= not consent.destructive
     if not opened:
-        found.append(_cell(index, operation, mode, guard, held=held))
+        found.append(_cell(index, operation, row, guard, held=held))
     return found
 
 
@@ -99,11 +100,10 @@ def _blocked(index: int, operation: Operation, *, enabled: bool) -> Opinion:
     )
 
 
-def _cell(index: int, operation: Operation, mode: Mode, guard: Guard, *, held: bool) -> Opinion:
+def _cell(index: int, operation: Operation, row: Row, guard: Guard, *, held: bool) -> Opinion:
     classifier = guard.merged.classifier
-    row = TABLE[mode]
     cell: Cell = row.dangerous if classifier and operation.tier is not SAFE else row.safe
-    if guard.merged.muted and mode is _UNTRUSTED:
+    if guard.merged.muted and row.mode is _UNTRUSTED:
         cell = "ask"
     verdict, sandboxed = _value(cell, operation, held=held)
     # The tier's own word is what the default mode would say; all else is the mode's.
@@ -112,7 +112,7 @@ def _cell(index: int, operation: Operation, mode: Mode, guard: Guard, *, held: b
         verdict=verdict,
         source=_CLASSIFIER if by_tier else _MODE,
         policy="sandbox" if sandboxed else "classifier" if by_tier else "mode",
-        reason=describe(operation) if by_tier else f"mode {mode}: {describe(operation)}",
+        reason=describe(operation) if by_tier else f"mode {row.mode}: {describe(operation)}",
         operation=index,
         built_in=True,
     )
@@ -140,4 +140,4 @@ def _value(cell: Cell, operation: Operation, *, held: bool) -> tuple[Verdict, bo
 def describe(operation: Operation) -> str:
     """Say in one line, for a person, what an operation is and why it is of its tier."""
     what = "command" if operation.argv else "operation" if operation.kind is not TOOL_CALL else "tool"
-    return f"{operation.tier.value.capitalize()} {what}: {operation.reason}"
+    return f"{_TIER_WORDS[operation.tier.rank]} {what}: {operation.reason}"

@@ -102,6 +102,8 @@ class Matcher(msgspec.Struct, frozen=True):
             return NO
         fold, argv = view.facts.case_insensitive, operation.argv
         answer = self.command.match(argv, broad=broad, fold=fold)
+        if broad and operation.plain:
+            answer = max(answer, self.command.match(operation.plain, broad=True, fold=fold))
         if answer is NO and broad and operation.opaque:
             inner = (argv[start:] for start in range(1, len(argv)))
             return MAYBE if any(self.command.match(words, broad=True, fold=fold) is not NO for words in inner) else NO

@@ -15,6 +15,7 @@ OpenAsk: TypeAlias = Literal["ask", "allow", "deny", "allow-edits", "deny-built-
 class Row(msgspec.Struct, frozen=True):
     """One mode."""
 
+    mode: Mode
     safe: Cell
     dangerous: Cell
     covered: Literal["allow", "looks-else-deny"] = "allow"
@@ -23,13 +24,13 @@ class Row(msgspec.Struct, frozen=True):
 
 
 TABLE: dict[Mode, Row] = {
-    Mode.DEFAULT: Row("allow", "ask"),
-    Mode.UNTRUSTED: Row("looks-else-ask", "ask"),
-    Mode.ACCEPT_EDITS: Row("allow", "ask", open_ask="allow-edits"),
-    Mode.AUTO: Row("allow", "held-else-ask"),
-    Mode.ON_FAILURE: Row("allow", "sandbox"),
-    Mode.PLAN: Row("looks-else-deny", "deny", covered="looks-else-deny", open_ask="deny"),
-    Mode.STRICT: Row("deny", "deny", open_ask="deny-built-in"),
-    Mode.DONT_ASK: Row("allow", "deny", open_ask="deny"),
-    Mode.BYPASS: Row("allow", "allow", open_ask="allow", destructive="allow"),
+    Mode.DEFAULT: Row(Mode.DEFAULT, "allow", "ask"),
+    Mode.UNTRUSTED: Row(Mode.UNTRUSTED, "looks-else-ask", "ask"),
+    Mode.ACCEPT_EDITS: Row(Mode.ACCEPT_EDITS, "allow", "ask", open_ask="allow-edits"),
+    Mode.AUTO: Row(Mode.AUTO, "allow", "held-else-ask"),
+    Mode.ON_FAILURE: Row(Mode.ON_FAILURE, "allow", "sandbox"),
+    Mode.PLAN: Row(Mode.PLAN, "looks-else-deny", "deny", covered="looks-else-deny", open_ask="deny"),
+    Mode.STRICT: Row(Mode.STRICT, "deny", "deny", open_ask="deny-built-in"),
+    Mode.DONT_ASK: Row(Mode.DONT_ASK, "allow", "deny", open_ask="deny"),
+    Mode.BYPASS: Row(Mode.BYPASS, "allow", "allow", open_ask="allow", destructive="allow"),
 }

@@ -9,25 +9,26 @@ import msgspec
 from assent.model import ALLOW, ASK, DENY, FS_WRITE, SAFE, Mode, Operation, Opinion, Source
 from assent.policy.coverage import Coverage
 from assent.policy.guard import Guard
-from assent.policy.modes import TABLE
+from assent.policy.modes import Row
 from assent.policy.view import View
 
 
 def settle(
-    index: int, mode: Mode, view: View, guard: Guard, spoken: Sequence[Opinion], coverage: Coverage
-) -> Iterator[Opinion]:
-    """Yield all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
-    operation = view.reading.operations[index]
-    if guard.merged.embedded and mode is Mode.BYPASS:
+    index: int, row: Row, view: View, guard: Guard, spoken: Sequence[Opinion], coverage: Coverage
+) -> list[Opinion]:
+    """Return all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
+    if guard.merged.embedded and row.mode is Mode.BYPASS:
         spoken = list(_bypass(index, spoken))
+    settled: list[Opinion] = []
     granted = coverage.granted_by(index) if any(_is_soft_ask(o) for o in spoken) else None
     for opinion in spoken:
         if opinion.verdict is ASK and opinion.overruled is None:
-            yield from _answer(index, opinion, mode, view, guard, granted=granted, yes=coverage.yes)
+            settled += _answer(index, opinion, row, view, guard, granted=granted, yes=coverage.yes)
         else:
-            yield opinion
-    if TABLE[mode].covered == "looks-else-deny" and not operation.reads:
-        yield _by_mode(index, f"mode {mode} only looks")
+            settled.append(opinion)
+    if row.covered == "looks-else-deny" and not view.reading.operations[index].reads:
+        settled.append(_by_mode(index, f"mode {row.mode} only looks"))
+    return settled
 
 
 def _is_soft_ask(opinion: Opinion) -> bool:
@@ -51,7 +52,7 @@ def _bypass(index: int, spoken: Sequence[Opinion]) -> Iterator[Opinion]:
 
 
 def _answer(
-    index: int, ask: Opinion, mode: Mode, view: View, guard: Guard, *, granted: str | None, yes: bool
+    index: int, ask: Opinion, row: Row, view: View, guard: Guard, *, granted: str | None, yes: bool
 ) -> Iterator[Opinion]:
     operation = view.reading.operations[index]
     if yes:
@@ -61,12 +62,12 @@ def _answer(
         yield msgspec.structs.replace(ask, overruled=granted)
         source = Source.SESSION if not granted.startswith("grant ") else Source.GRANT
         yield _allow(index, source, granted, f"covered by {granted}")
-    elif not ask.firm and _loosens(mode, operation, view, guard):
-        yield msgspec.structs.replace(ask, overruled=f"mode {mode}")
-        yield _allow(index, Source.MODE, "mode", f"mode {mode} does not ask about this")
-    elif _tightens(mode, ask):
+    elif not ask.firm and _loosens(row, operation, view, guard):
+        yield msgspec.structs.replace(ask, overruled=f"mode {row.mode}")
+        yield _allow(index, Source.MODE, "mode", f"mode {row.mode} does not ask about this")
+    elif _tightens(row, ask):
         yield ask
-        yield _by_mode(index, f"mode {mode} denies what would be asked: {ask.reason}")
+        yield _by_mode(index, f"mode {row.mode} denies what would be asked: {ask.reason}")
     elif not (view.session.interactive and guard.merged.interactive):
         yield ask
         yield Opinion(
@@ -80,8 +81,8 @@ def _answer(
         yield ask
 
 
-def _loosens(mode: Mode, operation: Operation, view: View, guard: Guard) -> bool:
-    rule = TABLE[mode].open_ask
+def _loosens(row: Row, operation: Operation, view: View, guard: Guard) -> bool:
+    rule = row.open_ask
     if rule != "allow-edits":
         return rule == "allow"
     if view.reading.tool not in ("Write", "Edit") or operation.kind is not FS_WRITE:
@@ -92,8 +93,8 @@ def _loosens(mode: Mode, operation: Operation, view: View, guard: Guard) -> bool
     return inside and operation.tier is SAFE and not operation.secret
 
 
-def _tightens(mode: Mode, ask: Opinion) -> bool:
-    rule = TABLE[mode].open_ask
+def _tightens(row: Row, ask: Opinion) -> bool:
+    rule = row.open_ask
     return rule == "deny" or (rule == "deny-built-in" and ask.built_in)
 
 

@@ -174,7 +174,7 @@ class _Reader:
             judged += (judge_sent(w, match.name) for _, w in roles)
         said = judge(match, clauses, judged, extra=extra)
         opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
-        index = self._execution(command, frame, said, opaque=opaque)
+        index = self._execution(command, frame, said, opaque=opaque, plain=_plain_words(match, command))
         self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep))
         trace = Trace(index, code=tuple(f for r, w in roles if r in CODE for f in w.feeds))
         reads_lines = match.entry.runs == "parallel" and not match.operands
@@ -262,7 +262,9 @@ class _Reader:
             text = text.replace(UNKNOWN, "${_}")
         return self.read_script(parse(text, cwd=cwd, home=self.place.facts.home), through, depth)
 
-    def _execution(self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False) -> int:
+    def _execution(
+        self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False, plain: tuple[str, ...] = ()
+    ) -> int:
         return self.findings.add(
             Operation(
                 kind=OperationKind.COMMAND_EXECUTE,
@@ -270,6 +272,7 @@ class _Reader:
                 argv=tuple(w.text for w in command.words),
                 tier=said.tier,
                 reason=said.reason,
+                plain=plain,
                 opaque=opaque,
                 through=(*frame.through, *command.through),
                 impact=said.impact or None,
@@ -287,6 +290,14 @@ def _roles(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, Wo
     values = [(known.get(n, r), w) for n, r, w in match.values]
     folders = [(c.folder, Word(".")) for c in clauses if c.folder is not None]
     return [*values, *roles, *folders], extra
+
+
+def _plain_words(match: Match, command: Command) -> tuple[str, ...]:
+    """Return a command's words without the options before its subcommand; nothing if there are none."""
+    names = match.name.split(" ")
+    if match.start < len(names):
+        return ()
+    return (*names, *(w.text for w in command.words[1 + match.start :]))
 
 
 def _is_fed(command: Command) -> bool:

@@ -27,6 +27,8 @@ class Match(msgspec.Struct, frozen=True):
     values: tuple[tuple[str, Role, Word], ...] = ()
     operands: tuple[Word, ...] = ()
     fault: str | None = None
+    start: int = 0
+    """How many words stand before what follows the last subcommand."""
 
 
 def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
@@ -41,6 +43,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
         tuple(scan.values),
         tuple(scan.operands),
         scan.fault,
+        scan.start,
     )
 
 
@@ -62,6 +65,7 @@ class _Scan:
         self.operands: list[Word] = []
         self.fault: str | None = None
         self.ended = entry.options == "any"
+        self.start = 0
 
     def run(self) -> None:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
@@ -101,6 +105,7 @@ class _Scan:
 
     def _descend(self, word: Word) -> None:
         child = self.entry.children.get(word.text) if word.known else None
+        self.start = self.position if child is not None else self.position - 1
         if child is None:
             shown = word.text.replace(UNKNOWN, "…")
             self._fail(f"`{self.name} {shown}` is not a subcommand that is known")

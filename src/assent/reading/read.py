@@ -157,17 +157,18 @@ def _shifted(operation: Operation, by: int) -> Operation:
 
 def _paths(call: ToolCall, place: Place) -> list[Located]:
     """Find every path the input names; which of several fields counts is the agent's choice, not ours."""
-    given = call.input
-    named = [_text(given[f]) for f in PATH_FIELDS & given.keys() if given[f] is not None]
-    for field in PATH_LISTS & given.keys():
-        values = given[field]
-        if values is not None:
-            items = values if isinstance(values, list) else [None]
-            named += [_text(v.get("path") if isinstance(v, dict) else v) for v in items]
-    edits = given.get("edits")
-    for item in edits if isinstance(edits, list) else ():
-        named += [_text(item[f]) for f in PATH_FIELDS & item.keys()] if isinstance(item, dict) else []
-    return [place.locate(n) for n in sorted(set(named or (UNKNOWN,)))]
+    named: set[str] = set()
+    for field, value in call.input.items():
+        if field in PATH_FIELDS:
+            named.update(() if value is None else (_text(value),))
+        elif field in PATH_LISTS and value is not None:
+            items = value if isinstance(value, list) else [None]
+            named.update(_text(v.get("path") if isinstance(v, dict) else v) for v in items)
+        elif field == "edits" and isinstance(value, list):
+            named.update(_text(e[f]) for e in value if isinstance(e, dict) for f in PATH_FIELDS & e.keys())
+    if len(named) == 1:
+        return [place.locate(*named)]
+    return [place.locate(n) for n in sorted(named or (UNKNOWN,))]
 
 
 def _text(value: Any) -> str:
@@ -194,12 +195,14 @@ def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) 
 def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Find what is written: by a patch, by the fields that name a path, or by both."""
     given = call.input
+    if given.keys().isdisjoint(PATCH_FIELDS):
+        return tuple([_write(tool, p, place) for p in _paths(call, place)])
     patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
     patched = [p for patch in patches for p in patched_paths(patch)]
     located = [place.locate(_text(p)) for p in dict.fromkeys(patched)]
     if not patched or not given.keys().isdisjoint(PATH_FIELDS | PATH_LISTS):
         located += _paths(call, place)
-    return tuple([_write(tool, p, place) for p in located])
+    return tuple(_write(tool, p, place) for p in located)
 
 
 def _is_patch(value: Any) -> bool:

@@ -27,6 +27,7 @@ from assent.shell.syntax import (
     Simple,
     Statement,
     Test,
+    Text,
     While,
     WordTree,
 )
@@ -380,8 +381,10 @@ class Parser(CommandScanner):
 
 
 def _second(statement: Statement) -> str:
-    """Give the second word of a simple command, if it is plain."""
+    """Give the second word of a simple command, if it has no quotes or expansions."""
     word = statement.words[1] if isinstance(statement, Simple) and len(statement.words) > 1 else ""
+    if isinstance(word, tuple) and len(word) == 1 and isinstance(word[0], Text):
+        return word[0].text
     return word if isinstance(word, str) else ""
 
 
