@@ -49,7 +49,14 @@ def test_the_chain_lists_what_has_something_to_say_always_in_the_same_order():
     assert guard(FULL).chain == CHAIN_ORDER
     assert guard().chain == ("self-protection", "write-path-policy", "classifier")
     assert guard(policy(classifier=False)).chain == ("self-protection", "write-path-policy")
-    assert guard(run=True).chain == ("self-protection", "read-path-policy", "write-path-policy", "classifier")
+    assert guard(run=True).chain == (
+        "self-protection",
+        "forbidden-globs",
+        "read-path-policy",
+        "write-path-policy",
+        "classifier",
+    )
+    assert "read-path-policy" in guard(policy(read=PathPolicy(default=ASK))).chain
 
 
 #: tool, the policies of the full chain that it is not shown
@@ -173,6 +180,29 @@ def test_a_call_that_overrides_is_asked_once_more_and_firmly():
 
 
 LINE = look(run("make it", DANGEROUS), executes("/ws/x", owner=0), writes("/tmp/a", DANGEROUS, owner=0, own_cover=True))
+
+
+def test_a_deny_for_the_session_asks_firmly_where_it_may_be_meant():
+    refused = guard(policy(mode="bypassPermissions")).remember(said("deny", "read", "/ws/private/**", is_glob=True))
+    assert judge(look(reads("\ufdd0"), tool="Read"), guard=refused).verdict is ASK
+
+
+def test_a_deny_for_the_session_holds_for_a_tree_that_is_changed_as_a_whole():
+    refused = guard().remember(said("deny", "write", "/ws/private/a[1]"))
+    whole = msgspec.structs.replace(writes("/ws/private"), sweep=True)
+    assert judge(look(whole), guard=refused).verdict is DENY
+    assert judge(look(writes("/ws/private/a1")), guard=refused).verdict is not DENY
+
+
+def test_no_tool_of_a_run_touches_what_is_forbidden_there():
+    for path in ("/ws/.env", "/ws/.git/config", "/ws/a/secrets/x", "/ws/k.pem"):
+        allowed = guard(policy(allow=["Read"]), run=True).remember(said("allow", "read", path))
+        assert judge(look(reads(path), tool="Read"), guard=allowed).verdict is DENY
+
+
+def test_in_a_guarded_run_reads_outside_the_workspace_ask():
+    assert judge(look(reads("/srv/a"), tool="Read"), guard=guard(run=True)).verdict is ASK
+    assert judge(look(reads("/srv/a"), tool="Read"), guard=guard()).verdict is ALLOW
 
 
 def test_a_line_allowed_for_the_session_is_not_asked_about_again():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.model import AssentError, Layer, Mode, PathPolicy, Policy, Session, Source, Verdict
+from assent.model import AssentError, Layer, Mode, PathPolicy, Policy, RuleError, Session, Source, Verdict
 from assent.policy.layers import PathDefault, merge
 from assent.policy.profiles import can_hold, intersect, profile
 from scenes import (
@@ -100,8 +100,35 @@ def test_a_mode_said_by_the_session_only_tightens():
 
 
 def test_a_mode_nobody_knows_is_refused():
-    with pytest.raises(ValueError, match="yolo"):
+    with pytest.raises(RuleError, match='no mode is called "yolo"'):
         merge([Policy(mode="yolo")])  # type: ignore[arg-type]
+
+
+def test_a_mode_is_known_by_all_its_names():
+    assert merge([Policy(mode="never")]).modes == (Mode.DONT_ASK,)  # type: ignore[arg-type]
+
+
+def test_a_text_in_place_of_a_rule_is_refused():
+    with pytest.raises(RuleError, match="read texts with parse_rules"):
+        merge([Policy(deny=("Bash(rm:*)",))])  # type: ignore[arg-type]
+
+
+#: what the layers say about repositories that can not be seen (user, managed, project), and what holds
+UNSEEN = [
+    ((None, None, None), ALLOW),
+    ((ASK, None, None), ASK),
+    ((ALLOW, None, DENY), DENY),
+    ((ALLOW, ASK, None), ASK),
+    ((None, None, ALLOW), ALLOW),
+]
+
+
+@pytest.mark.parametrize(("said", "holds"), UNSEEN)
+def test_what_holds_for_repositories_that_can_not_be_seen_is_the_strictest_word(said, holds):
+    layers = [
+        Policy(unknown_repository=v, layer=where) for v, where in zip(said, (USER, MANAGED, PROJECT), strict=True)
+    ]
+    assert merge(layers).unknown_repository is holds
 
 
 #: what the layers say (user, managed, project), whether tiers vote, whether the user muted them

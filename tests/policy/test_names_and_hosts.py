@@ -163,3 +163,25 @@ def test_every_alias_reaches_the_rules_of_its_tool_and_every_tool_those_of_its_a
 def test_every_alias_is_allowed_with_its_tool(name, alias, shape):
     strict = policy(mode="strict", allow=[name, "Read", "WebFetch(domain:*)"])
     assert judge(view_of(alias, INPUTS[shape]), strict).verdict is Verdict.ALLOW
+
+
+def test_rules_for_servers_know_the_tools_of_agents_that_write_one_underscore():
+    for rule in ("mcp__github__*", "mcp__github__create_issue"):
+        view = view_of("mcp_github_create_issue", {})
+        assert match(rule, view, broad=True) is YES
+    assert match("mcp__gitlab__*", view_of("mcp_github_create_issue", {}), broad=True) is NO
+
+
+#: rule, tool, input, as a deny
+LOOKING = [
+    ("Grep(/etc/**)", "Grep", {"pattern": "x", "path": "/etc"}, YES),
+    ("Grep(/etc/**)", "Read", {"file_path": "/etc/hosts"}, NO),
+    ("LS(/etc)", "LS", {"path": "/ws/../etc/."}, YES),
+    ("Glob(/etc/**)", "Glob", {"pattern": "*.conf", "path": "/etc"}, YES),
+    ("LS", "LS", {"path": "/x"}, YES),
+]
+
+
+@pytest.mark.parametrize(("rule", "tool", "given", "answer"), LOOKING)
+def test_rules_on_looking_tools_are_about_their_paths(rule, tool, given, answer):
+    assert match(rule, view_of(tool, given), broad=True) is answer

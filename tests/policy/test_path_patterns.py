@@ -108,12 +108,15 @@ THROUGH_LINKS = [
     ("/etc/**", "/ws/link/hosts", NO, YES),
     ("/ws/**", "/ws/in/a", YES, YES),
     ("/ws/real/**", "/ws/in/a", NO, YES),
-    ("/ws/in/**", "/ws/in/a", YES, YES),
-    ("/ws/in/**", "/ws/real/a", YES, YES),
-    ("/ws/in/*.py", "/ws/real/a.py", YES, YES),
-    ("/outside/**", "/ws/real/a", YES, YES),
+    ("/ws/link/**", "/ws/link/hosts", NO, YES),
+    ("link/**", "/ws/link/hosts", NO, YES),
+    ("link/hosts", "/ws/link/hosts", NO, YES),
+    ("/ws/in/**", "/ws/in/a", NO, YES),
+    ("/ws/in/**", "/ws/real/a", NO, YES),
+    ("/ws/in/*.py", "/ws/real/a.py", NO, YES),
+    ("/outside/**", "/ws/real/a", NO, YES),
     ("/outside/**", "/ws/other", NO, NO),
-    ("in/**", "/ws/real/a", YES, YES),
+    ("in/**", "/ws/real/a", NO, YES),
 ]
 
 
@@ -144,7 +147,21 @@ def test_links_on_a_real_disk_are_followed_both_ways(tmp_path):
     assert match(f"Read({tmp_path}/vault/**)", up, broad=True) is YES
     behind = view_of("Write", {"file_path": "src/new"}, **scene)
     assert match(f"Write({tmp_path}/named/**)", behind, broad=True) is YES
-    assert match(f"Write({tmp_path}/named/**)", behind, broad=False) is YES
+    assert match(f"Write({tmp_path}/named/**)", behind, broad=False) is NO
+
+
+def test_an_allow_knows_the_links_that_only_the_owner_of_the_system_can_make():
+    facts = world(links={"/tmp": "/private/tmp"})
+    view = view_of("Write", {"file_path": "/tmp/a"}, facts=facts)
+    assert match("Write(/tmp/**)", view, broad=False) is YES
+    assert match("Write(/private/tmp/**)", view, broad=False) is NO
+
+
+def test_an_allow_holds_in_a_checkout_that_is_reached_through_a_link():
+    facts = world(links={"/code/ws": "/ws"})
+    session = Session(workspace=("/code/ws",))
+    view = view_of("Write", {"file_path": "src/a"}, facts=facts, session=session, cwd="/code/ws")
+    assert match("Write(src/**)", view, broad=False) is YES
 
 
 def test_links_behind_rules_are_looked_up_again_after_a_while_and_when_the_clock_turns_back():

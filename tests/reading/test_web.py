@@ -95,7 +95,8 @@ FETCHES = [
     ({"url": ""}, [UNKNOWN], Tier.DANGEROUS),
     ({"url": 7}, [UNKNOWN], Tier.DANGEROUS),
     ({"url": ["https://a.test/"]}, [UNKNOWN], Tier.DANGEROUS),
-    ({"prompt": "read https://a.test/"}, [UNKNOWN], Tier.DANGEROUS),
+    ({"prompt": "read https://a.test/, then http://b.test/x"}, ["a.test", "b.test"], Tier.SAFE),
+    ({"prompt": "read it"}, [UNKNOWN], Tier.DANGEROUS),
 ]
 
 

@@ -23,8 +23,11 @@ from assent.model import (
 )
 from assent.policy.guard import Guard
 from assent.policy.modes import Cell, Row
+from assent.policy.patterns import basename
 from assent.policy.view import View
 
+_READS_SETTINGS = frozenset(("git", "gh", "hub", "cargo", "rustc", "rustup", "yarn", "pnpm", "npm", "hg", "jj", "svn"))
+"""Programs that a repository's own configuration can make run code."""
 _TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
 _STRICT, _UNTRUSTED = Mode.STRICT, Mode.UNTRUSTED
@@ -42,7 +45,7 @@ def defaults(
 ) -> list[Opinion]:
     """Return the default opinions on one operation that nothing covers. `held`: a sandbox can contain the call."""
     operation = view.reading.operations[index]
-    found = _at_the_edge(index, operation, view, guard)
+    found = _at_the_edge(index, operation, view, guard) + _unseen_repository(index, operation, view, guard)
     opened = row.mode is _STRICT and any(o.opens for o in spoken)
     if operation.tier is DESTRUCTIVE and guard.merged.classifier and row.destructive == "deny":
         found.append(_blocked(index, operation, enabled=consent.destructive))
@@ -81,8 +84,19 @@ def _at_the_edge(index: int, operation: Operation, view: View, guard: Guard) -> 
     return found
 
 
+def _unseen_repository(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
+    """Apply `unknown_repository`: settings nobody can see may turn a look into code."""
+    verdict = guard.merged.unknown_repository
+    if verdict is ALLOW or view.facts.disk == "known" or not operation.argv:
+        return []
+    if basename(operation.argv[0]) not in _READS_SETTINGS:
+        return []
+    reason = f"{operation.resource} obeys the settings of a repository that can not be seen"
+    return [Opinion(verdict=verdict, source=_CLASSIFIER, policy="classifier", reason=reason, operation=index)]
+
+
 def _edge(operation: Operation, view: View, guard: Guard) -> Verdict:
-    if guard.merged.embedded or (operation.kind is FS_READ and not view.session.run):
+    if guard.merged.embedded or (operation.kind is FS_READ and not (view.session.run or guard.run)):
         return ALLOW
     outside = view.place.outside(view.located(operation))
     return ASK if outside else ALLOW

@@ -18,8 +18,10 @@ from assent.model import (
     FS_EXEC,
     FS_READ,
     FS_WRITE,
+    NO,
     TOOL_CALL,
     YES,
+    Certainty,
     Operation,
     Rule,
     Source,
@@ -31,6 +33,7 @@ from assent.policy.layers import Merged, NamedPolicy, PathDefault
 from assent.policy.matching import compile_rule
 from assent.policy.ruleset import RuleSet
 from assent.policy.view import View
+from assent.reading.globs import escape_glob
 from assent.reading.read import COMMAND_FIELDS
 from assent.reading.tools import find_tool
 
@@ -63,24 +66,19 @@ class SessionDecision(msgspec.Struct, frozen=True):
         if _KINDS.get(operation.kind) != self.dimension:
             return False
         if self.is_glob:
-            return self._matches(operation, view, broad=False)
+            return self._match(self.resource, operation, view, broad=False) is YES
         return operation.resource == self.resource and operation.target == self.target
 
-    def touches(self, operation: Operation, view: View) -> bool:
-        """Tell whether an operation may be about that resource, by any name."""
+    def touches(self, operation: Operation, view: View) -> Certainty:
+        """Tell whether an operation is, or may be, about that resource, by any name."""
         if self.dimension == "execute":
-            return self.resource in _lines(view)
-        if _KINDS.get(operation.kind) != self.dimension:
-            return False
-        if self.is_glob:
-            return self._matches(operation, view, broad=True)
-        ours = {n for n in (self.resource, self.target) if n}
-        return bool(ours & {n for n in (operation.resource, operation.target) if n})
+            return YES if self.resource in _lines(view) else NO
+        names = [self.resource] if self.is_glob else [escape_glob(n) for n in (self.resource, self.target) if n]
+        return max(self._match(n, operation, view, broad=True) for n in names)
 
-    def _matches(self, operation: Operation, view: View, *, broad: bool) -> bool:
+    def _match(self, pattern: str, operation: Operation, view: View, *, broad: bool) -> Certainty:
         tool = "Read" if self.dimension == "read" else "Write"
-        matcher = compile_rule(Rule(tool=tool, pattern=self.resource))
-        return matcher.match(operation, view, broad=broad) is YES
+        return compile_rule(Rule(tool=tool, pattern=pattern)).match(operation, view, broad=broad)
 
     def name(self, cwd: str | None) -> str:
         """Return the name this decision has in the chain."""
@@ -140,7 +138,7 @@ class Guard(msgspec.Struct, frozen=True):
     @property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
-        return self.merged.chain + self.added
+        return self.merged.chain + self.added + (_RUN_LINKS if self.run else ())
 
     @property
     def chain(self) -> tuple[str, ...]:
@@ -158,7 +156,8 @@ class Guard(msgspec.Struct, frozen=True):
 
     def _dimensions(self) -> set[str]:
         listed = {p.dimension for p in self.patches}
-        return {"write", *listed} | ({"read"} if self.run else set())
+        reads = self.run or any(d.verdict is not None for d in self.merged.read_defaults)
+        return {"write", *listed} | ({"read"} if reads else set())
 
     def _concerns(self, name: str) -> bool:
         shape = find_tool(self.tool).shape if self.tool else "command"
@@ -168,6 +167,28 @@ class Guard(msgspec.Struct, frozen=True):
             return shape in (*_READ_TOOLS, "command")
         return name != "write-path-policy" or shape not in _READ_TOOLS
 
+
+RUN_FORBIDDEN = (
+    ".git/**",
+    "**/.env*",
+    "**/*.pem",
+    "**/*.key",
+    "**/id_rsa*",
+    "**/secrets/**",
+    "**/.npmrc",
+    "**/.yarnrc",
+    "**/*.crt",
+)
+"""What no tool of a run may touch, whatever is decided in it."""
+
+_RUN_LINKS = (
+    NamedPolicy(
+        "forbidden-globs",
+        DENY,
+        Source.PATH_POLICY,
+        RuleSet(Rule(tool=tool, pattern=glob) for glob in RUN_FORBIDDEN for tool in ("Read", "Write")),
+    ),
+)
 
 CHAIN_ORDER = (
     "self-protection",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from assent.model import Layer, Mode, Origin, PathPolicy, Policy, Rule, Source, Verdict, digest
+from assent.model import MODE_ALIASES, Layer, Mode, Origin, PathPolicy, Policy, Rule, RuleError, Source, Verdict, digest
 from assent.policy.ruleset import RuleSet
 
 
@@ -40,6 +40,8 @@ class Merged(msgspec.Struct, frozen=True):
     read_defaults: tuple[PathDefault, ...]
     write_defaults: tuple[PathDefault, ...]
     profiles: tuple[str, ...]
+    unknown_repository: Verdict
+    """What happens to commands that read a repository where its disk can not be seen."""
     version: str
     sources: tuple[str, ...]
 
@@ -50,6 +52,7 @@ DEFAULT_POLICY = Policy()
 def merge(policies: Sequence[Policy]) -> Merged:
     """Merge layers. No policy at all means the default one, never "no check"."""
     layers = tuple(policies) or (DEFAULT_POLICY,)
+    _check(layers)
     trusted = [p for p in layers if p.layer >= Layer.USER]
     others = [p for p in layers if p.layer < Layer.USER]
     votes = _votes(trusted, others)
@@ -63,6 +66,7 @@ def merge(policies: Sequence[Policy]) -> Merged:
         read_defaults=_defaults(trusted, others, lambda p: p.read),
         write_defaults=_defaults(trusted, others, lambda p: p.write),
         profiles=tuple(dict.fromkeys(p.profile for p in layers if p.profile)),
+        unknown_repository=_unknown_repository(trusted, others),
         version=digest(["assent.layers.v1", [p.version for p in layers]])[:16],
         sources=tuple(f"{p.layer} {p.file or '(built in)'} {p.version}" for p in layers),
     )
@@ -132,9 +136,19 @@ def _globs(layers: Iterable[Policy], tools: tuple[str, ...], of: Callable[[Polic
     return (Rule(tool=t, pattern=g, origin=Origin(p.layer, p.file)) for p in layers for g in of(p) for t in tools)
 
 
+def _check(layers: Sequence[Policy]) -> None:
+    """Refuse a policy built by hand that holds something else than rules and a mode."""
+    for policy in layers:
+        for rule in (*policy.allow, *policy.ask, *policy.deny):
+            if not isinstance(rule, Rule):
+                raise RuleError(f"expected a Rule, not {rule!r}: read texts with parse_rules")
+        if policy.mode is not None and policy.mode not in (*Mode, *MODE_ALIASES):
+            raise RuleError(f'no mode is called "{policy.mode}"')
+
+
 def _modes(trusted: Sequence[Policy], others: Sequence[Policy]) -> tuple[Mode, ...]:
     said = sorted((p for p in trusted if p.mode is not None), key=lambda p: -p.layer.rank)
-    modes = [Mode(p.mode) for p in (*said, *others) if p.mode is not None]
+    modes = [MODE_ALIASES.get(p.mode) or Mode(p.mode) for p in (*said, *others) if p.mode is not None]
     return tuple(dict.fromkeys(modes if said else [Mode.DEFAULT, *modes]))
 
 
@@ -143,6 +157,11 @@ def _votes(trusted: Sequence[Policy], others: Sequence[Policy]) -> frozenset[boo
     said = {p.classifier for p in trusted if p.classifier is not None}
     embedded = bool(trusted) and all(p.embedded for p in (*trusted, *others))
     return frozenset((said or {not embedded}) | {True for p in others if p.classifier})
+
+
+def _unknown_repository(trusted: Sequence[Policy], others: Sequence[Policy]) -> Verdict:
+    said = sorted((p for p in trusted if p.unknown_repository is not None), key=lambda p: -p.layer.rank)
+    return max([v for p in (*said, *others) if (v := p.unknown_repository) is not None], default=Verdict.ALLOW)
 
 
 def _defaults(

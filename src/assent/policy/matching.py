@@ -37,6 +37,8 @@ from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob, compile_glob
 from assent.reading.tools import find_tool
 
+_SYSTEM_LINKS = ("/tmp", "/var", "/etc")  # noqa: S108 - names to recognise, not to write to
+
 Family: TypeAlias = Literal["command", "write", "edit", "read", "host", "name"]
 
 _FAMILIES: dict[str, Family] = {
@@ -46,6 +48,8 @@ _FAMILIES: dict[str, Family] = {
     "Delete": "write",
     "Read": "read",
 }
+_LOOKERS = ("Glob", "Grep", "LS")
+"""Tools that only look: with a pattern, a rule is about the paths that this very tool reads."""
 
 
 class Matcher(msgspec.Struct, frozen=True):
@@ -78,6 +82,8 @@ class Matcher(msgspec.Struct, frozen=True):
                     return NO
                 return self._path(operation, view, FS_WRITE, broad=broad)
             case "read":
+                if self.tool in _LOOKERS and view.reading.tool != self.tool:
+                    return NO
                 return self._path(operation, view, FS_READ, broad=broad)
             case "host":
                 return self._host(operation, view, broad=broad)
@@ -140,7 +146,7 @@ class Matcher(msgspec.Struct, frozen=True):
         return _text_match(self.rule.pattern, view.call.input, broad=broad)
 
     def _is_named(self, view: View, *, broad: bool) -> bool:
-        names = (view.reading.tool, view.call.tool)
+        names = (view.reading.tool, *_server_names(view.call.tool))
         if "*" in self.tool:
             return any(fnmatch.fnmatchcase(n, self.tool) for n in names) or (
                 broad and any(fnmatch.fnmatchcase(n.lower(), self.tool.lower()) for n in names)
@@ -150,10 +156,19 @@ class Matcher(msgspec.Struct, frozen=True):
         return self.tool in names
 
 
+def _server_names(tool: str) -> tuple[str, ...]:
+    """Return what a tool of an MCP server is called: some agents write `mcp_server_tool`."""
+    if not tool.startswith("mcp_") or tool.startswith("mcp__"):
+        return (tool,)
+    parts = tool.removeprefix("mcp_").split("_")
+    splits = range(1, min(len(parts), 8))
+    return (tool, *(f"mcp__{'_'.join(parts[:i])}__{'_'.join(parts[i:])}" for i in splits))
+
+
 def compile_rule(rule: Rule) -> Matcher:
     """Make a rule ready; raises `RuleError` if its pattern can never be one."""
     tool = find_tool(rule.tool).name
-    family = _FAMILIES.get(tool, "name")
+    family = "read" if tool in _LOOKERS and rule.pattern is not None else _FAMILIES.get(tool, "name")
     command, glob, host = None, None, None
     if rule.pattern is not None:
         if not rule.pattern.strip():
@@ -215,12 +230,22 @@ def _trusts_cwd(glob: Glob, view: View) -> bool:
 
 
 def _covers(glob: Glob, name: str, operation: Operation, view: View) -> bool:
+    """Tell whether a pattern surely matches one name of a path: links below it count as what they lead to."""
     for start in starts_of(glob.anchor, view)[:1]:
-        for spelling in _spellings(glob, name, start, view):
-            seen = glob.seen_from(start, spelling)
+        for root in dict.fromkeys((start, view.facts.resolve(start) or start)):
+            seen = glob.seen_from(root, _before_system_links(name, view) if root == "/" else name)
             if seen is not None and (glob.matches(seen) or (operation.sweep and glob.is_all_below(seen))):
                 return True
     return False
+
+
+def _before_system_links(name: str, view: View) -> str:
+    """Undo a link that only the system's owner can make, such as /tmp on machines where it lies in /private."""
+    for top in _SYSTEM_LINKS:
+        real = view.facts.resolve(top)
+        if real is not None and real != top and within(name, real):
+            return top + name[len(real) :]
+    return name
 
 
 def _hits(glob: Glob, name: str, start: str, operation: Operation, view: View) -> bool:

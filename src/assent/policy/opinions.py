@@ -75,15 +75,20 @@ def _opinion(index: int, link: NamedPolicy, rule: Rule, answer: Certainty, fault
 _WORDS = {ALLOW: "allowed by", ASK: "to be asked about:", DENY: "denied by"}
 
 
+_REFUSED = "refused earlier in this session"
+
+
 def _session(index: int, operation: Operation, view: View, guard: Guard) -> Iterator[Opinion]:
     for decision in guard.session:
-        if decision.verdict == "deny" and decision.touches(operation, view):
-            override = view.call.override
+        answer = decision.touches(operation, view) if decision.verdict == "deny" else NO
+        if answer is not NO:
+            asks = view.call.override or answer is MAYBE
             yield Opinion(
-                verdict=ASK if override else DENY,
+                verdict=ASK if asks else DENY,
                 source=Source.SESSION,
                 policy=decision.name(guard.cwd),
-                reason="refused earlier in this session" + (", and asked for once more" if override else ""),
+                reason=_REFUSED + (", and asked for once more" if view.call.override else ""),
                 operation=index,
-                firm=override,
+                firm=asks,
+                certainty=answer,
             )

@@ -35,6 +35,8 @@ def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an
 
 def parse_rules(texts: Iterable[str]) -> tuple[Rule, ...]:
     """Read a list of rules; an error names the place in the list."""
+    if isinstance(texts, str):
+        raise RuleError(f'expected a list of rules, not the text "{texts}"')
     rules = []
     for index, text in enumerate(texts):
         try:

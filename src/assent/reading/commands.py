@@ -27,7 +27,7 @@ from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_flows
 from assent.reading.judging import assign_roles, judge, judge_find, quote
-from assent.reading.opening import DEEPEST, Inner, fed_text, find_openings, openings
+from assent.reading.opening import DEEPEST, Inner, fed_text, find_openings, join, openings
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Place
 from assent.reading.roles import (
@@ -43,6 +43,8 @@ from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
 _BIN = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
+_STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
+"""No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
 _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
 
@@ -159,7 +161,10 @@ class _Reader:
         return name, find_entry(name), f"{name} is not a command that is known"
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
-        index = self._execution(command, frame, Judgement(Tier.DANGEROUS, reason), opaque=True)
+        said = Judgement(Tier.DANGEROUS, reason)
+        if command.words[0].text.upper() in _STATEMENTS:
+            said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
+        index = self._execution(command, frame, said, opaque=True)
         if "/" in command.words[0].text:
             ground = Ground(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))

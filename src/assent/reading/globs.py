@@ -77,6 +77,11 @@ class Glob(msgspec.Struct, frozen=True):
         return root
 
 
+def escape_glob(path: str) -> str:
+    """Return the pattern that matches exactly this path."""
+    return _SPECIAL.sub(r"\\\g<0>", path)
+
+
 @functools.lru_cache(maxsize=65536)
 def compile_glob(pattern: str) -> Glob:
     """Compile a pattern, or raise `RuleError` if it can never be one."""

@@ -42,7 +42,7 @@ PATH_FIELDS = frozenset(
 )
 PATH_LISTS = frozenset(("paths", "file_paths", "files", "filePaths"))
 PATCH_FIELDS = ("command", "patch", "input", "patchText", "patch_text", "diff")
-COMMAND_FIELDS = ("command", "input", "cmd")
+COMMAND_FIELDS = ("command", "input", "cmd", "CommandLine", "commandLine")
 FOLDER_FIELDS = ("cwd", "workdir", "working_directory", "workingDirectory", "dir_path", "directory")
 FILTER_FIELDS = ("glob", "include", "include_pattern", "includePattern", "file_pattern", "filePattern")
 """Which files a search of contents looks into: they are named, and so are read by name."""

@@ -37,6 +37,7 @@ TOOLS = (
         ),
     ),
     Tool("PowerShell", "foreign-shell", ("pwsh", "powershell_command"), "runs a PowerShell line"),
+    Tool("WriteStdin", "foreign-shell", ("write_stdin",), "types into a program that is running"),
     Tool("Read", "read", ("file_read", "read_file", "view", "read_many_files", "NotebookRead", "open_file")),
     Tool("Write", "write", ("file_write", "write_file", "create", "create_file", "write_to_file", "save_file")),
     Tool(

@@ -13,9 +13,15 @@ URL_FIELDS = ("url", "uri")
 _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 
 
+_ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]}]+", re.IGNORECASE)
+
+
 def fetch(tool_input: dict[str, Any]) -> tuple[Operation, ...]:
     """Read a fetch: every address the input names, since which of them counts is the agent's choice."""
     urls = [tool_input[f] for f in URL_FIELDS if tool_input.get(f) is not None]
+    prompt = tool_input.get("prompt")
+    if not urls and isinstance(prompt, str):
+        urls = _ADDRESS.findall(prompt)
     return tuple(_page(u) for u in urls or [None])
 
 
