@@ -17,6 +17,7 @@ from assent.cli.answers import Answer, Fault
 from assent.cli.batch import answer_line, run_batch, split_lines
 from assent.cli.calls import LONGEST_INPUT
 from assent.cli.engines import Engines
+from assent.cli.notices import Notices
 
 
 def answers(world, *lines: str | bytes, words: tuple[str, ...] = ()):
@@ -176,6 +177,80 @@ def test_policies_that_change_meanwhile_are_read_again(here):
     assert answer_line(line, benches, str(here.project)).decision == "allow"
     here.user_file.write_text('permissions: {deny: ["Bash(ls:*)"]}')
     assert answer_line(line, benches, str(here.project)).decision == "deny"
+
+
+HELD = "assent: note: the rules before the last change are in force: "
+WHOLE = "assent: note: the policy can be read again: the rules as they are now are in force"
+LINE = b'{"command": "ls"}'
+
+
+def decisions(benches, *folders):
+    return [answer_line(LINE, benches, str(folder)).decision for folder in folders]
+
+
+def test_while_a_file_is_broken_the_last_rules_hold_and_one_line_says_so(here, capsys):
+    here.user_file.write_text('permissions: {deny: ["Bash(ls:*)"]}')
+    benches = Engines(notices=Notices())
+    assert decisions(benches, here.project) == ["deny"]
+    here.user_file.write_text("permissions: [")
+    assert decisions(benches, *[here.project] * 3) == ["deny"] * 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{HELD}{here.user_file}:")
+    here.user_file.write_text("permissions: {}")
+    assert decisions(benches, *[here.project] * 3) == ["allow"] * 3
+    assert capsys.readouterr().err.splitlines() == [WHOLE]
+
+
+def test_a_file_that_breaks_again_or_in_another_way_is_told_again(here, capsys):
+    benches = Engines(notices=Notices())
+    decisions(benches, here.project)
+    for text in ("permissions: [", "", "permissions: {}", "permissions: ["):
+        here.user_file.write_text(text)
+        decisions(benches, here.project, here.project)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.startswith(HELD) for line in told] == [True, True, False, True]
+    assert told[2] == WHOLE
+
+
+def test_a_file_that_projects_share_is_told_of_once(here, tmp_path, capsys):
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders:
+        (folder / ".git").mkdir(parents=True)
+    benches = Engines(notices=Notices())
+    decisions(benches, *folders)
+    for text in ("permissions: [", "", "permissions: {}"):
+        here.user_file.write_text(text)
+        decisions(benches, *folders, *folders)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.startswith(HELD) for line in told] == [True, True, False]
+    assert told[2] == WHOLE
+
+
+def test_a_batch_tells_once_what_does_not_count(world, tmp_path):
+    for project in (world.project, tmp_path / "other"):
+        project.mkdir(exist_ok=True)
+        (project / "assent.yaml").write_text('permissions: {allow: ["Bash(npm test)"]}')
+    lines = ['{"command": "ls"}', json.dumps({"command": "ls", "cwd": str(tmp_path / "other")})]
+    done = world.run("check", "--batch", stdin="\n".join(lines * 3))
+    assert (done.code, done.out.count("\n")) == (exits.OK, 6)
+    assert done.err == "assent: note: project rules are not trusted: 1 allow rule ignored; run `assent trust`\n"
+
+
+def test_every_line_is_answered_where_nobody_reads_what_is_told(world):
+    (world.project / "assent.yaml").write_text('permissions: {allow: ["Bash(npm test)"]}')
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        world.command("check", "--batch"),
+        input=LINE + b"\n" + LINE,
+        stdout=subprocess.PIPE,
+        stderr=writer,
+        env=world.environ,
+        cwd=world.project,
+        check=False,
+    )
+    os.close(writer)
+    assert [json.loads(line)["decision"] for line in done.stdout.splitlines()] == ["allow", "allow"]
 
 
 def test_engines_are_kept_and_their_number_is_bounded(here, tmp_path, monkeypatch):

@@ -202,10 +202,23 @@ def test_damaged_state_is_exit_2_too(here, capsys):
     assert "hooks.json: This file is damaged" in capsys.readouterr().err
 
 
-def test_rules_that_do_not_count_are_mentioned(here, capsys):
+UNTRUSTED = "assent: note: project rules are not trusted: 1 allow rule ignored; run `assent trust`\n"
+
+
+@pytest.mark.parametrize("words", [("check",), ("check", "--json"), ("explain",), ("explain", "--json")])
+def test_rules_that_do_not_count_are_mentioned_once_on_the_error_stream(here, capsys, words):
     (here.project / "assent.yaml").write_text('permissions: {allow: ["Bash(npm test)"]}')
-    assert main(["check", "npm test"]) == exits.ASK
-    assert "note: project rules are not trusted: 1 allow rule ignored" in capsys.readouterr().err
+    assert main([*words, "npm test"]) == exits.ASK
+    shown = capsys.readouterr()
+    assert shown.err == UNTRUSTED
+    assert "not trusted" not in shown.out
+
+
+@pytest.mark.parametrize("words", [("check",), ("check", "--json"), ("explain",)])
+def test_where_all_rules_count_the_error_stream_is_empty(here, capsys, words):
+    (here.project / "assent.yaml").write_text('permissions: {deny: ["Bash(npm test)"]}')
+    assert main([*words, "npm test"]) == exits.DENY
+    assert capsys.readouterr().err == ""
 
 
 def test_deciding_writes_nothing(world):

@@ -94,11 +94,6 @@ def test_a_link_shows_where_it_leads(here, tmp_path, capsys):
     assert f"(really {tmp_path / 'elsewhere'})" in explained(capsys, "--tool", "Write", "link")
 
 
-def test_notices_stand_below(here, capsys):
-    (here.project / "assent.yaml").write_text('permissions: {allow: ["Bash(npm test)"]}')
-    assert "note: project rules are not trusted" in explained(capsys, "npm test")
-
-
 def test_a_destructive_part_names_its_impact(here, capsys):
     out = explained(capsys, "rm -rf /")
     assert "impact: " in out

@@ -124,7 +124,7 @@ def test_the_user_may_say_what_a_project_may_not(world):
     world.user.write_text("permissions: {mode: bypass, classifier: off, allow: [Read]}")
     found = world.load()
     assert found.notices == ()
-    assert found.policies[0].trusted
+    assert found.policies[0].mode is Mode.BYPASS
 
 
 def test_a_trusted_projects_allow_rules_count_until_a_byte_changes(world):

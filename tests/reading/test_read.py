@@ -129,7 +129,8 @@ def test_a_patch_writes_every_file_it_names():
 
 
 def test_a_patch_that_is_one_line_is_a_patch_too():
-    assert operations("apply_patch", {"input": "*** Delete File: a"}) == [("fs.write", "/ws/a", "safe")]
+    assert operations("apply_patch", {"input": "*** Delete File: a"}) == [("fs.write", "/ws/a", "dangerous")]
+    assert operations("apply_patch", {"input": "***  Add File: a"}) == [("fs.write", "/ws/a", "safe")]
 
 
 def test_a_file_is_known_by_where_it_leads():
@@ -231,3 +232,23 @@ def test_what_else_a_shell_tool_is_asked_for_is_dangerous(fields, reason):
     reading = read(ToolCall(tool="Bash", input={"command": "ls", **fields}), place())
     assert (reading.tier.value, reading.reason) == ("dangerous", reason)
     assert read(ToolCall(tool="Bash", input={"command": "ls", "env": {}}), place()).tier.value == "safe"
+
+
+#: what else is in the input of a shell call
+MORE = [
+    {"shell": "./evil"},
+    {"shell": ["bash"]},
+    {"sandbox_permissions": "require_escalated"},
+    {"additional_permissions": {"network": True}},
+]
+
+
+@pytest.mark.parametrize("more", MORE, ids=str)
+def test_another_shell_or_more_rights_are_dangerous(more):
+    assert operations("exec_command", {"cmd": "ls", **more})[-1][2] == "dangerous"
+    assert operations("exec_command", {"cmd": "ls", "shell": "bash"})[-1][2] == "safe"
+
+
+@pytest.mark.parametrize("spelling", ["file:///etc/x", "FILE:///etc/x", "file:/etc/x", "file://localhost/etc/x"])
+def test_a_file_address_is_the_file(spelling):
+    assert operations("Read", {"file_path": spelling})[0][1] == "/etc/x"

@@ -77,21 +77,23 @@ TOKENS = [
 ]
 LINE = st.lists(st.sampled_from(TOKENS), min_size=2, max_size=10).map(" ".join)
 LOGGING = (
-    "command_not_found_handle() { local IFS=$'\\x1f'; printf '%s\\x1e' \"$*\" >>\"$LOG\"; return 1; }; "
-    'for line; do printf "\\x1d" >>"$LOG"; (ulimit -t 1; eval "$line"; wait) >/dev/null 2>&1 </dev/null; done'
+    "command_not_found_handle() { local IFS=$'\\x1f'; printf '%s\\x1e' \"$*\" >>\"$LOG\"; return 1; }; number=0; "
+    "for line; do LOG=$LOGS/$number; ((number++)); "
+    '( set --; ulimit -t 1; eval "$line"; wait ) >/dev/null 2>&1 </dev/null; done'
 )
 
 
 def run(lines, folder):
     """Give, for each line, the commands that bash tried to run; none of them exists."""
-    log = folder / "log"
-    log.write_text("")
+    logs = folder / "logs"
+    shutil.rmtree(logs, ignore_errors=True)
+    logs.mkdir()
     (folder / "run").mkdir(exist_ok=True)
     process = subprocess.Popen(
         [BASH, "-c", LOGGING, "_", *lines],
         cwd=folder / "run",
         # without a bound, a function that calls itself twice would fill the machine
-        env={"HOME": "/home/u", "PATH": "/nonexistent", "LOG": str(log), "LC_ALL": "C.UTF-8", "FUNCNEST": "4"},
+        env={"HOME": "/home/u", "PATH": "/nonexistent", "LOGS": str(logs), "LC_ALL": "C.UTF-8", "FUNCNEST": "4"},
         start_new_session=True,
     )
     try:
@@ -102,8 +104,12 @@ def run(lines, folder):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    lines = log.read_text(errors="replace").split("\x1d")[1:]
-    return [[ran.split("\x1f") for ran in line.split("\x1e")[:-1]] for line in lines]
+    return [commands_in(logs / str(number)) for number in range(len(lines))]
+
+
+def commands_in(log):
+    text = log.read_text(errors="replace") if log.exists() else ""
+    return [ran.split("\x1f") for ran in text.split("\x1e")[:-1]]
 
 
 def fits(command, arguments):

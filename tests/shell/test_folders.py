@@ -91,3 +91,41 @@ def test_without_a_home_cd_alone_leads_nowhere_known():
 
 def test_a_search_path_from_outside_makes_a_relative_folder_unknown():
     assert folder("cd a; x", variables={"CDPATH": "/q"}) is None
+
+
+ELSEWHERE = [
+    ("x", ()),
+    ("cd a; x", ("/w",)),
+    ("cd a && x", ()),
+    ("cd a && cd b && x", ()),
+    ("cd a && ls; x", ("/w",)),
+    ("cd a || exit; x", ()),
+    ("cd a || { echo no; exit 1; }; x", ()),
+    ("cd a || return 1; x", ()),
+    ("cd a || echo no; x", ("/w",)),
+    ("cd a || {\n}; x", ("/w",)),
+    ("cd a || (exit); x", ("/w",)),
+    ("cd a || > f; x", ("/w",)),
+    ("cd a; cd b; x", ("/w/b", "/w/a", "/w")),
+    ("cd a; cd b && x", ("/w/b",)),
+    ("cd a; cd /w; x", ("/w/a",)),
+    ("cd a; ls && x", ("/w",)),
+    ("{ cd a; } && x", ("/w",)),
+    ("(cd a; x)", ("/w",)),
+    ("(cd a); x", ()),
+    ("pushd a; x", ("/w",)),
+    ("cd a; cd $D; x", ()),
+    ("cd a; cd b; cd c; cd d; cd e; x", ()),
+    ("cd a > /dev/null && x", ()),
+]
+
+
+@pytest.mark.parametrize(("line", "places"), ELSEWHERE)
+def test_a_command_tells_where_it_runs_if_a_change_of_folder_fails(line, places):
+    commands = read(line).commands
+    last = next(command for command in reversed(commands) if command.words and command.words[0].text == "x")
+    assert last.elsewhere == places
+
+
+def test_too_many_places_to_be_in_are_none():
+    assert folder("cd a; cd b; cd c; cd d; cd e; x") is None

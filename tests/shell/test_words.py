@@ -154,7 +154,10 @@ ASSIGNED = [
     ("export X=a Y; : $X", ["export X=a Y", ": a"]),
     ('export X=$(a b); : "$X"', ["a b", "export X=¿", ": ¿"]),
     ('export X=~/a "Y=b c"; : $X $Y', ["export X=/home/u/a Y=b c", ": /home/u/a b c"]),
-    ("declare -x X=a; local Y=b; readonly Z=c; : $X $Y $Z", ["declare -x X=a", "local Y=b", "readonly Z=c", ": a b c"]),
+    (
+        "declare -x X=a; typeset Y=b; readonly Z=c; : $X $Y $Z",
+        ["declare -x X=a", "typeset Y=b", "readonly Z=c", ": a b c"],
+    ),
     ('declare X+=a; : "$X"', ["declare X+=a", ": ¿"]),
     ("declare -a a=(x y) b+=(z); : ${a[0]}", ["declare -a a=(x y) b+=(z)", ": ¿…"]),
     ("command export X=a; builtin export Y=b; : $X$Y", ["command export X=a", "builtin export Y=b", ": ab"]),
@@ -222,6 +225,10 @@ LOST = [
     "((X=1))",
     "X=$(a)",
     "export X=$U",
+    "X=b > f",
+    "export X=b < f",
+    "{ X=b; } > f",
+    "local X=b",
 ]
 
 
@@ -254,6 +261,10 @@ KEPT = [
     "test -v X",
     "shopt -s nullglob",
     "set -x",
+    "X=a > f",
+    "ls > f",
+    "{ ls; } > f",
+    "f() { local X=b; }",
 ]
 
 
@@ -277,6 +288,14 @@ def test_a_loop_is_read_as_its_later_rounds_see_it(line, expected):
 
 def test_inside_a_function_nothing_is_known():
     assert argvs('X=a; f() { : "$X" $1; Y=b; : "$Y"; }')[-2:] == [": ¿ ¿…", ": b"]
+
+
+def test_a_redirection_to_nowhere_can_not_fail():
+    assert argvs("X=a; X=b 2> /dev/null; { X=$X; } > /dev/null 2>&1; : $X")[-1] == ": b"
+
+
+def test_inside_a_function_a_local_variable_is_known():
+    assert argvs('f() { local X=a; : "$X"; }')[-1] == ": a"
 
 
 def test_after_a_chain_of_and_what_the_last_saw_is_not_certain():

@@ -2,7 +2,7 @@
 
 from assent.catalog.entry import Clause, Entry, Examples, Option, Role, expression
 from assent.catalog.loader import entries, lookup, names, parse_entry
-from assent.catalog.variables import assignment_is_inert, environment_is_harmless, setting_is_harmless
+from assent.catalog.variables import assignment_is_inert, environment_is_harmless, is_builtin, setting_is_harmless
 
 __all__ = [
     "Clause",
@@ -14,6 +14,7 @@ __all__ = [
     "entries",
     "environment_is_harmless",
     "expression",
+    "is_builtin",
     "lookup",
     "names",
     "parse_entry",

@@ -130,6 +130,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     reader: Reader = ""
     versioned: bool = False
     """Its name may end in a version: `python3.12`."""
+    obeys: Literal["", "git", "cargo"] = ""
+    """Whose settings in the repository can make it run code, also where it only looks."""
     connects: bool = False
     """It uses the network without naming a host."""
     sweep: bool = False

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 
+_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|[. ]+(?=/|$)")
+"""Letters that some disks do not tell apart from nothing: invisible ones, and dots or spaces that end a name."""
+
 
 class Names:
     """Names (`.ssh`), patterns (`*.pem`) and short paths (`.git/hooks`) to be found anywhere in a path.
@@ -25,7 +28,7 @@ class Names:
 
     def find(self, path: str) -> bool:
         """Tell whether any of the names is in the path."""
-        low = path.lower()
+        low = _UNSEEN.sub("", path.lower())
         if self._from_root is not None and self._from_root.match(low):
             return True
         return any(self._is_one(s, low) for s in low.split("/") if s)

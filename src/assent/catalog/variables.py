@@ -21,6 +21,8 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """May be, with a value that matches as a whole."""
     perilous: tuple[str, ...]
     """Must not even be assigned in the shell, since programs or the shell itself act on them."""
+    builtins: frozenset[str]
+    """What bash runs itself, wherever a program of that name may lie."""
     settings: tuple[str, ...]
     """Git settings that `git -c` may give any value."""
 
@@ -53,3 +55,8 @@ def assignment_is_inert(name: str) -> bool:
 def setting_is_harmless(key: str) -> bool:
     """Tell whether a git setting only changes how things look."""
     return _globs("settings").fullmatch(key.lower()) is not None
+
+
+def is_builtin(name: str) -> bool:
+    """Tell whether bash runs a command itself."""
+    return name in _tables().builtins

@@ -10,7 +10,8 @@ from assent.cli.answers import answer_of, encode
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
 from assent.cli.engines import Engines
-from assent.cli.screen import STYLE_OF, complain, has_colour, paint, say, visible
+from assent.cli.notices import Notices
+from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.model import AssentError
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def run(argv: list[str]) -> int:
     add_call_options(parser)
     given = parse_call(parser, argv)
     cwd = find_folder(given.cwd)
-    engines = Engines(mode=given.mode, files=given.policy)
+    engines = Engines(mode=given.mode, files=given.policy, notices=Notices())
     bench = engines.bench(cwd)
     if given.batch:
         return _run_batch(engines, cwd, given.command)
@@ -46,8 +47,6 @@ def run(argv: list[str]) -> int:
     if given.json:
         say(encode(answer_of(decision)).decode())
     else:
-        for notice in bench.found.notices:
-            complain(f"note: {notice}")
         show(decision, colour=has_colour(sys.stdout))
     return exits.exit_code(decision.decision)
 

@@ -18,6 +18,8 @@ from assent.policy.guard import Guard
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from assent.cli.notices import Notices
+
 MOST_ENGINES = 64
 MOST_FOLDERS = 1024
 
@@ -43,10 +45,14 @@ class Bench(msgspec.Struct, frozen=True):
 
 
 class Engines:
-    """Finds the bench for a folder. What the user says here (`mode`, `files`) is heard as the user's layer."""
+    """Finds the bench for a folder. What the user says here (`mode`, `files`) is heard as the user's layer.
 
-    def __init__(self, *, mode: Mode | None = None, files: Sequence[str] = ()) -> None:
+    What is to be known about the layers goes to `notices`, if given.
+    """
+
+    def __init__(self, *, mode: Mode | None = None, files: Sequence[str] = (), notices: Notices | None = None) -> None:
         self._mode = mode
+        self._notices = notices
         self._extra = tuple(load_policy(file, layer=Layer.USER) for file in files)
         self._places = functools.lru_cache(MOST_FOLDERS)(find_places)
         self._live: dict[Places, tuple[LivePolicies, Bench]] = {}
@@ -57,7 +63,10 @@ class Engines:
         places = self._places(cwd)
         known = self._live.pop(places, None)
         live, bench = self._open(cwd) if known is None else known
+        fault = live.fault
         found = live.current()
+        if self._notices is not None:
+            self._notices.follow(live, fault)
         if found is not bench.found:
             bench = self._make(found)
         self._live[places] = (live, bench)

@@ -10,6 +10,7 @@ from assent.cli.answers import encode_record
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
 from assent.cli.engines import Bench, Engines
+from assent.cli.notices import Notices
 from assent.cli.outlines import Outline, Span, draw, line
 from assent.cli.screen import STYLE_OF, say
 from assent.cli.suggestions import suggest
@@ -34,7 +35,7 @@ def run(argv: list[str]) -> int:
     add_call_options(parser)
     given = parse_call(parser, argv)
     cwd = find_folder(given.cwd)
-    bench = Engines(mode=given.mode, files=given.policy).bench(cwd)
+    bench = Engines(mode=given.mode, files=given.policy, notices=Notices()).bench(cwd)
     call = call_from_words(given.tool, given.command, cwd)
     decision = bench.decide(call)
     if given.json:
@@ -55,7 +56,6 @@ def outline_of(decision: Decision, call: ToolCall, bench: Bench) -> Outline:
             _heard(decision),
             _decided(decision),
             _advice(decision, suggest(decision, call, bench)),
-            *(line(Span("note: ", "dim"), notice) for notice in bench.found.notices),
         ),
     )
 

@@ -91,14 +91,14 @@ class Assentfile(msgspec.Struct, frozen=True):
     settings: Settings
 
 
-def load_policy(path: str | os.PathLike[str], *, layer: Layer, trusted: bool = True) -> Policy:
+def load_policy(path: str | os.PathLike[str], *, layer: Layer, trusted: bool = False) -> Policy:
     """Read a file's policy, or raise `ConfigError` with the line at fault."""
     file = os.fspath(path)
     return parse_assentfile(read_file(file).data, file, layer=layer, trusted=trusted, home=user_home()).policy
 
 
 def parse_assentfile(
-    data: bytes, file: str, *, layer: Layer, trusted: bool = True, home: str | None = None
+    data: bytes, file: str, *, layer: Layer, trusted: bool = False, home: str | None = None
 ) -> Assentfile:
     """Read the bytes of a file; `home` is what `~` stands for in it."""
     if not data.strip():

@@ -1,7 +1,7 @@
 """The world as one decision sees it, looked up here so that reading and deciding need not look."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH115, PTH116, PTH117, PTH118
+# ruff: noqa: PTH113, PTH115, PTH116, PTH117, PTH118
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import msgspec
 
 from assent.config.files import find_private
 from assent.config.places import LONGEST_PATH, MANAGED_FILE, assent_home, user_file, user_home
+from assent.config.repository import find_trap
 from assent.model import ConfigError, Facts
 
 if TYPE_CHECKING:
@@ -43,12 +44,26 @@ def observe(
         now=now(),
         home=home,
         resolve=follow_links,
+        trap=find_trap,
+        path=_search_path(environ.get("PATH", "")),
+        is_program=is_program,
         case_insensitive=CASE_INSENSITIVE,
         assent_paths=paths,
         assent_files=files,
         assent_endpoints=ENDPOINTS,
         sandbox=False,
     )
+
+
+@functools.lru_cache(maxsize=16)
+def _search_path(path: str) -> tuple[str, ...]:
+    """Split a search path; an empty part is the current folder."""
+    return tuple(dict.fromkeys(part or "." for part in path.split(os.pathsep))) if path else ()
+
+
+def is_program(path: str) -> bool:
+    """Tell whether a file is a program."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 class Observer:

@@ -11,6 +11,14 @@ def _unknown(_path: str) -> str | None:
     return None
 
 
+def _no_trap(_tool: str, _folder: str) -> str | None:
+    return None
+
+
+def _no_program(_path: str) -> bool:
+    return False
+
+
 class Facts(msgspec.Struct, frozen=True):
     """The world as one decision sees it. The defaults know nothing."""
 
@@ -20,6 +28,12 @@ class Facts(msgspec.Struct, frozen=True):
     """The agent's home directory."""
     resolve: Callable[[str], str | None] = _unknown
     """Follow symbolic links in an absolute path; None where the disk can not be asked."""
+    trap: Callable[[str, str], str | None] = _no_trap
+    """Say what in a folder's repository would make a look of this tool (`git`, `cargo`) run code."""
+    path: tuple[str, ...] = ()
+    """The folders in which programs are looked for."""
+    is_program: Callable[[str], bool] = _no_program
+    """Tell whether a file is a program."""
     case_insensitive: bool = False
     """Names that differ in case are one file."""
     assent_paths: tuple[str, ...] = ()

@@ -77,7 +77,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict
     unknown_repository: Verdict | None = None
     layer: Layer = Layer.USER
     file: str = ""
-    trusted: bool = True
+    trusted: bool = False
     """A project's allow rules count only when its exact content was trusted."""
     embedded: bool = False
     """Handed to the Python package or read from `agentrail.yaml`: keeps the words of that format."""

@@ -12,10 +12,12 @@ from assent.reading.globs import Glob
 _WRITES = ("write", "edit")
 
 
-def contains(wide: Matcher, narrow: Matcher, *, broad: bool) -> bool:
-    """Tell whether `wide` surely matches whatever `narrow` does. `broad`: it denies or asks."""
+def contains(wide: Matcher, narrow: Matcher, *, broad: bool, narrow_broad: bool) -> bool:
+    """Tell whether `wide` surely matches whatever `narrow` does. `broad` and `narrow_broad`: it denies or asks."""
     if wide.exceptions:
         return False
+    if wide.family == "name":
+        return _names(wide, narrow, narrow_broad=narrow_broad)
     if wide.family != narrow.family and not (broad and wide.family in _WRITES and narrow.family in _WRITES):
         return False
     match wide.family:
@@ -24,20 +26,22 @@ def contains(wide: Matcher, narrow: Matcher, *, broad: bool) -> bool:
         case "write" | "edit" | "read":
             if wide.family == "edit" and wide.glob is None:
                 # `Edit` alone is about the edit tools; to deny, `Edit(path)` is about every write there.
-                return narrow.family == "edit" and (narrow.glob is None or not broad)
+                return narrow.family == "edit" and (narrow.glob is None or not narrow_broad)
             return wide.glob is None or (narrow.glob is not None and _globs(wide.glob, narrow.glob))
         case "host":
-            return wide.host is not None and narrow.host is not None and _hosts(wide.host, narrow.host)
-        case "name":
-            return _names(wide, narrow)
+            same = broad or wide.tool == narrow.tool
+            return same and wide.host is not None and narrow.host is not None and _hosts(wide.host, narrow.host)
         case _:
             assert_never(wide.family)
 
 
 def _commands(wide: CommandPattern | None, narrow: CommandPattern | None, *, broad: bool) -> bool:
-    if wide is None or (not wide.words and wide.expression is None):
+    if wide is None:
         return True
-    if narrow is None or wide.expression is not None:
+    if narrow is None:
+        # The bare name is also about a line without any command, such as a redirection alone.
+        return False
+    if wide.expression is not None:
         return narrow == wide
     if narrow.words[: len(wide.words)] != wide.words:
         return False
@@ -59,11 +63,16 @@ def _globs(wide: Glob, narrow: Glob) -> bool:
 
 
 def _hosts(wide: HostPattern, narrow: HostPattern) -> bool:
-    if wide == narrow:
+    if wide == narrow or not wide.host:
         return True
     return wide.below and wide.expression is None and narrow.host.endswith("." + wide.host)
 
 
-def _names(wide: Matcher, narrow: Matcher) -> bool:
+def _names(wide: Matcher, narrow: Matcher, *, narrow_broad: bool) -> bool:
+    if wide.tool == "*" and wide.rule.pattern is None:
+        return True
+    # To deny, a host is about what commands contact too; to allow, about its own tool.
+    if narrow.family != "name" and (narrow.family != "host" or narrow_broad):
+        return False
     same = wide.tool == narrow.tool or (wide.tool.endswith("*") and narrow.tool.startswith(wide.tool[:-1]))
     return same and (wide.rule.pattern is None or wide.rule.pattern == narrow.rule.pattern)

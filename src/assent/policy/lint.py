@@ -1,9 +1,13 @@
-"""What is probably not meant: rules that never take effect, allow too much, or are not what they look like."""
+"""What is probably not meant: rules that never take effect, allow too much, or are not what they look like.
+
+Every list of a policy is looked through: rules, path policies, forbidden globs and command patterns.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
+import shlex
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,9 +15,11 @@ from typing import Literal
 
 import msgspec
 
-from assent.model import Effect, Layer, Mode, Origin, Policy, Rule, RuleError
+from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall
 from assent.policy.containment import contains
 from assent.policy.matching import Matcher, compile_rule
+from assent.reading import read
+from assent.reading.paths import place_of
 from assent.reading.tools import TOOLS, find_tool
 
 RUNS_ANYTHING = frozenset(
@@ -76,7 +82,10 @@ RUNS_ANYTHING = frozenset(
     ]
 )
 _KNOWN_TOOLS = tuple(t.name for t in TOOLS)
+_STRICTEST_FIRST = ("deny", "ask", "allow")
+_FOLDER = "/project"
 _OPERATORS = re.compile(r"&&|\|\||[;|<>\n]|\$\(|`|(?<!&)&(?!&)")
+_RESOLVED = re.compile(r"(?:^|\s)~|\$[\w{]")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.")
 
 
@@ -90,51 +99,102 @@ class Finding(msgspec.Struct, frozen=True):
     suggestion: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True):
-    """A rule with the list it stands in."""
+class Entry(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule, or a pattern, with the list it stands in."""
 
+    index: int
     effect: Effect
-    matcher: Matcher
+    name: str
+    """The list, as it is called in a file."""
+    layer: Layer
+    counts: bool
+    """Whether it has a say: a project's allow counts once the project is trusted."""
+    matchers: tuple[Matcher, ...]
+    """One, or two where a glob is about reads and writes."""
+
+    @property
+    def matcher(self) -> Matcher:
+        """Return what is to be looked at: where there are two, they differ in the tool alone."""
+        return self.matchers[0]
 
     @property
     def rule(self) -> Rule:
         """Return the rule itself."""
         return self.matcher.rule
 
+    @property
+    def text(self) -> str:
+        """Return what the author wrote."""
+        return _written(self.name, self.rule)
+
+    @property
+    def firm(self) -> bool:
+        """Tell whether it, as an ask, holds in every mode and under every grant."""
+        return self.rule.every_time or self.layer is Layer.MANAGED
+
 
 def lint(policies: Sequence[Policy], now: float | None = None) -> list[Finding]:
     """Look through all layers together."""
     findings = [f for p in policies for f in _policy(p)]
     entries: list[Entry] = []
-    for effect, rule in _rules(policies):
-        found, entry = _ready(effect, rule)
-        findings += found
-        entries += [entry] if entry else []
-    for entry in entries:
-        findings += [*_names(entry), *_letters(entry), *_pattern(entry), *_breadth(entry)]
-        if now is not None and entry.rule.expires is not None and entry.rule.expires <= now:
-            findings.append(_finding("warning", entry, "it has expired and has no effect"))
-    return findings + list(_overlaps(entries))
-
-
-def _rules(policies: Sequence[Policy]) -> Iterator[tuple[Effect, Rule]]:
     for policy in policies:
-        yield from (("deny", r) for r in policy.deny)
-        yield from (("ask", r) for r in policy.ask)
-        yield from (("allow", r) for r in policy.allow)
+        for effect, name, rules in _lists(policy):
+            try:
+                entries.append(_entry(len(entries), policy, effect, name, rules))
+            except RuleError as error:
+                findings.append(Finding("error", str(error), f"{name}: {_written(name, rules[0])}", rules[0].origin))
+    for entry in entries:
+        findings += [*_names(entry), *_letters(entry), *_pattern(entry), *_breadth(entry), *_blocked(entry)]
+        if _is_over(entry, now):
+            findings.append(_finding("warning", entry, "it has expired and has no effect"))
+    return findings + list(_overlaps([e for e in entries if not _is_over(e, now)]))
+
+
+def _lists(policy: Policy) -> Iterator[tuple[Effect, str, tuple[Rule, ...]]]:
+    """Yield everything a policy lists, as rules: one each, or two for a glob about reads and writes."""
+    yield from (("deny", "deny", (r,)) for r in policy.deny)
+    yield from (("ask", "ask", (r,)) for r in policy.ask)
+    yield from (("allow", "allow", (r,)) for r in policy.allow)
+    table: tuple[tuple[Effect, str, tuple[str, ...], tuple[str, ...]], ...] = (
+        ("deny", "forbidden", ("Read", "Write"), policy.forbidden),
+        ("deny", "read.deny", ("Read",), policy.read.deny),
+        ("allow", "read.allow", ("Read",), policy.read.allow),
+        ("deny", "write.deny", ("Write",), policy.write.deny),
+        ("allow", "write.allow", ("Write",), policy.write.allow),
+        ("deny", "deny_commands", ("Bash",), policy.deny_commands),
+        ("ask", "approve_commands", ("Bash",), policy.approve_commands),
+    )
+    origin = Origin(policy.layer, policy.file)
+    for effect, name, tools, patterns in table:
+        for pattern in patterns:
+            yield effect, name, tuple(Rule(tool=tool, pattern=pattern, origin=origin) for tool in tools)
+
+
+def _entry(index: int, policy: Policy, effect: Effect, name: str, rules: tuple[Rule, ...]) -> Entry:
+    loosens = policy.layer >= Layer.USER or (policy.layer is Layer.PROJECT and policy.trusted)
+    return Entry(
+        index=index,
+        effect=effect,
+        name=name,
+        layer=policy.layer,
+        counts=effect != "allow" or loosens,
+        matchers=tuple(map(compile_rule, rules)),
+    )
+
+
+def _written(name: str, rule: Rule) -> str:
+    """Return a rule as it is written in a list: whole in a list of rules, else its pattern alone."""
+    return rule.text if name in ("deny", "ask", "allow") else rule.pattern or ""
+
+
+def _is_over(entry: Entry, now: float | None) -> bool:
+    return now is not None and entry.rule.expires is not None and entry.rule.expires <= now
 
 
 def _finding(
     severity: Literal["error", "warning", "hint"], entry: Entry, message: str, suggestion: str = ""
 ) -> Finding:
-    return Finding(severity, message, f"{entry.effect}: {entry.rule.text}", entry.rule.origin, suggestion)
-
-
-def _ready(effect: Effect, rule: Rule) -> tuple[list[Finding], Entry | None]:
-    try:
-        return [], Entry(effect, compile_rule(rule))
-    except RuleError as error:
-        return [Finding("error", str(error), f"{effect}: {rule.text}", rule.origin)], None
+    return Finding(severity, message, f"{entry.name}: {entry.text}", entry.rule.origin, suggestion)
 
 
 def _policy(policy: Policy) -> Iterator[Finding]:
@@ -166,7 +226,7 @@ def _names(entry: Entry) -> Iterator[Finding]:
 
 
 def _letters(entry: Entry) -> Iterator[Finding]:
-    text = " ".join((entry.rule.text, *entry.rule.exceptions))
+    text = " ".join((entry.text, *entry.rule.exceptions))
     hidden = sorted(
         {f"U+{ord(c):04X}" for c in text if unicodedata.category(c) in ("Cf", "Cc", "Co", "Cn", "Zl", "Zp")}
     )
@@ -196,6 +256,13 @@ def _pattern(entry: Entry) -> Iterator[Finding]:
             "it can never match: a rule looks at one command at a time",
             "write one rule for each command",
         )
+    if entry.matcher.family == "command" and _RESOLVED.search(_QUOTED.sub("", pattern)):
+        yield _finding(
+            "warning",
+            entry,
+            "it is compared with words in which `~` and variables are already resolved",
+            "write out what they stand for",
+        )
     if entry.matcher.family == "command" and re.search(r"\w\*$", pattern) and entry.matcher.command is not None:
         yield _finding("hint", entry, "it matches longer program or word names too", f"did you mean {pattern[:-1]}:*?")
     glob = entry.matcher.glob
@@ -220,37 +287,53 @@ def _breadth(entry: Entry) -> Iterator[Finding]:
             matcher.glob.base == "/" and matcher.glob.form == "below" and matcher.glob.anchor != "cwd"
         )
         if wide and matcher.family != "read":
-            yield _finding("warning", entry, "it allows writing anywhere", "name a folder: Write(src/**)")
+            yield _finding("warning", entry, "it allows writing anywhere", "name a folder, such as src/**")
     elif matcher.host is not None and matcher.host.expression is not None and not matcher.host.host:
         yield _finding("warning", entry, "it allows every host", "name the domains")
+
+
+def _blocked(entry: Entry) -> Iterator[Finding]:
+    """Find an allow of one very command that no allow covers, unless it says that it does."""
+    command = entry.matcher.command
+    exact = command is not None and command.expression is None and not command.open_ended
+    if entry.effect != "allow" or entry.rule.destructive or command is None or not exact:
+        return
+    call = ToolCall(tool=entry.rule.tool, input={"command": shlex.join(command.words)}, cwd=_FOLDER)
+    reading = read(call, place_of(call, Session(workspace=(_FOLDER,)), Facts()))
+    if any(o.argv == command.words and o.tier is Tier.DESTRUCTIVE for o in reading.operations):
+        yield _finding(
+            "warning",
+            entry,
+            "it never takes effect: what it names can not be undone",
+            "say `destructive: true` if that is meant",
+        )
 
 
 def _overlaps(entries: Sequence[Entry]) -> Iterator[Finding]:
     """Find rules that another one makes pointless."""
     shelves: dict[tuple[str, str], list[Entry]] = defaultdict(list)
     for entry in entries:
-        shelves[_shelf(entry)].append(entry)
+        for matcher in entry.matchers if entry.counts else ():
+            shelves[_shelf(matcher)].append(entry)
     for entry in entries:
-        rivals = (r for key in _near(entry) for r in shelves.get(key, ()) if r is not entry)
+        rivals = (r for key in _near(entry.matcher) for r in shelves.get(key, ()) if r is not entry)
         yield from _overlap(entry, rivals)
 
 
-def _shelf(entry: Entry) -> tuple[str, str]:
-    matcher = entry.matcher
+def _shelf(matcher: Matcher) -> tuple[str, str]:
     kind = "write" if matcher.family == "edit" else matcher.family
     if matcher.command is not None and matcher.command.program:
         return kind, matcher.command.program
     if matcher.glob is not None:
         return kind, matcher.glob.base
-    return (
-        kind,
-        matcher.host.host if matcher.host else "" if matcher.family != "name" or "*" in matcher.tool else matcher.tool,
-    )
+    if matcher.host is not None:
+        return kind, matcher.host.host
+    return kind, "" if matcher.family != "name" or "*" in matcher.tool else matcher.tool
 
 
-def _near(entry: Entry) -> Iterator[tuple[str, str]]:
+def _near(matcher: Matcher) -> Iterator[tuple[str, str]]:
     """Yield the shelves on which a rule that contains this one may stand."""
-    kind, place = _shelf(entry)
+    kind, place = _shelf(matcher)
     yield kind, place
     if kind in ("write", "read"):
         while place not in ("", "/"):
@@ -260,29 +343,49 @@ def _near(entry: Entry) -> Iterator[tuple[str, str]]:
         while "." in place:
             place = place.partition(".")[2]
             yield kind, place
+        yield "name", matcher.tool
     yield kind, ""
+    if kind != "name":
+        yield "name", ""
 
 
 def _overlap(entry: Entry, rivals: Iterable[Entry]) -> Iterator[Finding]:
-    for rival in rivals:
-        if not contains(rival.matcher, entry.matcher, broad=rival.effect != "allow"):
-            continue
-        where = f"{rival.rule.text} ({rival.rule.origin})"
+    wider = [r for r in rivals if _outlasts(r, entry) and _swallows(r, entry)]
+    for rival in sorted(wider, key=lambda r: _STRICTEST_FIRST.index(r.effect)):
+        shown = rival.text if rival.name == rival.effect else f"{rival.name}: {rival.text}"
+        where = f"{shown} ({rival.rule.origin})"
         if rival.effect == "deny" and entry.effect != "deny":
-            yield _finding(
-                "warning",
-                entry,
-                f"it never takes effect: {where} denies all of it",
-                "narrow the deny with `except`",
-            )
+            yield _finding("warning", entry, f"it never takes effect: {where} denies all of it", _way_out(rival))
             return
         if rival.effect == "ask" and entry.effect == "allow":
             yield _finding("hint", entry, f"it is asked about all the same: {where}")
             return
-        if rival.effect == entry.effect and (rival.rule.text != entry.rule.text or _earlier(rival, entry)):
+        if _replaces(rival, entry) and (rival.index < entry.index or not _replaces(entry, rival)):
             yield _finding("hint", entry, f"it adds nothing to {where}")
             return
 
 
-def _earlier(one: Entry, other: Entry) -> bool:
-    return (one.rule.origin.file, one.rule.origin.line) < (other.rule.origin.file, other.rule.origin.line)
+def _way_out(deny: Entry) -> str:
+    if deny.name == "deny":
+        return "narrow the deny with `except`"
+    return f"narrow it in {deny.name}, or write it as a deny rule with `except`"
+
+
+def _swallows(wide: Entry, narrow: Entry) -> bool:
+    """Tell whether all that one is about the other is about as well."""
+    broad, narrow_broad = wide.effect != "allow", narrow.effect != "allow"
+    return all(
+        any(contains(w, n, broad=broad, narrow_broad=narrow_broad) for w in wide.matchers) for n in narrow.matchers
+    )
+
+
+def _replaces(one: Entry, other: Entry) -> bool:
+    """Tell whether nothing changes without the other."""
+    if one.effect != other.effect or not (_outlasts(one, other) and _swallows(one, other)):
+        return False
+    return (one.rule.destructive or not other.rule.destructive) and (one.firm or not other.firm)
+
+
+def _outlasts(one: Entry, other: Entry) -> bool:
+    ours, theirs = one.rule.expires, other.rule.expires
+    return ours is None or (theirs is not None and ours >= theirs)

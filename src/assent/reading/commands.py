@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Entry, Role, assignment_is_inert, lookup, places
-from assent.model import UNKNOWN, Operation, OperationKind, Tier
+from assent.catalog import Clause, Entry, Role, assignment_is_inert, is_builtin, lookup, places
+from assent.model import UNKNOWN, Operation, OperationKind, Tier, within
 from assent.reading.conditions import clauses_of, is_broad
 from assent.reading.effects import (
     Ground,
@@ -154,11 +154,25 @@ class _Reader:
         if text in self.functions:
             return text, None, f"{text} is a function that the line defines"
         folder, slash, name = text.rpartition("/")
+        if not slash and (found := self._local_program(name)):
+            return text, None, f"{name} is a program in the workspace: {found}"
         if _LOADER.fullmatch(name):
             return name, lookup("ld.so"), ""
         if slash and folder not in _BIN:
             return text, None, f"{text} is a program outside the system's folders"
         return name, find_entry(name), f"{name} is not a command that is known"
+
+    def _local_program(self, name: str) -> str | None:
+        """Find a program by this name in the workspace, where the search path leads there."""
+        if is_builtin(name):
+            return None
+        for folder in self.place.facts.path:
+            if folder.startswith("/") and not any(within(folder, root) for root in self.place.workspace):
+                continue
+            located = self.place.locate(f"{folder}/{name}")
+            if self.place.facts.is_program(located.path):
+                return located.path
+        return None
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
         said = Judgement(Tier.DANGEROUS, reason)
@@ -177,7 +191,7 @@ class _Reader:
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         if match.entry.connects or not NETWORK.isdisjoint(r for r, _ in roles):
             judged += (judge_sent(w, match.name) for _, w in roles)
-        said = judge(match, clauses, judged, extra=extra)
+        said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=_plain_words(match, command))
         self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep))
@@ -191,6 +205,14 @@ class _Reader:
             inners += self._fed(stdin, match, command, frame, trace)
         self._open(inners, msgspec.structs.replace(command, cwd=cwd), frame, trace)
         return trace
+
+    def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
+        """Raise a look to what a repository's own settings make of it."""
+        obeys = match.parents[0][0].obeys if match.parents else match.entry.obeys
+        if said.tier is not Tier.SAFE or not obeys or cwd is None:
+            return said
+        trap = self.place.facts.trap(obeys, cwd)
+        return said if trap is None else Judgement(Tier.DANGEROUS, f"{match.name} here: {trap}")
 
     def _folder(self, match: Match, cwd: str | None) -> str | None:
         """Return where the command works, after options such as `git -C`."""

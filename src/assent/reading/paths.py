@@ -12,6 +12,7 @@ import msgspec
 from assent.catalog import places
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
 
+_FILE_URL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
 _SLASH = r"/(?:\.?/)*"
 _PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|\d+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
@@ -93,7 +94,7 @@ class Place(msgspec.Struct, frozen=True):
         return self.traits(located).control_plane
 
     def _absolute(self, text: str, cwd: str | None) -> str:
-        path = text.removeprefix("file://")
+        path = _FILE_URL.sub("", text)
         if path.startswith(("~", "$")):
             path = _HOME.sub(lambda _: self.facts.home or UNKNOWN, path)
             path = UNKNOWN if path.startswith("~") else path  # `~name` is somebody's home, wherever that is

@@ -20,7 +20,7 @@ from assent.model import (
     ToolCall,
 )
 from assent.reading import web
-from assent.reading.patches import patched_paths
+from assent.reading.patches import deletes, patched_paths
 from assent.reading.paths import Located, Place
 from assent.reading.tools import Tool, find_tool
 
@@ -47,8 +47,16 @@ FOLDER_FIELDS = ("cwd", "workdir", "working_directory", "workingDirectory", "dir
 FILTER_FIELDS = ("glob", "include", "include_pattern", "includePattern", "file_pattern", "filePattern")
 """Which files a search of contents looks into: they are named, and so are read by name."""
 LONGEST_PATH = 4096
+_ESCALATIONS = (
+    "dangerouslyDisableSandbox",
+    "with_escalated_permissions",
+    "sandbox_permissions",
+    "additional_permissions",
+)
+_SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
+_DELETE = find_tool("Delete")
 _NO_COMMAND = (
     Operation(
         kind=COMMAND_EXECUTE,
@@ -142,8 +150,11 @@ def _extras(call: ToolCall) -> tuple[Operation, ...]:
     found = []
     if call.input.get("env"):
         found.append("sets environment variables for the command")
-    if call.input.get("dangerouslyDisableSandbox") or call.input.get("with_escalated_permissions"):
+    if any(call.input.get(f) not in (None, False, "use_default") for f in _ESCALATIONS):
         found.append("asks to leave the agent's own sandbox")
+    shell = call.input.get("shell")
+    if shell is not None and shell not in _SHELLS:
+        found.append("names another program as its shell")
     return tuple(Operation(kind=TOOL_CALL, resource=call.tool, tier=DANGEROUS, reason=r) for r in found)
 
 
@@ -199,6 +210,7 @@ def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
         return tuple([_write(tool, p, place) for p in _paths(call, place)])
     patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
     patched = [p for patch in patches for p in patched_paths(patch)]
+    tool = _DELETE if any(map(deletes, patches)) else tool
     located = [place.locate(_text(p)) for p in dict.fromkeys(patched)]
     if not patched or not given.keys().isdisjoint(PATH_FIELDS | PATH_LISTS):
         located += _paths(call, place)

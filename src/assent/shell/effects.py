@@ -175,13 +175,19 @@ def _declare(walker: Walker, words: Sequence[Word]) -> None:
         if word.text[:1] in {"-", "+"} and len(word.text) > 1:
             flags += word.text[1:]
         else:
-            _declare_one(walker, word, integer="i" in flags, readonly="r" in flags or words[0].text == "readonly")
+            _declare_one(
+                walker,
+                word,
+                integer="i" in flags,
+                readonly="r" in flags or words[0].text == "readonly",
+                local=words[0].text == "local",
+            )
     if not set(flags) <= set(allowed + "-"):
         walker.notes.blame(f"`{words[0].text}` changes how values are read")
         walker.scope.forget()
 
 
-def _declare_one(walker: Walker, word: Word, *, integer: bool, readonly: bool) -> None:
+def _declare_one(walker: Walker, word: Word, *, integer: bool, readonly: bool, local: bool) -> None:
     scope = walker.scope
     match = _ASSIGNED.fullmatch(word.text)
     if word.splits or (match is None and not _NAME.fullmatch(word.text)):
@@ -195,6 +201,8 @@ def _declare_one(walker: Walker, word: Word, *, integer: bool, readonly: bool) -
         if integer and not value.calculable:
             walker.notes.blame(f"`{name}` is an integer, and its value is evaluated")
         plain = not match[2] and not match[3].startswith("(")
+        if local and not any(layer.startswith("function ") for layer in walker.through):
+            value = value.or_else(scope.value(name))  # outside functions it fails
         scope.assign(name, value if plain else value.or_else(UNKNOWN_VALUE))
     if integer:
         scope.integers |= {name}

@@ -124,7 +124,6 @@ class Parser(CommandScanner):
         items = [first]
         while self.peek() == "|" and not self.source.startswith("||", self.at):
             self.at += 2 if self.source.startswith("|&", self.at) else 1
-            self.skip_lines()
             following = self.piped()
             if following is None:
                 self.notes.blame("a command is missing after `|`")
@@ -146,10 +145,13 @@ class Parser(CommandScanner):
         return statement
 
     def piped(self) -> Statement | None:
-        """Read a command behind `|`, where `time` is the program and `!` can not stand."""
+        """Read a command behind `|`, where `time` is the program (on a line of its own it can not stand)."""
+        begin = self.at
+        self.skip_lines()
         keyword = TOKEN.match(self.source, self.at)
-        if keyword is not None and keyword[0] == "!":
-            self.notes.blame("`!` is not expected here")
+        continued = "\n" in self.source[begin : self.at]
+        if keyword is not None and (keyword[0] == "!" or (keyword[0] == "time" and continued)):
+            self.notes.blame(f"`{keyword[0]}` is not expected here")
         return self.plain_command(keyword)
 
     def plain_command(self, keyword: re.Match[str] | None) -> Statement | None:

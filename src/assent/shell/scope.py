@@ -50,6 +50,8 @@ _DYNAMIC = frozenset(
     }
 )
 """Variables that do not keep what is assigned to them."""
+_PLACES = 8
+"""Folders a shell may be in before it may be anywhere."""
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -106,7 +108,9 @@ class Scope:
 
     __slots__ = (
         "arguments",
+        "assured",
         "cwd",
+        "elsewhere",
         "forgotten",
         "integers",
         "outside",
@@ -127,6 +131,10 @@ class Scope:
         self.splitting = True
         """Words are still split at spaces, tabs and newlines."""
         self.cwd = cwd
+        self.elsewhere: tuple[str, ...] = ()
+        """Where the shell is instead, if a change of folder failed."""
+        self.assured: tuple[str, ...] | None = None
+        """The same, if the last command succeeded; None if that was no change of folder."""
         self.previous: str | None = None
         self.stack: tuple[str | None, ...] | None = ()
 
@@ -136,12 +144,12 @@ class Scope:
         copy.values = self.values.copy()
         copy.integers, copy.readonly = self.integers, self.readonly
         copy.arguments, copy.forgotten, copy.splitting = self.arguments, self.forgotten, self.splitting
-        copy.previous, copy.stack = self.previous, self.stack
+        copy.previous, copy.stack, copy.elsewhere = self.previous, self.stack, self.elsewhere
         return copy
 
     def same(self, other: Scope) -> bool:
         """Tell whether nothing differs."""
-        return all(getattr(self, name) == getattr(other, name) for name in Scope.__slots__)
+        return all(getattr(self, name) == getattr(other, name) for name in Scope.__slots__ if name != "assured")
 
     def join(self, other: Scope) -> None:
         """Keep what holds here and there; the rest becomes unknown."""
@@ -151,6 +159,7 @@ class Scope:
                     self.values[name] = self.value(name).or_else(other.value(name))
         self.arguments = self.arguments if self.arguments == other.arguments else None
         self.cwd = self.cwd if self.cwd == other.cwd else None
+        self.elsewhere = tuple(dict.fromkeys((*self.elsewhere, *other.elsewhere))) if self.cwd else ()
         self.previous = self.previous if self.previous == other.previous else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
@@ -164,6 +173,7 @@ class Scope:
         self.forgotten = True
         self.splitting = False
         self.arguments = self.cwd = self.previous = self.stack = None
+        self.elsewhere = ()
 
     def value(self, name: str) -> Value:
         """Look up a variable."""
@@ -186,15 +196,20 @@ class Scope:
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
+        before = () if self.cwd is None else (self.cwd,)
         self.previous = self.cwd
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
-        if folder is None:
-            self.cwd = None
-        elif folder.startswith("/"):
-            self.cwd = normalise(folder)
-        elif self.cwd is not None:
-            self.cwd = normalise(posixpath.join(self.cwd, folder))
+        if folder is None or (self.cwd is None and not folder.startswith("/")):
+            self.cwd, self.elsewhere, self.assured = None, (), ()
+            return
+        self.cwd = normalise(posixpath.join(self.cwd or "/", folder))
+        others = {normalise(posixpath.join(each, folder)): None for each in self.elsewhere}
+        failed = dict.fromkeys((*before, *self.elsewhere))
+        self.assured = tuple(each for each in others if each != self.cwd)
+        self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
+        if len(self.elsewhere) > _PLACES:
+            self.cwd, self.elsewhere, self.assured = None, (), ()
 
 
 def normalise(path: str) -> str:

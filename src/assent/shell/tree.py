@@ -50,6 +50,8 @@ class Command(msgspec.Struct, frozen=True):
     """Every command whose output it may read."""
     through: tuple[str, ...] = ()
     """The layers it was found behind, outermost first: `$(…)`, `(…)`, `function f`, `trap`, …"""
+    elsewhere: tuple[str, ...] = ()
+    """Where it runs instead of `cwd` if a `cd` before it fails."""
 
 
 class Script(msgspec.Struct, frozen=True):

@@ -78,7 +78,16 @@ class Walker(Evaluator):
             raise EnoughError
         last = self.inputs[-1] if self.inputs else None
         self.commands.append(
-            Command(words, assignments, redirects, self.scope.cwd, last, self.inputs, self.through),
+            Command(
+                words,
+                assignments,
+                redirects,
+                self.scope.cwd,
+                last,
+                self.inputs,
+                self.through,
+                self.scope.elsewhere,
+            ),
         )
 
     def statement(self, node: Statement) -> None:
@@ -110,6 +119,7 @@ class Walker(Evaluator):
     def simple(self, node: Simple) -> None:
         """Walk a simple command."""
         sinks, self.sinks = self.sinks, []
+        before = self.scope.fork() if node.redirections else None
         first = node.words[0] if node.words else None
         words = tuple(self.words(node.words, declares=isinstance(first, str) and first in _DECLARATIONS))
         redirects = tuple(self.redirect(each) for each in node.redirections) if node.redirections else ()
@@ -118,8 +128,11 @@ class Walker(Evaluator):
         if self.sinks:
             self.drain((len(self.commands) - 1,))
         self.sinks = sinks
+        self.scope.assured = None
         if words:
             affect(self, words)
+        if before is not None and _may_fail(redirects):
+            self.scope.join(before)
 
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
@@ -173,13 +186,24 @@ class Walker(Evaluator):
         """Walk `&&` and `||`: what follows the first may not have happened."""
         self.statement(node.first)
         certain = self.scope.fork()
+        if node.rest[0][0] == "||" and _leaves(node.rest[0][1]):
+            self.succeed(node.first)
+            certain = self.scope.fork()
+        left = node.first
         for operator, statement in node.rest:
             if operator == "||":
                 self.scope.join(certain)
                 self.aside(self.statement, statement)
             else:
+                self.succeed(left)
                 self.statement(statement)
+            left = statement
         self.scope.join(certain)
+
+    def succeed(self, node: Statement) -> None:
+        """Go on after a statement that did what it should: a change of folder did not fail."""
+        if isinstance(node, Simple) and self.scope.assured is not None:
+            self.scope.elsewhere = self.scope.assured
 
     def group(self, node: Group) -> None:
         """Walk a group, a subshell or a coprocess."""
@@ -299,12 +323,14 @@ class Walker(Evaluator):
         sinks, self.sinks = self.sinks, []
         redirects = tuple(self.redirect(each) for each in node.redirections)
         self.inside(_layer(node.body), self.opened, redirects)
-        inputs, begin = self.inputs, len(self.commands)
+        inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
         fed = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
         self.inputs = fed or inputs
         self.statement(node.body)
         self.drain(self.outputs(begin))
         self.inputs, self.sinks = inputs, sinks
+        if _may_fail(redirects):
+            self.scope.join(before)
 
     def opened(self, redirects: tuple[Redirect, ...]) -> None:
         """List redirections that belong to no simple command."""
@@ -319,6 +345,18 @@ class Walker(Evaluator):
         values = [self.value(word) for word in node.words]
         check_test(self, values)
         self.emit(tuple(Word(value.text, value.variables, value.feeds) for value in values))
+
+
+def _may_fail(redirects: tuple[Redirect, ...]) -> bool:
+    """Tell whether a file may not open: then nothing of the command happens."""
+    return any(each.direction not in {"descriptor", "here"} and each.target.text != "/dev/null" for each in redirects)
+
+
+def _leaves(node: Statement) -> bool:
+    """Tell whether a statement ends what is being read: nothing after it runs."""
+    if isinstance(node, Group) and node.kind == "{…}" and node.body.items:
+        return _leaves(node.body.items[-1][0])
+    return isinstance(node, Simple) and bool(node.words) and node.words[0] in ("exit", "return", "break", "continue")
 
 
 def _layer(node: Statement) -> str:

@@ -1,0 +1,165 @@
+"""What a repository's own files make of commands that only look: settings that turn a read into code.
+
+Looked up in the files themselves, never by starting the tool that would obey them; kept until a file changes.
+"""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120, PTH208
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+from typing import TypeAlias
+
+from assent.config.files import find_file
+from assent.model import AssentError
+
+MOST_FOLDERS = 64
+MOST_MODULES = 64
+
+_Stamp: TypeAlias = tuple[int, int, int, int]
+
+_HEADER = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+_ENTRY = re.compile(r"([A-Za-z][\w-]*)\s*(?:=\s*(.*))?$")
+_RUNS = re.compile(
+    r"core\.(?:hookspath|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand)|diff\.external"
+    r"|diff\..+\.(?:command|textconv)|filter\..+\.(?:clean|smudge|process)|merge\..+\.driver|.*tool\..+\.cmd"
+    r"|gpg\.(?:.+\.)?program|credential\.(?:.+\.)?helper|include\.path|includeif\..+\.path"
+    r"|remote\..+\.(?:uploadpack|receivepack|vcs)|protocol\.ext\.allow|tar\..+\.command|uploadpack\.packobjectshook"
+    r"|sequence\.editor|interactive\.difffilter|trailer\..+\.command|(?:browser|man)\..+\.cmd|pager\..+|core\.attributesfile"
+    r"|core\.worktree|extensions\.partialclone"
+)
+_HARMLESS = re.compile(r"|true|false|yes|no|on|off|0|1|cat|git-lfs (?:clean|smudge|filter-process)[-\w% ]*")
+_BANG = re.compile(r"alias\..+|submodule\..+\.update")
+
+
+def find_trap(tool: str, folder: str) -> str | None:
+    """Say what in a folder's repository would make a look of this tool run code; None if nothing would."""
+    try:
+        match tool:
+            case "git":
+                return _git(folder)
+            case "cargo":
+                return _cargo(folder)
+            case _:
+                return None
+    except (OSError, ValueError, AssentError) as error:
+        return f"the repository's settings can not be read: {error}"
+
+
+def _git(folder: str) -> str | None:
+    found = _git_folder(folder)
+    if found is None:
+        return None
+    if found == folder:
+        return "this folder is itself a repository's store"
+    common = _read(os.path.join(found, "commondir"))
+    stores = [found, os.path.normpath(os.path.join(found, common.strip()))] if common else [found]
+    for store in stores:
+        modules = os.path.join(store, "modules")
+        inner = [os.path.join(modules, m) for m in sorted(os.listdir(modules))] if os.path.isdir(modules) else []
+        if len(inner) > MOST_MODULES:
+            return "the repository has more submodules than are looked at"
+        for place in (store, *inner):
+            trap = _store(place)
+            if trap is not None:
+                return trap
+    return None
+
+
+def _git_folder(folder: str) -> str | None:
+    """Find the store of the repository a folder lies in."""
+    current = folder
+    for _ in range(MOST_FOLDERS):
+        if os.path.isfile(os.path.join(current, "HEAD")) and os.path.isdir(os.path.join(current, "objects")):
+            return current
+        store = os.path.join(current, ".git")
+        if os.path.isdir(store):
+            return store
+        pointer = _read(store) if os.path.isfile(store) else ""
+        if pointer:
+            return os.path.normpath(os.path.join(current, pointer.partition(":")[2].strip()))
+        parent = os.path.dirname(current)
+        if parent == current:
+            return None
+        current = parent
+    return None
+
+
+def _store(store: str) -> str | None:
+    """Look at one store: its settings, and the hook that even a look can start."""
+    for name in ("config", "config.worktree"):
+        path = os.path.join(store, name)
+        trap = _settings(path, _stamp(path))
+        if trap is not None:
+            return trap
+    if os.access(os.path.join(store, "hooks", "post-index-change"), os.X_OK):
+        return "the repository's hook post-index-change runs code"
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def _settings(path: str, stamp: _Stamp | None) -> str | None:
+    """Find the first setting in a git config that runs a program."""
+    section = ""
+    for line in _logical_lines(_read(path)) if stamp is not None else ():
+        header = _HEADER.match(line)
+        if header is not None:
+            section = ".".join(p for p in header.groups() if p is not None).lower()
+            line = line[header.end() :].strip()  # noqa: PLW2901 - a setting may stand behind its header
+        entry = _ENTRY.match(line)
+        if not line or line[0] in "#;":
+            continue
+        if entry is None:
+            return "the repository's git config can not be read"
+        name, value = f"{section}.{entry[1].lower()}", (entry[2] or "").strip().strip('"')
+        if _runs_code(name, value):
+            return f"the repository's setting {name} runs code"
+    return None
+
+
+def _logical_lines(text: str) -> list[str]:
+    return [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+
+
+def _runs_code(name: str, value: str) -> bool:
+    if _BANG.fullmatch(name):
+        return value.startswith("!")
+    if name.startswith("url.ext::"):
+        return True
+    if name == "core.fsmonitor":
+        return _HARMLESS.fullmatch(value.lower()) is None
+    return _RUNS.fullmatch(name) is not None and (name == "core.hookspath" or _HARMLESS.fullmatch(value) is None)
+
+
+def _cargo(folder: str) -> str | None:
+    """Find what makes cargo or rustc start another program than the one installed."""
+    current = folder
+    for _ in range(MOST_FOLDERS):
+        for name in (".cargo/config.toml", ".cargo/config"):
+            text = _read(os.path.join(current, name))
+            if re.search(r"rustc|wrapper|linker|runner|credential|alias|include|\[env|\[target|build", text):
+                return f"the project's {name} can name programs to run"
+        if re.search(r"\bpath\s*=", _read(os.path.join(current, "rust-toolchain.toml"))):
+            return "the project's rust-toolchain.toml names the programs to run"
+        parent = os.path.dirname(current)
+        if parent == current:
+            break
+        current = parent
+    return None
+
+
+def _stamp(path: str) -> _Stamp | None:
+    try:
+        status = os.stat(path)
+    except (OSError, ValueError):
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+def _read(path: str) -> str:
+    """Return a text file; nothing if there is none."""
+    content = find_file(path)
+    return "" if content is None else content.data.decode("utf-8", errors="surrogateescape")

@@ -1,0 +1,52 @@
+"""What is safe by its words can run code by the state of the disk: settings of repositories, local programs."""
+
+from __future__ import annotations
+
+import pytest
+
+from assent.model import Facts, Tier
+from assent.reading.commands import read_line
+from assent.reading.paths import Place
+
+
+def tier(line, **known):
+    place = Place(Facts(home="/home/u", resolve=lambda p: p, **known), "/ws", ("/ws",))
+    operations, _ = read_line(line, place)
+    return max(o.tier for o in operations)
+
+
+def trapped(tool, folder):
+    return f"a trap in {folder}" if (tool, folder) == ("git", "/ws/bad") else None
+
+
+#: line, its tier where /ws/bad holds a trap
+LINES = [
+    ("git status", Tier.SAFE),
+    ("git -C bad status", Tier.DANGEROUS),
+    ("cd bad && git diff", Tier.DANGEROUS),
+    ("(cd bad; git log); git log", Tier.DANGEROUS),
+    ("git -C bad --version", Tier.DANGEROUS),
+    ("cd bad && ls", Tier.SAFE),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LINES)
+def test_a_look_is_dangerous_where_the_repository_makes_it_run_code(line, expected):
+    assert tier(line, trap=trapped) is expected
+
+
+#: search path, line, tier, where /ws/bin and /usr/bin hold every program
+PROGRAMS = [
+    (("/usr/bin",), "ls", Tier.SAFE),
+    (("/ws/bin", "/usr/bin"), "ls", Tier.DANGEROUS),
+    (("/ws/bin", "/usr/bin"), "echo x", Tier.SAFE),
+    (("/ws/none", "/usr/bin"), "ls", Tier.SAFE),
+    (("bin", "/usr/bin"), "ls", Tier.DANGEROUS),
+    (("/ws/bin", "/usr/bin"), "/usr/bin/ls", Tier.SAFE),
+]
+
+
+@pytest.mark.parametrize(("path", "line", "expected"), PROGRAMS)
+def test_a_program_that_lies_in_the_workspace_is_dangerous(path, line, expected):
+    there = lambda file: file.startswith(("/ws/bin/", "/usr/bin/"))  # noqa: E731 - one line says it
+    assert tier(line, path=path, is_program=there) is expected
