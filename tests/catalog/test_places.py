@@ -201,4 +201,4 @@ def test_no_names_are_found_nowhere():
 
 @pytest.mark.parametrize("path", ["/ws/.git\u200c/config", "/ws/.git./config", "/ws/.env ", "/ws/GIT~1/config"])
 def test_names_that_some_disks_take_for_the_same_are_the_same(path):
-    assert is_sensitive(path)
+    assert places.is_sensitive(path)

@@ -144,3 +144,11 @@ class CommandScanner(Scanner):
         else:
             self.notes.blame(f"`{keyword}` is missing")
         return found
+
+
+def second_word(statement: Statement) -> str:
+    """Give the second word of a simple command, if it has no quotes or expansions."""
+    word = statement.words[1] if isinstance(statement, Simple) and len(statement.words) > 1 else ""
+    if isinstance(word, tuple) and len(word) == 1 and isinstance(word[0], Text):
+        return word[0].text
+    return word if isinstance(word, str) else ""

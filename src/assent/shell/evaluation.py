@@ -16,15 +16,15 @@ class Evaluator(Expander):
 
     def assignments(self, nodes: tuple[Assignment, ...], words: tuple[Word, ...]) -> tuple[tuple[str, Word], ...]:
         """Make assignments; those before a command's words are only for that command."""
-        outer, self.scope = self.scope, self.scope.fork()
+        outer = self.scope
+        if words:
+            self.scope = outer.fork()
         made: list[tuple[str, Word]] = []
         for node in nodes:
             value = self.assigned(node)
             self.scope.assign(node.name, value)
             made.append((node.name, Word(value.text, value.variables, value.feeds)))
-        if not words:
-            return tuple(made)
-        if all(word.splits for word in words):
+        if words and all(word.splits for word in words):
             outer.join(self.scope)  # the words may all vanish
         self.scope = outer
         return tuple(made)

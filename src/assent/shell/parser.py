@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.shell.commands import ENDS, REDIRECT, TOKEN, CommandScanner
+from assent.shell.commands import ENDS, REDIRECT, TOKEN, CommandScanner, second_word
 from assent.shell.syntax import (
     Arithmetic,
     Assignment,
@@ -27,7 +27,6 @@ from assent.shell.syntax import (
     Simple,
     Statement,
     Test,
-    Text,
     While,
     WordTree,
 )
@@ -375,19 +374,11 @@ class Parser(CommandScanner):
             self.at = name.end()
         keyword = TOKEN.match(self.source, self.at)
         body = None if keyword is not None and keyword[0] in {"!", "time", "coproc"} else self.command()
-        if body is None or _second(body) in _RESERVED:
+        if body is None or second_word(body) in _RESERVED:
             self.notes.blame("`coproc` has no plain command")
         if body is None:
             return Group("coproc", Sequence(()))
         return Group("coproc", Sequence(((body, True),)))
-
-
-def _second(statement: Statement) -> str:
-    """Give the second word of a simple command, if it has no quotes or expansions."""
-    word = statement.words[1] if isinstance(statement, Simple) and len(statement.words) > 1 else ""
-    if isinstance(word, tuple) and len(word) == 1 and isinstance(word[0], Text):
-        return word[0].text
-    return word if isinstance(word, str) else ""
 
 
 _MATCHING = frozenset({"=", "==", "!=", "=~"})

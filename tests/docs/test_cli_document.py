@@ -1,0 +1,83 @@
+"""The page about the command line is complete: every command, option, exit code and field, and none that is not there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from assent.cli import exits, main
+from assent.cli.answers import Answer, Step
+from assent.cli.calls import Line
+from assent.cli.entry import COMMANDS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
+ACTIONS = ("show", "lint", "test")
+COMMAND_LINES = [[name] for name in COMMANDS] + [["policy", action] for action in ACTIONS]
+
+
+def help_of(capsys, *words: str) -> str:
+    assert main([*words, "--help"]) == exits.OK
+    return capsys.readouterr().out
+
+
+def options_in(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text))
+
+
+def option_rows() -> dict[str, set[str]]:
+    """Return which commands the page says an option belongs to."""
+    table = PAGE.partition("| option | of | means |\n")[2].partition("\n\n")[0]
+    said: dict[str, set[str]] = {}
+    for row in table.splitlines()[1:]:
+        names, owners = row.split(" | ")[:2]
+        for option in options_in(names):
+            said.setdefault(option, set()).update(owners.split(", "))
+    return said
+
+
+def first_cells(heading: str) -> set[str]:
+    """Return the words in code in the first column of a table."""
+    table = PAGE.partition(f"| {heading} | means |\n")[2].partition("\n\n")[0]
+    return {name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split(" | ")[0])}
+
+
+def test_every_command_that_help_lists_is_on_the_page(capsys):
+    listed = re.findall(r"^  (\w+)  ", help_of(capsys), re.MULTILINE)
+    assert listed == list(COMMANDS)
+    shown = set(re.findall(r"^\| `assent ([a-z ]+)` \|", PAGE, re.MULTILINE))
+    assert shown == ({*listed} - {"policy"}) | {f"policy {action}" for action in ACTIONS}
+
+
+def test_every_option_that_help_lists_is_on_the_page(capsys):
+    assert options_in(help_of(capsys)) - {"--force"} <= options_in(PAGE)  # of `git push`, in an example
+
+
+@pytest.mark.parametrize("words", COMMAND_LINES, ids=" ".join)
+def test_every_option_of_a_command_is_on_the_page_and_no_other(capsys, words):
+    usage = help_of(capsys, *words).partition("\n\n")[0]
+    has = options_in(usage) | {"--help"}
+    said = {option for option, owners in option_rows().items() if owners & {words[0], "all"}}
+    if words == ["policy"]:
+        assert has <= said
+    else:
+        assert has == said
+
+
+@pytest.mark.parametrize(
+    ("heading", "record"), [("field of a call", Line), ("field of an answer", Answer), ("field of an operation", Step)]
+)
+def test_every_field_of_a_batch_is_on_the_page_and_no_other(heading, record):
+    assert first_cells(heading) == set(record.__struct_fields__)
+
+
+def test_every_exit_code_is_on_the_page_and_no_other():
+    table = PAGE.partition("| code | means |\n")[2].partition("\n\n")[0]
+    known = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    assert {int(code) for code in re.findall(r"^\| (\d+) ", table, re.MULTILINE)} == known
+
+
+@pytest.mark.parametrize("variable", ["ASSENT_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "FORCE_COLOR", "ASSENT_DEBUG"])
+def test_every_variable_is_on_the_page(variable):
+    assert f"`{variable}`" in PAGE.partition("## Environment")[2]
