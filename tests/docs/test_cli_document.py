@@ -1,4 +1,4 @@
-"""The page about the command line is complete: every command, option, exit code and field, and none that is not there."""
+"""The page about the command line has every command, option, exit code and field, and none that is not there."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ class Observer:
 def follow_links(path: str) -> str | None:
     """Follow symbolic links in an absolute path; None where the kernel would refuse the path too."""
     try:
-        if not path.startswith("/") or len(os.fsencode(path)) > LONGEST_PATH:
+        if not path.startswith("/") or (len(path) * 4 > LONGEST_PATH and len(os.fsencode(path)) > LONGEST_PATH):
             return None
         return _ask_kernel(path) or _ask_parent(path) or os.path.realpath(path)
     except (OSError, ValueError, RecursionError):

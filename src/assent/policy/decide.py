@@ -48,6 +48,7 @@ _PRECEDENCE = {
 }
 
 
+_PERSON = Source.PERSON
 _rank = operator.attrgetter("rank")
 
 
@@ -63,7 +64,9 @@ class Judgement(msgspec.Struct, frozen=True):
 def decide(view: View, guard: Guard, consent: Consent, call_opinions: Sequence[Opinion] = ()) -> Decision:
     """Decide one call. `call_opinions` are what checks, hooks and the host's policy said about it as a whole."""
     heard = [hear(i, o, view, guard) for i, o in enumerate(view.reading.operations)]
-    modes = tuple(dict.fromkeys((*guard.merged.modes, *map(Mode, view.session.modes))))
+    modes = guard.merged.modes
+    if view.session.modes:
+        modes = tuple(dict.fromkeys((*modes, *map(Mode, view.session.modes))))
     judgements = [_judge(m, view, guard, consent, heard, call_opinions) for m in modes]
     if len(judgements) == 1:
         return _record(view, guard, judgements[0], judgements[0].boundary)
@@ -90,7 +93,7 @@ def _judge(
     kept: list[Opinion] = []
     for index, opinions in enumerate(heard):
         spoken = [*opinions, *call_opinions]
-        if not coverage.is_covered(index):
+        if not spoken or not coverage.is_covered(index):
             spoken += defaults(index, row, view, guard, consent, spoken, held=held)
         kept += settle(index, row, view, guard, spoken, coverage)
     verdict = max([o.verdict for o in kept if o.overruled is None], key=_rank)
@@ -106,11 +109,16 @@ def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
     return row.dangerous == "held-else-ask" and view.facts.sandbox and can_hold(sandbox, view.reading)
 
 
+def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
+    """Pick the opinion that explains a decision best."""
+    # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
+    last = Source.CLASSIFIER if verdict is ALLOW else None
+    return min(said, key=lambda o: (o.source is last, _PRECEDENCE.get(o.source, 99)))
+
+
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
-    # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
-    last = Source.CLASSIFIER if judgement.verdict is ALLOW else None
-    winner = min(said, key=lambda o: (o.source is last, _PRECEDENCE.get(o.source, 99)))
+    winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
     return Decision(
         verdict=judgement.verdict,
         boundary=boundary,
@@ -118,7 +126,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         decision_source=winner.source,
         decision_reason=winner.reason,
         rule_refs=tuple(dict.fromkeys(o.rule for o in said if o.rule)),
-        scope=Scope.ONCE if winner.source is Source.PERSON else None,
+        scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=judgement.opinions,
         mode=judgement.mode,

@@ -19,6 +19,8 @@ def settle(
     """Return all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
     if guard.merged.embedded and row.mode is Mode.BYPASS:
         spoken = list(_bypass(index, spoken))
+    if row.covered == "allow" and all(o.verdict is not ASK for o in spoken):
+        return list(spoken)
     settled: list[Opinion] = []
     granted = coverage.granted_by(index) if any(_is_soft_ask(o) for o in spoken) else None
     for opinion in spoken:
