@@ -81,7 +81,7 @@ class Engine:
             return self._refuse(call, session, error)
 
     def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:
-        if not self._voices and tool not in self._checks:
+        if not self._voices and not self._checks:
             return []
         voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices
         return [o for source, name, voice in voices if (o := _listen(source, name, voice, call, session)) is not None]
