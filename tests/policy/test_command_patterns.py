@@ -248,3 +248,23 @@ def _wordless(operation):
 def test_a_rule_with_an_empty_pattern_is_no_rule(tool):
     with pytest.raises(RuleError, match="pattern inside parentheses is empty"):
         compile_rule(Rule(tool=tool, pattern=" "))
+
+
+#: pattern, words, as a deny: the home directory by any of its names
+AT_HOME = [
+    ("rm -rf ~", ("rm", "-rf", "/home/dev")),
+    ("cat $HOME/x", ("cat", "/home/dev/x")),
+    ("cat ${HOME}/x:*", ("cat", "/home/dev/x", "y")),
+    ("cat ~/*", ("cat", "/home/dev/a/b")),
+]
+
+
+@pytest.mark.parametrize(("pattern", "argv"), AT_HOME)
+def test_a_pattern_may_name_the_home_directory(pattern, argv):
+    operation = msgspec.structs.replace(run("x"), argv=argv)
+    view = look(operation, facts=world(home="/home/dev"))
+    assert match(f"Bash({pattern})", view, broad=True) is Certainty.YES
+    assert (
+        match(f"Bash({pattern})", look(run("cat /home/other/x"), facts=world(home="/home/dev")), broad=True)
+        is Certainty.NO
+    )

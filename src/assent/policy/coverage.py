@@ -51,6 +51,8 @@ class Coverage:
         if self._whole and not destructive:
             return True
         opinions = self._heard[index]
+        if not opinions and operation.owner is None:
+            return False
         if operation.owner is not None and not operation.own_cover:
             opinions = [*opinions, *self._heard[operation.owner]]
         return any(o.verdict is ALLOW and (o.destructive or not destructive) for o in opinions)

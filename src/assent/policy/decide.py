@@ -93,7 +93,7 @@ def _judge(
     kept: list[Opinion] = []
     for index, opinions in enumerate(heard):
         spoken = [*opinions, *call_opinions]
-        if not spoken or not coverage.is_covered(index):
+        if not coverage.is_covered(index):
             spoken += defaults(index, row, view, guard, consent, spoken, held=held)
         kept += settle(index, row, view, guard, spoken, coverage)
     verdict = max([o.verdict for o in kept if o.overruled is None], key=_rank)

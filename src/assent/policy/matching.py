@@ -7,6 +7,7 @@ deny and ask rules, which must find what is meant, and False for allow rules, wh
 from __future__ import annotations
 
 import fnmatch
+import re
 from typing import Any, Literal, TypeAlias, assert_never
 
 import msgspec
@@ -37,6 +38,7 @@ from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob, compile_glob
 from assent.reading.tools import find_tool
 
+_HOME = re.compile(r"(?:(?<=\s)|^)(?:~|\$HOME|\$\{HOME\})(?=/|\s|:?\*|$)")
 _SYSTEM_LINKS = ("/tmp", "/var", "/etc")  # noqa: S108 - names to recognise, not to write to
 
 Family: TypeAlias = Literal["command", "write", "edit", "read", "host", "name"]
@@ -108,6 +110,9 @@ class Matcher(msgspec.Struct, frozen=True):
             return NO
         fold, argv = view.facts.case_insensitive, operation.argv
         answer = self.command.match(argv, broad=broad, fold=fold)
+        if answer is not YES and self.rule.pattern and _HOME.search(self.rule.pattern):
+            at_home = compile_command(_HOME.sub(view.facts.home or "~", self.rule.pattern))
+            answer = max(answer, at_home.match(argv, broad=broad, fold=fold))
         if broad and operation.plain:
             answer = max(answer, self.command.match(operation.plain, broad=True, fold=fold))
         if answer is NO and broad and operation.opaque:

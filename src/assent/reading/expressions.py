@@ -17,5 +17,5 @@ def compile_expression(expression: str) -> Any:
     options.log_errors = False
     try:
         return re2.compile(expression, options)
-    except re2.error as error:
+    except (re2.error, UnicodeError) as error:
         raise RuleError(f"pattern can not be used: {error}") from None
