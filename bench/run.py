@@ -10,8 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from assent import Engine, Policy, Session, ToolCall, parse_rules
+from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
+from assent.reading.commands import read_line
+from assent.reading.paths import Place
+from assent.shell import parse
 
 failures: list[str] = []
 
@@ -64,6 +67,46 @@ def deciding() -> None:
         report("ratio", f"{ratio:.2f} x", limit="at most 1.5 x", ok=ratio <= 1.5)
 
 
+LINES = """git status|git diff --stat HEAD~1|git log --oneline -20 -- src|ls -la src|cat README.md | head -40
+pwd && ls
+grep -rn "TODO" src --include=*.py|rg -n 'def \\w+' src tests|find . -name '*.py' -not -path './.venv/*'|wc -l src/*.py
+sed -n '10,40p' src/app.py|head -c 200 x.bin|sort names.txt | uniq -c | sort -rn|cd src && grep -c import app.py
+git show HEAD:README.md|docker ps -a|kubectl get pods -n prod|npm view react version|pip show requests
+awk -F: '{print $1}' /etc/passwd|jq '.items[].name' data.json|ps aux | grep python|du -sh * | sort -h
+echo "done: $(date +%F)"|curl -s https://example.com
+for f in *.md; do wc -l "$f"; done|test -f x && echo yes || echo no|python3 --version|which node|tail -n 50 log.txt
+npm install|git push origin main|rm -rf build|python3 -m pytest -q|make -j4|git commit -m "fix: a thing"
+docker build -t x .""".replace("\n", "|").split("|")
+
+
+def reading() -> None:
+    print("\nReading everyday shell lines, warm")
+    import tree_sitter  # noqa: PLC0415 - only for comparison
+    import tree_sitter_bash  # noqa: PLC0415 - as above
+
+    grammar = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
+    place = Place(Facts(home="/home/u", resolve=str), "/work", ("/work",))
+    engine = Engine(facts=lambda: Facts(home="/home/u", resolve=str))
+    session = Session(workspace=("/work",))
+    calls = [ToolCall(tool="Bash", input={"command": line}, cwd="/work") for line in LINES]
+    bare = median_us([lambda b=data: grammar.parse(b) for data in map(str.encode, LINES)], 15)
+    figures = {
+        "parse": median_us([lambda t=line: parse(t, cwd="/work") for line in LINES], 15),
+        "parse and read": median_us([lambda t=line: read_line(t, place) for line in LINES], 15),
+        "parse, read and decide": median_us([lambda c=call: engine.decide(c, session) for call in calls], 15),
+    }
+    report("the same lines through tree-sitter-bash alone", f"{bare:.1f} µs")
+    for what, figure in figures.items():
+        report(what, f"{figure:.1f} µs {figure / bare:.1f} x")
+    for size in (1_000, 4_000, 16_000, 64_000):
+        line = "a|" * (size // 2)
+        report(f"{size:,} characters of `a|`", f"{median_us([lambda t=line: parse(t)], 3) / 1000:.1f} ms")
+    report(
+        "1,000 of them through tree-sitter-bash", f"{median_us([lambda: grammar.parse(b'a|' * 500)], 3) / 1000:.1f} ms"
+    )
+    report("4,000 of them", f"{median_us([lambda: grammar.parse(b'a|' * 2000)], 1) / 1000:.1f} ms")
+
+
 def process_ms(argv: list[str], rounds: int = 15) -> float:
     times = []
     for _ in range(rounds):
@@ -87,6 +130,7 @@ def starting() -> None:
 
 def main() -> None:
     deciding()
+    reading()
     starting()
     print()
     if failures:

@@ -5,6 +5,7 @@ Guards are values: changing one gives a new one, so that a decision under way se
 
 from __future__ import annotations
 
+import functools
 import re
 import shlex
 from typing import Literal, TypeAlias
@@ -138,7 +139,7 @@ class Guard(msgspec.Struct, frozen=True):
     @property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
-        return self.merged.chain + self.added + (_RUN_LINKS if self.run else ())
+        return self.merged.chain + self.added + (_run_links() if self.run else ())
 
     @property
     def chain(self) -> tuple[str, ...]:
@@ -181,14 +182,12 @@ RUN_FORBIDDEN = (
 )
 """What no tool of a run may touch, whatever is decided in it."""
 
-_RUN_LINKS = (
-    NamedPolicy(
-        "forbidden-globs",
-        DENY,
-        Source.PATH_POLICY,
-        RuleSet(Rule(tool=tool, pattern=glob) for glob in RUN_FORBIDDEN for tool in ("Read", "Write")),
-    ),
-)
+
+@functools.cache
+def _run_links() -> tuple[NamedPolicy, ...]:
+    rules = RuleSet(Rule(tool=tool, pattern=glob) for glob in RUN_FORBIDDEN for tool in ("Read", "Write"))
+    return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)
+
 
 CHAIN_ORDER = (
     "self-protection",

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Entry, Role, assignment_is_inert, is_builtin, lookup, places
+from assent.catalog import Entry, Role, assignment_is_inert, is_builtin, lookup, places
 from assent.model import UNKNOWN, Operation, OperationKind, Tier, within
 from assent.reading.conditions import clauses_of, is_broad
+from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
     Ground,
     connection,
@@ -26,10 +27,23 @@ from assent.reading.effects import (
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_flows
-from assent.reading.judging import assign_roles, judge, judge_find, quote
-from assent.reading.opening import DEEPEST, Inner, fed_text, find_openings, join, openings
+from assent.reading.judging import judge, judge_find, plain_words, quote, roles_of
+from assent.reading.opening import (
+    DEEPEST,
+    Inner,
+    assignment_of,
+    fed_text,
+    find_openings,
+    is_fed,
+    is_given_input,
+    is_stream,
+    join,
+    openings,
+    read_by_bash,
+    with_descriptors,
+)
 from assent.reading.options import Match, match_words
-from assent.reading.paths import Place
+from assent.reading.paths import Located, Place
 from assent.reading.roles import (
     CODE,
     LANGUAGES,
@@ -49,15 +63,20 @@ _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
 _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
 
 
-def read_line(line: str | Sequence[str], place: Place) -> tuple[tuple[Operation, ...], str | None]:
-    """Return the operations of a shell line or argument vector, and why some of it is unreadable, or None."""
+def read_line(
+    line: str | Sequence[str], place: Place, base: str | None = None
+) -> tuple[tuple[Operation, ...], str | None]:
+    """Return the operations of a shell line or argument vector, and why some of it is unreadable, or None.
+
+    `base` is the folder the call stands in, where its input names another one to work in.
+    """
     if isinstance(line, str):
         script, shown = parse(line, cwd=place.cwd, home=place.facts.home), line.strip()
     else:
         words = tuple(Word(w) for w in line)
         script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
-    reader = _Reader(place)
-    reader.read_script(script, (), 0)
+    reader = _Reader(place, base or place.cwd)
+    reader.read_script(_Frame(script))
     findings = reader.findings
     if findings.unreadable:
         findings.add(_plain(shown, Tier.DANGEROUS, findings.unreadable))
@@ -83,24 +102,30 @@ class _Frame(msgspec.Struct, frozen=True):
     """The script a command stands in, and the layers around it."""
 
     script: Script
-    through: tuple[str, ...]
-    depth: int
+    through: tuple[str, ...] = ()
+    depth: int = 0
+    bash: bool = True
+    """Bash reads it; other shells mean something else by some of what bash knows."""
+    elsewhere: bool = False
+    """It runs on another machine or in another root."""
 
 
 class _Reader:
     """Reads the scripts of one call."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, base: str | None) -> None:
         self.place = place
+        self.based = base is not None and place.inside(place.locate(base))
+        """The call stands in the workspace."""
         self.findings = Findings()
         self.functions: frozenset[str] = frozenset()
 
-    def read_script(self, script: Script, through: tuple[str, ...], depth: int) -> bool:
+    def read_script(self, frame: _Frame) -> bool:
         """Read every command, and tell whether one of them runs what the script is fed."""
+        script = frame.script
         self.functions |= frozenset(script.functions)
         if script.unreadable:
             self.findings.blur(script.unreadable)
-        frame = _Frame(script, through, depth)
         traces = [self._command(c, frame) for c in script.commands]
         mark_flows(script, traces, self.findings)
         return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
@@ -109,19 +134,25 @@ class _Reader:
         if not command.words:
             return self._bare(command)
         index = len(self.findings.operations)
-        command = _with_descriptors(command, frame.script)
+        command = with_descriptors(command, frame.script)
         word = command.words[0]
         name, entry, reason = self._program(word)
+        cwd = command.cwd
         if entry is None:
             trace = self._opaque(command, frame, reason)
         elif entry.reader == "find":
             trace = self._find(name, command, frame)
         else:
-            trace = self._known(match_words(name, entry, command.words[1:]), command, frame)
+            match = match_words(name, entry, command.words[1:])
+            cwd = self._folder(match, cwd)
+            trace = self._known(match, msgspec.structs.replace(command, cwd=cwd), frame)
         for variable, value in command.assignments:
             said = judge_environment(variable, value)
             self.findings.worsen(index, said.tier, said.reason)
+            self._assignment(variable, value, said.tier)
         self._around(command, index)
+        if not frame.elsewhere:
+            self._stray(index, cwd)
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
         return trace
@@ -131,15 +162,38 @@ class _Reader:
         index = None
         for variable, value in command.assignments:
             if not assignment_is_inert(variable):
-                reason = f"sets the variable `{variable}`, which can change what programs do"
-                index = self.findings.add(_plain(f"{variable}={quote((value,))}", Tier.DANGEROUS, reason))
+                index = self._assignment(variable, value, Tier.DANGEROUS)
         self._around(command, index)
         return Trace(index)
+
+    def _assignment(self, variable: str, value: Word, tier: Tier) -> int | None:
+        """Add the setting of a variable, which no allow on the command speaks for; a harmless one adds nothing."""
+        if tier is Tier.SAFE:
+            return None
+        return self.findings.add(
+            Operation(
+                kind=OperationKind.COMMAND_EXECUTE,
+                resource=f"{variable}={quote((value,))}",
+                argv=(f"{variable}={value.text}",),
+                tier=tier,
+                reason=f"sets {variable.replace(UNKNOWN, '…')}, which can change what programs do",
+            )
+        )
+
+    def _stray(self, index: int, cwd: str | None) -> None:
+        """Add the folder of a command that is not safe, where the line leaves the workspace for it."""
+        if not self.based or self.findings.operations[index].tier is Tier.SAFE:
+            return
+        located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
+        if not self.place.inside(located):
+            self.findings.add(_working(located, index))
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
         ground = Ground(self.place, command.cwd, owner)
         for redirect in command.redirects:
+            if redirect.direction != "here" and redirect.target.text.startswith("!"):
+                self.findings.blur("a redirection to `!` means something else in another shell")
             self.findings.extend(redirect_effects(redirect, ground))
         words = (*command.words, *(v for _, v in command.assignments), *(r.target for r in command.redirects))
         for variable in dict.fromkeys(v for w in words for v in w.variables):
@@ -185,25 +239,28 @@ class _Reader:
         return Trace(index)
 
     def _known(self, match: Match, command: Command, frame: _Frame) -> Trace:
-        cwd = self._folder(match, command.cwd)
+        cwd = command.cwd
         clauses = clauses_of(match, self.place, cwd)
-        roles, extra = _roles(match, clauses)
+        roles, extra = roles_of(match, clauses)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         if match.entry.connects or not NETWORK.isdisjoint(r for r, _ in roles):
             judged += (judge_sent(w, match.name) for _, w in roles)
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
-        index = self._execution(command, frame, said, opaque=opaque, plain=_plain_words(match, command))
+        index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
         self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep))
+        for name, value in (assignment_of(w) for r, w in roles if r == "variable"):
+            given = value if value.text else Word(UNKNOWN)
+            self._assignment(name, given, judge_environment(name, given).tier)
         trace = Trace(index, code=tuple(f for r, w in roles if r in CODE for f in w.feeds))
         reads_lines = match.entry.runs == "parallel" and not match.operands
-        if reads_lines or any(r == "exec" and _is_stream(w) for r, w in roles):
+        if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
             self.findings.blur("it runs what another command prints")
         inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
         stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), match.entry.stdin)
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
-        self._open(inners, msgspec.structs.replace(command, cwd=cwd), frame, trace)
+        self._open(inners, command, frame, trace)
         return trace
 
     def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
@@ -230,10 +287,12 @@ class _Reader:
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
             return []
         trace.stdin = True
-        if stdin == "shell" and text is None and _is_fed(command):
+        if stdin == "code" and trace.index is not None and is_given_input(command):
+            self.findings.worsen(trace.index, Tier.DANGEROUS, f"{match.name} may run what it is fed")
+        if stdin == "shell" and text is None and is_fed(command):
             self.findings.blur("a shell runs what another command prints")
         trace.code += tuple(f for r in command.redirects if r.direction == "here" for f in r.target.feeds)
-        return [Inner(match.name, line=text)] if stdin == "shell" and text is not None else []
+        return [Inner(match.name, line=text, bash=read_by_bash(match))] if stdin == "shell" and text is not None else []
 
     def _effects(self, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground) -> None:
         """Add what the arguments touch."""
@@ -270,24 +329,34 @@ class _Reader:
             if frame.depth >= DEEPEST:
                 self.findings.blur("commands are nested too deeply")
                 return
+            if inner.fault:
+                self.findings.blur(inner.fault)
             cwd = None if inner.elsewhere else command.cwd
-            through = (*frame.through, *command.through, inner.layer)
+            deeper = _Frame(
+                frame.script,
+                (*frame.through, *command.through, inner.layer),
+                frame.depth + 1,
+                frame.bash if inner.bash is None or inner.command is not None else inner.bash,
+                frame.elsewhere or inner.elsewhere,
+            )
             if inner.command is not None:
-                deeper = _Frame(frame.script, through, frame.depth + 1)
                 found = self._command(msgspec.structs.replace(inner.command, cwd=cwd), deeper)
                 trace.code += found.code
                 trace.stdin |= found.stdin
             else:
                 trace.code += inner.line.feeds
-                trace.stdin |= self._line(inner.line, cwd, through, frame.depth + 1)
+                trace.stdin |= self._line(inner.line, cwd, deeper)
 
-    def _line(self, word: Word, cwd: str | None, through: tuple[str, ...], depth: int) -> bool:
+    def _line(self, word: Word, cwd: str | None, frame: _Frame) -> bool:
         text = word.text
+        if not frame.bash and (found := bash_alone(text)):
+            self.findings.blur(f"`{found}` means something else in a shell that is not bash")
         if UNKNOWN in text:
             self.findings.blur("a line inside the line is only known when it runs")
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
-        return self.read_script(parse(text, cwd=cwd, home=self.place.facts.home), through, depth)
+        script = parse(text, cwd=cwd, home=self.place.facts.home)
+        return self.read_script(msgspec.structs.replace(frame, script=script))
 
     def _execution(
         self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False, plain: tuple[str, ...] = ()
@@ -308,47 +377,15 @@ class _Reader:
         )
 
 
-def _roles(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, Word]], bool]:
-    """Give every value and argument its role, as the clauses that hold have it."""
-    spec = next((c.args for c in reversed(clauses) if c.args is not None), match.entry.args)
-    operands = match.operands[: match.entry.skip] if match.entry.runs else match.operands
-    roles, extra = assign_roles(spec, operands)
-    known = {n: r for c in clauses for n, r in c.roles.items()}
-    values = [(known.get(n, r), w) for n, r, w in match.values]
-    folders = [(c.folder, Word(".")) for c in clauses if c.folder is not None]
-    return [*values, *roles, *folders], extra
-
-
-def _plain_words(match: Match, command: Command) -> tuple[str, ...]:
-    """Return a command's words without the options before its subcommand; nothing if there are none."""
-    names = match.name.split(" ")
-    if match.start < len(names):
-        return ()
-    return (*names, *(w.text for w in command.words[1 + match.start :]))
-
-
-def _is_fed(command: Command) -> bool:
-    """Tell whether standard input is what another command prints."""
-    piped = bool(command.fed_by) or command.piped_from is not None
-    return piped or any(r.direction == "read" and r.target.feeds for r in command.redirects)
-
-
-def _is_stream(word: Word) -> bool:
-    return bool(word.feeds) or word.text.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/")) or word.text == "-"
-
-
-def _with_descriptors(command: Command, script: Script) -> Command:
-    """Name process substitutions as the shell does: by a path, which can be no option."""
-    if not any(w.feeds for w in command.words):
-        return command
-    words = tuple(
-        Word(f"/dev/fd/{UNKNOWN}", w.variables, w.feeds, w.splits) if _is_descriptor(w, command, script) else w
-        for w in command.words
+def _working(located: Located, owner: int) -> Operation:
+    """Return the use of a folder outside the workspace, which needs an allow of its own."""
+    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=Tier.DANGEROUS,
+        reason=f"works {where} the workspace",
+        owner=owner,
+        own_cover=True,
     )
-    return msgspec.structs.replace(command, words=words)
-
-
-def _is_descriptor(word: Word, command: Command, script: Script) -> bool:
-    layer = len(command.through)
-    layers = [script.commands[f].through[layer : layer + 1] for f in word.feeds]
-    return word.text == UNKNOWN and bool(layers) and all(found in (("<(…)",), (">(…)",)) for found in layers)

@@ -14,7 +14,7 @@ from assent.model import UNKNOWN, Tier
 from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.reading.roles import Judgement
-from assent.shell.tree import Word
+from assent.shell.tree import Command, Word
 
 _UNSAFE = re.compile(rf"[^\w@%+=:,./{UNKNOWN}-]", re.ASCII)
 
@@ -47,6 +47,25 @@ def _spelled(spec: str, count: int) -> tuple[Role, ...]:
         # With too few words the last ones matter most: `cp x` still names what would be written.
         names = names[len(names) - count :] if many < 0 else names
     return cast("tuple[Role, ...]", tuple(names))
+
+
+def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, Word]], bool]:
+    """Give every value and argument its role, as the clauses that hold have it."""
+    spec = next((c.args for c in reversed(clauses) if c.args is not None), match.entry.args)
+    operands = match.operands[: match.entry.skip] if match.entry.runs else match.operands
+    roles, extra = assign_roles(spec, operands)
+    known = {n: r for c in clauses for n, r in c.roles.items()}
+    values = [(known.get(n, r), w) for n, r, w in match.values]
+    folders = [(c.folder, Word(".")) for c in clauses if c.folder is not None]
+    return [*values, *roles, *folders], extra
+
+
+def plain_words(match: Match, command: Command) -> tuple[str, ...]:
+    """Return a command's words without the options before its subcommand; nothing if there are none."""
+    names = match.name.split(" ")
+    if match.start < len(names):
+        return ()
+    return (*names, *(w.text for w in command.words[1 + match.start :]))
 
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:

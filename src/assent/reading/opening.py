@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from assent.catalog import Role
+from assent.catalog import Role, is_builtin
 from assent.model import UNKNOWN
 from assent.reading.find import Expression
 from assent.reading.options import Match
@@ -15,9 +16,11 @@ from assent.shell.tree import Command, Script, Word
 
 DEEPEST = 10
 """Layers of commands inside commands that are read; what is deeper is unreadable."""
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_COUNTED = ("-n", "-L", "-l", "-J", "--max-args", "--max-lines")
 _SOURCES = (":::", "::::", ":::+", "::::+")
 _ANYTHING = Word(UNKNOWN, splits=True)
+_UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
+"""What `env -S` expands, drops or splits at in ways of its own."""
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -29,16 +32,42 @@ class Inner(msgspec.Struct, frozen=True):
     """What is parsed, where there is no command yet."""
     elsewhere: bool = False
     """It runs on another machine or in another root: paths are not ours."""
+    bash: bool | None = False
+    """A line is read by bash, or by another shell; None: by the shell that the command stands in."""
+    fault: str | None = None
+    """Why it may be something else than what is said here."""
 
 
 def openings(match: Match, roles: Sequence[tuple[Role, Word]], command: Command) -> Iterator[Inner]:
     """Yield everything a command runs, by its entry."""
+    if match.entry.assignments and (string := next((w for r, w in roles if r == "line"), None)):
+        yield _split(match, string, command)
+        return
     for role, word in roles:
         if role in ("line", "helper"):
-            yield Inner(_layer(match), line=word)
+            yield Inner(_layer(match), line=word, bash=read_by_bash(match))
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
         yield from _rest(match, rest, command)
+
+
+def read_by_bash(match: Match) -> bool | None:
+    """Tell whether a line that a command runs is read by bash; what is built in leaves it to its own shell."""
+    return None if is_builtin(match.name) else match.name in ("bash", "rbash")
+
+
+def _split(match: Match, string: Word, command: Command) -> Inner:
+    """Take the words of `env -S` apart, and read them as if they had been written with those that follow."""
+    text, fault = string.text, None
+    if _UNSPLIT.search(text) or string.splits:
+        fault = "words inside a word are only known when it runs"
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        words, fault = text.split(), "a quote inside a word is not closed"
+    found = tuple(Word(w, string.variables, string.feeds, UNKNOWN in w) for w in words)
+    inner = inner_command(command, (command.words[0], *found, *match.operands))
+    return Inner(f"{match.name} -S", command=inner, fault=fault)
 
 
 def _layer(match: Match) -> str:
@@ -48,7 +77,8 @@ def _layer(match: Match) -> str:
 def _rest(match: Match, rest: tuple[Word, ...], command: Command) -> Iterator[Inner]:
     match match.entry.runs:
         case "line" | "remote":
-            yield Inner(match.name, line=join(rest), elsewhere=match.entry.runs == "remote")
+            remote = match.entry.runs == "remote"
+            yield Inner(match.name, line=join(rest), elsewhere=remote, bash=read_by_bash(match))
         case "xargs":
             yield Inner(match.name, command=inner_command(command, _fed(match, rest)))
         case "parallel":
@@ -59,15 +89,17 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command) -> Iterator[In
 
 def _words(match: Match, rest: tuple[Word, ...], command: Command) -> Iterator[Inner]:
     start = 0
-    while match.entry.assignments and start < len(rest) and _ASSIGNMENT.match(rest[start].text):
+    # Whatever holds a `=` is an assignment here, also with a name that no shell would take.
+    while match.entry.assignments and start < len(rest) and "=" in rest[start].text:
         start += 1
-    assignments = tuple(_assignment(w) for w in rest[:start])
+    assignments = tuple(assignment_of(w) for w in rest[:start])
     if rest[start:]:
         inner = inner_command(command, rest[start:], assignments)
         yield Inner(match.name, command=inner, elsewhere=match.entry.runs == "elsewhere")
 
 
-def _assignment(word: Word) -> tuple[str, Word]:
+def assignment_of(word: Word) -> tuple[str, Word]:
+    """Take `NAME=value` apart."""
     name, _, value = word.text.partition("=")
     return name, Word(value, word.variables, word.feeds, word.splits)
 
@@ -91,13 +123,16 @@ def join(words: Sequence[Word]) -> Word:
 def _fed(match: Match, rest: tuple[Word, ...]) -> tuple[Word, ...]:
     """Put what xargs reads into the words: in place of its mark, or at the end."""
     marks = [w.text for n, _, w in match.values if n in ("-I", "-J", "--replace", "-i")]
-    if not marks and match.present.isdisjoint(("-i", "--replace")):
-        return (*rest, _ANYTHING)
-    mark = marks[0] if marks else "{}"
-    return tuple(
-        Word(w.text.replace(mark, UNKNOWN), w.variables, w.feeds, w.splits) if mark and mark in w.text else w
-        for w in rest
-    )
+    if not match.present.isdisjoint(("-i", "--replace")):
+        marks.append("{}")
+    pattern = "|".join(re.escape(m) for m in marks if m)
+    words = tuple(_unknown(pattern, w) for w in rest) if pattern else rest
+    # Of a mark and a number of words the one given last counts: both are taken to hold.
+    return words if pattern and match.present.isdisjoint(_COUNTED) else (*words, _ANYTHING)
+
+
+def _unknown(pattern: str, word: Word) -> Word:
+    return Word(re.sub(pattern, UNKNOWN, word.text), word.variables, word.feeds, word.splits)
 
 
 def _template(rest: tuple[Word, ...]) -> Word:
@@ -135,3 +170,36 @@ def _constant_output(command: Command) -> Word | None:
     if name not in ("echo", "printf") or any("\\" in w.text or "%" in w.text for w in words):
         return None
     return join([w for w in words if name == "printf" or w.text not in ("-n", "-e", "-E")])
+
+
+def is_fed(command: Command) -> bool:
+    """Tell whether standard input is what another command prints."""
+    piped = bool(command.fed_by) or command.piped_from is not None
+    return piped or any(r.direction == "read" and r.target.feeds for r in command.redirects)
+
+
+def is_given_input(command: Command) -> bool:
+    """Tell whether standard input is anything but what the call itself has."""
+    return is_fed(command) or any(r.direction in ("read", "both", "here") for r in command.redirects)
+
+
+def is_stream(word: Word) -> bool:
+    """Tell whether a file's name stands for what another command prints."""
+    return bool(word.feeds) or word.text.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/")) or word.text == "-"
+
+
+def with_descriptors(command: Command, script: Script) -> Command:
+    """Name process substitutions as the shell does: by a path, which can be no option."""
+    if not any(w.feeds for w in command.words):
+        return command
+    words = tuple(
+        Word(f"/dev/fd/{UNKNOWN}", w.variables, w.feeds, w.splits) if _is_descriptor(w, command, script) else w
+        for w in command.words
+    )
+    return msgspec.structs.replace(command, words=words)
+
+
+def _is_descriptor(word: Word, command: Command, script: Script) -> bool:
+    layer = len(command.through)
+    layers = [script.commands[f].through[layer : layer + 1] for f in word.feeds]
+    return word.text == UNKNOWN and bool(layers) and all(found in (("<(…)",), (">(…)",)) for found in layers)

@@ -5,6 +5,8 @@ Whatever does not fit is a fault: it is kept, with the reason, and the command c
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from assent.catalog import Entry, Option, Role
@@ -12,6 +14,8 @@ from assent.model import UNKNOWN
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")
+_NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
+"""`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
 
 
@@ -65,6 +69,10 @@ class _Scan:
         self.operands: list[Word] = []
         self.fault: str | None = None
         self.ended = entry.options == "any"
+        self.closed: int | None = None
+        """How many arguments stand before a `--`."""
+        self.loose = -1
+        """The word behind an option whose value, if any, is attached."""
         self.start = 0
 
     def run(self) -> None:
@@ -75,6 +83,17 @@ class _Scan:
             word = self.words[self.position]
             self.position += 1
             self._take(word)
+        if self.closed is not None and not self.entry.runs:
+            self._look_behind(self.closed)
+
+    def _look_behind(self, closed: int) -> None:
+        """Fault options behind `--`: the program may have taken it for the value of what stands before it."""
+        # A text to look for may start with a dash, and what follows the first argument may not be the program's own.
+        first = closed + (self.entry.args.startswith("text ") and not closed and self.loose < 0)
+        last = closed + 1 if self.entry.ordered else len(self.operands)
+        for word in self.operands[first:last]:
+            if not self.entry.pure and is_option(word):
+                self._fail(f"`{word.text}` stands behind `--` and could still be an option of `{self.name}`")
 
     def levels(self) -> tuple[tuple[Entry, frozenset[str]], ...]:
         """Return the entries above, each with its options; shared ones may stand anywhere."""
@@ -85,7 +104,8 @@ class _Scan:
         if self.ended:
             self.operands.append(word)
         elif text == "--":
-            self.ended = True
+            self.ended, self.closed = True, len(self.operands)
+            self.loose = self.loose if self.loose == self.position - 1 else -1
         elif self.entry.options == "pairs":
             self._pair(word)
         elif len(text) > 1 and (text[0] == "-" or (text[0] == "+" and "+" in self.table)):
@@ -144,10 +164,8 @@ class _Scan:
             if option.role is None:
                 self._fail(f"`{name}` of `{self.name}` takes no value")
             self._record(option, part(word, len(name) + 1))
-        elif option.role is None or option.optional:
-            self.present.add(option.name)
         else:
-            self._value(option)
+            self._whole(option)
 
     def _find(self, name: str) -> Option | None:
         option = self.table.get(name)
@@ -178,21 +196,25 @@ class _Scan:
             if option.role is None:
                 self.present.add(option.name)
             elif index < len(text):
-                attached = part(word, index)
-                self._record(option, part(attached, 1) if attached.text[0] == "=" else attached)
+                self._attached(option, part(word, index))
                 return
-            elif option.optional:
-                self.present.add(option.name)
             else:
-                self._value(option)
-                return
+                self._whole(option)
+
+    def _attached(self, option: Option, word: Word) -> None:
+        """Take a value that stands in the same word; a `=` before it is part of it for some programs."""
+        if word.text[0] == "=" and option.role in ("line", "helper"):
+            self._fail(f"`{option.name}=` of `{self.name}` can be read in two ways")
+        self._record(option, part(word, 1) if word.text[0] == "=" else word)
 
     def _whole(self, option: Option) -> None:
-        """Take a word such as `-iname` that is an option as a whole."""
-        if option.role is None:
-            self.present.add(option.name)
-        else:
+        """Take an option whose value, if it needs one, is the next word."""
+        if option.role is not None and not option.optional:
             self._value(option)
+            return
+        self.present.add(option.name)
+        if option.optional:
+            self.loose = self.position
 
     def _bundle(self, text: str) -> None:
         """Take a first word without a dash, whose values follow in order."""
@@ -200,10 +222,8 @@ class _Scan:
             option = self.table.get("-" + letter)
             if option is None:
                 self._unknown(letter)
-            elif option.role is None or option.optional:
-                self.present.add(option.name)
             else:
-                self._value(option)
+                self._whole(option)
 
     def _value(self, option: Option) -> None:
         words = self.words[self.position : self.position + option.count]
@@ -214,11 +234,15 @@ class _Scan:
             return
         if any(w.splits for w in words) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` could be more than one word when it runs")
+        if any(map(is_option, words)) and not self.entry.pure:
+            self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")
         self._record(option, words[-1])
 
     def _record(self, option: Option, word: Word) -> None:
         self.present.add(option.name)
         self.values.append((option.name, option.role or "text", word))
+        # What stands behind `env -S` is appended to the words in its value.
+        self.ended = self.ended or (self.entry.assignments and option.role == "line")
 
     def _unknown(self, name: str) -> None:
         if not (self.entry.pure and UNKNOWN in name):
@@ -231,6 +255,11 @@ class _Scan:
 
 def _is_bundle(text: str) -> bool:
     return text[:1] not in ("-", "") and UNKNOWN not in text
+
+
+def is_option(word: Word) -> bool:
+    """Tell whether a word has the look of an option; `-` and a negative number have not."""
+    return len(word.text) > 1 and word.text[0] == "-" and not _NUMBER.fullmatch(word.text)
 
 
 def may_be_option(word: Word) -> bool:

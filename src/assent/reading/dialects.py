@@ -1,0 +1,37 @@
+"""Other shells than bash: what they take to mean something else, so that a line for them is not read as bash."""
+
+from __future__ import annotations
+
+import re
+
+_QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.|\$(?!\())*\"""", re.DOTALL)
+_MARK = "\x01"
+_MISLEADING = re.compile(r"(?:^|[\s;&|()])#|<<|`")
+"""What may hold a quote that opens nothing: a comment, a here-document, a nested line."""
+_STARTS = r"(?:^|[;&|(){}!\n]|\b(?:then|do|else|elif|if|while|until|time)\b)[ \t]*"
+_BASH_ALONE = (
+    ("[[", re.compile(r"\[\[(?!:)")),
+    ("((", re.compile(r"(?<!\$)\(\(")),
+    ("$'…'", re.compile(rf"\$['\"{_MARK}]")),
+    ("&>", re.compile(r"&>|>&(?!\s*[\d-])")),
+    ("<(…)", re.compile(r"[<>]\(")),
+    ("|&", re.compile(r"\|&")),
+    ("{a,b}", re.compile(r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}")),
+    ("function", re.compile(rf"{_STARTS}(?:function|select|coproc)\s")),
+    ("<<<", re.compile(r"<<<")),
+    (";&", re.compile(r";&")),
+    ("name=(…)", re.compile(r"\w(?:\[[^\]]*\])?\+?=\(|\w\[[^\]]*\]\+?=|\w\+=")),
+    # Where `export` is a plain command, an unquoted value becomes several words, and so several variables.
+    ("export", re.compile(rf"{_STARTS}(?:export|readonly|local)\s[^;&|\n]*=[^\s;&|]*[$`]")),
+)
+
+
+def bash_alone(line: str) -> str | None:
+    """Name something in a line that bash reads differently than other shells do, or None.
+
+    Quoted text counts too wherever it is not sure that every shell takes it for quoted.
+    """
+    bare = _QUOTED.sub(_MARK, line)
+    if _MISLEADING.search(line) or any(quote in bare for quote in "'\""):
+        bare = line
+    return next((name for name, pattern in _BASH_ALONE if pattern.search(bare)), None)
