@@ -13,7 +13,7 @@ from assent.catalog.entry import Entry
 from assent.model import ConfigError
 
 _KEY = re.compile(r"^(?!#)(\S.*):[ \t]*$", re.MULTILINE)
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -43,7 +43,7 @@ def _names(key: str) -> tuple[str, ...]:
 def parse_entry(part: Slice) -> Entry:
     """Parse one entry, or raise `ConfigError` with the file and the line."""
     try:
-        (value,) = yaml.load(part.body, _Loader).values()  # noqa: S506 - one of the two safe loaders
+        (value,) = yaml.load(part.body, SafeLoader).values()  # noqa: S506 - one of the two safe loaders
         return msgspec.convert(value, Entry)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0

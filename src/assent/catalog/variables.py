@@ -9,6 +9,7 @@ from importlib import resources
 import msgspec
 import yaml
 
+from assent.catalog.loader import SafeLoader
 from assent.model import UNKNOWN
 
 
@@ -30,7 +31,7 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @functools.cache
 def _tables() -> Variables:
     text = (resources.files("assent.catalog") / "tables" / "variables.yaml").read_text("utf-8")
-    return msgspec.convert(yaml.safe_load(text), Variables)
+    return msgspec.convert(yaml.load(text, SafeLoader), Variables)  # noqa: S506 - one of the two safe loaders
 
 
 @functools.cache

@@ -1,0 +1,210 @@
+"""Words that the shell matches against file names: what such a pattern may find.
+
+Quotes are gone when a word gets here, so everything is read in the widest way it could be meant: nothing that the
+shell may find is missed, and what is found too much only makes a call ask.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+from assent.catalog import places
+from assent.model import UNKNOWN
+from assent.shell.tree import Word
+
+Tokens: TypeAlias = tuple[str | None, ...]
+"""One name: the characters that may stand at each place, in lower case; "" for any, None for any number of them."""
+
+_TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]+|\[[\w-]+\](?!.*\])|\[.*\]|.", re.ASCII)
+_WILD = re.compile(r"[*?\[]")
+_RUN = re.compile(rf"[*?{UNKNOWN}]+|\[.*\]")
+_EVERYDAY = re.compile(r"\*+\.")
+_HISTORIES = ("bash", "zsh", "python", "psql", "mysql", "sqlite", "node_repl", "irb", "rediscli")
+_LONGEST_NAME, _DEEPEST = 255, 64
+
+
+def is_pattern(word: Word) -> bool:
+    """Tell whether the shell matches a word against files."""
+    return word.splits and _WILD.search(word.text) is not None
+
+
+def blur(path: str) -> str:
+    """Return a pattern's path with `UNKNOWN` for what is matched."""
+    return "/".join(_RUN.sub(UNKNOWN, s) for s in path.split("/"))
+
+
+def may_be_secret(path: str) -> bool:
+    """Tell whether a pattern is after a secret that it does not spell out."""
+    return _secrets().find(path) is not None
+
+
+def control_plane(path: str) -> str | None:
+    """Return a path of the control plane that a pattern may find; None if there is none."""
+    return _control().find(path)
+
+
+@functools.lru_cache(maxsize=1024)
+def leads_to(pattern: tuple[str, ...], names: tuple[str, ...], *, above: bool) -> bool:
+    """Tell whether a pattern may find a path or something in it; with `above`, also a folder that it lies in."""
+    if not names:
+        return True
+    if not pattern:
+        return above
+    if set(pattern[0]) == {"*"} and len(pattern[0]) > 1:
+        deeper = not names[0].startswith(".") and leads_to(pattern, names[1:], above=above)
+        return deeper or leads_to(pattern[1:], names, above=above)
+    return _fits(pattern[0], names[0]) and leads_to(pattern[1:], names[1:], above=above)
+
+
+def segments(path: str) -> tuple[str, ...]:
+    """Return the names in an absolute path."""
+    return tuple(s for s in path.split("/") if s)
+
+
+@functools.lru_cache(maxsize=4096)
+def _tokens(name: str) -> Tokens:
+    return tuple(_token(t) for t in _TOKEN.findall(name.lower()))
+
+
+def _token(text: str) -> str | None:
+    if text[0] in ("*", UNKNOWN):
+        return None
+    if text == "?":
+        return ""
+    if len(text) == 1:
+        return text
+    return _charset(text[1:-1]) if re.fullmatch(r"\[[\w-]+\]", text, re.ASCII) else None
+
+
+def _charset(body: str) -> str:
+    """Spell a set out; a dash may be meant as itself."""
+    ranges = re.findall(r"(?=(\w)-(\w))", body)
+    return body + "".join(chr(c) for low, high in ranges for c in range(ord(low), ord(high) + 1))
+
+
+@functools.lru_cache(maxsize=16384)
+def _meet(ours: Tokens, theirs: Tokens) -> bool:
+    """Tell whether one name fits two patterns."""
+    seen: set[tuple[int, int]] = set()
+    todo = [(0, 0)]
+    while todo:
+        here = todo.pop()
+        if here == (len(ours), len(theirs)):
+            return True
+        if here not in seen:
+            seen.add(here)
+            todo += _steps(ours, theirs, *here)
+    return False
+
+
+def _steps(ours: Tokens, theirs: Tokens, i: int, j: int) -> Iterator[tuple[int, int]]:
+    left, right = i < len(ours), j < len(theirs)
+    if left and ours[i] is None:
+        yield i + 1, j
+    if right and theirs[j] is None:
+        yield i, j + 1
+    if left and right:
+        a, b = ours[i], theirs[j]
+        if a is None or b is None:
+            yield (i, j + 1) if a is None else (i + 1, j)
+        elif not a or not b or not set(a).isdisjoint(b):
+            yield i + 1, j + 1
+
+
+def _fits(segment: str, name: str) -> bool:
+    """Tell whether a segment may find a name; one with a leading dot only if it has that dot too."""
+    if name.startswith(".") and not segment.startswith("."):
+        return False
+    return _meet(_tokens(segment), _tokens(name))
+
+
+def _is_wild(segment: str) -> bool:
+    return _WILD.search(segment) is not None
+
+
+def _says_something(segment: str) -> bool:
+    return any(_tokens(segment))
+
+
+class _Names:
+    """Names to be found in patterns: anywhere, several in a row, or from the root."""
+
+    def __init__(self, anywhere: Sequence[str], from_root: Sequence[str]) -> None:
+        self._single = tuple(n for name in anywhere if "/" not in name for n in _spelled(name))
+        self._rows = tuple(segments(n) for n in anywhere if "/" in n)
+        self._from_root = tuple(segments(n) for n in from_root)
+        self.find = functools.lru_cache(maxsize=4096)(self._find)
+
+    def _find(self, path: str) -> str | None:
+        """Return the path with a name in place of a pattern that is after it."""
+        parts = segments(path)
+        if len(parts) > _DEEPEST or any(len(p) > _LONGEST_NAME for p in parts):
+            return path
+        for start, part in enumerate(parts):
+            name = next((n for n in self._single if _is_after(part, n)), None) if _is_wild(part) else None
+            row = (name,) if name else next((r for r in self._rows if _is_row(parts[start:], r)), None)
+            if row:
+                return _replaced(parts, start, row)
+        found = next((r for r in self._from_root if _is_rooted(parts, r)), None)
+        return _replaced(parts, 0, found) if found else None
+
+
+def _spelled(name: str) -> tuple[str, ...]:
+    """Name the common ones where a name may begin with anything."""
+    return tuple(name.replace("*", h) for h in _HISTORIES) if name.startswith(".*") else (name,)
+
+
+def _replaced(parts: tuple[str, ...], start: int, names: tuple[str, ...]) -> str:
+    plain = tuple(n.replace("*", "") for n in names)
+    return "/" + "/".join((*parts[:start], *plain, *parts[start + len(names) :]))
+
+
+def _is_after(part: str, name: str) -> bool:
+    """Tell whether a pattern may find a name, and is not one of the kind that is after data: `*`, `*.json`."""
+    if not _says_something(part) or any(part.endswith(n[1:]) for n in places.NOT_SECRET if n.startswith("*")):
+        return False
+    if name.startswith("*."):
+        return _ends(_tokens(part), name)
+    if not part.startswith("*"):
+        return _fits(part, name)
+    common = _EVERYDAY.match(part) and name.count(".") == 1 and not name.endswith(".env")
+    return not common and _fits(part, name.replace("*", ""))
+
+
+def _ends(part: Tokens, name: str) -> bool:
+    """Tell whether a pattern is after an extension: by how it ends, or by what follows its last dot."""
+    if part[-1] is not None:
+        return _meet(part, _tokens(name))
+    dot = max((i for i, t in enumerate(part) if t == "."), default=len(part))
+    tail = part[dot + 1 :]
+    return any(tail) and _meet(tail, _tokens(name[2:]))
+
+
+def _is_row(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Tell whether a path goes on with these names, of which a pattern may hide some but not all."""
+    row = parts[: len(names)]
+    if len(row) < len(names) or not any(map(_is_wild, row)) or not any(map(_says_something, row)):
+        return False
+    return all(_fits(p, n) for p, n in zip(row, names, strict=True))
+
+
+def _is_rooted(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
+    """Tell whether a path may be one of these; `*` alone is not after any, except of what processes hold."""
+    row = parts[: len(names)]
+    wild = [p for p in row if _is_wild(p)]
+    if len(row) < len(names) or not (any(map(_says_something, wild)) or (wild and names[0] == "proc")):
+        return False
+    return all(_fits(p, n.replace("*", "") if p.startswith("*") else n) for p, n in zip(row, names, strict=True))
+
+
+@functools.cache
+def _secrets() -> _Names:
+    return _Names(places.SECRETS, places.SECRET_PATHS)
+
+
+@functools.cache
+def _control() -> _Names:
+    return _Names(places.CONTROL_PLANE, places.CONTROL_PATHS)
