@@ -15,6 +15,17 @@ _TOKEN = re.compile(
 )
 _REGEX = re.compile(r"/(?:\[\^?\]?[^\]\n]*\]|\\.|[^/\\\n\[])*/")
 _VALUE = frozenset({"string", "number", "name"})
+_OUTSIDE = {
+    "system": "runs commands from its program",
+    "getline": "reads from elsewhere in its program",
+    "ENVIRON": "looks at the environment in its program",
+    "ARGV": "may choose in its program which files it reads",
+    "ARGC": "may choose in its program which files it reads",
+    "SYMTAB": "reaches any variable by name in its program",
+    "FUNCTAB": "reaches any function by name in its program",
+    "PROCINFO": "looks at its process in its program",
+}
+"""Names by which a program reaches more than the text it is given."""
 _NOT_OPERANDS = frozenset({"print", "printf", "return", "in", "case", "else", "do", "getline"})
 
 
@@ -63,10 +74,8 @@ class _Walk:
     def _name(self, text: str) -> None:
         if text in ("print", "printf"):
             self.printing, self.depth = True, 0
-        elif text == "system":
-            self.fault = "runs commands from its program"
-        elif text == "getline":
-            self.fault = "reads from elsewhere in its program"
+        else:
+            self.fault = _OUTSIDE.get(text)
 
     def _sign(self, text: str) -> None:
         if text in "([":

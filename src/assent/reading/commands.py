@@ -182,7 +182,9 @@ class _Reader:
 
     def _stray(self, index: int, cwd: str | None) -> None:
         """Add the folder of a command that is not safe, where the line leaves the workspace for it."""
-        if not self.based or self.findings.operations[index].tier is Tier.SAFE:
+        command = self.findings.operations[index]
+        # No pattern speaks for a program that is not known, so there is no allow that could follow it.
+        if not self.based or command.tier is Tier.SAFE or (cwd is None and UNKNOWN in command.argv[0]):
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import fnmatch
-import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from assent.catalog import Role, places
-from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier
+from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
 from assent.reading.options import part
 from assent.reading.paths import Located, Place
+from assent.reading.web import Address, read_address, read_host
+from assent.reading.wildcards import blur, control_plane, is_pattern, leads_to, may_be_secret, segments
 from assent.shell.tree import Redirect, Word
 
 _DESCRIPTORS = re.compile(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/[012])")
-_URL = re.compile(
-    r"(?:(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*):)?//(?:[^/?#@]*@)?(?P<host>\[[^\]]*\]|[^/?#:]*)(?::(?P<port>\d+))?"
-)
-_HOST = re.compile(r"(?:[^/@:]*@)?(?P<host>\[[^\]]*\]|[^/:]*)(?::(?P<port>\d+))?(?:/.*)?")
-_REMOTE = re.compile(r"(?:[^/@:]*@)?(?P<host>\[[^\]]*\]|[^/:]+):.*")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_REMOTE = re.compile(r"(?P<host>(?:[^/@:]*@)?(?:\[[^\]]*\]|[^/:]+)):.*", re.DOTALL)
 _SENT = re.compile(r"(?:[^=@<]*=)?[@<]")
-_STORED = re.compile(r"[^:]*:")
+_STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
-_LONGEST_NAME = 255
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
 
 
@@ -37,6 +33,8 @@ class Ground:
     cwd: str | None
     owner: int | None = None
     sweep: bool = False
+    lists: bool = False
+    """It looks at names only, not into files."""
 
 
 def locate(word: Word, place: Place, cwd: str | None) -> Located:
@@ -58,9 +56,9 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
         yield connection(network.group(1), ground.owner, Tier.DANGEROUS, "opens a connection by redirection")
         return
     if redirect.direction in ("read", "both"):
-        yield reading(located, ground, glob=redirect.target.splits, own_cover=True)
+        yield reading(located, ground, glob=is_pattern(redirect.target), own_cover=True)
     if redirect.direction in ("write", "both"):
-        yield writing(located, ground, own_cover=True)
+        yield writing(located, ground, glob=is_pattern(redirect.target), own_cover=True)
 
 
 def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
@@ -71,27 +69,40 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
         yield from _transfer_effects(role, word, ground)
     elif role in ("url", "save", "host"):
         yield from _network_effects(role, word, ground)
-    elif role in ("data", "revision"):
-        inner = (_SENT if role == "data" else _STORED).match(word.text)
+    elif role == "data":
+        inner = _SENT.match(word.text)
         if inner and inner.end() < len(word.text) and word.text != "@-":
             yield reading(locate(part(word, inner.end()), ground.place, ground.cwd), ground)
+    elif role == "revision":
+        yield from _stored_effects(word, ground)
     elif role == "name" and places.is_secret_variable(word.text):
         yield secret_variable(word.text, ground.owner)
+
+
+def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the read of a file in a revision: a path from the repository's root, or with a dot from the folder."""
+    inner = _STORED.match(word.text)
+    if inner is None or inner.end() == len(word.text):
+        return
+    file, cwd = part(word, inner.end()), ground.cwd
+    roots = [r for r in ground.place.workspace if cwd and within(cwd, r)] if not file.text.startswith(".") else []
+    for folder in dict.fromkeys((*roots, cwd)):
+        yield reading(locate(file, ground.place, folder), ground, glob=is_pattern(file))
 
 
 def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
     if word.text in ("", "-") or _DESCRIPTORS.fullmatch(word.text):
         return
-    located = locate(word, ground.place, ground.cwd)
+    located, glob = locate(word, ground.place, ground.cwd), is_pattern(word)
     if role in ("read", "edit"):
-        yield reading(located, ground, glob=word.splits)
+        yield reading(located, ground, glob=glob)
     if role in ("write", "edit"):
-        yield writing(located, ground)
+        yield writing(located, ground, glob=glob)
     if role == "exec":
         yield Operation(
             kind=OperationKind.FS_EXEC,
-            resource=located.path,
-            target=located.target,
+            resource=blur(located.path) if glob else located.path,
+            target=None if glob else located.target,
             tier=Tier.DANGEROUS,
             reason="runs a file whose content is not read",
             owner=ground.owner,
@@ -99,31 +110,34 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
 
 
 def _transfer_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
-    remote = _URL.match(word.text) or _REMOTE.fullmatch(word.text)
-    if remote:
-        yield connection(_host(remote), ground.owner)
+    url, remote = _URL.match(word.text), _REMOTE.fullmatch(word.text)
+    if url:
+        # Programs that copy have protocols of their own: only the machine matters.
+        yield _contact(Address(read_address(word.text[url.end() :]).host), ground)
+    elif remote:
+        yield _contact(read_host(remote["host"]), ground)
     else:
         yield from _path_effects("read" if role == "from" else "write", word, ground)
 
 
 def _network_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
-    found = _URL.match(word.text) if role != "host" else None
-    if found and (found["scheme"] or "").lower() == "file":
-        yield reading(locate(word, ground.place, ground.cwd), ground)
+    address = read_host(word.text) if role == "host" else read_address(word.text)
+    if address.file is not None:
+        yield reading(locate(Word(address.file), ground.place, ground.cwd), ground)
         return
-    yield connection(_host(found or _HOST.fullmatch(word.text)), ground.owner)
-    if role == "save":
-        name = part(word, word.text.rstrip("/").rfind("/") + 1)
-        yield writing(locate(name, ground.place, ground.cwd), ground)
+    yield _contact(address, ground)
+    for name in address.saved if role == "save" else ():
+        yield writing(locate(Word(name), ground.place, ground.cwd), ground)
 
 
-def _host(found: re.Match[str] | None) -> str:
-    """Return host, and port if there is one; what is no plain name is not known."""
-    if found is None or not found["host"] or UNKNOWN in found["host"]:
-        return UNKNOWN
-    port = found.groupdict().get("port")
-    host = found["host"].lower()
-    return f"{host}:{port}" if port else host
+def _contact(address: Address, ground: Ground) -> Operation:
+    """Return a connection; to the port that Assent listens on, any name may be one of this machine."""
+    doubt, port = address.doubt, address.host.rpartition(":")[2]
+    if doubt is None and port in {e.rpartition(":")[2] for e in ground.place.facts.assent_endpoints}:
+        doubt = "contacts a port that Assent listens on"
+    if doubt is None:
+        return connection(address.host, ground.owner)
+    return connection(address.host, ground.owner, Tier.DANGEROUS, doubt)
 
 
 def connection(host: str, owner: int | None, tier: Tier = Tier.SAFE, reason: str = "contacts a machine") -> Operation:
@@ -144,15 +158,17 @@ def secret_variable(name: str, owner: int | None) -> Operation:
 
 
 def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
-    """Return the read of a path."""
+    """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
-    secret = ground.place.is_secret(located) or bool(_INHERITED.match(path)) or (glob and _may_name_secret(path))
+    own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
+    secret = ground.place.is_secret(located) or bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
+    near = _is_near(path, ground) and not glob
     return Operation(
         kind=OperationKind.FS_READ,
-        resource=path,
-        target=located.target,
-        tier=Tier.SAFE,
-        reason="reads a secret" if secret else "reads a file",
+        resource=own or (blur(path) if glob else path),
+        target=None if own or glob else located.target,
+        tier=Tier.DANGEROUS if near else Tier.SAFE,
+        reason="may read Assent's own files" if near else "reads a secret" if secret else "reads a file",
         owner=ground.owner,
         own_cover=own_cover,
         sweep=ground.sweep,
@@ -160,49 +176,62 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     )
 
 
-def writing(located: Located, ground: Ground, *, own_cover: bool = False) -> Operation:
+def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the write of a path: safe for a plain file inside the workspace, dangerous elsewhere."""
-    tier, reason = Tier.SAFE, "writes a file in the workspace"
-    inside, device = ground.place.inside(located), _DEVICE.match(located.target or located.path)
-    if device:
-        tier, reason = Tier.DESTRUCTIVE, "overwrites a device"
-    elif not inside:
-        tier, reason = Tier.DANGEROUS, "writes outside the workspace"
-    elif ground.place.is_sensitive(located):
-        tier, reason = Tier.DANGEROUS, "writes a sensitive file"
+    place = ground.place
+    tier, reason = _write_tier(located, place, glob=glob)
+    device = tier is Tier.DESTRUCTIVE
+    path = _written(located, ground) if glob else located.path
     return Operation(
         kind=OperationKind.FS_WRITE,
-        resource=located.path,
-        target=located.target,
+        resource=path,
+        target=None if glob else located.target,
         tier=tier,
         reason=reason,
         owner=ground.owner,
-        own_cover=own_cover or not inside,
-        secret=ground.place.is_secret(located),
+        own_cover=own_cover or not (_is_inside(located, place) if glob else place.inside(located)),
+        secret=place.is_secret(located) or (glob and may_be_secret(located.path)),
         impact=f"overwrites {located.path}; on a disk that is everything on it" if device else None,
         rollback="restore the disk from a backup" if device else None,
     )
 
 
-@functools.cache
-def _samples() -> tuple[str, ...]:
-    """Return one plain name for every kind of secret."""
-    parts = (p for name in places.SECRETS for p in name.split("/"))
-    return tuple(p.replace("*", "") for p in parts if p not in (".config", "Library", ".local", "share"))
+def _write_tier(located: Located, place: Place, *, glob: bool) -> tuple[Tier, str]:
+    if _DEVICE.match(located.target or located.path):
+        return Tier.DESTRUCTIVE, "overwrites a device"
+    if not place.inside(located):
+        return Tier.DANGEROUS, "writes outside the workspace"
+    if place.is_sensitive(located):
+        return Tier.DANGEROUS, "writes a sensitive file"
+    if glob:
+        return Tier.DANGEROUS, "writes whatever a pattern finds"
+    return Tier.SAFE, "writes a file in the workspace"
 
 
-def _may_name_secret(path: str) -> bool:
-    """Tell whether a pattern the shell expands could find a secret that it does not spell out."""
-    return any(_covers_secret(c) for c in path.split("/") if any(g in c for g in "*?["))
+def _is_inside(located: Located, place: Place) -> bool:
+    """Tell whether what a pattern finds lies in a folder of the workspace: it must be about that folder alone."""
+    folder, _, name = located.path.rpartition("/")
+    return place.inside(located) and blur(folder) == folder and not name.startswith(".")
 
 
-def _covers_secret(component: str) -> bool:
-    if component == "*" or len(component) > _LONGEST_NAME:
-        return component != "*"
-    # A pattern finds a name that starts with a dot only if it does so itself; and `*.json` is after data.
-    hidden, common = component.startswith("."), component.startswith("*.")
-    return any(
-        fnmatch.fnmatchcase(s, component)
-        for s in _samples()
-        if s.startswith(".") == hidden and not (common and s.count(".") == 1)
-    )
+def _written(located: Located, ground: Ground) -> str:
+    """Return what a pattern stands for when it is written: of all that it may find, what matters most."""
+    facts, path = ground.place.facts, located.path
+    own = _own(located, (*facts.assent_paths, *facts.assent_files), glob=True, above=True)
+    if own or ground.place.is_control_plane(located):
+        return own or path
+    return control_plane(path) or blur(path)
+
+
+def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -> str | None:
+    """Return which of Assent's own paths a pattern may find, or a walk come by."""
+    if not glob and not above:
+        return None
+    names = [segments(n.lower()) for n in located.names]
+    return next((p for p in paths if any(leads_to(n, segments(p.lower()), above=above) for n in names)), None)
+
+
+def _is_near(path: str, ground: Ground) -> bool:
+    """Tell whether a path that is known only in part may end at Assent's own files."""
+    known, cut, _ = path.partition(UNKNOWN)
+    return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)

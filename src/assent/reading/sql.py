@@ -10,20 +10,58 @@ import msgspec
 from assent.model import Tier
 
 _TOKEN = re.compile(
-    r"""(?P<noise>--[^\n]*|/\*(?!!).*?(?:\*/|(?P<comment>\Z)))
+    r"""(?P<noise>--(?:[ \t][^\n]*|(?=\n|\Z))|/\*(?![!M])(?:(?!/\*).)*?\*/)
+    |(?P<quoted>`\w+`)|(?P<odd>--|/\*|\'{3}|"{3}|(?<![\w\'])(?![NnXxBbEe]\')\w+(?=\')|[#$`\[\]\\&{}!]|(?<!:):(?=[\w\'"{])|\r(?!\n)|\x00)
     |'(?:[^']|'')*(?:'|(?P<string>\Z))
     |"(?:[^"]|"")*(?:"|(?P<name>\Z))
-    |`[^`]*(?:`|(?P<tick>\Z))
-    |\$(?P<tag>\w*)\$.*?(?:\$(?P=tag)\$|(?P<dollar>\Z))
-    |[A-Za-z_][\w$]*|\d[\w.]*|;|\S""",
+    |[A-Za-z_]\w*|\d[\w.]*|;|\S""",
     re.DOTALL | re.VERBOSE,
 )
-_OPEN = ("comment", "string", "name", "tick", "dollar")
+"""What databases and their clients read differently is `odd`: a comment or string of one is code to another."""
+_UNSURE = ("odd", "string", "name")
 _STRANGE = "\\"
-"""Stands for what can not be read; a backslash outside of a word is that too."""
+"""Stands for what can not be read for sure; one in a string may escape what follows it."""
 _LOOKS = frozenset({"SELECT", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VALUES", "WITH", "TABLE", "HELP", "USE"})
-_FRAMES = frozenset({"BEGIN", "START", "COMMIT", "ROLLBACK", "END"})
-_WRITES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE", "INTO", "COPY", "CALL", "DO", "ANALYZE", "LOAD"})
+_FRAMES = re.compile(r"START TRANSACTION|(?:BEGIN|COMMIT|ROLLBACK|END)(?: TRANSACTION| WORK)?")
+_WRITES = frozenset(
+    (
+        "INSERT",
+        "UPDATE",
+        "DELETE",
+        "MERGE",
+        "INTO",
+        "COPY",
+        "CALL",
+        "DO",
+        "ANALYZE",
+        "LOAD",
+        "ALTER",
+        "ATTACH",
+        "BACKUP",
+        "BULK",
+        "DBCC",
+        "DECLARE",
+        "DELIMITER",
+        "DROP",
+        "EXEC",
+        "EXECUTE",
+        "EXPORT",
+        "GO",
+        "GRANT",
+        "IMPORT",
+        "INSTALL",
+        "KILL",
+        "OUTFILE",
+        "PREPARE",
+        "RESTORE",
+        "REVOKE",
+        "SET",
+        "SHUTDOWN",
+        "TRUNCATE",
+        "WAITFOR",
+    )
+)
+"""Some databases begin a statement with one of these where the one before has no end mark."""
 _FUNCTIONS = frozenset(
     (
         "ABS",
@@ -124,10 +162,11 @@ _PRAGMAS = frozenset(
     ("TABLE_INFO", "TABLE_XINFO", "TABLE_LIST", "INDEX_LIST", "INDEX_INFO", "FOREIGN_KEY_LIST", "DATABASE_LIST")
 )
 _LOST = frozenset({"TABLE", "DATABASE", "SCHEMA", "COLUMN", "USER", "ROLE", "TABLESPACE", "KEYSPACE", "OWNED"})
+_DESCRIBES = re.compile(r"\s*\\(?:d[a-zA-Z]*\+?|l\+?|conninfo|x|timing|encoding|q)(?:[ \t]+[\w.*]+)?\s*", re.ASCII)
 _SHOWS = re.compile(
-    r"\\(?:d[a-zA-Z]*\+?|l\+?|conninfo|dt\+?|x|timing|encoding|q)(?:\s+[\w.*\"]+)?|"
-    r"\.(?:tables|schema|indexes|databases|headers|mode|help|quit|exit)(?:\s+[\w.*]+)*"
+    r"\.(?:tables|schema|indexes|databases|headers|mode|help|quit|exit)(?:[ \t]+[\w.*]+)*[ \t]*", re.ASCII
 )
+_FILE = re.compile(r"'|\"[^\"]*[./]")
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -144,21 +183,16 @@ _RESTORE = "restore the database from a backup taken before; without one the dat
 
 
 def read_sql(text: str) -> Statement:
-    """Read all statements and return the worst."""
-    worst = _READS
-    commands = [line.strip() for line in text.splitlines() if line.lstrip().startswith(("\\", "."))]
-    for command in commands:
-        worst = max(worst, _client_command(command), key=lambda s: s.tier)
-    plain = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith(("\\", ".")))
-    for tokens in _statements(plain):
-        worst = max(worst, _statement(tokens), key=lambda s: s.tier)
-    return worst
-
-
-def _client_command(command: str) -> Statement:
-    if _SHOWS.fullmatch(command):
+    """Read all statements and return the worst. Only what every database and client takes for a look is safe."""
+    if _DESCRIBES.fullmatch(text):
         return _READS
-    return Statement(Tier.DANGEROUS, "gives its client a command that may run or write something")
+    lines = text.strip().split("\n")
+    shown = next((i for i, line in enumerate(lines) if not _SHOWS.fullmatch(line)), len(lines))
+    rest = lines[shown:]
+    found = [_statement(tokens) for tokens in _statements("\n".join(rest))]
+    if any(line.lstrip().startswith(("\\", ".")) for line in rest):
+        found.append(Statement(Tier.DANGEROUS, "gives its client a command that may run or write something"))
+    return max([_READS, *found], key=lambda s: s.tier)
 
 
 def _statements(text: str) -> list[list[str]]:
@@ -166,7 +200,7 @@ def _statements(text: str) -> list[list[str]]:
     for token in _TOKEN.finditer(text):
         if token.group() == ";":
             found.append([])
-        elif any(token[group] is not None for group in _OPEN):
+        elif any(token[group] is not None for group in _UNSURE):
             found[-1].append(_STRANGE)
         elif token["noise"] is None:
             found[-1].append(token.group())
@@ -178,20 +212,21 @@ def _statement(tokens: list[str]) -> Statement:
     destroyed = _destroys(words, tokens)
     if destroyed is not None:
         return destroyed
-    if any(_STRANGE in w or w == "!" for w in words):
-        # Databases differ in how they escape, and clients take commands after a backslash.
-        return Statement(Tier.DANGEROUS, "has SQL that can not be read for sure")
+    if any(_STRANGE in w or w.startswith("`") for w in words):
+        return Statement(Tier.DANGEROUS, "has SQL that not every database reads alike")
     if words[0] in _LOOKS and not _WRITES.intersection(words[1:]):
         return _looks(words)
-    if words[0] in _FRAMES or (words[0] == "PRAGMA" and len(words) > 1 and words[1] in _PRAGMAS):
+    if _FRAMES.fullmatch(" ".join(words)) or (words[0] == "PRAGMA" and len(words) > 1 and words[1] in _PRAGMAS):
         return _READS
     return Statement(Tier.DANGEROUS, "changes a database")
 
 
 def _looks(words: list[str]) -> Statement:
     for name, after in itertools.pairwise(words):
-        if after == "(" and re.match(r"[A-Z_\"`]", name) and name not in _FUNCTIONS:
+        if after == "(" and re.match(r"[A-Z_\"]", name) and name not in _FUNCTIONS:
             return Statement(Tier.DANGEROUS, f"calls a database function ({name.lower()}) that may do more than look")
+        if name in ("FROM", "JOIN") and _FILE.match(after):
+            return Statement(Tier.DANGEROUS, "may look into a file that it names as a table")
     return _READS
 
 

@@ -15,9 +15,15 @@ URL_FIELDS = ("url", "uri")
 _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]}]+", re.IGNORECASE)
 _SCHEME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9+.-]*):(?P<slashes>/+)")
-_FILE = re.compile(r"(?i)file:(?://(?P<host>[^/]*)(?=/))?/*(?P<path>/[^?#]*|[^?#]*)")
+_FILE = re.compile(r"(?i)file:(?://[^/]*(?=/))?/*(?P<path>[^?#]*)")
+_NUMBER = re.compile(r"\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\](?=(?::\d*)?$)")
+_PORT = re.compile(r":\d*$")
 _GUESSED = ("ftp.", "dict.", "ldap.", "imap.", "smtp.", "pop3.")
 """A name that begins so is spoken to in that protocol, if no other is given."""
+_DATABASES = frozenset(
+    {"postgres", "postgresql", "mysql", "mariadb", "redis", "rediss", "valkey", "mongodb", "mongodb+srv"}
+)
+"""What only the client of that database speaks: its machine is one's own as often as not."""
 _EXPANDED = frozenset("{}[]")
 _SAVED = re.compile(r"[\w.+@~,=-]*", re.ASCII)
 _WILD_NAMES = (
@@ -88,62 +94,55 @@ def contact(url: str) -> tuple[str, str | None]:
 
 def read_address(text: str) -> Address:
     """Read an address as a command is given it: with or without a scheme, as programs that guess would take it."""
-    if _FILE.match(text):
-        return _file(text)
+    file = _FILE.match(text)
+    if file:
+        return _file(unquote(file["path"]))
     scheme = _SCHEME.match(text)
-    web = scheme is None or scheme["name"].lower() in ("http", "https")
-    url = "http://" + (text[scheme.end() :] if scheme else text)
-    known, cut, _ = url.partition(UNKNOWN)
-    if cut and not re.match(r"http://[^/?#]+[/?#]", known):
+    rest, cut, _ = (text[scheme.end() :] if scheme else text).partition(UNKNOWN)
+    authority, *more = re.split(r"[/?#]", rest, maxsplit=1)
+    if cut and not more:
         return Address(doubt="contacts a machine that is only known when it runs")
     try:
-        host, doubt = contact(_without_expansions(known))
+        host, doubt = _host(authority, rest)
     except CallError as error:
         return Address(doubt=f"contacts a machine that is not surely known: {error}")
-    odd = scheme is not None and len(scheme["slashes"]) != 2
-    if odd or not web or (scheme is None and host.startswith(_GUESSED)):
+    if scheme is not None and scheme["name"].lower() in _DATABASES:
+        doubt = "gives credentials away in its address" if "@" in authority else None
+    elif not _is_plain(scheme, host):
         doubt = "uses a protocol that can do more than fetch, or spells it oddly"
-    elif _EXPANDED.intersection(_after_host(known)):
+    elif _EXPANDED.intersection("".join(more)):
         doubt = "contacts addresses that are made from a pattern"
-    elif _name_of(host) in _LOOPBACK and "@" not in known:
-        # A server of one's own is looked at all day; Assent's own address is denied by its port.
-        doubt = None
-    return Address(host, doubt, saved=(UNKNOWN,) if cut else _saved(known))
+    return Address(host, doubt, saved=(UNKNOWN,) if cut else _saved(rest))
 
 
-def _without_expansions(url: str) -> str:
-    """Return the part of a URL that names the host; brackets are only fine around an address."""
-    authority = re.split(r"[/?#]", url[len("http://") :], maxsplit=1)[0]
-    name = authority.rpartition("@")[2]
-    if _EXPANDED.intersection(re.sub(r"^\[[0-9A-Fa-f:.]+\]", "", name)) or _EXPANDED.intersection(
-        authority[: -len(name)] if name else authority
-    ):
+def _host(authority: str, rest: str) -> tuple[str, str | None]:
+    """Return whom an address contacts and whether that is in doubt; brackets are only fine around a number."""
+    if _EXPANDED.intersection(_NUMBER.sub("", authority)):
         raise CallError("its host is a pattern")
-    if any(ord(c) <= 32 or ord(c) >= 127 or c == "\\" for c in url):
+    if any(ord(c) <= 32 or ord(c) >= 127 or c == "\\" for c in rest):
         raise CallError("it holds characters that no URL has")
-    return "http://" + authority
+    host, doubt = contact("http://" + authority)
+    # A server of one's own is looked at all day; Assent's own is denied by its port.
+    return host, None if _PORT.sub("", authority.lower()) in _LOOPBACK else doubt
 
 
-def _after_host(url: str) -> str:
-    return url[len("http://") :].partition("/")[2]
+def _is_plain(scheme: re.Match[str] | None, host: str) -> bool:
+    """Tell whether the web's protocol is spoken, by everyone who reads the address."""
+    if scheme is None:
+        return not host.startswith(_GUESSED)
+    return scheme["slashes"] == "//" and scheme["name"].lower() in ("http", "https")
 
 
-def _name_of(host: str) -> str:
-    return host if host.endswith("]") else host.rpartition(":")[0] or host
-
-
-def _file(text: str) -> Address:
-    """Read the address of a local file, which programs find in many spellings."""
-    found = _FILE.match(text)
-    path = unquote(found["path"]) if found else ""
+def _file(path: str) -> Address:
+    """Return a local file, which programs find in many spellings; an odd one may be any."""
     if not path or _EXPANDED.intersection(path) or any(ord(c) < 32 or c == "\\" for c in path):
         return Address(file=UNKNOWN)
-    return Address(file=path if path.startswith("/") else "/" + path)
+    return Address(file="/" + path)
 
 
-def _saved(url: str) -> tuple[str, ...]:
+def _saved(rest: str) -> tuple[str, ...]:
     """Return every name that a download may get; what would be escaped or cut is not known."""
-    path, question, query = url[len("http://") :].partition("#")[0].partition("?")
+    path, question, query = rest.partition("#")[0].partition("?")
     name = unquote(path.partition("/")[2].rpartition("/")[2]) or "index.html"
     if not _SAVED.fullmatch(name) or not _SAVED.fullmatch(query.replace("&", "")) or name.strip(".") == "":
         return (UNKNOWN,)
