@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+import msgspec
 import pytest
 
 from assent.model import UNKNOWN, Certainty, Session, Verdict
@@ -81,6 +82,24 @@ def test_an_unknown_path_may_be_any():
     wholly = look(writes(UNKNOWN), tool="Write")
     assert match("Write(/etc/**)", wholly, broad=True) is MAYBE
     assert match("Write", wholly, broad=True) is YES
+
+
+#: pattern, path with a wildcard in it, whether a deny may be meant
+WILD = [
+    ("private/**", "/ws/\ufdd0.py", MAYBE),
+    ("/etc/**", "/ws/\ufdd0.py", NO),
+    ("**/.env", "/ws/\ufdd0.py", NO),
+    ("**/.env", "/ws/\ufdd0", MAYBE),
+    ("**/.env", "/ws/.e\ufdd0v", MAYBE),
+    ("/ws/private/x", "/ws/priv\ufdd0/x", MAYBE),
+    ("~/x", "/ws/\ufdd0", NO),
+]
+
+
+@pytest.mark.parametrize(("pattern", "path", "answer"), WILD)
+def test_a_wildcard_may_be_what_a_deny_is_about_if_it_can_lead_there(pattern, path, answer):
+    operation = msgspec.structs.replace(reads(path), globbed=True)
+    assert match(f"Read({pattern})", look(operation, tool="Read"), broad=True) is answer
 
 
 def test_what_is_no_path_matches_no_path_pattern():

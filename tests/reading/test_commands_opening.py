@@ -126,7 +126,19 @@ def test_a_command_is_found_behind_every_layer(line: str) -> None:
         ("ls | xargs", ["ls", "xargs"]),
         ("ls | xargs wc -l", ["ls", "xargs wc -l", "wc -l \ufdd0"]),
         ("ls | xargs -I{} cat {}.x", ["ls", "xargs -I{} cat {}.x", "cat \ufdd0.x"]),
+        ("ls | xargs -I % -n 1 wc %", ["ls", "xargs -I % -n 1 wc %", "wc \ufdd0 \ufdd0"]),
+        ("ls | xargs -i% cat %.x {}", ["ls", "xargs -i% cat %.x {}", "cat \ufdd0.x \ufdd0"]),
+        ("ls | xargs -J % cat % x", ["ls", "xargs -J % cat % x", "cat \ufdd0 x \ufdd0"]),
+        ("ls | xargs -I '' cat x", ["ls", "xargs -I '' cat x", "cat x \ufdd0"]),
+        ("ls | xargs --max-lines cat x", ["ls", "xargs --max-lines cat x", "cat x \ufdd0"]),
         ("env LANG=C CI=1", ["env LANG=C CI=1"]),
+        ("env -S 'sort -r' x", ["env -S 'sort -r' x", "env sort -r x", "sort -r x"]),
+        ("env -S sort ls -o x", ["env -S sort ls -o x", "env sort ls -o x", "sort ls -o x"]),
+        ("env -Ssort -u x", ["env -Ssort -u x", "env sort -u x", "sort -u x"]),
+        ("env -iSsort x", ["env -iSsort x", "env sort x", "sort x"]),
+        ("env --split-string=sort x", ["env --split-string=sort x", "env sort x", "sort x"]),
+        ("env -S 'LANG=C sort' x", ["env -S 'LANG=C sort' x", "env LANG=C sort x", "sort x"]),
+        ("env -S 'a \"b c\"' d", ["env -S 'a \"b c\"' d", "env a 'b c' d", "a 'b c' d"]),
         ("assent run -- ls", ["assent run -- ls", "ls"]),
         ("watch ls -l", ["watch ls -l", "ls -l"]),
         ("echo 'ls -l' | tee", ["echo 'ls -l'", "tee"]),
@@ -204,6 +216,20 @@ def test_what_is_fed_and_not_known_is_dangerous(line: str) -> None:
 )
 def test_running_something_safe_is_safe(line: str) -> None:
     assert tier(line) is Tier.SAFE
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("env -S 'ls $X'", "words inside a word are only known when it runs"),
+        ("env -S 'ls\\_x'", "words inside a word are only known when it runs"),
+        ('env -S "rm $X"', "words inside a word are only known when it runs"),
+        ("env -S 'ls #x' y", "words inside a word are only known when it runs"),
+        ("env -S 'rm \"x' y", "a quote inside a word is not closed"),
+    ],
+)
+def test_words_of_env_that_can_not_be_told_apart_are_unreadable(line: str, why: str) -> None:
+    assert read_line(line, PLACE)[1] == why
 
 
 @pytest.mark.parametrize("line", ["sudo ls", "doas ls", "su -c ls"])

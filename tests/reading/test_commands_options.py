@@ -40,7 +40,13 @@ def words(line: str) -> tuple[Word, ...]:
         ("--number 5 f", {"--number"}, ["5"], ["f"]),
         ("--number=5 f", {"--number"}, ["5"], ["f"]),
         ("f -a", {"-a"}, [], ["f"]),
-        ("-a -- -b", {"-a"}, [], ["-b"]),
+        ("-a -- b -5", {"-a"}, [], ["b", "-5"]),
+        ("-n -5 f", {"-n"}, ["-5"], ["f"]),
+        ("-n -1.5 f", {"-n"}, ["-1.5"], ["f"]),
+        ("-n - f", {"-n"}, ["-"], ["f"]),
+        ("-n-x f", {"-n"}, ["-x"], ["f"]),
+        ("--number=-x f", {"--number"}, ["-x"], ["f"]),
+        ("-i -- f", {"-i"}, [], ["f"]),
         ("-5 f", {"-NUM"}, [], ["f"]),
         ("-i f", {"-i"}, [], ["f"]),
         ("-i.bak f", {"-i"}, [".bak"], ["f"]),
@@ -69,6 +75,13 @@ def test_known_options_are_taken_apart(line: str, present: set[str], values: lis
         ("--a", "`--a` is short for an option of `x`; it has to be written out"),
         ("-n", "`-n` of `x` has no value"),
         ("--pair a", "`--pair` of `x` has no value"),
+        ("-n -x f", "the value of `-n` looks like an option; it has to be attached"),
+        ("--number --all f", "the value of `--number` looks like an option; it has to be attached"),
+        ("-n -- f", "the value of `-n` looks like an option; it has to be attached"),
+        ("--pair -x b f", "the value of `--pair` looks like an option; it has to be attached"),
+        ("-n -1x f", "the value of `-n` looks like an option; it has to be attached"),
+        ("-a -- f -x", "`-x` stands behind `--` and could still be an option of `x`"),
+        ("-i -- -x", "`-x` stands behind `--` and could still be an option of `x`"),
         ("-n $", "the value of `-n` could be more than one word when it runs"),
         ("$", "a word of `x` is only known when it runs and could be an option"),
         ("-a$", "a word of `x` is only known when it runs and could be an option"),
@@ -91,9 +104,39 @@ def test_a_short_form_still_tells_what_its_value_is() -> None:
 
 def test_a_pure_program_takes_words_that_are_not_known_and_short_forms() -> None:
     pure = entry(TEXT.replace("tier: safe", "tier: safe\n  pure: true"))
-    for line in ("$", "*", "-a$", "-$", "--$", "-n $", "--verb"):
+    for line in ("$", "*", "-a$", "-$", "--$", "-n $", "--verb", "-n -x", "-n --", "-a -- -x"):
         assert match_words("x", pure, words(line)).fault is None
     assert match_words("x", pure, words("--zap")).fault is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "fits"),
+    [
+        ("-- -x", True),
+        ("-a -- -x", True),
+        ("-- -x -y", False),
+        ("a -- -x", False),
+        ("-i -- -x", False),
+        ("-i -a -- -x", True),
+    ],
+)
+def test_only_a_text_to_look_for_may_start_with_a_dash(line: str, fits: bool) -> None:
+    search = entry(TEXT.replace("args: read*", "args: text read*"))
+    assert (match_words("x", search, words(line)).fault is None) is fits
+
+
+def test_behind_the_first_argument_dashes_are_not_the_programs_own() -> None:
+    ordered = entry(TEXT + "  ordered: true\n")
+    assert match_words("x", ordered, words("-- f -x")).fault is None
+    assert match_words("x", ordered, words("-- -x f")).fault is not None
+    runs = entry(TEXT + "  runs: words\n")
+    assert match_words("x", runs, words("-- -x f")).fault is None
+
+
+def test_a_line_given_with_an_equals_sign_can_be_read_in_two_ways() -> None:
+    lines = entry(TEXT.replace("number, -o", "number, -c: line, -o"))
+    assert match_words("x", lines, words("-c=f")).fault == "`-c=` of `x` can be read in two ways"
+    assert match_words("x", lines, words("-cf")).fault is None
 
 
 def test_options_with_one_dash() -> None:

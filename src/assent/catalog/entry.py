@@ -29,6 +29,7 @@ Role: TypeAlias = Literal[
     "code",  # a program in a language that is not read
     "sed",  # a sed script
     "awk",  # an awk program
+    "jq",  # a jq or yq program
     "sql",  # SQL statements
     "setting",  # a git setting, key=value
     "revision",  # a git revision, or revision:path
@@ -136,6 +137,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """It uses the network without naming a host."""
     sweep: bool = False
     """It walks trees, from the current folder if no argument names one."""
+    lists: bool = False
+    """It walks trees for names, sizes and counts, and shows no content."""
     impact: str = ""
     rollback: str = ""
     examples: Examples = Examples()

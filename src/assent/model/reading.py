@@ -32,6 +32,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The index of the command that makes this operation; None if the call makes it itself."""
     own_cover: bool = False
     """An allow on the owner does not reach this: a redirection, or a write outside the workspace."""
+    globbed: bool = False
+    """What is not known of its path is a pattern that the shell matches against files: no slash in it."""
     sweep: bool = False
     """It walks a tree from this root, naming no file."""
     secret: bool = False

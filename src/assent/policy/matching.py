@@ -19,6 +19,7 @@ from assent.model import (
     MAYBE,
     NET_CONNECT,
     NO,
+    UNKNOWN,
     YES,
     Certainty,
     Operation,
@@ -30,6 +31,7 @@ from assent.model import (
 from assent.policy.patterns import (
     CommandPattern,
     HostPattern,
+    basename,
     compile_command,
     compile_host,
     compile_text,
@@ -198,7 +200,7 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     """
     names = _names(operation)
     if not operation.known:
-        return MAYBE
+        return MAYBE if not operation.globbed or _could_match(glob, operation.resource, view) else NO
     if not broad:
         return YES if _trusts_cwd(glob, view) and all(_covers(glob, n, operation, view) for n in names) else NO
     starts = starts_of(glob.anchor, view)
@@ -208,6 +210,17 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     if any(_hits(folded, n.lower(), s.lower(), operation, view) for n in names for s in starts):
         return YES if view.facts.case_insensitive else MAYBE
     return NO
+
+
+def _could_match(glob: Glob, resource: str, view: View) -> bool:
+    """Tell whether a path with unknown parts may be one that a pattern is about, by its start and its end."""
+    head, tail = resource.partition(UNKNOWN)[0], resource.rpartition(UNKNOWN)[2].rpartition("/")[2]
+    last = basename(glob.text)
+    if tail and not set(last) & set("*?[\\") and not (last.lower().endswith(tail.lower())):
+        return False
+    folder = head.rpartition("/")[0].lower() or "/"
+    bases = [b.lower() for s in starts_of(glob.anchor, view) if (b := glob.base_from(s)) is not None]
+    return not head or glob.base == "/" or any(within(b, folder) or within(folder, b) for b in bases)
 
 
 def starts_of(anchor: Anchor, view: View) -> tuple[str, ...]:

@@ -51,7 +51,8 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
     if why := _self_harm(operation, view):
         found.append(_opinion(DENY, "self-protection", why, index))
     elif operation.kind is FS_WRITE and _is_control_plane(operation, view):
-        why = f"{operation.resource} decides what runs later: a person must agree to each change"
+        shown = operation.resource.replace(UNKNOWN, "…")
+        why = f"{shown} decides what runs later: a person must agree to each change"
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
     if operation.secret and operation.kind is FS_READ and not embedded:
         found.append(_opinion(ASK, "secrets", f"{operation.resource} holds secrets", index))
@@ -71,7 +72,7 @@ def _opinion(verdict: Verdict, policy: str, reason: str, index: int, *, firm: bo
 
 
 def _is_control_plane(operation: Operation, view: View) -> bool:
-    return operation.known and view.place.is_control_plane(view.located(operation))
+    return (operation.known or operation.globbed) and view.place.is_control_plane(view.located(operation))
 
 
 def _self_harm(operation: Operation, view: View) -> str | None:

@@ -250,7 +250,7 @@ class _Reader:
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
-        self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep))
+        self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep, match.entry.lists))
         for name, value in (assignment_of(w) for r, w in roles if r == "variable"):
             given = value if value.text else Word(UNKNOWN)
             self._assignment(name, given, judge_environment(name, given).tier)
@@ -316,7 +316,8 @@ class _Reader:
         index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
         ground = Ground(self.place, command.cwd, index)
         for root in roots:
-            self.findings.extend(role_effects("read", root, Ground(self.place, command.cwd, index, sweep=True)))
+            walk = Ground(self.place, command.cwd, index, sweep=True, lists=True)
+            self.findings.extend(role_effects("read", root, walk))
         for word in expression.files:
             self.findings.extend(role_effects("read", word, ground))
         for word in expression.writes:

@@ -171,6 +171,7 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         reason="may read Assent's own files" if near else "reads a secret" if secret else "reads a file",
         owner=ground.owner,
         own_cover=own_cover,
+        globbed=glob and not own,
         sweep=ground.sweep,
         secret=secret,
     )
@@ -190,6 +191,7 @@ def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         reason=reason,
         owner=ground.owner,
         own_cover=own_cover or not (_is_inside(located, place) if glob else place.inside(located)),
+        globbed=glob,
         secret=place.is_secret(located) or (glob and may_be_secret(located.path)),
         impact=f"overwrites {located.path}; on a disk that is everything on it" if device else None,
         rollback="restore the disk from a backup" if device else None,

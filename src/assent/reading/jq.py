@@ -10,7 +10,7 @@ _OUTSIDE = {
     "env": "looks at the environment in its program",
     "strenv": "looks at the environment in its program",
     "envsubst": "looks at the environment in its program",
-    "$env": "looks at the environment in its program",
+    "$ENV": "looks at the environment in its program",
     "input_filename": "looks at more than its input in its program",
     "filename": "looks at more than its input in its program",
     "$__prog_args": "looks at more than its input in its program",
@@ -28,7 +28,7 @@ def read_jq(program: str) -> str | None:
     """Return what a program of jq or yq does besides printing its input, or None if that is all."""
     text = program if _has_escapes(program) else _STRING.sub('""', program)
     for found in _NAME.finditer(text):
-        fault = None if found["field"] else _fault(found["name"].lower())
+        fault = None if found["field"] else _fault(found["name"])
         if fault is not None:
             return fault
     return None

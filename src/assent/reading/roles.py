@@ -7,11 +7,12 @@ import msgspec
 from assent.catalog import Role, environment_is_harmless, setting_is_harmless
 from assent.model import UNKNOWN, Tier
 from assent.reading.awk import read_awk
+from assent.reading.jq import read_jq
 from assent.reading.sed import read_sed
 from assent.reading.sql import read_sql
 from assent.shell.tree import Word
 
-LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "sql", "setting", "variable", "code", "helper"})
+LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "jq", "sql", "setting", "variable", "code", "helper"})
 CODE: frozenset[Role] = frozenset({"line", "helper", "code", "exec", "sql", "sed", "awk"})
 """Roles whose words decide what runs."""
 NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to"})
@@ -51,6 +52,9 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
             tier = Tier.DANGEROUS if found.fault or found.writes else Tier.SAFE
             reason = f"{name} {found.fault or 'writes files from its script'}"
             return Judgement(tier, reason, reads=_words(found.reads), writes=_words(found.writes))
+        case "jq":
+            more = read_jq(word.text.replace(UNKNOWN, ""))
+            return Judgement(Tier.DANGEROUS, f"{name} {more}") if more else _NOTHING
         case "awk":
             fault = read_awk(word.text)
             return Judgement(Tier.DANGEROUS, f"{name} {fault}") if fault else _NOTHING

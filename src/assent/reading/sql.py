@@ -10,8 +10,12 @@ import msgspec
 from assent.model import Tier
 
 _TOKEN = re.compile(
-    r"""(?P<noise>--(?:[ \t][^\n]*|(?=\n|\Z))|/\*(?![!M])(?:(?!/\*).)*?\*/)
-    |(?P<quoted>`\w+`)|(?P<odd>--|/\*|\'{3}|"{3}|(?<![\w\'])(?![NnXxBbEe]\')\w+(?=\')|[#$`\[\]\\&{}!]|(?<!:):(?=[\w\'"{])|\r(?!\n)|\x00)
+    r"""(?P<noise>--(?:[ \t][^\r\n]*|(?=\r?\n|\Z))|/\*(?![!M])(?:(?!/\*).)*?\*/)
+    |`\w+`
+    |(?P<odd>--|/\*|'{3}|"{3}|[#$`\[\]\\&{}!]|\r(?!\n)
+        |:::|(?<!:):(?=[\w'"])                 # a client puts a variable's value there
+        |(?<![\w'])(?![NnXxBbEe]')\w+(?=')     # a string of its own kind
+    )
     |'(?:[^']|'')*(?:'|(?P<string>\Z))
     |"(?:[^"]|"")*(?:"|(?P<name>\Z))
     |[A-Za-z_]\w*|\d[\w.]*|;|\S""",
@@ -33,6 +37,7 @@ _WRITES = frozenset(
         "COPY",
         "CALL",
         "DO",
+        "ANALYSE",
         "ANALYZE",
         "LOAD",
         "ALTER",

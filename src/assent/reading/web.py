@@ -39,6 +39,9 @@ _WILD_NAMES = (
     ".lacolhost.com",
 )
 """Names that are, or that anybody may point at, machines of a private network."""
+_MACHINE = re.compile(
+    r"(?:[^/@:\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/:@]+)(?::(?P<port>\d{1,5}))?(?:/.*)?", re.ASCII | re.DOTALL
+)
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -151,9 +154,11 @@ def _saved(rest: str) -> tuple[str, ...]:
 
 def read_host(text: str) -> Address:
     """Read a machine's name as a command is given it: perhaps with a user before it, and a port after it."""
+    if _SCHEME.match(text):
+        return read_address(text)
     if UNKNOWN in text:
         return Address()
-    found = re.fullmatch(r"(?:[^/@:\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/:@]+)(?::(?P<port>\d{1,5}))?(?:/.*)?", text)
+    found = _MACHINE.fullmatch(text)
     name = found["host"].lower().rstrip(".") if found else ""
     if found is None or not (name.startswith("[") or _NAME.fullmatch(name)):
         return Address(doubt="contacts a machine that is not surely known")

@@ -170,7 +170,7 @@ def _is_after(part: str, name: str) -> bool:
         return _ends(_tokens(part), name)
     if not part.startswith("*"):
         return _fits(part, name)
-    common = _EVERYDAY.match(part) and name.count(".") == 1 and not name.endswith(".env")
+    common = _EVERYDAY.match(part) and not name.endswith(".env")
     return not common and _fits(part, name.replace("*", ""))
 
 
@@ -195,7 +195,7 @@ def _is_rooted(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
     """Tell whether a path may be one of these; `*` alone is not after any, except of what processes hold."""
     row = parts[: len(names)]
     wild = [p for p in row if _is_wild(p)]
-    if len(row) < len(names) or not (any(map(_says_something, wild)) or (wild and names[0] == "proc")):
+    if len(row) < len(names) or not (any(map(_says_something, wild)) or (wild and names[:2] == ("proc", "*"))):
         return False
     return all(_fits(p, n.replace("*", "") if p.startswith("*") else n) for p, n in zip(row, names, strict=True))
 
