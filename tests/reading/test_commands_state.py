@@ -50,3 +50,17 @@ PROGRAMS = [
 def test_a_program_that_lies_in_the_workspace_is_dangerous(path, line, expected):
     there = lambda file: file.startswith(("/ws/bin/", "/usr/bin/"))  # noqa: E731 - one line says it
     assert tier(line, path=path, is_program=there) is expected
+
+
+#: line, every path it may write or read
+EITHER = [
+    ("cd sub; echo x > f", {"/ws/sub/f", "/ws/f"}),
+    ("cd sub && echo x > f", {"/ws/sub/f"}),
+    ("cd sub; cat f", {"/ws/sub/f", "/ws/f"}),
+]
+
+
+@pytest.mark.parametrize(("line", "paths"), EITHER)
+def test_after_a_change_of_folder_that_may_fail_both_folders_count(line, paths):
+    operations, _ = read_line(line, Place(Facts(home="/home/u", resolve=lambda p: p), "/ws", ("/ws",)))
+    assert {o.resource for o in operations if o.kind.startswith("fs.")} == paths

@@ -192,11 +192,11 @@ class _Reader:
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
-        ground = Ground(self.place, command.cwd, owner)
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
                 self.findings.blur("a redirection to `!` means something else in another shell")
-            self.findings.extend(redirect_effects(redirect, ground))
+            for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
+                self.findings.extend(redirect_effects(redirect, Ground(self.place, cwd, owner)))
         words = (*command.words, *(v for _, v in command.assignments), *(r.target for r in command.redirects))
         for variable in dict.fromkeys(v for w in words for v in w.variables):
             if places.is_secret_variable(variable):
@@ -250,7 +250,9 @@ class _Reader:
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
-        self._effects(match, roles, judged, Ground(self.place, cwd, index, match.entry.sweep, match.entry.lists))
+        for folder in dict.fromkeys((cwd, *command.elsewhere)):
+            ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
+            self._effects(match, roles, judged, ground)
         for name, value in (assignment_of(w) for r, w in roles if r == "variable"):
             given = value if value.text else Word(UNKNOWN)
             self._assignment(name, given, judge_environment(name, given).tier)
