@@ -268,3 +268,10 @@ def test_a_pattern_may_name_the_home_directory(pattern, argv):
         match(f"Bash({pattern})", look(run("cat /home/other/x"), facts=world(home="/home/dev")), broad=True)
         is Certainty.NO
     )
+
+
+def test_a_deny_sees_a_subcommand_behind_options():
+    operation = msgspec.structs.replace(run("git -C x push"), plain=("git", "push"))
+    assert match("Bash(git push:*)", look(operation), broad=True) is Certainty.YES
+    assert match("Bash(git push:*)", look(operation), broad=False) is Certainty.NO
+    assert match("Bash(git pull:*)", look(operation), broad=True) is Certainty.NO

@@ -87,3 +87,8 @@ def test_an_error_in_a_list_names_the_place(texts, message):
     with pytest.raises(RuleError) as caught:
         parse_rules(texts)
     assert str(caught.value) == message
+
+
+def test_a_text_in_place_of_a_list_is_no_list_of_letters():
+    with pytest.raises(RuleError, match='expected a list of rules, not the text "Bash"'):
+        parse_rules("Bash")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assent.model import Facts, Tier
+from assent.engine import Engine
+from assent.model import Facts, Policy, Session, Tier, ToolCall
+from assent.policy.rules import parse_rules
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 
@@ -64,3 +66,20 @@ EITHER = [
 def test_after_a_change_of_folder_that_may_fail_both_folders_count(line, paths):
     operations, _ = read_line(line, Place(Facts(home="/home/u", resolve=lambda p: p), "/ws", ("/ws",)))
     assert {o.resource for o in operations if o.kind.startswith("fs.")} == paths
+
+
+def test_where_nothing_is_known_of_programs_none_lies_in_the_workspace():
+    assert tier("ls", path=("/ws/bin",)) is Tier.SAFE
+
+
+def test_a_folder_given_beside_the_command_does_not_take_an_allow_along():
+    session = Session(workspace=("/ws",))
+    engine = Engine(
+        [Policy(allow=parse_rules(["Bash(make)"]))], facts=lambda: Facts(home="/home/u", resolve=lambda p: p)
+    )
+    inside = ToolCall(tool="Bash", input={"command": "make", "cwd": "/ws/sub"}, cwd="/ws")
+    outside = ToolCall(tool="Bash", input={"command": "make", "cwd": "/elsewhere"}, cwd="/ws")
+    preloaded = ToolCall(tool="Bash", input={"command": "LD_PRELOAD=./x make"}, cwd="/ws")
+    assert engine.decide(inside, session).decision == "allow"
+    assert engine.decide(outside, session).decision == "ask"
+    assert engine.decide(preloaded, session).decision == "ask"

@@ -113,7 +113,8 @@ class Matcher(msgspec.Struct, frozen=True):
         fold, argv = view.facts.case_insensitive, operation.argv
         answer = self.command.match(argv, broad=broad, fold=fold)
         if answer is not YES and self.rule.pattern and _HOME.search(self.rule.pattern):
-            at_home = compile_command(_HOME.sub(view.facts.home or "~", self.rule.pattern))
+            home = f"'{view.facts.home or '~'}'"
+            at_home = compile_command(_HOME.sub(lambda _: home, self.rule.pattern))
             answer = max(answer, at_home.match(argv, broad=broad, fold=fold))
         if broad and operation.plain:
             answer = max(answer, self.command.match(operation.plain, broad=True, fold=fold))

@@ -115,7 +115,7 @@ def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str |
     unreadable = None
     for line in lines:
         operations, why = (
-            read_line(line, _moved(call, place)) if line is not None else (_NO_COMMAND, "it has no command")
+            read_line(line, _moved(call, place), place.cwd) if line is not None else (_NO_COMMAND, "it has no command")
         )
         found += tuple(_shifted(o, len(found)) for o in operations)
         unreadable = unreadable or why
