@@ -20,14 +20,16 @@ failures: list[str] = []
 
 
 def median_us(calls: list[Callable[[], object]], rounds: int = 7) -> float:
-    """Return the median time of one call, in microseconds, over all calls of all rounds."""
-    times = []
+    """Return the median time of one call, in microseconds, in the round that was disturbed least."""
+    medians = []
     for _ in range(rounds):
+        times = []
         for call in calls:
             start = time.perf_counter_ns()
             call()
             times.append(time.perf_counter_ns() - start)
-    return statistics.median(times) / 1000
+        medians.append(statistics.median(times))
+    return min(medians) / 1000
 
 
 def report(what: str, figure: str, *, limit: str = "", ok: bool = True) -> None:
@@ -55,12 +57,13 @@ def deciding() -> None:
             ToolCall(tool="Write", input={"file_path": f"{workspace}/src/m{i}.py", "content": "x" * 200}, cwd=folder)
             for i in range(200)
         ]
-        medians = {}
-        for count in (20, 10_000):
-            engine = Engine([Policy(deny=parse_rules(rules(count)))], facts=Observer())
-            thunks = [lambda c=c, e=engine: e.decide(c, session) for c in calls]
-            median_us(thunks, 2)
-            medians[count] = median_us(thunks, 15)
+        engines = {n: Engine([Policy(deny=parse_rules(rules(n)))], facts=Observer()) for n in (20, 10_000)}
+        rounds: dict[int, list[float]] = {20: [], 10_000: []}
+        for _ in range(40):  # turn by turn, so that what else the machine does hits both
+            for count, engine in engines.items():
+                rounds[count].append(median_us([lambda c=c, e=engine: e.decide(c, session) for c in calls], 1))
+        medians = {count: min(found) for count, found in rounds.items()}
+        report("median over all rounds, disturbed ones too", f"{statistics.median(rounds[20]):.1f} µs")
         report("20 rules", f"{medians[20]:.1f} µs", limit="at most 40 µs", ok=medians[20] <= 40)
         report("10,000 rules", f"{medians[10_000]:.1f} µs")
         ratio = medians[10_000] / medians[20]
@@ -107,13 +110,14 @@ def reading() -> None:
     report("4,000 of them", f"{median_us([lambda: grammar.parse(b'a|' * 2000)], 1) / 1000:.1f} ms")
 
 
-def process_ms(argv: list[str], rounds: int = 15) -> float:
+def process_ms(argv: list[str], rounds: int = 25) -> float:
+    """Return how long a process takes, in milliseconds, where it was disturbed least."""
     times = []
     for _ in range(rounds):
         start = time.perf_counter()
         subprocess.run(argv, capture_output=True, check=True)
         times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1000
+    return min(times) * 1000
 
 
 def starting() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 import yaml
@@ -12,7 +12,7 @@ import yaml
 from assent.catalog.entry import Entry
 from assent.model import ConfigError
 
-_KEY = re.compile(r"^(?!#)(\S.*):[ \t]*$", re.MULTILINE)
+_KEY = re.compile(r"\S.*:[ \t]*$")
 SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -26,14 +26,14 @@ class Slice(msgspec.Struct, frozen=True):
 
 
 def slices(file: str, text: str) -> tuple[Slice, ...]:
-    """Cut a data file into its entries, without parsing them."""
-    heads = list(_KEY.finditer(text))
-    ends = [*(h.start() for h in heads[1:]), len(text)]
-    found, line, at = [], 1, 0
-    for head, end in zip(heads, ends, strict=True):
-        line, at = line + text.count("\n", at, head.start()), head.start()
-        found.append(Slice(file, line, _names(head.group(1)), text[at:end]))
-    return tuple(found)
+    """Cut a file into its entries, by the keys that start a line, without parsing any of them."""
+    lines = text.splitlines(keepends=True)
+    heads = [i for i, line in enumerate(lines) if line[0] not in " \t\n#" and _KEY.match(line)]
+    ends = [*heads[1:], len(lines)]
+    return tuple(
+        Slice(file, head + 1, _names(lines[head].rstrip()[:-1]), "".join(lines[head:end]))
+        for head, end in zip(heads, ends, strict=True)
+    )
 
 
 def _names(key: str) -> tuple[str, ...]:
@@ -66,8 +66,8 @@ def build_index(files: dict[str, str]) -> dict[str, Slice]:
 
 @functools.cache
 def _index() -> dict[str, Slice]:
-    folder = resources.files("assent.catalog") / "data"
-    return build_index({f.name: f.read_text("utf-8") for f in folder.iterdir() if f.name.endswith(".yaml")})
+    folder = Path(__file__).parent / "data"
+    return build_index({f.name: f.read_text("utf-8") for f in sorted(folder.glob("*.yaml"))})
 
 
 @functools.lru_cache(maxsize=4096)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from importlib import resources
+from pathlib import Path
 
 import msgspec
 import yaml
@@ -30,7 +30,7 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def _tables() -> Variables:
-    text = (resources.files("assent.catalog") / "tables" / "variables.yaml").read_text("utf-8")
+    text = (Path(__file__).parent / "tables" / "variables.yaml").read_text("utf-8")
     return msgspec.convert(yaml.load(text, SafeLoader), Variables)  # noqa: S506 - one of the two safe loaders
 
 

@@ -91,18 +91,21 @@ def _own_path(operation: Operation, view: View) -> str | None:
         if name is None:
             continue
         low = name.lower()
-        for path in _lowered(view.facts.assent_paths):
-            if within(low, path) or (writes and operation.sweep and within(path, low)):
-                return "it touches Assent's own files"
-        for path in _lowered(view.facts.assent_files) if writes else ():
-            if low == path or (operation.sweep and within(path, low)):
+        own, below = _lowered(view.facts.assent_paths)
+        if low in own or low.startswith(below) or (writes and operation.sweep and any(within(p, low) for p in own)):
+            return "it touches Assent's own files"
+        if writes:
+            files, _ = _lowered(view.facts.assent_files)
+            if low in files or (operation.sweep and any(within(p, low) for p in files)):
                 return "it changes how Assent is configured"
     return None
 
 
 @functools.lru_cache(maxsize=64)
-def _lowered(paths: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(p.lower() for p in paths)
+def _lowered(paths: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Return paths in lower case, and what everything below them starts with."""
+    low = frozenset(p.lower().rstrip("/") for p in paths)
+    return low, tuple(p + "/" for p in sorted(low))
 
 
 def _own_command(argv: tuple[str, ...]) -> str | None:
