@@ -88,13 +88,13 @@ def reading() -> None:
     import tree_sitter_bash  # noqa: PLC0415 - as above
 
     grammar = tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-    place = Place(Facts(home="/home/u", resolve=str), "/work", ("/work",))
+    place = Place(Facts(home="/home/u", resolve=str), "/code", ("/code",))
     engine = Engine(facts=lambda: Facts(home="/home/u", resolve=str))
-    session = Session(workspace=("/work",))
-    calls = [ToolCall(tool="Bash", input={"command": line}, cwd="/work") for line in LINES]
+    session = Session(workspace=("/code",))
+    calls = [ToolCall(tool="Bash", input={"command": line}, cwd="/code") for line in LINES]
     bare = median_us([lambda b=data: grammar.parse(b) for data in map(str.encode, LINES)], 15)
     figures = {
-        "parse": median_us([lambda t=line: parse(t, cwd="/work") for line in LINES], 15),
+        "parse": median_us([lambda t=line: parse(t, cwd="/code") for line in LINES], 15),
         "parse and read": median_us([lambda t=line: read_line(t, place) for line in LINES], 15),
         "parse, read and decide": median_us([lambda c=call: engine.decide(c, session) for call in calls], 15),
     }

@@ -6,7 +6,7 @@ from assent.model import Facts, Operation, OperationKind, Tier
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 
-PLACE = Place(Facts(home="/home/u"), "/work/app", ("/work/app",))
+PLACE = Place(Facts(home="/home/u"), "/code/app", ("/code/app",))
 
 
 def operations(line: str | list[str], place: Place = PLACE) -> tuple[Operation, ...]:

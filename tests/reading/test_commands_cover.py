@@ -62,8 +62,8 @@ def strays(line: str, place: Place = PLACE, base: str | None = None) -> list[str
     ("line", "expected"),
     [
         ("cd /tmp/evil && make", ["/tmp/evil"]),
-        ("cd .. && make", ["/work"]),
-        ("cd ../app-evil && ./t.sh", ["/work/app-evil"]),
+        ("cd .. && make", ["/code"]),
+        ("cd ../app-evil && ./t.sh", ["/code/app-evil"]),
         ('cd "$X" && make', [UNKNOWN]),
         ("env -C /tmp/evil make", ["/tmp/evil"]),
         ("git -C /tmp/evil push", ["/tmp/evil"]),
@@ -96,17 +96,17 @@ def test_the_folder_needs_an_allow_of_its_own() -> None:
 
 
 def test_a_link_leads_out_of_the_workspace() -> None:
-    facts = Facts(resolve=lambda path: path.replace("/work/app/link", "/tmp/evil"))
-    place = Place(facts, "/work/app", ("/work/app",))
-    assert strays("cd link && make", place) == ["/work/app/link"]
+    facts = Facts(resolve=lambda path: path.replace("/code/app/link", "/tmp/evil"))
+    place = Place(facts, "/code/app", ("/code/app",))
+    assert strays("cd link && make", place) == ["/code/app/link"]
 
 
 @pytest.mark.parametrize(
     "place",
     [
-        Place(Facts(), "/work/app", ()),
-        Place(Facts(), None, ("/work/app",)),
-        Place(Facts(), "/tmp", ("/work/app",)),
+        Place(Facts(), "/code/app", ()),
+        Place(Facts(), None, ("/code/app",)),
+        Place(Facts(), "/tmp", ("/code/app",)),
     ],
     ids=["no workspace", "no folder", "starts outside"],
 )
@@ -115,8 +115,8 @@ def test_a_call_that_does_not_stand_in_a_workspace_leaves_none(place: Place) -> 
 
 
 def test_a_folder_named_in_the_input_is_left_for_as_by_cd() -> None:
-    moved = Place(Facts(), "/tmp/evil", ("/work/app",))
-    assert strays("make", moved, "/work/app") == ["/tmp/evil"]
+    moved = Place(Facts(), "/tmp/evil", ("/code/app",))
+    assert strays("make", moved, "/code/app") == ["/tmp/evil"]
     assert strays("make", moved, "/tmp") == []
 
 

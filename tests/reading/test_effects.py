@@ -12,7 +12,7 @@ from assent.shell.tree import Redirect, Word
 OWN = "/home/u/.local/share/assent"
 CONFIG = "/home/u/.config/assent/assent.yaml"
 FACTS = Facts(home="/home/u", assent_paths=(OWN,), assent_files=(CONFIG,), assent_endpoints=("127.0.0.1:7422",))
-PLACE = Place(FACTS, "/work/app", ("/work/app",))
+PLACE = Place(FACTS, "/code/app", ("/code/app",))
 
 
 def glob(text: str) -> Word:
@@ -20,7 +20,7 @@ def glob(text: str) -> Word:
 
 
 def touched(role: str, word: Word | str, *, sweep: bool = False, lists: bool = False) -> list[Operation]:
-    ground = Ground(PLACE, "/work/app", sweep=sweep, lists=lists)
+    ground = Ground(PLACE, "/code/app", sweep=sweep, lists=lists)
     return list(role_effects(role, Word(word) if isinstance(word, str) else word, ground))
 
 
@@ -31,12 +31,12 @@ def shown(found: list[Operation]) -> list[str]:
 @pytest.mark.parametrize(
     ("pattern", "resource", "secret"),
     [
-        ("*.py", "/work/app/….py", False),
-        ("src/**/*.py", "/work/app/src/…/….py", False),
-        ("p?ivate/x", "/work/app/p…ivate/x", False),
-        (".e*v", "/work/app/.e…v", True),
+        ("*.py", "/code/app/….py", False),
+        ("src/**/*.py", "/code/app/src/…/….py", False),
+        ("p?ivate/x", "/code/app/p…ivate/x", False),
+        (".e*v", "/code/app/.e…v", True),
         ("/etc/shado?", "/etc/shado…", True),
-        ("*.pem", "/work/app/….pem", True),
+        ("*.pem", "/code/app/….pem", True),
         ("~/*", "/home/u/…", False),
         ("~/.local/share/assen?/token", OWN, False),
         ("~/.local/share/*/token", OWN, False),
@@ -47,25 +47,25 @@ def test_reading_a_pattern_reads_what_it_may_find(pattern: str, resource: str, s
     (found,) = touched("read", glob(pattern))
     assert (shown([found]), found.secret, found.tier) == ([resource], secret, Tier.SAFE)
     assert found.target is None
-    (again,) = redirect_effects(Redirect("read", glob(pattern)), Ground(PLACE, "/work/app"))
+    (again,) = redirect_effects(Redirect("read", glob(pattern)), Ground(PLACE, "/code/app"))
     assert (again.resource, again.secret, again.own_cover) == (found.resource, secret, True)
 
 
 def test_a_quoted_pattern_is_a_name() -> None:
     (found,) = touched("read", Word("p?ivate/x"))
-    assert found.resource == "/work/app/p?ivate/x"
+    assert found.resource == "/code/app/p?ivate/x"
 
 
 @pytest.mark.parametrize(
     ("pattern", "resource", "own_cover"),
     [
-        ("*.pyc", "/work/app/….pyc", False),
-        ("p?ivate/y", "/work/app/p…ivate/y", True),
-        (".zz*", "/work/app/.zz…", True),
+        ("*.pyc", "/code/app/….pyc", False),
+        ("p?ivate/y", "/code/app/p…ivate/y", True),
+        (".zz*", "/code/app/.zz…", True),
         ("/tmp/*", "/tmp/…", True),
-        (".git/hooks/*", "/work/app/.git/hooks/*", False),
-        (".gi?/config", "/work/app/.git/config", True),
-        ("c*test.py", "/work/app/conftest.py", False),
+        (".git/hooks/*", "/code/app/.git/hooks/*", False),
+        (".gi?/config", "/code/app/.git/config", True),
+        ("c*test.py", "/code/app/conftest.py", False),
         ("~/.local/share/a*", OWN, True),
         ("~/.loc*", OWN, True),
         ("~/.config/assent/*.yaml", CONFIG, True),
@@ -74,13 +74,13 @@ def test_a_quoted_pattern_is_a_name() -> None:
 def test_writing_a_pattern_writes_the_worst_it_may_find(pattern: str, resource: str, own_cover: bool) -> None:
     (found,) = touched("write", glob(pattern))
     assert (shown([found]), found.own_cover, found.tier) == ([resource], own_cover, Tier.DANGEROUS)
-    (redirected,) = redirect_effects(Redirect("write", glob(pattern)), Ground(PLACE, "/work/app"))
+    (redirected,) = redirect_effects(Redirect("write", glob(pattern)), Ground(PLACE, "/code/app"))
     assert (redirected.resource, redirected.own_cover) == (found.resource, True)
 
 
 def test_a_file_that_is_run_by_a_pattern_is_not_known() -> None:
-    assert shown(touched("exec", glob("./run*"))) == ["/work/app/run…"]
-    assert shown(touched("exec", "./run")) == ["/work/app/run"]
+    assert shown(touched("exec", glob("./run*"))) == ["/code/app/run…"]
+    assert shown(touched("exec", "./run")) == ["/code/app/run"]
 
 
 @pytest.mark.parametrize("root", ["~", "/", "~/.local/share", OWN])
@@ -90,14 +90,14 @@ def test_a_walk_that_comes_by_assents_own_files_reads_them(root: str) -> None:
 
 
 def test_a_walk_elsewhere_and_a_look_at_a_folder_are_what_they_say() -> None:
-    assert shown(touched("read", ".", sweep=True)) == ["/work/app"]
+    assert shown(touched("read", ".", sweep=True)) == ["/code/app"]
     assert shown(touched("read", "~")) == ["/home/u"]
     assert shown(touched("read", glob("/home/*"), sweep=True)) == [OWN]
 
 
 def test_a_link_to_a_folder_above_is_followed() -> None:
-    facts = Facts(assent_paths=(OWN,), resolve=lambda p: p.replace("/work/app/link", "/home/u/.local"))
-    ground = Ground(Place(facts, "/work/app", ("/work/app",)), "/work/app")
+    facts = Facts(assent_paths=(OWN,), resolve=lambda p: p.replace("/code/app/link", "/home/u/.local"))
+    ground = Ground(Place(facts, "/code/app", ("/code/app",)), "/code/app")
     (found,) = role_effects("read", glob("link/share/*/token"), ground)
     assert found.resource == OWN
 
@@ -113,8 +113,8 @@ def test_a_link_to_a_folder_above_is_followed() -> None:
     ],
 )
 def test_a_path_that_may_end_at_assents_own_files_is_not_safe(path: str, tier: Tier) -> None:
-    ground = Ground(PLACE, "/work/app")
-    assert reading(locate(Word(path), PLACE, "/work/app"), ground).tier is tier
+    ground = Ground(PLACE, "/code/app")
+    assert reading(locate(Word(path), PLACE, "/code/app"), ground).tier is tier
 
 
 @pytest.mark.parametrize(
@@ -122,15 +122,15 @@ def test_a_path_that_may_end_at_assents_own_files_is_not_safe(path: str, tier: T
     [
         ("HEAD", []),
         ("HEAD:", []),
-        ("HEAD:private/x", ["/work/app/private/x", "/work/app/src/private/x"]),
-        ("HEAD:./x", ["/work/app/src/x"]),
-        ("HEAD:../x", ["/work/app/x"]),
-        (":0:.env", ["/work/app/.env", "/work/app/src/.env"][1:]),
-        (":x", ["/work/app/x", "/work/app/src/x"]),
+        ("HEAD:private/x", ["/code/app/private/x", "/code/app/src/private/x"]),
+        ("HEAD:./x", ["/code/app/src/x"]),
+        ("HEAD:../x", ["/code/app/x"]),
+        (":0:.env", ["/code/app/.env", "/code/app/src/.env"][1:]),
+        (":x", ["/code/app/x", "/code/app/src/x"]),
     ],
 )
 def test_a_file_in_a_revision_lies_below_the_repositorys_root(revision: str, paths: list[str]) -> None:
-    found = role_effects("revision", Word(revision), Ground(PLACE, "/work/app/src"))
+    found = role_effects("revision", Word(revision), Ground(PLACE, "/code/app/src"))
     assert [o.resource for o in found] == paths
 
 
@@ -225,7 +225,7 @@ def test_the_address_of_a_file_is_a_read_of_it(address: str, path: str) -> None:
 )
 def test_a_download_is_named_after_its_address(address: str, names: list[str] | None) -> None:
     found = touched("save", address)[1:]
-    assert [o.resource for o in found] == ([f"/work/app/{n}" for n in names] if names else [UNKNOWN])
+    assert [o.resource for o in found] == ([f"/code/app/{n}" for n in names] if names else [UNKNOWN])
     assert names or found[0].tier is Tier.DANGEROUS
 
 
@@ -257,7 +257,7 @@ def test_a_machine_is_its_name(text: str, host: str, tier: Tier) -> None:
         ("rsync://h.example/x", "h.example"),
         ("u@h.example:x", "h.example"),
         ("a@b@c:x", UNKNOWN),
-        ("./a:b", "/work/app/a:b"),
+        ("./a:b", "/code/app/a:b"),
         ("//a/b", "/a/b"),
     ],
 )
