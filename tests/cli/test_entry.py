@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ast
 import os
 import subprocess
 import sys
@@ -115,37 +116,27 @@ def test_python_m_assent_and_the_script_are_the_same(world):
     assert world.run("--version").out == f"assent {assent.__version__}\n"
 
 
-def test_a_single_check_starts_quickly_and_without_what_it_does_not_need(world):
-    code = (
-        "import sys, time; started = time.perf_counter()\n"
-        "from assent.cli import main; main(['check', '--tool', 'Write', 'a.txt'])\n"
-        "print('rich' in sys.modules, 'tree_sitter' in sys.modules, time.perf_counter() - started)"
+def modules_after(world, code):
+    """Return which heavy modules a fresh process has loaded after running some code."""
+    heavy = "{'yaml', 'rich', 'tree_sitter', 're2', 'msgspec', 'argparse'}"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}\nprint(sorted({heavy} & set(sys.modules)))"],
+        capture_output=True,
+        text=True,
+        env=world.environ,
+        cwd=world.project,
+        check=True,
     )
-    runs = []
-    for _ in range(3):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            capture_output=True,
-            text=True,
-            env=world.environ,
-            cwd=world.project,
-            check=True,
-        )
-        *flags, seconds = done.stdout.splitlines()[-1].split()
-        assert flags == ["False", "False"]
-        runs.append(float(seconds))
-    assert min(runs) < 1.0  # a bound for busy machines; the figure that is aimed at is a fifth of it
+    return done.stdout.splitlines()[-1]
 
 
-def test_importing_the_package_is_quick_and_pulls_in_little(world):
-    code = (
-        "import sys, time; started = time.perf_counter(); import assent; took = time.perf_counter() - started\n"
-        "print(took, sorted({'yaml', 'rich', 'tree_sitter', 're2', 'msgspec', 'argparse'} & set(sys.modules)))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=world.environ, check=True)
-    took, loaded = done.stdout.split(maxsplit=1)
-    assert loaded.strip() == "[]"
-    assert float(took) < 0.1
+def test_a_single_check_starts_without_what_it_does_not_need(world):
+    loaded = modules_after(world, "from assent.cli import main; main(['check', '--tool', 'Write', 'a.txt'])")
+    assert not {"rich", "tree_sitter", "re2"} & set(ast.literal_eval(loaded))
+
+
+def test_importing_the_package_pulls_in_little(world):
+    assert modules_after(world, "import assent") == "[]"
 
 
 def test_every_public_name_is_there_and_no_other():
