@@ -10,6 +10,7 @@ run: setup            ## show how Assent decides (a guided demo)
 	@$(BIN)/assent demo
 
 test: check           ## everything that is promised
+	@$(BIN)/python requirements/system.py
 	$(BIN)/python -m pytest -n 2 --cov=assent --cov-branch --cov-report= tests
 	$(BIN)/coverage report --include='src/assent/model/*,src/assent/shell/*,src/assent/catalog/*,src/assent/reading/*,src/assent/policy/*' --fail-under=100
 

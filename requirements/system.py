@@ -1,0 +1,43 @@
+"""Install the system packages that the tests need, or say exactly which are missing."""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import subprocess
+import sys
+
+PACKAGES = {
+    "bubblewrap": "bwrap",
+    "busybox": "busybox",
+    "dash": "dash",
+    "gcc": "gcc",
+    "git": "git",
+    "postgresql": "/usr/lib/postgresql/*/bin/initdb",
+    "strace": "strace",
+}
+"""Debian's packages, each with a program that shows it is there."""
+
+
+def is_there(program: str) -> bool:
+    """Tell whether a program is on the PATH, or a file of that pattern exists."""
+    return bool(shutil.which(program) or glob.glob(program))  # noqa: PTH207 - an absolute pattern
+
+
+def main() -> None:
+    """Install what is missing where that is permitted; otherwise stop and name it."""
+    missing = [package for package, program in PACKAGES.items() if not is_there(program)]
+    if not missing:
+        return
+    if os.geteuid() == 0 and shutil.which("apt-get"):
+        quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+        subprocess.run(["apt-get", "update", "-qq"], check=True, env=quiet)  # noqa: S607
+        subprocess.run(["apt-get", "install", "-y", "-qq", *missing], check=True, env=quiet)  # noqa: S603, S607
+        missing = [package for package in missing if not is_there(PACKAGES[package])]
+    if missing:
+        sys.exit(f"The tests need these system packages, and can not install them: {', '.join(missing)}")
+
+
+if __name__ == "__main__":
+    main()
