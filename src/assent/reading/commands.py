@@ -225,7 +225,7 @@ class _Reader:
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
         touching = [(r, w) for r, w in roles if r not in QUIET]
-        for folder in _folders(command):
+        for folder in _folders(command) if touching or judged or entry.sweep or entry.connects else ():
             self._effects(match, touching, judged, Ground(self.place, folder, index, entry.sweep, entry.lists))
         if "variable" in kinds:
             self._variables(roles)
@@ -243,7 +243,8 @@ class _Reader:
             stdin = stdin if clause.stdin is None else clause.stdin
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
-        self._open(inners, command, frame, trace)
+        if inners:
+            self._open(inners, command, frame, trace)
         return trace
 
     def _variables(self, roles: list[tuple[Role, Word]]) -> None:

@@ -68,8 +68,8 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
 
 def plain_words(match: Match, command: Command) -> tuple[str, ...]:
     """Return a command's words without the options before its subcommand; nothing if there are none."""
-    names = match.name.split(" ")
-    if match.start < len(names):
+    names = match.name.split(" ") if match.start else ()
+    if match.start < len(names) or not names:
         return ()
     return (*names, *(w.text for w in command.words[1 + match.start :]))
 

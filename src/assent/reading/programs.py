@@ -24,7 +24,7 @@ def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple
     if text in functions:
         return text, None, f"{text} is a function that the line defines"
     folder, slash, name = text.rpartition("/")
-    if not slash and (found := _find_local(name, place)):
+    if not slash and place.facts.path and (found := _find_local(name, place)):
         return text, None, f"{name} is a program in the workspace: {found}"
     if name.startswith("ld") and _LOADER.fullmatch(name):
         return name, lookup("ld.so"), ""
