@@ -185,8 +185,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return {s: o.name for s, o in self.table.items() if o.role is None and self._is_alone(s)}
 
     def _is_alone(self, spelling: str) -> bool:
-        """Tell whether a spelling is read neither as several letters nor as a number."""
-        if spelling[0] != "-" or spelling in ("-", "--") or (self.numeric and spelling[1:].isdigit()):
+        """Tell whether a spelling is read neither as several letters, nor as a number, nor as a name and its value."""
+        if spelling[0] != "-" or spelling in ("-", "--") or "=" in spelling:
+            return False
+        if self.numeric and spelling[1:].isdigit():
             return False
         return len(spelling) == 2 or spelling[1] == "-" or self.options == "single"
 

@@ -14,6 +14,7 @@ from assent.model import UNKNOWN
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")
+_MARKS = ("-", "+")
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
@@ -84,11 +85,14 @@ class _Scan:
         while self.position < len(self.words):
             word = self.words[self.position]
             self.position += 1
-            switch = None if self.ended or word.splits else self.entry.switches.get(word.text)
-            if switch is None:
-                self._take(word)
+            if self.ended:
+                self.operands.append(word)
+            elif word.text[:1] in _MARKS:
+                self._marked(word)
+            elif self.entry.options == "pairs":
+                self._pair(word)
             else:
-                self.present.add(switch)
+                self._operand(word)
         if self.closed is not None and not self.entry.runs:
             self._look_behind(self.closed)
 
@@ -101,16 +105,18 @@ class _Scan:
             if not self.entry.pure and is_option(word):
                 self._fail(f"`{word.text}` stands behind `--` and could still be an option of `{self.name}`")
 
-    def _take(self, word: Word) -> None:
+    def _marked(self, word: Word) -> None:
+        """Take a word that begins like an option."""
         text = word.text
-        if self.ended:
-            self.operands.append(word)
+        switch = self.entry.switches.get(text)
+        if switch is not None and not word.splits:
+            self.present.add(switch)
         elif text == "--":
             self.ended, self.closed = True, len(self.operands)
             self.loose = self.loose if self.loose == self.position - 1 else -1
         elif self.entry.options == "pairs":
             self._pair(word)
-        elif len(text) > 1 and (text[0] == "-" or (text[0] == "+" and "+" in self.table)):
+        elif len(text) > 1 and (text[0] == "-" or "+" in self.table):
             self._option(word)
         else:
             self._operand(word)

@@ -72,6 +72,8 @@ class Walker(Evaluator):
         words: tuple[Word, ...],
         assignments: tuple[tuple[str, Word], ...] = (),
         redirects: tuple[Redirect, ...] = (),
+        *,
+        constant: bool = False,
     ) -> None:
         """List a command."""
         if len(self.commands) >= MOST:
@@ -88,6 +90,7 @@ class Walker(Evaluator):
                 self.inputs,
                 self.through,
                 self.scope.elsewhere,
+                constant,
             ),
         )
 
@@ -121,7 +124,7 @@ class Walker(Evaluator):
         """Walk a simple command."""
         if node.plain:
             words = tuple(map(Word, node.plain))
-            self.emit(words)
+            self.emit(words, constant=True)
             self.finish(words)
             return
         sinks, self.sinks = self.sinks, []
