@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 
-CANARY = "canary-3f9c"
+CANARY = "-".join(("canary", "3f9c"))  # noqa: FLY002 - listings of processes must not show it as one
 MARKER = "/marker"
 HIT = f"#!/bin/sh\necho \"$0 $*\" >> {MARKER}/hit\n"
 WATCHED = ("/code", MARKER, "/home/u", "/tmp")  # noqa: S108 - all of it belongs to the sandbox

@@ -32,7 +32,10 @@ HANGS = 120
 """Seconds after which a sandbox is given up: no line may take so long."""
 WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")  # noqa: S108 - inside the sandbox
 HIDDEN = {"proc", "dev", "run", "sys", *(root[1:] for root in WRITABLE)}
-STATE = ("/code/.git/", "/home/u/.gnupg", "/home/u/.npm", "/home/u/.cache", "/home/u/.lesshst", "/tmp/v8-compile-cache")
+STATE = (
+    *("/code/.git/", "/home/u/.gnupg", "/home/u/.npm", "/home/u/.cache", "/home/u/.lesshst", "/home/u/.config"),
+    *("/tmp/v8-compile-cache", "/tmp/hsperfdata_"),
+)
 """What programs keep for themselves: git its index, others their caches. What decides about code is not among it."""
 KEPT = ("/code/.git/hooks", "/code/.git/config", "/code/.git/info/attributes")
 
