@@ -17,6 +17,7 @@ from assent.model import SAFE
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Iterator
 
     from assent.catalog import Entry
 
@@ -119,6 +120,29 @@ WAITING = frozenset({"yes", "sleep", "watch", "top", "ping", "vmstat", "iostat",
 
 def _looks(entry: Entry | None) -> bool:
     return entry is not None and (entry.tier is SAFE or any(_looks(child) for child in entry.children.values()))
+
+
+def options() -> Iterator[str]:
+    """Give every option of every installed program that looks, in every spelling, with values that would be noticed."""
+    for name in programs():
+        if name not in REMOTE:
+            yield from _options((name,), lookup(name))
+
+
+REMOTE = frozenset({"gcloud", "gsutil", "bq", "kubectl", "npm", "systemctl", "loginctl", "busctl"})
+"""What does nothing without another machine, or is slow to say so."""
+
+
+def _options(words: tuple[str, ...], entry: Entry | None) -> Iterator[str]:
+    if entry is None:
+        return
+    for option in entry.table:
+        for value in (HIT, "./evil"):
+            for spelling in ([option], [option, value], [f"{option}={value}"], [f"{option}{value}"]):
+                for operands in ([], ["a.txt", "b.txt"]):
+                    yield shlex.join([*words, *spelling, *operands])
+    for names, child in entry.subcommands.items():
+        yield from _options((*words, names.partition(",")[0].strip()), child)
 
 
 class Lines:

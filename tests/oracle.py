@@ -6,6 +6,7 @@ By hand, any number of random lines: `python tests/oracle.py --count 100000 --se
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from assent.model import FS_WRITE, within
 from corpus import decide, escape
+from grammar import Lines, options
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -151,23 +153,32 @@ def faults(lines: Iterable[str]) -> tuple[list[str], int]:
     return found, len(allowed)
 
 
-def main() -> None:
-    from grammar import Lines
+def batches(count: int, seed: int) -> Iterator[list[str]]:
+    """Give random lines by the thousand."""
+    lines = Lines(random.Random(seed))
+    for begin in range(0, count, 1_000):
+        yield list(dict.fromkeys(lines.line() for _ in range(min(1_000, count - begin))))
 
+
+def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--options", action="store_true", help="every option of every program instead of random lines")
     given = parser.parse_args()
-    lines = Lines(random.Random(given.seed))
     done = ran = wrong = 0
-    while done < given.count:
-        batch = list(dict.fromkeys(lines.line() for _ in range(min(1_000, given.count - done))))
+    for batch in batched(options(), 1_000) if given.options else batches(given.count, given.seed):
         found, allowed = faults(batch)
-        done, ran, wrong = done + 1_000, ran + allowed, wrong + len(found)
+        done, ran, wrong = done + len(batch), ran + allowed, wrong + len(found)
         for each in found:
             print(each)
-        print(f"{min(done, given.count)} lines, {ran} allowed and run, {wrong} wrong", flush=True)
+        print(f"{done} lines, {ran} allowed and run, {wrong} wrong", flush=True)
     sys.exit(bool(wrong))
+
+
+def batched(lines: Iterator[str], size: int) -> Iterator[list[str]]:
+    while batch := list(itertools.islice(lines, size)):
+        yield list(dict.fromkeys(batch))
 
 
 if __name__ == "__main__":
