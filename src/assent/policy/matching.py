@@ -7,11 +7,11 @@ deny and ask rules, which must find what is meant, and False for allow rules, wh
 from __future__ import annotations
 
 import fnmatch
-import re
 from typing import Any, Literal, TypeAlias, assert_never
 
 import msgspec
 
+import assent.regex as re
 from assent.model import (
     FS_EXEC,
     FS_READ,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.parser import Parser
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, value_of
