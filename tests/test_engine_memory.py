@@ -363,17 +363,17 @@ def test_whatever_changes_the_memory_is_never_noticed(changes):
 
 
 def keep(store: Memory, name: str, size: int = 10) -> memory.Kept:
-    engine = Engine(facts=world)
+    engine, witness = Engine(facts=world), memory.Witness({}, {}, {})
     call = line(name, description="x" * size)
     decision = engine.decide(call, SESSION)
-    place = spine.place_of(call, SESSION, world())
-    kept = memory.Kept(call, decision, engine._guard, (), memory.world_of(place.facts), memory.Witness({}, {}, {}))
+    weight = memory.weigh(call, decision, witness)
+    kept = memory.Kept(decision, engine._guard, (), memory.world_of(world()), witness, weight)
     store.keep((name,), kept)
     return kept
 
 
 def recall(store: Memory, kept: memory.Kept, name: str):
-    return store.recall((name,), kept.guard, spine.place_of(kept.call, SESSION, world()))
+    return store.recall((name,), kept.guard, spine.place_of(line(name), SESSION, world()))
 
 
 def test_the_least_recently_used_is_forgotten_first():

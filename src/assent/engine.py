@@ -26,7 +26,7 @@ from assent.model import (
 from assent.policy.decide import decide
 from assent.policy.guard import Guard
 from assent.policy.layers import Merged, merge
-from assent.policy.memory import Kept, Key, Memory, key_of, world_of
+from assent.policy.memory import Kept, Key, Memory, key_of, weigh, world_of
 from assent.policy.view import View
 from assent.reading import read
 from assent.reading.paths import Place, place_of
@@ -100,7 +100,8 @@ class Engine:
             facts, witness = watch(place.facts)
             watched = Place(facts, place.cwd, place.workspace, place.run)
             decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
-            self._memory.keep(key, Kept(call, decision, guard, linked, world_of(facts), witness))
+            weight = weigh(call, decision, witness)
+            self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
         return decision
 
     def _weigh(self, call: ToolCall, session: Session, consent: Consent, guard: Guard, place: Place) -> Decision:

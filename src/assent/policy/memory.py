@@ -7,7 +7,6 @@ was not there before make it forgotten.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections import OrderedDict
 from typing import Any, TypeAlias
@@ -30,10 +29,9 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 """Values of one of these types that are equal are the same in every respect."""
 
 
-class Kept(msgspec.Struct, frozen=True, dict=True):
+class Kept(msgspec.Struct, frozen=True):
     """A decision on a call, and what else it rests on."""
 
-    call: ToolCall
     decision: Decision
     guard: Guard
     linked: tuple[tuple[Matcher, ...], ...]
@@ -41,13 +39,8 @@ class Kept(msgspec.Struct, frozen=True, dict=True):
     world: tuple[Any, ...]
     witness: Witness
 
-    @functools.cached_property
-    def weight(self) -> int:
-        """Estimate how many bytes it takes."""
-        decision = self.decision
-        texts = [o.resource for o in decision.reading.operations] + [o.reason for o in decision.opinions]
-        texts += [v for v in self.call.input.values() if isinstance(v, str)]
-        return 2_000 + 500 * (len(texts) + self.witness.count) + 4 * sum(map(len, texts))
+    weight: int
+    """How many bytes it may take: an estimate, and a generous one."""
 
 
 class Memory:
@@ -102,6 +95,12 @@ def key_of(call: ToolCall, session: Session, place: Place, expired: int) -> Key 
         return None
     where = (call.cwd, place.workspace)
     return call.tool, where, session, call.override, expired, tuple(given), kinds, tuple(given.values())
+
+
+def weigh(call: ToolCall, decision: Decision, witness: Witness) -> int:
+    """Estimate what it takes to keep a decision. Each operation may name much of the line, and several opinions it."""
+    texts = sum([len(v) for v in call.input.values() if isinstance(v, str)])
+    return 2_000 + 64 * texts + 1_500 * len(decision.reading.operations) + 500 * witness.count
 
 
 def world_of(facts: Facts) -> tuple[Any, ...]:

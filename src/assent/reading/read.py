@@ -51,6 +51,8 @@ _ESCALATIONS = (
     "sandbox_permissions",
     "additional_permissions",
 )
+_MORE = frozenset((*COMMAND_FIELDS[1:], *FOLDER_FIELDS, *_ESCALATIONS, "args", "env", "shell"))
+"""Fields beside `command` that say what runs, where, or how."""
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
@@ -109,6 +111,9 @@ def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str |
     """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
     from assent.reading.commands import read_line  # noqa: PLC0415 - the grammar is loaded when a line is first read
 
+    line = call.input.get("command")
+    if isinstance(line, str) and call.input.keys().isdisjoint(_MORE):
+        return read_line(line, place, place.cwd)
     given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()
