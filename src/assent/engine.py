@@ -90,18 +90,22 @@ class Engine:
         """Name a line for the memory; None for what is decided anew each time."""
         if self._voices or self._checks or find_tool(call.tool).shape != "command" or consent != _NOTHING_SAID:
             return None
-        return key_of(call, session, place, bisect.bisect_right(self._expiries, place.facts.now))
+        expired = bisect.bisect_right(self._expiries, place.facts.now) if self._expiries else 0
+        return key_of(call, session, place, expired)
 
     def _recall(self, key: Key, call: ToolCall, session: Session, guard: Guard, place: Place) -> Decision:
-        """Decide a line as it was decided before, or anew and remember it."""
+        """Decide a line as it was decided before; or anew, and remember it if it came before."""
         decision = self._memory.recall(key, guard, place)
-        if decision is None:
-            linked = guard.linked(place)
-            facts, witness = watch(place.facts)
-            watched = Place(facts, place.cwd, place.workspace, place.run)
-            decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
-            weight = weigh(call, decision, witness)
-            self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
+        if decision is not None:
+            return decision
+        if not self._memory.expects(key):
+            return self._weigh(call, session, _NOTHING_SAID, guard, place)
+        linked = guard.linked(place)
+        facts, witness = watch(place.facts)
+        watched = Place(facts, place.cwd, place.workspace, place.run)
+        decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
+        weight = weigh(call, decision, witness)
+        self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
         return decision
 
     def _weigh(self, call: ToolCall, session: Session, consent: Consent, guard: Guard, place: Place) -> Decision:

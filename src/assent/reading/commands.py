@@ -27,7 +27,7 @@ from assent.reading.effects import (
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_flows
-from assent.reading.judging import judge, judge_find, plain_words, quote, roles_of
+from assent.reading.judging import join_plain, judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
     Inner,
@@ -115,8 +115,8 @@ class _Reader:
         """Tell whether the call stands in the workspace."""
         return self.base is not None and self.place.inside(self.place.locate(self.base))
 
-    def read_script(self, frame: _Frame) -> bool:
-        """Read every command, and tell whether one of them runs what the script is fed."""
+    def read_script(self, frame: _Frame) -> list[Trace]:
+        """Read every command, and return what each was found to be."""
         script = frame.script
         if script.functions:
             self.functions |= frozenset(script.functions)
@@ -124,7 +124,7 @@ class _Reader:
             self.findings.blur(script.unreadable)
         traces = [self._command(c, frame) for c in script.commands]
         mark_flows(script, traces, self.findings)
-        return bool([c for t, c in zip(traces, script.commands, strict=True) if t.stdin and not c.fed_by])
+        return traces
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
         if not command.words:
@@ -351,6 +351,7 @@ class _Reader:
                 trace.stdin |= self._line(inner.line, cwd, deeper)
 
     def _line(self, word: Word, cwd: str | None, frame: _Frame) -> bool:
+        """Read a line inside the line, and tell whether a command of it runs what it is fed."""
         text = word.text
         if not frame.bash and (found := bash_alone(text)):
             self.findings.blur(f"`{found}` means something else in a shell that is not bash")
@@ -359,16 +360,18 @@ class _Reader:
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
         script = parse(text, cwd=cwd, home=self.place.facts.home)
-        return self.read_script(msgspec.structs.replace(frame, script=script))
+        traces = self.read_script(msgspec.structs.replace(frame, script=script))
+        return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
 
     def _execution(
         self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False, plain: tuple[str, ...] = ()
     ) -> int:
+        argv = tuple([w.text for w in command.words])
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,
-                resource=quote(command.words),
-                argv=tuple([w.text for w in command.words]),
+                resource=join_plain(argv) or quote(command.words),
+                argv=argv,
                 tier=said.tier,
                 reason=said.reason,
                 plain=plain,
