@@ -35,10 +35,10 @@ def render(answer: HookAnswer) -> Rendered:
     details: dict[str, Any] = {
         "hook_event_name": EVENT,
         "permission_decision": "allow" if answer.allow else "deny",
-        "permission_decision_reason": answer.reason,
+        "permission_decision_reason": answer.message,
     }
     if answer.allow and answer.updated_input is not None:
         details["updated_input"] = answer.updated_input
-    head = {} if answer.allow else {"decision": "block", "reason": answer.reason}
+    head = {} if answer.allow else {"decision": "block", "reason": answer.message}
     body = msgspec.json.encode({**head, "hook_specific_output": details})
     return Rendered(body, ALLOWED if answer.allow else REFUSED)

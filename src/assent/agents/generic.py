@@ -41,6 +41,8 @@ def render(answer: HookAnswer) -> Rendered:
         body["requestId"] = answer.request_id
     if answer.updated_input is not None:
         body["updatedInput"] = answer.updated_input
+    if answer.feedback is not None:
+        body["feedback"] = answer.feedback
     return Rendered(msgspec.json.encode(body), ALLOWED if answer.allow else REFUSED)
 
 

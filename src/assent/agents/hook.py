@@ -34,6 +34,14 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier | None = None
     request_id: str | None = None
     updated_input: dict[str, Any] | None = None
+    feedback: str | None = None
+    """What the person who answered wants the agent to know."""
+
+    @property
+    def message(self) -> str:
+        """Return the reason, and with it what a person said, where the agent has one text only."""
+        said = self.feedback if self.feedback and self.feedback not in self.reason else None
+        return f"{self.reason} ({said})" if said else self.reason
 
 
 class Rendered(msgspec.Struct, frozen=True):

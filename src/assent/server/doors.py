@@ -15,6 +15,7 @@ from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
     from assent.config.settings import ServerSettings
+    from assent.server.messages import Scope
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _ONCE = (b"host", b"origin", b"authorization", b"content-type", b"content-length", b"sec-fetch-site")
@@ -83,3 +84,14 @@ def make_door(settings: ServerSettings, port: int) -> Door:
         names.add(settings.public_url.partition("://")[2])
         origins.add(settings.public_url)
     return Door(frozenset(map(str.encode, names)), frozenset(map(str.encode, origins)))
+
+
+def is_local(scope: Scope) -> bool:
+    """Tell whether a request came by the Unix socket."""
+    return "peer" in scope.get("state", ())
+
+
+def peer_of(scope: Scope) -> int | None:
+    """Return the user id at the other end of the Unix socket; None on any other."""
+    peer: int | None = scope.get("state", {}).get("peer")
+    return peer

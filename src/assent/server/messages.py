@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
@@ -85,28 +83,18 @@ class Request(msgspec.Struct):
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Refusal(400, "Invalid JSON body") from None
 
-    async def unless_gone(self, work: Awaitable[T]) -> T:
-        """Wait for work to be done, but no longer than its sender waits: then raise `CallerGone`."""
-        task = asyncio.ensure_future(work)
-        leaving = asyncio.ensure_future(self._left())
-        try:
-            await asyncio.wait((task, leaving), return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
-            raise CallerGone
-        finally:
-            for pending in (task, leaving):
-                pending.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await pending
-
-    async def _left(self) -> None:
+    async def left(self) -> None:
+        """Wait until whoever asked has hung up."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
 
-class CallerGone(AssentError):
+class CallerGone(AssentError):  # noqa: N818 - nobody is left to be told of an error
     """The caller hung up before there was an answer."""
+
+
+class StoppingError(AssentError):
+    """The daemon stops before there is an answer."""
 
 
 _encoder = msgspec.json.Encoder(enc_hook=str)

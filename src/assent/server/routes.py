@@ -21,7 +21,7 @@ EVERYONE: tuple[Role, ...] = ()
 """No token is needed."""
 ANYONE = (Role.AGENT, Role.USER, Role.ADMIN)
 PEOPLE = (Role.USER, Role.ADMIN)
-AGENTS_AND_PEOPLE = ANYONE
+AGENTS = (Role.AGENT,)
 ADMINS = (Role.ADMIN,)
 
 
