@@ -5,6 +5,7 @@
 #   ASSENT_TOKEN        an agent's token, or ASSENT_TOKEN_FILE, a file that holds it
 #   ASSENT_AGENT        whose words to speak: docker-agent (default) or generic
 #   ASSENT_WAIT         how many seconds to wait for a person (default 300)
+#   ASSENT_MARGIN       how many seconds more the daemon has to answer (default 10)
 #
 # The call is read from stdin and sent as it is. Exit code 0 lets the call run, and only a clear allow by the daemon
 # gives it: whatever else happens is a denial, as JSON on stdout, and exit code 2.
@@ -12,6 +13,7 @@
 set -f
 agent=${ASSENT_AGENT:-docker-agent}
 wait=${ASSENT_WAIT:-300}
+margin=${ASSENT_MARGIN:-10}
 
 refuse() {
     # Only our own words come here, so that this is JSON whatever happened.
@@ -24,6 +26,7 @@ trap 'refuse "Blocked: the permission check was interrupted"' HUP INT TERM
 
 case $agent in '' | *[!a-z0-9-]*) refuse "Blocked: ASSENT_AGENT is not an agent's name" ;; esac
 case $wait in '' | *[!0-9]* | ???????*) refuse "Blocked: ASSENT_WAIT is not a number of seconds" ;; esac
+case $margin in '' | *[!0-9]* | ????*) refuse "Blocked: ASSENT_MARGIN is not a number of seconds" ;; esac
 case ${ASSENT_URL:-} in http://?* | https://?*) ;; *) refuse "Blocked: ASSENT_URL is not set" ;; esac
 case $ASSENT_URL in *[!A-Za-z0-9:/._%\[\]-]*) refuse "Blocked: ASSENT_URL is not a plain address" ;; esac
 
@@ -38,8 +41,8 @@ command -v curl >/dev/null 2>&1 || refuse "Blocked: curl is not installed"
 
 # The token goes by a descriptor: arguments can be read by every process. No settings file and no proxy have a say.
 answer=$(
-    curl -q --config /dev/fd/3 --noproxy '*' --globoff --silent --include --max-time "$((wait + 10))" \
-        --connect-timeout 10 --request POST --data-binary @- \
+    curl -q --config /dev/fd/3 --noproxy '*' --globoff --silent --include --max-time "$((wait + margin))" \
+        --connect-timeout "$((margin + 1))" --request POST --data-binary @- \
         --header 'Content-Type: application/json' --header 'Expect:' \
         "${ASSENT_URL%/}/api/hooks/$agent?wait=$wait" 3<<CONFIG 2>/dev/null
 header = "Authorization: Bearer $token"

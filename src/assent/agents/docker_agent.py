@@ -1,4 +1,4 @@
-"""docker-agent's `pre_tool_use` hook: snake case both ways; only an explicit allow lets a call run, exit 2 blocks it."""
+"""docker-agent's `pre_tool_use` hook: snake case both ways; only an explicit allow lets a call run."""
 
 from __future__ import annotations
 

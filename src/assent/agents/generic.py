@@ -47,7 +47,7 @@ def render(answer: HookAnswer) -> Rendered:
 
 
 def _refuse_contradiction(given: dict[str, Any]) -> None:
-    """What is decided must be what the agent would run: two spellings must not say two things."""
+    """Refuse two spellings that say two things: what is decided must be what the agent would run."""
     for names in (_TOOL, _INPUT):
         said = [given[name] for name in names if given.get(name) is not None]
         if any(value != said[0] for value in said[1:]):

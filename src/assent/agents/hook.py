@@ -78,7 +78,7 @@ def take_text(given: dict[str, Any], *names: str) -> str | None:
 
 def take_input(given: dict[str, Any], *names: str) -> dict[str, Any]:
     """Return the tool's input, an object; none at all is an empty one."""
-    value = next((given[name] for name in names if given.get(name) is not None), {})
+    value: Any = next((given[name] for name in names if given.get(name) is not None), {})
     if not isinstance(value, dict):
         raise CallError("Expected the tool's input to be an object")
     return value

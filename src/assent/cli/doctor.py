@@ -90,7 +90,9 @@ def check_policy() -> Iterator[Finding]:
     observe()
     found = load_layers(os.getcwd())  # noqa: PTH109 - paths are strings here
     files = [policy.file for policy in found.policies]
-    yield Finding("ok", f"the policy can be read: {', '.join(files) if files else 'no files, so the default one holds'}")
+    yield Finding(
+        "ok", f"the policy can be read: {', '.join(files) if files else 'no files, so the default one holds'}"
+    )
     for notice in found.notices:
         yield Finding("note", notice)
 

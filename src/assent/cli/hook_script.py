@@ -18,9 +18,9 @@ _EXAMPLES = (
 
 def run(argv: list[str]) -> int:
     """Run the command."""
-    make_parser("hook-script", "Print a hook for containers: a POSIX shell script that needs curl.", _EXAMPLES).parse_args(
-        argv
-    )
+    make_parser(
+        "hook-script", "Print a hook for containers: a POSIX shell script that needs curl.", _EXAMPLES
+    ).parse_args(argv)
     sys.stdout.write(script())
     return exits.OK
 

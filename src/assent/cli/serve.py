@@ -26,7 +26,9 @@ def run(argv: list[str]) -> int:
     parser = make_parser("serve", "Run the daemon: questions, answers, the log, and the API.", _EXAMPLES)
     for setting in SETTINGS:
         parser.add_argument(setting.flag, dest=setting.name, metavar=setting.shown, help=setting.means)
-    parser.add_argument("--link", action="store_true", help="print a one-time link to log in with, not only the first time")
+    parser.add_argument(
+        "--link", action="store_true", help="print a one-time link to log in with, not only the first time"
+    )
     given = vars(parser.parse_args(argv))
     link = given.pop("link")
     settings = load_settings({name: text for name, text in given.items() if text is not None})

@@ -21,7 +21,7 @@ from assent.model import AssentError
 from assent.model.principal import Role
 from assent.server.assembly import make_link
 from assent.server.identity import user_name
-from assent.server.keys import COLUMNS, issue, revoke, token_of
+from assent.server.keys import SELECT_TOKENS, issue, revoke, token_of
 from assent.server.tokens import make_wish
 from assent.store import Store, open_store
 
@@ -105,7 +105,7 @@ def _read_time(text: str | None) -> float | None:
 
 
 def _list(given: Any, store: Store, _log: Log) -> int:
-    query = f"SELECT {COLUMNS} FROM tokens WHERE revoked_at IS NULL ORDER BY created_at, id"  # noqa: S608 - constants
+    query = SELECT_TOKENS + " WHERE revoked_at IS NULL ORDER BY created_at, id"
     tokens = [token_of(row) for row in store.read(query).result()]
     if given.json:
         say(msgspec.json.format(msgspec.json.encode(tokens), indent=2).decode())
@@ -117,7 +117,7 @@ def _list(given: Any, store: Store, _log: Log) -> int:
 
 def _describe(token: Token) -> str:
     who = f"{token.user}/{token.agent}" if token.agent else token.user
-    facts = [token.kind] if token.kind != "bearer" else []
+    facts: list[str] = [token.kind] if token.kind != "bearer" else []
     facts += ["remote"] if token.remote else []
     facts += ["no-ask"] if token.interactive is False else []
     facts += [f"workspace {root}" for root in token.workspace]

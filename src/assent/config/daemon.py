@@ -1,4 +1,4 @@
-"""The daemon's settings as they are in force: flags, then environment, then the organisation's file, then the user's."""
+"""The daemon's settings in force: flags, then environment, then the organisation's file, then the user's."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 SOCKET_NAME = "assent.sock"
-TOKEN_FILE = "token"
+TOKEN_FILE = "token"  # noqa: S105 - a file's name
 """What the command line of the owner answers with."""
 _LONGEST = 100
 """Names longer than this do not fit into a socket's address."""

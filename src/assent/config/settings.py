@@ -136,7 +136,9 @@ SETTINGS = (
     Setting("expose", _switch, "YES", "listen on an address that others can reach"),
     Setting("store", _text, "URL", "`sqlite:///FILE` or `postgresql://…`; by default `assent.db` in Assent's home"),
     Setting("names", _names, "NAME,…", "further names, with their ports, by which browsers and agents may call it"),
-    Setting("public_url", _url, "URL", "how browsers reach it through a proxy; with https, cookies are for https alone"),
+    Setting(
+        "public_url", _url, "URL", "how browsers reach it through a proxy; with https, cookies are for https alone"
+    ),
     Setting("socket", _switch, "YES", "listen on `assent.sock` in Assent's home as well"),
     Setting("expiry", read_duration, "TIME", "how long a question stays open"),
     Setting("wait", read_duration, "TIME", "the longest a call is held by `?wait=`"),

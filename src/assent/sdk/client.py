@@ -45,7 +45,7 @@ class Client:
         self._token = token
         self._timeout = timeout
 
-    def get(self, path: str, **query: str | int | float | None) -> Any:
+    def get(self, path: str, **query: str | float | None) -> Any:
         """Fetch something."""
         given = urlencode({name: value for name, value in query.items() if value is not None})
         return self.call("GET", f"{path}?{given}" if given else path)

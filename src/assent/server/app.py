@@ -55,7 +55,8 @@ class App:
             await self._sockets.serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refuse, route = refuse_plainly, None
+        refuse: Callable[[Refusal], Reply] = refuse_plainly
+        route: Route | None = None
         try:
             headers = gather_headers(scope["headers"])
             try:
@@ -96,9 +97,7 @@ class App:
         if method not in SAFE_METHODS:
             settings = self._daemon.settings
             body = await _read_body(receive, headers, settings.hook_body if route.hook else settings.body)
-        return Request(
-            method, scope["path"], scope["query_string"], headers, body, principal, params, receive, cookie
-        )
+        return Request(method, scope["path"], scope["query_string"], headers, body, principal, params, receive, cookie)
 
     def _check_role(self, principal: Principal | None, route: Route) -> None:
         if not route.roles:

@@ -1,4 +1,4 @@
-"""Putting the daemon together, and what its first start leaves behind: an admin, a token for the command line, a link."""
+"""Putting the daemon together, and what a first start leaves behind: an admin, the owner's token, a link."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH118
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from assent.model.principal import Role
 from assent.server.daemon import Daemon
 from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
-from assent.server.keys import COLUMNS, LINK_SECONDS, Wish, hash_secret, is_valid, issue, token_of
+from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, token_of
 from assent.server.projects import Projects
 from assent.store import Store, open_store
 
@@ -108,9 +109,9 @@ def make_link(store: Store, log: Log, user: str, role: Role) -> str:
 
 
 def _is_good(store: Store, secret: str) -> bool:
-    query = f"SELECT {COLUMNS} FROM tokens WHERE hash = :hash AND kind = 'bearer'"  # noqa: S608 - constants
+    query = SELECT_TOKENS + " WHERE hash = :hash AND kind = 'bearer'"
     rows = store.read(query, {"hash": hash_secret(secret)}).result()
-    return bool(rows) and token_of(rows[0]).role is Role.ADMIN and is_valid(token_of(rows[0]), rows[0][9])
+    return bool(rows) and token_of(rows[0]).role is Role.ADMIN and is_valid(token_of(rows[0]), time.time())
 
 
 def _shown_host(host: str) -> str:

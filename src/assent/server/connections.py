@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any, cast
+from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -30,8 +30,12 @@ class HttpConnection(HttpToolsProtocol):
 
     def _give_up(self) -> None:
         # A request under way, or a socket that took this connection over, is left alone.
-        if self.cycle is None and self.transport.get_protocol() is self:
+        if not self._has_begun() and self.transport.get_protocol() is self:
             self.transport.abort()
+
+    def _has_begun(self) -> bool:
+        begun: object = self.cycle
+        return begun is not None
 
 
 class SocketConnection(WebSocketsSansIOProtocol):
@@ -40,4 +44,4 @@ class SocketConnection(WebSocketsSansIOProtocol):
     def keepalive_timeout(self) -> None:
         """Give up on a peer that is not there."""
         super().keepalive_timeout()
-        cast("asyncio.Transport", self.transport).abort()
+        self.transport.abort()

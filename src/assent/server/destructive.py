@@ -1,4 +1,4 @@
-"""`/api/destructive`: for a limited time, a person has blocked calls asked about instead. It allows nothing by itself."""
+"""`/api/destructive`: for a while, a person has blocked calls asked about instead; that alone allows nothing."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def gather_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def check_cookie_use(headers: dict[bytes, bytes], method: str) -> None:
-    """A cookie comes along whoever makes the browser send it: with one, a change must name the page it comes from."""
+    """Demand the origin of a change made with a cookie, which comes along whoever makes the browser send it."""
     if method not in SAFE_METHODS and b"origin" not in headers:
         raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
 

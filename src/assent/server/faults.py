@@ -12,7 +12,7 @@ def refusal_of(error: Exception) -> Refusal | None:
     match error:
         case AlreadyAnsweredError(approval=approval):
             detail = f"already {approval.state} by {approval.by}"
-            return Refusal(404, "Request not found", detail=detail, status=approval.state, by=approval.by)
+            return Refusal(404, "Request not found", detail=detail, state=approval.state, by=approval.by)
         case RefusedError():
             return Refusal(400, f"The modified input is not allowed: {error}")
         case ContradictionError():

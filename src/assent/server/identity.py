@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.model.principal import Principal, Role, Token
-from assent.server.keys import COLUMNS, TOPIC, hash_secret, is_valid, token_of
+from assent.server.keys import SELECT_TOKENS, TOPIC, hash_secret, is_valid, token_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +25,11 @@ if TYPE_CHECKING:
 
 SUBPROTOCOL = "assent.bearer."
 _LONGEST_SECRET = 256
+_PEER = "peer"
+"""Stands for a token where the other end of the Unix socket is all that is known."""
 
 
-_QUERY = f"SELECT {COLUMNS} FROM tokens WHERE revoked_at IS NULL AND kind <> 'link'"
+_QUERY = SELECT_TOKENS + " WHERE revoked_at IS NULL AND kind <> 'link'"
 
 
 class _Holder(msgspec.Struct, frozen=True):
@@ -45,7 +47,7 @@ class Identities:
         """The name of the cookie: another port is another daemon."""
         self._clock = clock
         self._holders: dict[bytes, _Holder] = {}
-        self._here = Principal(token="peer", role=Role.AGENT, user=user_name(), agent="local")
+        self._here = Principal(token=_PEER, role=Role.AGENT, user=user_name(), agent="local")
         self._looks = itertools.count(1)
         self._last = 0
         self._lock = threading.Lock()
@@ -87,11 +89,12 @@ class Identities:
         if given is not None:
             scheme, _, secret = given.partition(b" ")
             return (self.find(secret.strip()) if scheme.lower() == b"bearer" else None), False
-        offered = headers.get(b"sec-websocket-protocol")
-        if offered is not None and (secret := _offered_secret(offered)) is not None:
-            return self.find(secret), False
-        if (cookie := headers.get(b"cookie")) and (secret := _cookie_secret(cookie, self.cookie.encode())):
-            return self.find(secret, kind="cookie"), True
+        offered = _offered_secret(headers.get(b"sec-websocket-protocol", b""))
+        if offered is not None:
+            return self.find(offered), False
+        baked = _cookie_secret(headers.get(b"cookie", b""), self.cookie.encode())
+        if baked is not None:
+            return self.find(baked, kind="cookie"), True
         return (self._here if peer is not None and peer == os.geteuid() else None), False
 
     def find(self, secret: bytes, *, kind: str = "bearer") -> Principal | None:

@@ -54,7 +54,9 @@ class Journal:
         if self._form == "json":
             line = {"at": at, "level": level, "event": event, **facts}
             return _ascii(msgspec.json.encode(line, enc_hook=str).decode())
-        said = " ".join(f"{name}={_ascii(repr(value) if isinstance(value, str) else str(value))}" for name, value in facts.items())
+        said = " ".join(
+            f"{name}={_ascii(repr(value) if isinstance(value, str) else str(value))}" for name, value in facts.items()
+        )
         return f"{at} {level:<7} {event} {said}".rstrip()
 
 

@@ -25,6 +25,7 @@ COLUMNS = (
     "id, kind, role, user_id, agent_id, label, remote, interactive, workspace, created_at, expires_at, revoked_at, "
     "used_at, hash"
 )
+SELECT_TOKENS = f"SELECT {COLUMNS} FROM tokens"  # noqa: S608 - constants
 _INSERT = (
     "INSERT INTO tokens (id, hash, kind, role, user_id, agent_id, label, remote, interactive, workspace, created_at, "
     "expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -89,11 +90,13 @@ def redeem(code: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[
     """Return the job that turns a one-time link into a session of a browser, once."""
 
     def work(cursor: Cursor) -> Issued:
-        rows = cursor.fetch(f"SELECT {COLUMNS} FROM tokens WHERE hash = ? AND kind = 'link'", hash_secret(code))
+        rows = cursor.fetch(SELECT_TOKENS + " WHERE hash = ? AND kind = 'link'", hash_secret(code))
         link = token_of(rows[0]) if rows else None
         if link is None or not is_valid(link, cursor.now):
             raise Refusal(401, "This link was used before, or is too old; ask for another: assent token link")
-        guarded = "UPDATE tokens SET used_at = ?, revoked_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL"
+        guarded = (
+            "UPDATE tokens SET used_at = ?, revoked_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL"
+        )
         if cursor.execute(guarded, cursor.now, cursor.now, link.id) != 1:
             raise Refusal(401, "This link was used before; ask for another: assent token link")
         cursor.announce(TOPIC, link.id)
@@ -107,7 +110,7 @@ def revoke(token_id: str, by: str, log: Log) -> Callable[[Cursor], Token]:
     """Return the job that ends a token, or raises `NotFoundError`."""
 
     def work(cursor: Cursor) -> Token:
-        rows = cursor.fetch(f"SELECT {COLUMNS} FROM tokens WHERE id = ? AND revoked_at IS NULL", token_id)
+        rows = cursor.fetch(SELECT_TOKENS + " WHERE id = ? AND revoked_at IS NULL", token_id)
         if not rows:
             raise NotFoundError(f"there is no token {token_id} in force")
         cursor.execute("UPDATE tokens SET revoked_at = ? WHERE id = ?", cursor.now, token_id)
@@ -123,7 +126,8 @@ def revoke_sessions(user: str, by: str, log: Log) -> Callable[[Cursor], int]:
 
     def work(cursor: Cursor) -> int:
         found = cursor.fetch(
-            f"SELECT {COLUMNS} FROM tokens WHERE user_id = ? AND kind IN ('cookie', 'link') AND revoked_at IS NULL", user
+            SELECT_TOKENS + " WHERE user_id = ? AND kind IN ('cookie', 'link') AND revoked_at IS NULL",
+            user,
         )
         for row in found:
             revoke(row[0], by, log)(cursor)
@@ -173,7 +177,14 @@ def _row(token: Token, hashed: bytes) -> tuple[Any, ...]:
 
 
 def _tell(cursor: Cursor, log: Log, event: EventType, token: Token, by: str) -> None:
-    payload = {"id": token.id, "kind": token.kind, "role": token.role, "user": token.user, "agent": token.agent, "by": by}
+    payload = {
+        "id": token.id,
+        "kind": token.kind,
+        "role": token.role,
+        "user": token.user,
+        "agent": token.agent,
+        "by": by,
+    }
     record = Event(type=event, event_id="", timestamp="", session_id="", sequence=0, payload=payload)
     log.append(cursor, [log.prepare(record)])
     cursor.announce(TOPIC, token.id)

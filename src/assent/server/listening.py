@@ -56,7 +56,7 @@ def listen_unix(home: str) -> socket.socket:
             raise AssentError(f"can not listen on {os.path.join(home, SOCKET_NAME)}: {error.strerror}") from None
         finally:
             os.umask(before)
-    listener.setblocking(False)
+    listener.setblocking(False)  # noqa: FBT003 - as the library has it
     return listener
 
 

@@ -21,7 +21,7 @@ JSON = b"application/json"
 HTML = b"text/html; charset=utf-8"
 
 
-class Refusal(AssentError):
+class Refusal(AssentError):  # noqa: N818 - an answer of its own, not a fault
     """A request is not done, for a reason its sender can act on."""
 
     def __init__(self, status: int, message: str, **more: Any) -> None:

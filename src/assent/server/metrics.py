@@ -81,7 +81,9 @@ class Metrics:
         times = self.answer_time.samples("assent_answer_seconds")
         family("assent_answer_seconds", "histogram", "How long questions were open.", times)
         family(
-            "assent_sockets_dropped_total", "counter", "WebSockets dropped for not reading.",
+            "assent_sockets_dropped_total",
+            "counter",
+            "WebSockets dropped for not reading.",
             [("assent_sockets_dropped_total", self.dropped)],
         )
         for name, (means, value) in gauges.items():

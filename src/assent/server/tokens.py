@@ -11,7 +11,7 @@ from assent.config.places import user_home
 from assent.model import AssentError
 from assent.model.principal import Role, Token
 from assent.server.grants import Ended
-from assent.server.keys import COLUMNS, Wish, issue, revoke, token_of
+from assent.server.keys import SELECT_TOKENS, Wish, issue, revoke, token_of
 from assent.server.messages import Refusal, Reply, Request, reply
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ _BODY = msgspec.json.Decoder(TokenBody)
 
 async def list_tokens(daemon: Daemon, _request: Request) -> Reply:
     """List the tokens in force."""
-    rows = await daemon.store.query(f"SELECT {COLUMNS} FROM tokens WHERE revoked_at IS NULL ORDER BY created_at, id")
+    rows = await daemon.store.query(SELECT_TOKENS + " WHERE revoked_at IS NULL ORDER BY created_at, id")
     return reply(TokenList(tuple(map(token_of, rows))))
 
 
