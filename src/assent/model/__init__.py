@@ -19,6 +19,7 @@ from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
 from assent.model.rule import Origin, PathPolicy, Policy, Rule
 from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
+from assent.model.hiding import is_hidden, visible
 from assent.model.words import (
     ALLOW,
     ASK,
@@ -117,5 +118,7 @@ __all__ = [
     "bound_digest",
     "canonical",
     "digest",
+    "is_hidden",
+    "visible",
     "within",
 ]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
+from psycopg import Error
 from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import QueuePool

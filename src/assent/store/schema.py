@@ -27,7 +27,6 @@ events = Table(
     Column("position", _Counter, primary_key=True, autoincrement=False),
     Column("writer", Text, nullable=False),
     Column("seq", BigInteger, nullable=False),
-    Column("prev", LargeBinary, nullable=False),
     Column("at", Double, nullable=False),
     Column("type", Text, nullable=False),
     Column("session_id", Text, nullable=False),

@@ -18,7 +18,6 @@ def upgrade() -> None:
         sa.Column("position", _COUNTER, primary_key=True, autoincrement=False),
         sa.Column("writer", sa.Text, nullable=False),
         sa.Column("seq", sa.BigInteger, nullable=False),
-        sa.Column("prev", sa.LargeBinary, nullable=False),
         sa.Column("at", sa.Double, nullable=False),
         *(sa.Column(n, sa.Text, nullable=False) for n in ("type", "session_id", "user_id", "agent_id", "tool")),
         *(sa.Column(n, sa.Text, nullable=False) for n in ("tier", "verdict", "source", "digest")),
