@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 import time
 import traceback
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
-
-import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,7 +52,7 @@ class Journal:
     def _write(self, at: str, level: str, event: str, facts: dict[str, Any]) -> str:
         if self._form == "json":
             line = {"at": at, "level": level, "event": event, **facts}
-            return _ascii(msgspec.json.encode(line, enc_hook=str).decode())
+            return json.dumps(line, default=str, ensure_ascii=True)
         said = " ".join(
             f"{name}={_ascii(repr(value) if isinstance(value, str) else str(value))}" for name, value in facts.items()
         )
