@@ -78,7 +78,7 @@ class Engine:
             view = View(call, session, reading, place)
             return decide(view, guard or self._guard, consent, self._hear(call, session, reading.tool))
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
-            return self._refuse(call, session, error)
+            return self.refuse(call, session, error)
 
     def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:
         if not self._voices and not self._checks:
@@ -86,7 +86,8 @@ class Engine:
         voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices
         return [o for source, name, voice in voices if (o := _listen(source, name, voice, call, session)) is not None]
 
-    def _refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
+    def refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
+        """Deny a call because of a fault, and name it."""
         reason = f"it can not be decided: {_fault(error)}"
         operation = Operation(kind=OperationKind.TOOL_CALL, resource=call.tool, tier=Tier.DANGEROUS, reason=reason)
         reading = Reading(

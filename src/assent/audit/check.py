@@ -168,5 +168,9 @@ class Check:
 def _explain(seq: int, last: int) -> str:
     if seq > last + 1:
         missing = seq - last - 1
-        return "the record before this one is missing" if missing == 1 else f"{missing} records before this one are missing"
+        return (
+            "the record before this one is missing"
+            if missing == 1
+            else f"{missing} records before this one are missing"
+        )
     return "this record is here twice, or was moved" if seq <= last else "this record was changed"

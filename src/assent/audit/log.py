@@ -17,6 +17,10 @@ SEAL_EVERY = 1000
 SEAL_SECONDS = 60.0
 
 _INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}, hash) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"  # noqa: S608 - constants
+_SEALS_AFTER = (
+    "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
+    "WHERE writer = :writer AND seq > :last ORDER BY seq"
+)
 _HEAD = "SELECT seq, hash FROM heads WHERE writer = ?"
 _UNSEALED = (
     "SELECT seq, hash FROM heads WHERE writer = ? "
@@ -75,7 +79,9 @@ class Log:
             rows.append((*row, head))
             entry.position, entry.seq = position, seq
         cursor.execute_many(_INSERT, rows)
-        moved = cursor.execute("UPDATE heads SET seq = ?, hash = ? WHERE writer = ? AND seq = ?", seq, head, writer, first)
+        moved = cursor.execute(
+            "UPDATE heads SET seq = ?, hash = ? WHERE writer = ? AND seq = ?", seq, head, writer, first
+        )
         if moved != 1:
             raise StoreError("the head of the log moved")
         if seq // SEAL_EVERY > first // SEAL_EVERY:
@@ -125,8 +131,7 @@ class Log:
     def _catch_up(self) -> None:
         """Anchor what was sealed just before a crash."""
         last = max((a.seq for a in read_anchors(self._anchors) if a.writer == self._node.id), default=0)
-        query = "SELECT seq, position, hash, at, signature FROM checkpoints WHERE writer = :writer AND seq > :last ORDER BY seq"
-        rows = self._store.read(query, {"writer": self._node.id, "last": last}).result()
-        missing = [Anchor(self._node.id, r[0], r[1], bytes(r[2]).hex(), r[3], bytes(r[4]).hex()) for r in rows]
+        rows = self._store.read(_SEALS_AFTER, {"writer": self._node.id, "last": last}).result()
+        missing = [Anchor(w, s, p, head.hex(), at, seal.hex()) for w, s, p, head, at, seal in rows]
         if missing:
             self._anchor(missing)

@@ -30,10 +30,12 @@ _PATTERNS = tuple(
         r"(?i)\b(?:bearer|basic|digest)\s+(?P<h>[A-Za-z0-9+/=._~-]{8,})",
         r"""(?i)\b(?:authorization|cookie|x-[\w-]*(?:key|token|secret))\s*:\s*(?P<c>[^\s"'][^"'\r\n]*)""",
         # Keys that are known by how they begin.
-        r"(?P<k>\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl[a-z]{2,4}-[\w-]{16,}"
-        r"|xox[a-z]-[\w-]{10,}|sk-[\w-]{16,}|[srp]k_(?:live|test)_\w{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
-        r"|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{20,}|SG\.[\w.-]{20,}|dop_v1_\w{20,}|assent_[\w-]{16,}"
-        r"|eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?))",
+        (
+            r"(?P<k>\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl[a-z]{2,4}-[\w-]{16,}"
+            r"|xox[a-z]-[\w-]{10,}|sk-[\w-]{16,}|[srp]k_(?:live|test)_\w{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
+            r"|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{20,}|SG\.[\w.-]{20,}|dop_v1_\w{20,}|assent_[\w-]{16,}"
+            r"|eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?))"
+        ),
         # Keys that are known by their frame.
         r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----(?P<f>.*?)(?:-----END|$)",
     )
@@ -109,5 +111,3 @@ def _says_secret(name: str, value: str) -> bool:
 
 def _secret_span(match: Any) -> tuple[int, int]:
     return next((match.span(i) for i in range(1, match.re.groups + 1) if match.start(i) >= 0), (-1, -1))
-
-

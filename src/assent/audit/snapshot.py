@@ -58,5 +58,3 @@ def _open_file(path: str) -> sqlite3.Connection:
     # The moment is that of the first read, not that of BEGIN.
     connection.execute("SELECT count(*) FROM heads").fetchone()
     return connection
-
-

@@ -15,11 +15,11 @@ from assent.model.errors import (
 )
 from assent.model.event import Event, EventType
 from assent.model.facts import Facts
+from assent.model.hiding import is_hidden, visible
 from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
 from assent.model.rule import Origin, PathPolicy, Policy, Rule
 from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
-from assent.model.hiding import is_hidden, visible
 from assent.model.words import (
     ALLOW,
     ASK,

@@ -61,6 +61,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     expires_at: float | None = None
     created_at: float = 0.0
     by: str = ""
+    feedback: str | None = None
+    """What a person had to say with a refusal."""
     approval: str | None = None
     """The question it was the answer to."""
     revoked_at: float | None = None

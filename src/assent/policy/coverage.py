@@ -41,7 +41,9 @@ class Coverage:
         self._guard = guard
         self._heard = heard
         self._whole = any(o.verdict is ALLOW and o.source in _SPEAK_FOR_THE_CALL for o in call_opinions)
-        self._grants = [g for g in consent.grants if g.boundary in (None, boundary) and _is_in_force(g, view)]
+        self._grants = [
+            g for g in consent.grants if g.verdict is ALLOW and g.boundary in (None, boundary) and is_in_force(g, view)
+        ]
         self.yes = consent.yes
 
     def is_covered(self, index: int) -> bool:
@@ -92,7 +94,8 @@ def exact_digest(call: ToolCall, tool: str) -> str:
     return digest(["assent.grant.v1", tool, call.input, call.cwd])
 
 
-def _is_in_force(grant: Grant, view: View) -> bool:
+def is_in_force(grant: Grant, view: View) -> bool:
+    """Tell whether a standing answer was given to this session, and has not ended."""
     session = view.session
     if grant.expires_at is not None and grant.expires_at <= view.facts.now:
         return False

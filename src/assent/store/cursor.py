@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
+
+_log = logging.getLogger(__name__)
 
 Row: TypeAlias = tuple[Any, ...]
 
@@ -129,7 +132,10 @@ class Cursor:
     def run_later(self) -> None:
         """Do what waited for the commit."""
         for action in self._later:
-            action()
+            try:
+                action()
+            except Exception:  # noqa: BLE001 - what lasts must not look as if it failed
+                _log.exception("something that waited for a commit failed")
 
     def _save(self) -> None:
         # Most jobs only leave an event for the end: they need no savepoint.

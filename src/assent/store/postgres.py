@@ -10,13 +10,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import psycopg
-from psycopg import Error
 from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import QueuePool
 
 from assent.model import StoreError
 from assent.store.cursor import Row
+
+Error = psycopg.Error
 
 CHANNEL = "assent"
 LOOK_EVERY = 2.0
@@ -76,13 +77,10 @@ class PostgresConnection:
         self._notify = notify
         self._raw = connect(conninfo)
         self._now = 0.0
-        try:
-            self._raw.execute(_SETTINGS)
-            if self._raw.execute("SHOW fsync").fetchone() == ("off",):
-                raise StoreError("this PostgreSQL server runs with fsync off, so nothing it keeps is sure to last")
-        except BaseException:
+        self._raw.execute(_SETTINGS)
+        if self._raw.execute("SHOW fsync").fetchone() == ("off",):
             self._raw.close()
-            raise
+            raise StoreError("this PostgreSQL server runs with fsync off, so nothing it keeps is sure to last")
 
     def begin(self) -> None:
         """Begin a transaction as the only writer of all nodes."""
@@ -110,16 +108,16 @@ class PostgresConnection:
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         """Return the rows of a query."""
-        return self._raw.execute(translate(sql), parameters).fetchall()  # type: ignore[arg-type]
+        return self._raw.execute(translate(sql), parameters).fetchall()
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> int:
         """Run a statement and return how many rows it touched."""
-        return self._raw.execute(translate(sql), parameters or None).rowcount  # type: ignore[arg-type]
+        return self._raw.execute(translate(sql), parameters or None).rowcount
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row."""
         with self._raw.cursor() as cursor:
-            cursor.executemany(translate(sql), rows)  # type: ignore[arg-type]
+            cursor.executemany(translate(sql), rows)
 
     def now(self) -> float:
         """Return the server's time: the nodes' clocks need not agree."""
@@ -164,7 +162,7 @@ class PostgresWatch:
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         """Return the rows of a query."""
-        return self._raw.execute(translate(sql), parameters).fetchall()  # type: ignore[arg-type]
+        return self._raw.execute(translate(sql), parameters).fetchall()
 
     def close(self) -> None:
         """Close it."""

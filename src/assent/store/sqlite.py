@@ -1,7 +1,7 @@
 """SQLite: one file in a private folder, written in WAL mode with every commit synced to the disk."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH108, PTH114, PTH116, PTH118, PTH120, PTH202
+# ruff: noqa: PTH110, PTH112, PTH116, PTH120, PTH202
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL
 
 from assent.config.files import check_owner, make_private_folder
-from assent.model import ConfigError, StoreError
+from assent.model import StoreError
 from assent.store.cursor import Row
 
 BUSY_SECONDS = 5.0
@@ -31,6 +31,8 @@ _SETTINGS = (
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
+    # What is deleted, such as the input of a call that was answered, is overwritten.
+    "PRAGMA secure_delete = ON",
 )
 
 

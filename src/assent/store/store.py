@@ -7,15 +7,16 @@ import contextlib
 import logging
 import secrets
 import sqlite3
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Self, TypeAlias, TypeVar, cast
 
 import psycopg
 from sqlalchemy import Connection as ReadConnection
-from sqlalchemy import Engine, Executable, Row, create_engine, text
+from sqlalchemy import Engine, Executable, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -23,7 +24,7 @@ from assent.config.files import make_private_folder
 from assent.model import StoreError
 from assent.store import postgres, sqlite
 from assent.store.address import Address, read_address
-from assent.store.cursor import Change, Connection, Cursor
+from assent.store.cursor import Change, Connection, Cursor, Row
 from assent.store.upgrade import upgrade
 from assent.store.watcher import Subscriber, Watch, Watcher
 from assent.store.writer import Figures, Job, Work, Writer
@@ -54,6 +55,7 @@ class Store:
         self.origin = secrets.token_hex(8)
         """Tells this process's changes from others'."""
         self._clock = clock
+        self._closed = False
         self._presence = _enter(address)
         try:
             self._engine = _prepare(address)
@@ -106,13 +108,38 @@ class Store:
         if guard is None:
             guard = self._guards[loop] = _Guard(loop)
         guard.watch(job, self.write_seconds)
-        return await job.future  # type: ignore[misc]
+        return await cast("asyncio.Future[T]", job.future)
 
-    def read(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> Future[list[Row[Any]]]:
+    def read(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> Future[list[Row]]:
         """Run a query on a reader's connection."""
-        return self._readers.submit(self._read, statement, parameters)
+        return self._readers.submit(self.fetch, statement, parameters)
 
-    async def query(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row[Any]]:
+    def fetch(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row]:
+        """Run a query in this thread."""
+        query = text(statement) if isinstance(statement, str) else statement
+        try:
+            with self._engine.connect() as connection:
+                return [tuple(row) for row in connection.execute(query, parameters or {})]
+        except SQLAlchemyError as error:
+            raise StoreError(f"the store can not be read: {_first_line(error)}") from error
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Do something that reads, in one of the readers' threads; a fault in it is logged."""
+        if self._closed:
+            return
+        self._readers.submit(action).add_done_callback(_log_fault)
+
+    def call_later(self, seconds: float, action: Callable[[], Any]) -> None:
+        """Do something after a while, unless the store is closed by then."""
+        timer = threading.Timer(seconds, lambda: None if self._closed else action())
+        timer.daemon = True
+        timer.start()
+
+    def wall_clock(self) -> float:
+        """Return this machine's time, as the store was given it; transactions have the store's own."""
+        return self._clock()
+
+    async def query(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a query without holding up the loop."""
         return await asyncio.wrap_future(self.read(statement, parameters))
 
@@ -136,25 +163,18 @@ class Store:
 
     def close(self) -> None:
         """Finish what is queued and close everything."""
+        self._closed = True
         self._watcher.stop()
         self._writer.stop()
         self._readers.shutdown()
         self._engine.dispose()
         self._leave()
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _read(self, statement: Executable | str, parameters: dict[str, Any] | None) -> list[Row[Any]]:
-        query = text(statement) if isinstance(statement, str) else statement
-        try:
-            with self._engine.connect() as connection:
-                return list(connection.execute(query, parameters or {}))
-        except SQLAlchemyError as error:
-            raise StoreError(f"the store can not be read: {_first_line(error)}") from error
 
     def _connect(self) -> Connection:
         if self.address.engine == "sqlite":
@@ -174,7 +194,7 @@ class Store:
         for subscriber in tuple(self._subscribers):
             try:
                 subscriber(topic, ref, value)
-            except Exception:
+            except Exception:  # noqa: BLE001 - one subscriber must not keep others from being told
                 _log.exception("a subscriber failed on %s %s", topic, ref)
 
     def _leave(self) -> None:
@@ -255,11 +275,16 @@ def _lock_postgres(connection: ReadConnection) -> None:
 
 
 def _has_old_changes(cursor: Cursor) -> bool:
-    return cursor.fetch("SELECT coalesce(max(id) - min(id), 0) FROM changes")[0][0] > 2 * _KEPT_CHANGES
+    return bool(cursor.fetch("SELECT coalesce(max(id) - min(id), 0) FROM changes")[0][0] > 2 * _KEPT_CHANGES)
 
 
 def _clear_old_changes(cursor: Cursor) -> None:
     cursor.execute("DELETE FROM changes WHERE id <= (SELECT max(id) FROM changes) - ?", _KEPT_CHANGES)
+
+
+def _log_fault(future: Future[None]) -> None:
+    if not future.cancelled() and (error := future.exception()) is not None:
+        _log.warning("looking something up failed: %s", error)
 
 
 def _first_line(error: BaseException) -> str:

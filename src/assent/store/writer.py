@@ -164,9 +164,12 @@ class Writer(threading.Thread):
         except Exception as error:  # noqa: BLE001 - whatever it is, nothing of this batch lasts
             self._fail(jobs, error)
         self._count(jobs, time.perf_counter() - started)
+        # Whoever hears of a change must find it in force when the answer to it arrives.
+        if cursor is not None and cursor.changes:
+            self._tell(cursor.changes)
         _deliver(jobs)
         if cursor is not None:
-            self._announce(cursor)
+            cursor.run_later()
 
     def _transact(self, jobs: list[Job[Any]]) -> Cursor:
         connection = self._connection = self._connection or self._connect()
@@ -193,14 +196,6 @@ class Writer(threading.Thread):
             # After an error of the disk or the line nothing is known of this connection.
             self._connection.close()
             self._connection = None
-
-    def _announce(self, cursor: Cursor) -> None:
-        try:
-            cursor.run_later()
-            if cursor.changes:
-                self._tell(cursor.changes)
-        except Exception:
-            _log.exception("telling about changes failed")
 
     def _count(self, jobs: list[Job[Any]], seconds: float) -> None:
         figures = self.figures
