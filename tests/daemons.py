@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Self
 
 import httpx
 
@@ -115,7 +116,7 @@ class Running:
         self.process = None
         return code
 
-    def __enter__(self) -> Running:
+    def __enter__(self) -> Self:
         return self if self.process is not None else self.start()
 
     def __exit__(self, *_: object) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import socket
 
 import pytest
 import websockets
-from daemons import Running
 from websockets.sync.client import connect
 
 from assent.model.principal import Role
 from assent.server.table import ROUTES
+from daemons import Running
 
 ROLES = ("nobody", "agent", "user", "admin")
 # What each role may do, said once more by hand: a route that is opened wider by mistake is found here.
@@ -81,7 +82,9 @@ def test_no_other_method_does_anything(daemon, tokens, role, path, method):
     if any((r.method, r.path) == (method, path) for r in ROUTES):
         return
     named = re.sub(r"\{\w+\}", "nothing", path)
-    answer = daemon.api(tokens[role]).request(method, named, headers={"content-type": "application/json"}, content=b"{}")
+    answer = daemon.api(tokens[role]).request(
+        method, named, headers={"content-type": "application/json"}, content=b"{}"
+    )
     assert answer.status_code == 405
     assert "access-control-allow-origin" not in answer.headers
 
@@ -139,10 +142,10 @@ def test_no_socket_lets_an_agent_answer(daemon, tokens, question):
     url = f"ws://127.0.0.1:{daemon.port}/ws/permissions?userId={daemon.user}"
     for headers in ({"Authorization": f"Bearer {tokens['agent']}"}, {}):
         with connect(url, additional_headers=headers, proxy=None) as ws:
-            with pytest.raises(websockets.ConnectionClosed):
+            with contextlib.suppress(websockets.ConnectionClosed):
                 ws.send(json.dumps({"type": "decision", "data": {"requestId": question, "decision": "approve"}}))
-                ws.recv(timeout=20)
-                ws.recv(timeout=20)
+                while True:
+                    ws.recv(timeout=20)
             assert ws.close_code in (4401, 4403)
     assert daemon.api(tokens["admin"]).get(f"/api/permissions/{question}").json()["status"] == "pending"
 

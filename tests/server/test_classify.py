@@ -9,7 +9,14 @@ import threading
 import pytest
 
 SAFE = ["ls -la", "cat README.md", "git status", "grep -rn x src", "pwd", "docker ps", "npm view react version"]
-DANGEROUS = ["node script.js", "npm install", "git push", "curl -X POST https://x.example/", "python x.py", "docker run x"]
+DANGEROUS = [
+    "node script.js",
+    "npm install",
+    "git push",
+    "curl -X POST https://x.example/",
+    "python x.py",
+    "docker run x",
+]
 DESTRUCTIVE = ["rm -rf /", "sudo rm -rf /var", "terraform destroy", "psql -c 'DROP TABLE users'", "mkfs.ext4 /dev/sda1"]
 
 

@@ -1,8 +1,7 @@
-"""What the daemon survives: crashes, full disks, broken policies, other daemons. Nothing is lost, nothing is allowed."""
+"""What the daemon survives: crashes, full disks, broken policies. Nothing is lost, nothing is allowed."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import subprocess
 import threading
@@ -10,6 +9,7 @@ from contextlib import closing
 
 import httpx
 import pytest
+
 from daemons import Running, until
 
 
@@ -247,5 +247,5 @@ def test_a_replaced_database_is_noticed(fresh):
     fresh.start()
     agent = fresh.api(fresh.mint("agent", agent="a", remote=True))
     assert ask(agent, "ls").json()["allow"] is True
-    os.rename(fresh.state / "assent.db", fresh.state / "moved.db")
+    (fresh.state / "assent.db").rename(fresh.state / "moved.db")
     assert ask(agent, "ls").json()["allow"] is False

@@ -6,6 +6,7 @@ import sqlite3
 import stat
 
 import pytest
+
 from daemons import Running, until
 
 

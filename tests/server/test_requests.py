@@ -6,9 +6,9 @@ import itertools
 import json
 
 import pytest
-from daemons import Running
 
 from assent.server.table import ROUTES
+from daemons import Running
 
 PAGES = [r.path for r in ROUTES if r.page and "{" not in r.path] + ["/assets/login.js", "/assets/page.css"]
 SITES = (None, "same-origin", "none", "same-site", "cross-site")
@@ -63,7 +63,8 @@ def test_data_is_not_read_by_other_sites_and_pages_are_navigated_to(daemon, cook
 
 
 @pytest.mark.parametrize(
-    "host", ["attacker.example", "127.0.0.1.nip.io", "localhost.", "LOCALHOST", "127.0.0.1", "0.0.0.0", "[::ffff:7f00:1]"]
+    "host",
+    ["attacker.example", "127.0.0.1.nip.io", "localhost.", "LOCALHOST", "127.0.0.1", "0.0.0.0", "[::ffff:7f00:1]"],
 )
 @pytest.mark.parametrize("path", ["/health", "/", "/api/permissions", "/nothing"])
 def test_another_host_name_is_403_everywhere(daemon, bearer, host, path):

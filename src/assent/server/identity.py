@@ -9,7 +9,7 @@ import pwd
 import threading
 import time
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,9 +19,8 @@ from assent.server.keys import SELECT_TOKENS, TOPIC, hash_secret, is_valid, toke
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from sqlalchemy import Row
-
     from assent.store import Store
+    from assent.store.cursor import Row
 
 SUBPROTOCOL = "assent.bearer."
 _LONGEST_SECRET = 256
@@ -57,7 +56,7 @@ class Identities:
         done: Future[None] = Future()
         look = next(self._looks)
 
-        def take(read: Future[list[Row[Any]]]) -> None:
+        def take(read: Future[list[Row]]) -> None:
             try:
                 self._take(look, read.result())
                 done.set_result(None)
@@ -72,7 +71,7 @@ class Identities:
         if topic in (TOPIC, "*"):
             self.look()
 
-    def _take(self, look: int, rows: list[Row[Any]]) -> None:
+    def _take(self, look: int, rows: list[Row]) -> None:
         holders = [_Holder(bytes(row[-1]), token := token_of(row), principal_of(token)) for row in rows]
         with self._lock:
             # An earlier look that comes back late must not bring back what was revoked since.

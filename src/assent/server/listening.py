@@ -1,7 +1,7 @@
 """Where the daemon listens: an address that only this machine reaches, unless told otherwise, and a private socket."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH108, PTH116, PTH118, PTH120
+# ruff: noqa: PTH108, PTH118
 
 from __future__ import annotations
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import html
-import unicodedata
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from assent.model import visible
 from assent.model.principal import Role
 from assent.server.messages import HTML, Refusal, Reply, Request
 from assent.server.openapi import make_document
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
 _KINDS = {"login.js": b"text/javascript; charset=utf-8", "page.css": b"text/css; charset=utf-8"}
-_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
 async def front(daemon: Daemon, request: Request) -> Reply:
@@ -75,14 +74,7 @@ def page(title: str, body: str) -> Reply:
 
 def show(text: str) -> str:
     """Escape a text for HTML, with everything made visible that would hide in it or move what is visible."""
-    plain = text if text.isascii() and text.isprintable() else "".join(map(_visible, text))
-    return html.escape(plain, quote=True)
-
-
-def _visible(char: str) -> str:
-    if char == "\n" or unicodedata.category(char) not in _HIDING:
-        return char
-    return char.encode("unicode_escape").decode()
+    return html.escape("\n".join(map(visible, text.split("\n"))), quote=True)
 
 
 def _row(approval: Approval) -> str:

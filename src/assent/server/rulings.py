@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assent.agents.hook import HookAnswer
-from assent.model import Source, State
+from assent.model import State
 
 if TYPE_CHECKING:
     from assent.gate import Ruling
+
+_HEADINGS = {State.REJECTED: "Rejected", State.EXPIRED: "Expired", State.CANCELLED: "Cancelled"}
 
 
 def answer_of(ruling: Ruling, *, waited: bool = False) -> HookAnswer:
@@ -43,9 +45,8 @@ def _reason(ruling: Ruling, *, waited: bool) -> str:
 
 
 def _heading(ruling: Ruling) -> str:
-    if ruling.approval is not None and ruling.decision.decision_source in (Source.PERSON, Source.EXPIRY):
-        return {State.EXPIRED: "Expired", State.CANCELLED: "Cancelled"}.get(ruling.approval.state, "Rejected")
-    return "Blocked"
+    state = ruling.approval.state if ruling.approval is not None else State.PENDING
+    return _HEADINGS.get(state, "Blocked")
 
 
 def _feedback(ruling: Ruling) -> str | None:
