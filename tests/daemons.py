@@ -36,6 +36,7 @@ class Running:
         self.port = 0
         self.said = ""
         self.log_file = root / "daemon.log"
+        self._clients: list[httpx.Client] = []
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "assent", *words]
@@ -74,7 +75,9 @@ class Running:
 
     def api(self, token: str | None = None, **headers: str) -> httpx.Client:
         given = {"authorization": f"Bearer {token}"} if token else {}
-        return httpx.Client(base_url=self.url, headers={**given, **headers}, timeout=60, trust_env=False)
+        client = httpx.Client(base_url=self.url, headers={**given, **headers}, timeout=60, trust_env=False)
+        self._clients.append(client)
+        return client
 
     def mint(self, role: str, **wish) -> str:
         answer = self.api(self.owner).post("/api/tokens", json={"role": role, **wish})
@@ -122,6 +125,8 @@ class Running:
     def __exit__(self, *_: object) -> None:
         if self.process is not None:
             self.kill()
+        for client in self._clients:
+            client.close()
 
 
 def until(check, seconds: float = 30.0):

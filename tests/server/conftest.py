@@ -16,18 +16,15 @@ def daemon(tmp_path_factory):
 def fresh(tmp_path):
     """A daemon of one's own, to be started, killed and broken."""
     running = Running(tmp_path)
-    with_process = running.__exit__
     yield running
-    with_process()
+    running.__exit__()
 
 
 @pytest.fixture(scope="module")
 def agent(daemon):
-    with daemon.api(daemon.mint("agent", agent="agent_123", remote=True)) as client:
-        yield client
+    return daemon.api(daemon.mint("agent", agent="agent_123", remote=True))
 
 
 @pytest.fixture(scope="module")
 def person(daemon):
-    with daemon.api(daemon.mint("user")) as client:
-        yield client
+    return daemon.api(daemon.mint("user"))

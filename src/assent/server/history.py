@@ -108,5 +108,5 @@ def _read_time(name: str, text: str) -> float:
 
 
 def _entry(row: Sequence[Any]) -> LogEntry:
-    *plain, digest, body = row
-    return LogEntry(*plain, bytes(digest).hex(), msgspec.Raw(bytes(body)))
+    named = dict(zip(LogEntry.__struct_fields__, row, strict=True))
+    return LogEntry(**{**named, "hash": bytes(row[-2]).hex(), "event": msgspec.Raw(bytes(row[-1]))})
