@@ -21,6 +21,7 @@ COMMANDS = {
     "policy": "show, lint and test the policy in force",
     "schema": "print the JSON Schemas of the records",
     "trust": "trust a project's allow rules",
+    "audit": "look into the log, and verify it",
     "demo": "see a dozen decisions",
 }
 
