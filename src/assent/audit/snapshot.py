@@ -1,11 +1,16 @@
 """One state of a log's tables, read row by row in constant memory while others go on writing."""
 
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH110
+
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import Any
+from urllib.parse import quote
 
 from assent.model import StoreError
 from assent.store import postgres
@@ -51,10 +56,24 @@ def open_snapshot(address: Address) -> Iterator[Snapshot]:
 
 
 def _open_file(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=5, isolation_level=None)
-    connection.execute("PRAGMA query_only = ON")
-    connection.execute(f"PRAGMA mmap_size = {1 << 40}")
-    connection.execute("BEGIN")
-    # The moment is that of the first read, not that of BEGIN.
-    connection.execute("SELECT count(*) FROM heads").fetchone()
+    if not os.path.exists(path):
+        raise StoreError(f"there is no log in `{path}`")
+    try:
+        return _begin(sqlite3.connect(path, timeout=5, isolation_level=None))
+    except sqlite3.OperationalError:
+        # A copy on a disk that can not be written to has nobody who changes it.
+        name = f"file:{quote(path)}?immutable=1"
+        return _begin(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None))
+
+
+def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute(f"PRAGMA mmap_size = {1 << 40}")
+        connection.execute("BEGIN")
+        # The moment is that of the first read, not that of BEGIN.
+        connection.execute("SELECT count(*) FROM heads").fetchone()
+    except BaseException:
+        connection.close()
+        raise
     return connection

@@ -28,6 +28,7 @@ COMMANDS = {
     "token": "make, list and revoke tokens",
     "hook-script": "print the hook for containers",
     "doctor": "check what the daemon stands on",
+    "audit": "look into the log, and verify it",
     "demo": "see a dozen decisions",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assent.approvals.errors import AlreadyAnsweredError, ContradictionError, RefusedError
-from assent.model import ForbiddenError, NotFoundError, StoreError
+from assent.model import AssentError, ForbiddenError, NotFoundError, StoreError
 from assent.server.messages import Refusal
 
 
@@ -23,5 +23,7 @@ def refusal_of(error: Exception) -> Refusal | None:
             return Refusal(403, "Forbidden")
         case StoreError():
             return Refusal(503, "The store can not be used; nothing was done")
+        case AssentError():
+            return Refusal(400, str(error))
         case _:
             return None
