@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import subprocess
 import threading
-from contextlib import closing
 
 import httpx
 import pytest
@@ -164,13 +164,9 @@ def test_a_full_disk_is_a_denial_that_says_so_and_the_daemon_stays_up(tmp_path, 
         agent = running.api(running.mint("agent", agent="a", remote=True))
         assert ask(agent, "ls").json()["allow"] is True
         filler = small_disk / "filler"
-        with filler.open("wb") as file:
-            try:
-                while True:
-                    file.write(b"x" * 4096)
-                    file.flush()
-            except OSError:
-                pass
+        with filler.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+            while True:
+                file.write(b"x" * 4096)
         told = [ask(agent, f"ls {'x' * 20_000} {n}") for n in range(40)]
         assert all(t.status_code == 200 for t in told)
         refused = [t.json() for t in told if not t.json()["allow"]]
@@ -187,7 +183,7 @@ def test_a_full_disk_is_a_denial_that_says_so_and_the_daemon_stays_up(tmp_path, 
 
 
 def count_events(path) -> int:
-    with closing(sqlite3.connect(path)) as database:
+    with contextlib.closing(sqlite3.connect(path)) as database:
         return database.execute("SELECT count(*) FROM events WHERE type = 'permission.evaluated'").fetchone()[0]
 
 

@@ -227,7 +227,7 @@ def test_an_answer_for_the_session_holds_in_it_alone(agent, person):
 
 def test_a_pattern_widens_a_standing_answer_and_a_bad_one_is_refused(agent, person):
     wanted = ask(agent, "node lib/a.js")
-    assert answer(person, wanted, "approve_always", pattern="Bash(node lib/").status_code == 400
+    assert answer(person, wanted, "approve_always", pattern="Bash()").status_code == 400
     assert answer(person, wanted, "approve_always", pattern="Bash(node lib/*)").status_code == 200
     body = {"toolName": "bash", "toolInput": {"command": "node lib/b.js"}}
     assert agent.post("/api/hooks/classify", json=body).json()["allow"] is True

@@ -184,9 +184,18 @@ def _decode(event: Message) -> ClientMessage:
     try:
         return _MESSAGE.decode(data)
     except msgspec.ValidationError:
-        raise Refusal(400, "Invalid message") from None
+        # The decoder stops at the first thing that does not fit: what follows it may not even be JSON.
+        raise Refusal(400, "Invalid message" if _is_json(data) else "Invalid JSON") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
         raise Refusal(400, "Invalid JSON") from None
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
 
 
 def _complaint(refusal: Refusal | None) -> str:
