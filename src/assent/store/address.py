@@ -48,7 +48,7 @@ def read_address(url: str | None, *, home: str) -> Address:
         if notify not in ("on", "off"):
             raise ConfigError(f"notify must be on or off, not `{notify}`")
         rest = urlencode([(k, v) for k, v in query if k != "notify"])
-        conninfo = urlunsplit(("postgresql", parts.netloc, parts.path, rest, ""))
+        conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
         return Address(engine="postgresql", conninfo=conninfo, notify=notify == "on")
     suggestion = "use sqlite:////absolute/path or postgresql://user@host/database"
     raise ConfigError(f"there is no store for `{parts.scheme or url}`", suggestion=suggestion)

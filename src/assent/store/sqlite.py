@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL
@@ -101,15 +102,21 @@ def make_engine(path: str) -> Engine:
     return engine
 
 
+def connect(path: str) -> sqlite3.Connection:
+    """Open a file that is there: one that is gone must not come back empty."""
+    name = f"file:{quote(path)}?mode=rw"
+    return sqlite3.connect(
+        name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+    )
+
+
 class SqliteConnection:
     """The writer's connection."""
 
     def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
         self._path = path
         self._clock = clock
-        self._raw = sqlite3.connect(
-            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
-        )
+        self._raw = connect(path)
         try:
             for setting in _SETTINGS:
                 self._raw.execute(setting).close()
@@ -172,7 +179,7 @@ class SqliteWatch:
     """Tells when the file changed, by whichever connection."""
 
     def __init__(self, path: str) -> None:
-        self._raw = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self._raw = connect(path)
         self._version = -1
 
     def wait(self, stop: threading.Event) -> None:
