@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from assent.config.places import real_folder
 from assent.model import Session, ToolCall
 from assent.server.messages import Refusal
 
@@ -25,15 +24,15 @@ def place_call(asked: HookCall, who: Principal, projects: Projects) -> tuple[Too
             raise Refusal(400, f"A name is longer than {LONGEST_NAME} characters")
     cwd = asked.cwd if asked.cwd is not None and asked.cwd.startswith("/") else None
     # A folder that is not there is somebody else's disk, whatever the token says.
-    seen = cwd is not None and not who.remote and real_folder(cwd) is not None
+    workspace = projects.look(cwd) if cwd is not None and not who.remote else None
     call = ToolCall(tool=asked.tool, input=asked.input, cwd=cwd, call_id=asked.call_id)
     session = Session(
         id=asked.session or who.token,
         user=who.user,
         agent=who.agent or "",
-        workspace=who.workspace or (projects.workspace(cwd) if cwd is not None and seen else ()),
+        workspace=who.workspace or workspace or (),
         modes=asked.modes,
         interactive=who.interactive is not False,
-        remote=not seen,
+        remote=workspace is None,
     )
     return call, session

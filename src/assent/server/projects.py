@@ -15,7 +15,7 @@ import msgspec
 
 from assent.config.facts import Observer
 from assent.config.layers import Layers, LivePolicies
-from assent.config.places import MANAGED_FILE, Places, find_places
+from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
 from assent.engine import Engine
 from assent.model import AssentError, ConfigError, Facts
 
@@ -39,6 +39,8 @@ class Bench(msgspec.Struct, frozen=True):
     blind: Engine
     """For calls from a disk that is not the daemon's."""
     fault: str | None = None
+    seen: bool = True
+    """Whether the folder is there, on the daemon's disk."""
 
 
 class _Seat(msgspec.Struct):
@@ -88,6 +90,8 @@ class Projects:
         if known is not None and known[0] > now:
             return known[1]
         bench = self._refresh(folder)
+        if real_folder(folder) is None:
+            bench = msgspec.structs.replace(bench, seen=False)
         if len(self._folders) >= MOST_FOLDERS:
             self._folders.clear()
         self._folders[folder] = (now + FRESH, bench)
@@ -119,12 +123,16 @@ class Projects:
         elif fault is None:
             self._journal.note("info", "policy.loaded", version=seat.bench.engine.merged.version)
 
-    def workspace(self, folder: str) -> tuple[str, ...]:
-        """Return the workspace of a folder's project; nothing if the folder is not there or its rules are broken."""
+    def look(self, folder: str) -> tuple[str, ...] | None:
+        """Return the workspace of a folder's project; None if there is no such folder on the daemon's disk.
+
+        Where its rules are broken it has no workspace, and its calls are denied.
+        """
         try:
-            return self.bench(folder).found.workspace
+            bench = self.bench(folder)
         except ConfigError:
             return ()
+        return bench.found.workspace if bench.seen else None
 
 
 def _refusing(error: AssentError) -> Engine:
