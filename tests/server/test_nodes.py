@@ -6,8 +6,9 @@ import json
 import threading
 
 import pytest
-from daemons import Running, until
 from websockets.sync.client import connect
+
+from daemons import Running, until
 
 
 def ask(client, command, query=""):

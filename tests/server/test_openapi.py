@@ -8,10 +8,10 @@ import re
 import hypothesis
 import pytest
 import schemathesis
-from daemons import Running
 
 from assent.server.openapi import make_document
 from assent.server.table import ROUTES
+from daemons import Running
 
 DOCUMENT = json.loads(json.dumps(make_document(ROUTES, "0")))
 SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
