@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable
-from pathlib import Path
+from typing import Self
 
 from assent import Engine, Policy, Session, ToolCall, parse_rules
 from assent.approvals import Approvals
@@ -35,9 +35,7 @@ ASKED = "node build.js"
 class Node:
     """Everything that one process has open."""
 
-    def __init__(
-        self, home: Path | str, url: str | None = None, clock: Callable[[], float] = time.time, **gate
-    ) -> None:
+    def __init__(self, home: object, url: str | None = None, clock: Callable[[], float] = time.time, **gate) -> None:
         self.home = str(home)
         self.clock = clock
         self.store: Store = open_store(url, home=self.home, clock=clock)
@@ -69,7 +67,7 @@ class Node:
             self.log.close()
         self.store.close()
 
-    def __enter__(self) -> Node:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

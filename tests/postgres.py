@@ -6,6 +6,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -30,11 +31,12 @@ def find_programs() -> Path:
 class Postgres:
     """One server in a folder of its own, on a free port of the loopback."""
 
-    def __init__(self) -> None:
+    def __init__(self, fsync: str = "on") -> None:
         self._programs = find_programs()
         self._folder = Path(tempfile.mkdtemp(prefix="assent-pg-"))
         self._data = self._folder / "data"
         self.port = free_port()
+        self._fsync = fsync
         if os.geteuid() == 0:
             user = pwd.getpwnam(NAME)
             os.chown(self._folder, user.pw_uid, user.pw_gid)
@@ -43,24 +45,36 @@ class Postgres:
         self.start()
 
     def start(self) -> None:
-        options = ["-D", self._data, "-p", self.port, "-h", "127.0.0.1", "-k", self._folder, "-c", "fsync=on"]
-        with (self._folder / "log").open("ab") as log:
-            self._server = subprocess.Popen(
-                self._as_other([self._programs / "postgres", *options, "-c", "max_connections=200"]),
-                stdout=log,
-                stderr=log,
-                cwd="/",
-            )
         end = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(self.url("postgres")).close()
-            except psycopg.OperationalError:
-                assert time.monotonic() < end, (self._folder / "log").read_text()
-                assert self._server.poll() is None, (self._folder / "log").read_text()
-                time.sleep(0.05)
-            else:
-                return
+        while not self._is_up():
+            assert time.monotonic() < end, (self._folder / "log").read_text()
+            if self._server is None or self._server.poll() is not None:
+                self._spawn()  # again, while children of a server that was killed are still about
+            time.sleep(0.05)
+
+    def _spawn(self) -> None:
+        options = [
+            "-D",
+            self._data,
+            "-p",
+            self.port,
+            "-h",
+            "127.0.0.1",
+            "-k",
+            self._folder,
+            "-c",
+            f"fsync={self._fsync}",
+        ]
+        words = self._as_other([self._programs / "postgres", *options, "-c", "max_connections=200"])
+        with (self._folder / "log").open("ab") as log:
+            self._server = subprocess.Popen(words, stdout=log, stderr=log, cwd="/")
+
+    def _is_up(self) -> bool:
+        try:
+            psycopg.connect(self.url("postgres")).close()
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def kill(self) -> None:
         """End it as a power cut would, by its process id; the children see their parent go."""
@@ -70,12 +84,8 @@ class Postgres:
 
     def close(self) -> None:
         assert self._server is not None
-        self._server.terminate()
-        try:
-            self._server.wait(10)
-        except subprocess.TimeoutExpired:
-            self._server.send_signal(3)
-            self._server.wait(30)
+        self._server.send_signal(signal.SIGINT)  # a fast end, which does not wait for clients
+        self._server.wait(60)
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def url(self, database: str) -> str:

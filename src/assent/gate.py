@@ -17,7 +17,7 @@ from assent.approvals import questions
 from assent.approvals.book import Approvals, refuse_agents
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
-from assent.approvals.grants import check_answer, holds_files, make_grant
+from assent.approvals.grants import binds, check_answer, make_grant, own_programs
 from assent.approvals.outcome import relied_on, strict, turn_down
 from assent.approvals.standing import are_standing, use_enablement
 from assent.approvals.summary import summarise
@@ -155,7 +155,7 @@ class Gate:
 
     def preview(self, call: ToolCall, session: Session) -> Decision:
         """Decide without a record and without a question; what people said before counts."""
-        return self._engines(call, session).decide(call, session, self._consent(session))
+        return self._weigh(self._engines(call, session), call, session)[1]
 
     async def record(self, events: Sequence[Event]) -> tuple[int, ...]:
         """Append events and return their positions once they are durable; raises `StoreError` if they are not."""
@@ -164,15 +164,24 @@ class Gate:
     def _consent(self, session: Session) -> Consent:
         return self._standing.consent(session, self._store.wall_clock())
 
+    def _weigh(self, engine: Engine, call: ToolCall, session: Session) -> tuple[Consent, Decision]:
+        """Decide by what people said, leaving out every grant that was given for other programs than would run now."""
+        consent = self._consent(session)
+        while True:
+            decision = engine.decide(call, session, consent)
+            relied = relied_on(decision) if consent.grants and decision.verdict is ALLOW else ()
+            programs = own_programs(decision, session) if relied else ()
+            kept = tuple(g for g in consent.grants if g.id not in relied or binds(g, programs))
+            if not programs or len(kept) == len(consent.grants):
+                return consent, decision
+            consent = msgspec.structs.replace(consent, grants=kept)
+
     async def _decide(self, call: ToolCall, session: Session, prefix: str, *, waiting: bool) -> Ruling:
         engine = self._engines(call, session)
-        consent = self._consent(session)
-        decision = engine.decide(call, session, consent)
+        consent, decision = self._weigh(engine, call, session)
         verdict = decision.verdict
         if verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
-            if relied:
-                await self._check_files(relied, consent)
             return await self._record(call, session, decision, relied)
         if verdict is ASK:
             return await self._ask(_Case(call, session, decision, prefix, waiting))
@@ -310,14 +319,6 @@ class Gate:
         decision = self._decide_again(call, approval.session, approval)
         if decision.verdict is not ALLOW:
             raise RefusedError(decision)
-
-    async def _check_files(self, relied: Sequence[str], consent: Consent) -> None:
-        """Take out of force, for this process, every grant whose files are no longer what was approved."""
-        bound = [g for g in consent.grants if g.id in relied and g.files]
-        for grant in bound:
-            if not await asyncio.to_thread(holds_files, grant):
-                self._standing.set_aside(grant)
-                raise _StaleError
 
     async def _refuse(self, call: ToolCall, session: Session, error: Exception) -> Ruling:
         """Deny what could not be decided or recorded; write that down, if it can be."""

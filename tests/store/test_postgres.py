@@ -11,8 +11,16 @@ import pytest
 from assent.model import StoreError
 from assent.store import open_store
 from keeping import soon
+from postgres import Postgres
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)"
+
+
+@pytest.fixture
+def own_server():
+    server = Postgres()
+    yield server
+    server.close()
 
 
 @pytest.fixture
@@ -111,27 +119,22 @@ def test_no_server_is_an_error_at_the_start(tmp_path):
         open_store("postgresql://nobody@127.0.0.1:1/none", home=str(tmp_path))
 
 
-def test_a_server_that_does_not_sync_is_refused(tmp_path, database):
-    with psycopg.connect(database, autocommit=True) as connection:
-        connection.execute("ALTER SYSTEM SET fsync = off")
-        connection.execute("SELECT pg_reload_conf()")
-        asyncio.run(soon(lambda: connection.execute("SHOW fsync").fetchone() == ("off",)))
+def test_a_server_that_does_not_sync_is_refused(tmp_path):
+    server = Postgres(fsync="off")
     try:
         with pytest.raises(StoreError, match="fsync off"):
-            open_store(database, home=str(tmp_path))
+            open_store(server.new_database(), home=str(tmp_path))
     finally:
-        with psycopg.connect(database, autocommit=True) as connection:
-            connection.execute("ALTER SYSTEM RESET fsync")
-            connection.execute("SELECT pg_reload_conf()")
+        server.close()
 
 
-def test_after_the_server_crashed_what_was_answered_for_is_there_and_work_goes_on(postgres, tmp_path):
-    database = postgres.new_database()
+def test_after_the_server_crashed_what_was_answered_for_is_there_and_work_goes_on(own_server, tmp_path):
+    database = own_server.new_database()
     with open_store(database, home=str(tmp_path)) as store:
         assert [store.write(lambda c, i=i: c.execute(PUT, "a", "b", str(i))).result() for i in range(20)] == [1] * 20
-        postgres.kill()
+        own_server.kill()
         with pytest.raises(StoreError):
             store.write(lambda c: c.execute(PUT, "a", "b", "lost")).result()
-        postgres.start()
+        own_server.start()
         assert store.write(lambda c: c.execute(PUT, "a", "b", "20")).result() == 1
         assert len(store.fetch("SELECT ref FROM changes")) == 21

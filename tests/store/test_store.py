@@ -216,7 +216,7 @@ def test_what_is_to_be_done_from_time_to_time_is_done_where_it_is_needed(store):
 
 
 def test_a_write_that_takes_too_long_is_told_so_and_those_behind_it_are_not_made(store):
-    store.write_seconds = 0.3
+    store.write_seconds = 2.0
     gate = threading.Event()
 
     async def main():

@@ -76,14 +76,14 @@ def test_a_store_of_a_newer_version_is_refused(tmp_path, url, engine):
     reopen(tmp_path, url).close()
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-    with pytest.raises(StoreError, match="newer version of Assent.*9999"):
+    with pytest.raises(StoreError, match=r"newer version of Assent.*9999"):
         reopen(tmp_path, url)
 
 
 def test_somebody_else_s_database_is_refused(tmp_path, url, engine):
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE customers (id integer)"))
-    with pytest.raises(StoreError, match="not a store of Assent.*customers"):
+    with pytest.raises(StoreError, match=r"not a store of Assent.*customers"):
         reopen(tmp_path, url)
     with engine.connect() as connection:
         assert inspect(connection).get_table_names() == ["customers"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import secrets
 import stat
+from collections.abc import Sequence
 
 from assent.approvals.errors import ContradictionError
-from assent.config.files import LARGEST_FILE
 from assent.model import (
     ALLOW,
     ASK,
@@ -32,8 +33,7 @@ from assent.policy.matching import compile_rule
 from assent.policy.refusals import refused_thing
 from assent.policy.rules import parse_rule
 
-_PIECE = 1 << 20
-LARGEST_PROGRAM = 64 * LARGEST_FILE
+LARGEST_PROGRAM = 8 << 20
 
 
 def check_answer(answer: Answer, now: float) -> None:
@@ -63,7 +63,7 @@ def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
         verdict=answer.verdict,
         rule=rule,
         digest=digest,
-        files=_bind_files(decision, session) if allows and decision.boundary is None else (),
+        files=tuple((path, hash_file(path)) for path in own_programs(decision, session)) if allows else (),
         scope=answer.scope,
         user=session.user,
         agent=session.agent,
@@ -78,28 +78,40 @@ def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
     )
 
 
-def holds_files(grant: Grant) -> bool:
-    """Tell whether the files that a grant binds are as they were."""
-    return all(sha256 and sha256 == hash_file(path) for path, sha256 in grant.files)
+def own_programs(decision: Decision, session: Session) -> tuple[str, ...]:
+    """Return the workspace's own files that a call runs outside a sandbox, as far as the reading names them."""
+    if session.remote or decision.boundary is not None:
+        return ()
+    found = {o.target or o.resource for o in decision.reading.operations if _runs_own(o, session)}
+    return tuple(sorted(found))
+
+
+def binds(grant: Grant, programs: Sequence[str]) -> bool:
+    """Tell whether a grant was given for exactly these files, and each is what it was then."""
+    bound = dict(grant.files)
+    return all(bound.get(path) and bound[path] == hash_file(path) for path in programs)
 
 
 def hash_file(path: str) -> str:
     """Return the SHA-256 of a file; empty if it can not be read whole."""
-    seal = hashlib.sha256()
-    size = 0
+    try:
+        status = os.stat(path)  # noqa: PTH116 - paths are strings here
+    except (OSError, ValueError):
+        return ""
+    # The time of the last change of status, unlike that of the content, can not be set back.
+    return _hash(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+
+
+@functools.lru_cache(maxsize=1024)
+def _hash(path: str, _stamp: tuple[int, ...]) -> str:
     try:
         # O_NONBLOCK: a pipe put in the file's place must not make anyone wait.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - as above
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                return ""
-            while piece := file.read(_PIECE):
-                seal.update(piece)
-                size += len(piece)
-                if size > LARGEST_PROGRAM:
-                    return ""
+            whole = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            data = file.read(LARGEST_PROGRAM + 1) if whole else b""
     except (OSError, ValueError):
         return ""
-    return seal.hexdigest()
+    return hashlib.sha256(data).hexdigest() if whole and len(data) <= LARGEST_PROGRAM else ""
 
 
 def _subject(answer: Answer, call: ToolCall, decision: Decision) -> tuple[Rule | None, str | None]:
@@ -123,14 +135,6 @@ def _read_pattern(answer: Answer, tool: str) -> Rule:
     except AssentError as error:
         raise ContradictionError(str(error)) from None
     return rule
-
-
-def _bind_files(decision: Decision, session: Session) -> tuple[tuple[str, str], ...]:
-    """Bind the workspace's own programs that a call runs: what they become later was not approved."""
-    if session.remote:
-        return ()
-    found = {o.target or o.resource for o in decision.reading.operations if _runs_own(o, session)}
-    return tuple((path, hash_file(path)) for path in sorted(found))
 
 
 def _runs_own(operation: Operation, session: Session) -> bool:

@@ -25,7 +25,6 @@ class Standing:
         self._grants: dict[str, dict[str, Grant]] = {}
         self._enablements: dict[str, dict[str, Enablement]] = {}
         self._consents: dict[str, tuple[Grant, ...]] = {}
-        self._aside: set[str] = set()
         self.reload()
 
     def reload(self) -> None:
@@ -49,12 +48,6 @@ class Standing:
                 held[grant.id] = grant
             self._consents.pop(user, None)
 
-    def set_aside(self, grant: Grant) -> None:
-        """Let a grant count no more in this process for good: what it binds has changed."""
-        with self._lock:
-            self._aside.add(grant.id)
-            self._consents.pop(grant.user or "", None)
-
     def put_enablement(self, enablement: Enablement) -> None:
         """Take in an enablement as it is now."""
         with self._lock:
@@ -72,9 +65,7 @@ class Standing:
         grants = self._consents.get(user)
         if grants is None:
             with self._lock:
-                grants = self._consents[user] = tuple(
-                    g for g in self._grants.get(user, {}).values() if g.id not in self._aside
-                )
+                grants = self._consents[user] = tuple(self._grants.get(user, {}).values())
         return Consent(grants=grants, destructive=destructive) if grants or destructive else _NOTHING
 
     def enablement_of(self, digest: str, session: Session, now: float) -> Enablement | None:
