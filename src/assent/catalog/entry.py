@@ -35,6 +35,7 @@ Role: TypeAlias = Literal[
     "revision",  # a git revision, or revision:path
     "variable",  # NAME=value that is put into the environment
     "name",  # the name of a variable whose value is shown
+    "forgotten",  # the name of a variable that is unset
 ]
 Style: TypeAlias = Literal["gnu", "single", "pairs", "bundled", "any"]
 Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]

@@ -127,6 +127,9 @@ class _Reader:
         if script.unreadable:
             self.findings.blur(script.unreadable)
         traces = [self._command(c, frame) for c in script.commands]
+        for name in script.bound:
+            if not assignment_is_inert(name):
+                self._assignment(name, Word(UNKNOWN), Tier.DANGEROUS)
         mark_flows(script, traces, self.findings)
         return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assent.catalog import Role, environment_is_harmless, setting_is_harmless
+from assent.catalog import Role, assignment_is_inert, environment_is_harmless, setting_is_harmless
 from assent.model import UNKNOWN, Tier
 from assent.reading.awk import read_awk
 from assent.reading.jq import read_jq
@@ -12,7 +12,7 @@ from assent.reading.sed import read_sed
 from assent.reading.sql import read_sql
 from assent.shell.tree import Word
 
-LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "jq", "sql", "setting", "variable", "code", "helper"})
+LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "jq", "sql", "setting", "variable", "forgotten", "code", "helper"})
 CODE: frozenset[Role] = frozenset({"line", "helper", "code", "exec", "sql", "sed", "awk"})
 """Roles whose words decide what runs."""
 NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to"})
@@ -41,6 +41,9 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
             return _judge_setting(word, name)
         case "variable":
             return _judge_variable(word)
+        case "forgotten":
+            inert = UNKNOWN not in word.text and assignment_is_inert(word.text)
+            return _NOTHING if inert else judge_environment(word.text, Word(""))
         case "code":
             return Judgement(Tier.DANGEROUS, f"{name} runs code")
         case "helper":

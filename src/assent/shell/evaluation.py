@@ -22,7 +22,7 @@ class Evaluator(Expander):
         made: list[tuple[str, Word]] = []
         for node in nodes:
             value = self.assigned(node)
-            self.scope.assign(node.name, value)
+            self.set(node.name, value)
             made.append((node.name, Word(value.text, value.variables, value.feeds)))
         if words and all(word.splits for word in words):
             outer.join(self.scope)  # the words may all vanish
@@ -35,8 +35,6 @@ class Evaluator(Expander):
         if node.items is not None:
             return self.array_of(node, old)
         value = self.value(node.value, assigned=True)
-        if node.name in self.scope.integers and not value.calculable:
-            self.notes.blame(f"`{node.name}` is an integer, and its value is evaluated")
         if node.index is not None:
             self.subscript(node.index)
             return silent(concatenate([old, value]), UNKNOWN)
@@ -59,7 +57,7 @@ class Evaluator(Expander):
     def redirect(self, node: Redirection) -> Redirect:
         """Tell where a redirection leads."""
         if node.prefix.startswith("{"):
-            self.scope.assign(node.prefix[1:-1], UNKNOWN_NUMBER)
+            self.bind(node.prefix[1:-1], UNKNOWN_NUMBER)
         if isinstance(node.target, HereText):
             body = concatenate([self.part(part) for part in node.target.body])
             return Redirect("here", Word(body.text, body.variables, body.feeds))

@@ -60,12 +60,25 @@ class Expander(ABC):
 
     scope: Scope
     notes: Notes
+    bound: dict[str, None]
+    """Variables that were set by other means than an assignment."""
     room: int
     """Characters that values may still become; after that they are unknown, so that none can grow without end."""
 
     @abstractmethod
     def output_of(self, substitution: Substitution) -> Value:
         """Walk the commands of a substitution, and give what they become part of."""
+
+    def bind(self, name: str, value: Value) -> None:
+        """Set a variable by other means than an assignment."""
+        self.bound[name] = None
+        self.set(name, value)
+
+    def set(self, name: str, value: Value) -> None:
+        """Set a variable; an integer's value is evaluated."""
+        if name in self.scope.integers and not value.calculable:
+            self.notes.blame(f"`{name}` is an integer, and its value is evaluated")
+        self.scope.assign(name, value)
 
     def words(self, trees: Iterable[WordTree | Assignment], *, declares: bool = False) -> list[Word]:
         """Expand the words of a command, into as many as they become."""
@@ -232,7 +245,7 @@ class Expander(ABC):
         if not all(value.calculable for value in values):
             self.notes.blame(f"{where} evaluates a value that is not a plain number")
         for name in expression.assigned:
-            self.scope.assign(name, UNKNOWN_NUMBER)
+            self.bind(name, UNKNOWN_NUMBER)
         return silent(concatenate([*values, UNKNOWN_NUMBER]), UNKNOWN, number=True)
 
     def with_homes(self, tree: tuple[Part, ...], *, assigned: bool) -> Iterable[Part]:

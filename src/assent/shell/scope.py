@@ -50,6 +50,24 @@ _DYNAMIC = frozenset(
     }
 )
 """Variables that do not keep what is assigned to them."""
+_INTEGERS = frozenset(
+    {
+        "BASHPID",
+        "BASH_SUBSHELL",
+        "EPOCHREALTIME",
+        "EPOCHSECONDS",
+        "EUID",
+        "HISTCMD",
+        "LINENO",
+        "OPTIND",
+        "PPID",
+        "RANDOM",
+        "SECONDS",
+        "SRANDOM",
+        "UID",
+    }
+)
+"""Variables whose new value bash evaluates as arithmetic, without a declaration."""
 _PLACES = 8
 """Folders a shell may be in before it may be anywhere."""
 
@@ -124,7 +142,7 @@ class Scope:
     def __init__(self, cwd: str | None, outside: Mapping[str, str]) -> None:
         self.outside = outside
         self.values: dict[str, Value] = {}
-        self.integers: frozenset[str] = frozenset()
+        self.integers = _INTEGERS
         self.readonly: frozenset[str] = frozenset()
         self.arguments: tuple[Value, ...] | None = None
         self.forgotten = False

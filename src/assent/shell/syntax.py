@@ -107,10 +107,11 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """`{ … }`, `( … )` or a coprocess."""
+    """`{ … }`, `( … )` or a coprocess, which sets a variable of its name."""
 
     kind: str
     body: Sequence
+    name: str = "COPROC"
 
 
 class If(msgspec.Struct, frozen=True):

@@ -61,3 +61,5 @@ class Script(msgspec.Struct, frozen=True):
     unreadable: str | None = None
     functions: tuple[str, ...] = ()
     """Names that the line defines as functions or aliases: commands of that name may be something else."""
+    bound: tuple[str, ...] = ()
+    """Variables that are set by other means than an assignment: a loop, arithmetic, a redirection, a built-in."""

@@ -60,6 +60,7 @@ class Walker(Evaluator):
         self.notes = notes
         self.commands: list[Command] = []
         self.functions: dict[str, None] = {}
+        self.bound = {}
         self.through: tuple[str, ...] = ()
         self.inputs: tuple[int, ...] = ()
         self.sinks: list[int] = []
@@ -213,6 +214,7 @@ class Walker(Evaluator):
         self.inside(node.kind, self.sequence, node.body)
         self.scope = outer
         if node.kind == "coproc":
+            self.bound[node.name] = None
             self.scope.forget()
 
     def if_statement(self, node: If) -> None:
@@ -261,7 +263,7 @@ class Walker(Evaluator):
         values = [value_of(word) for word in words]
         numbers = bool(values) and all(value.numeric for value in values)
         each = silent(concatenate(values), UNKNOWN, number=numbers or self.counted(words))
-        self.scope.assign(node.name, each)
+        self.bind(node.name, each)
         self.loop(node.kind, self.for_once, (node, each))
 
     def counted(self, words: list[Word]) -> bool:
