@@ -18,10 +18,12 @@ from assent.reading.effects import (
     Ground,
     connection,
     locate,
+    own_folder,
     reading,
     redirect_effects,
     role_effects,
     secret_variable,
+    stray_reads,
     writing,
 )
 from assent.reading.find import read_find
@@ -200,6 +202,11 @@ class _Reader:
                 self.findings.blur("a redirection to `!` means something else in another shell")
             for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
                 self.findings.extend(redirect_effects(redirect, Ground(self.place, cwd, owner)))
+        for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
+            ground = Ground(self.place, cwd, owner)
+            self.findings.extend(own_folder(cwd, ground))
+            for word in command.words:
+                self.findings.extend(stray_reads(word, ground))
         words = (*command.words, *(v for _, v in command.assignments), *(r.target for r in command.redirects))
         for variable in dict.fromkeys(v for w in words for v in w.variables):
             if places.is_secret_variable(variable):
@@ -253,8 +260,9 @@ class _Reader:
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
+        sweep = match.entry.sweep or any(c.sweep for c in clauses)
         for folder in dict.fromkeys((cwd, *command.elsewhere)):
-            ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
+            ground = Ground(self.place, folder, index, sweep, match.entry.lists)
             self._effects(match, roles, judged, ground)
         for name, value in (assignment_of(w) for r, w in roles if r == "variable"):
             given = value if value.text else Word(UNKNOWN)
@@ -263,7 +271,7 @@ class _Reader:
         reads_lines = match.entry.runs == "parallel" and not match.operands
         if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
             self.findings.blur("it runs what another command prints")
-        inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
+        inners = [*openings(match, roles, command, frame.script.commands), *(Inner("git alias", line=j.line) for j in judged if j.line)]
         stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), match.entry.stdin)
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
@@ -292,6 +300,10 @@ class _Reader:
         if stdin == "sql" and trace.index is not None:
             said = judge_word("sql", text or Word(UNKNOWN), match.name)
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
+            return []
+        if stdin == "data":
+            if trace.index is not None and is_given_input(command):
+                self.findings.worsen(trace.index, Tier.DANGEROUS, f"{match.name} sends what it is fed")
             return []
         trace.stdin = True
         if stdin == "code" and trace.index is not None and is_given_input(command):

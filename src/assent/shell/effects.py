@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model import UNKNOWN
+from assent.shell.expansion import guessed
+from assent.shell.hints import MADE, formatted
 from assent.shell.parser import Parser
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, value_of
 from assent.shell.testing import check_words
@@ -119,29 +121,31 @@ def _is_name(walker: Walker, word: Word) -> bool:
 
 def _read(walker: Walker, words: Sequence[Word]) -> None:
     named = False
+    value = guessed(UNKNOWN_VALUE, walker.fed())
     for option, word in _operands(words, "adinNptu"):
         if option in {"", "a"}:
             named = True
-            _name(walker, word)
+            _name(walker, word, value)
     if not named:
-        walker.scope.assign("REPLY", UNKNOWN_VALUE)
+        walker.scope.assign("REPLY", value)
 
 
 def _mapfile(walker: Walker, words: Sequence[Word]) -> None:
-    walker.scope.assign("MAPFILE", UNKNOWN_VALUE)
+    value = guessed(UNKNOWN_VALUE, walker.fed())
+    walker.scope.assign("MAPFILE", value)
     for option, word in _operands(words, "dnOsucC"):
         if "C" in option:
             walker.notes.blame("`mapfile -C` runs code")
         elif not option:
-            _name(walker, word)
+            _name(walker, word, value)
 
 
 def _printf(walker: Walker, words: Sequence[Word]) -> None:
     first = words[1] if len(words) > 1 else Word("")
     if first.text == "-v" and len(words) > 2:
-        _name(walker, words[2])
+        _name(walker, words[2], guessed(UNKNOWN_VALUE, formatted(words[3:])))
     elif first.text.startswith("-v"):
-        _name(walker, Word(first.text[2:], splits=first.splits))
+        _name(walker, Word(first.text[2:], splits=first.splits), guessed(UNKNOWN_VALUE, formatted(words[2:])))
     elif first.splits or first.text.startswith(UNKNOWN):
         walker.scope.forget()  # it may become `-v` and a name
 
@@ -268,6 +272,8 @@ def _folder(walker: Walker, words: Sequence[Word]) -> tuple[str | None, ...]:
 def _cd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     folders = _folder(walker, words)
+    if any(MADE in hint for word in words for hint in word.hints):
+        walker.notes.blame("the folder is made up while the line runs")
     if not folders:
         home = scope.value("HOME").text
         scope.enter(None if UNKNOWN in home else home)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assent.model import UNKNOWN
-from assent.shell.expansion import Expander, array, concatenate, silent
+from assent.shell.expansion import Expander, array, concatenate, silent, word_of
 from assent.shell.scope import UNKNOWN_NUMBER, Value, value_of
 from assent.shell.syntax import Assignment, HereText, Redirection
 from assent.shell.tree import Direction, Redirect, Word
@@ -23,7 +23,7 @@ class Evaluator(Expander):
         for node in nodes:
             value = self.assigned(node)
             self.set(node.name, value)
-            made.append((node.name, Word(value.text, value.variables, value.feeds)))
+            made.append((node.name, word_of(value)))
         if words and all(word.splits for word in words):
             outer.join(self.scope)  # the words may all vanish
         self.scope = outer
@@ -60,10 +60,10 @@ class Evaluator(Expander):
             self.bind(node.prefix[1:-1], UNKNOWN_NUMBER)
         if isinstance(node.target, HereText):
             body = concatenate([self.part(part) for part in node.target.body])
-            return Redirect("here", Word(body.text, body.variables, body.feeds))
+            return Redirect("here", word_of(body))
         if node.operator == "<<<":
             value = self.value(node.target)
-            return Redirect("here", Word(value.text + "\n", value.variables, value.feeds))
+            return Redirect("here", Word(value.text + "\n", value.variables, value.feeds, hints=value.hints))
         target = self.target(node.target)
         if node.operator in {">&", "<&"} and target.known and target.text.rstrip("-").isdecimal():
             return Redirect("descriptor", target)

@@ -283,10 +283,12 @@ class Scanner(ABC):
             name, index = head[1], head[2]
         counts = head is not None and head[0].startswith("${#") and name != "#"
         derived = head is None or self.peek() != "}"
+        begin = self.at
         offsets = self.operator(counts=counts) if head is not None and derived else ()
+        operator = self.source[begin : self.at]
         operand = self.operand(quoted=quoted) if self.deeper() else ()
         self.depth -= 1
-        parts.append(Parameter(name, quoted, index, derived, counts, offsets + operand))
+        parts.append(Parameter(name, quoted, index, derived, counts, offsets + operand, operator=operator))
 
     def operator(self, *, counts: bool) -> tuple[Part, ...]:
         """Read the operator behind a name; those that assign, evaluate or look elsewhere are faults."""

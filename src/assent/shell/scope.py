@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model import UNKNOWN
+from assent.shell.hints import MADE, merged, texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -68,6 +69,8 @@ _INTEGERS = frozenset(
     }
 )
 """Variables whose new value bash evaluates as arithmetic, without a declaration."""
+_ALTERNATIVES = 16
+"""Texts that a variable may hold before it may hold any."""
 _PLACES = 8
 """Folders a shell may be in before it may be anywhere."""
 
@@ -84,6 +87,8 @@ class Value(msgspec.Struct, frozen=True):
     """Some of it is unknown and was chosen by the line: output of a command, or input."""
     items: tuple[Value, ...] | None = None
     """The elements, if it is an array whose elements are known."""
+    hints: tuple[str, ...] = ()
+    """What it may be, where it is no constant."""
 
     @property
     def calculable(self) -> bool:
@@ -103,6 +108,7 @@ class Value(msgspec.Struct, frozen=True):
             tuple(dict.fromkeys((*self.feeds, *other.feeds))),
             number=self.numeric and other.numeric,
             opaque=not (self.calculable and other.calculable),
+            hints=_either(self, other),
         )
 
     @property
@@ -118,7 +124,13 @@ UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
 def value_of(word: Word) -> Value:
     """Take a word as a value; what of it is not surely from outside was chosen by the line."""
     opaque = bool(word.feeds) or word.text.count(UNKNOWN) > len(word.variables)
-    return Value(word.text, word.variables, word.feeds, opaque=opaque)
+    return Value(word.text, word.variables, word.feeds, opaque=opaque, hints=word.hints)
+
+
+def _either(one: Value, other: Value) -> tuple[str, ...]:
+    """Give what one of two values may be; in a loop that puts texts together there would be no end of it."""
+    found = merged(texts(one.text, one.hints), texts(other.text, other.hints))
+    return found if len(found) <= _ALTERNATIVES else (MADE,)
 
 
 class Scope:

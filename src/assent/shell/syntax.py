@@ -27,6 +27,8 @@ class Parameter(msgspec.Struct, frozen=True):
     operand: tuple[Part, ...] = ()
     bare: bool = False
     """No braces around the name: letters that come to stand behind it become part of it."""
+    operator: str = ""
+    """What computes it from the value: `:-`, `%%`, or `:` with its numbers."""
 
 
 class Substitution(msgspec.Struct, frozen=True):

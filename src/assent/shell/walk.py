@@ -9,8 +9,9 @@ import msgspec
 from assent.model import UNKNOWN
 from assent.shell.effects import affect
 from assent.shell.evaluation import Evaluator
-from assent.shell.expansion import concatenate, silent
+from assent.shell.expansion import concatenate, guessed, silent, word_of
 from assent.shell.guard import MOST
+from assent.shell.hints import fed, merged, of_word, printed, split
 from assent.shell.numeric import prints_number
 from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
 from assent.shell.syntax import (
@@ -63,6 +64,8 @@ class Walker(Evaluator):
         self.bound = {}
         self.through: tuple[str, ...] = ()
         self.inputs: tuple[int, ...] = ()
+        self.here: tuple[str, ...] = ()
+        """Texts of the line that are fed to the commands of a compound statement."""
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
         self.room = _EXPANDED
@@ -181,7 +184,7 @@ class Walker(Evaluator):
             self.sinks += [i for i in range(begin, len(self.commands)) if not self.commands[i].fed_by]
         self.scope, self.inputs, self.through = scope, inputs, through
         number = self.prints(feeds)
-        return Value(UNKNOWN, (), feeds, number, opaque=not number)
+        return Value(UNKNOWN, (), feeds, number, opaque=not number, hints=() if number else printed(feeds, self.commands))
 
     def chain(self, node: Chain) -> None:
         """Walk `&&` and `||`: what follows the first may not have happened."""
@@ -262,7 +265,9 @@ class Walker(Evaluator):
         words = self.words(node.words or ())
         values = [value_of(word) for word in words]
         numbers = bool(values) and all(value.numeric for value in values)
-        each = silent(concatenate(values), UNKNOWN, number=numbers or self.counted(words))
+        numbers = numbers or self.counted(words)
+        each = silent(concatenate(values), UNKNOWN, number=numbers)
+        each = each if numbers else guessed(each, merged(*map(of_word, words)))
         self.bind(node.name, each)
         self.loop(node.kind, self.for_once, (node, each))
 
@@ -320,17 +325,22 @@ class Walker(Evaluator):
             self.inside(f"function {node.name}", self.statement, body)
         self.scope, self.inputs = outer, inputs
 
+    def fed(self) -> tuple[str, ...]:
+        """Give what the last command may read from its standard input, as far as it is text of the line."""
+        return fed(self.commands[-1], self.commands) or self.here
+
     def redirected(self, node: Redirected) -> None:
         """Walk a compound statement whose redirections are opened first."""
         sinks, self.sinks = self.sinks, []
         redirects = tuple(self.redirect(each) for each in node.redirections)
         self.inside(_layer(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
-        fed = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
-        self.inputs = fed or inputs
+        given = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
+        here, self.here = self.here, split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target)))
+        self.inputs = given or inputs
         self.statement(node.body)
         self.drain(self.outputs(begin))
-        self.inputs, self.sinks = inputs, sinks
+        self.inputs, self.sinks, self.here = inputs, sinks, here
         if _may_fail(redirects):
             self.scope.join(before)
 
@@ -346,7 +356,7 @@ class Walker(Evaluator):
         """Walk `[[ … ]]`, some of whose operands bash evaluates."""
         values = [self.value(word) for word in node.words]
         check_test(self, values)
-        self.emit(tuple(Word(value.text, value.variables, value.feeds) for value in values))
+        self.emit(tuple(map(word_of, values)))
 
 
 def _may_fail(redirects: tuple[Redirect, ...]) -> bool:
