@@ -18,17 +18,16 @@ from assent.reading.effects import (
     Ground,
     connection,
     locate,
-    own_folder,
     reading,
-    redirect_effects,
     role_effects,
     secret_variable,
-    stray_reads,
+    surroundings,
+    working,
     writing,
 )
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
-from assent.reading.flow import Trace, mark_flows
+from assent.reading.flow import Trace, mark_flows, mark_variables
 from assent.reading.judging import judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
@@ -133,6 +132,7 @@ class _Reader:
             if not assignment_is_inert(name):
                 self._assignment(name, Word(UNKNOWN), Tier.DANGEROUS)
         mark_flows(script, traces, self.findings)
+        mark_variables(script, self.findings)
         return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
@@ -193,20 +193,15 @@ class _Reader:
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
-            self.findings.add(_working(located, index))
+            self.findings.add(working(located, index))
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
                 self.findings.blur("a redirection to `!` means something else in another shell")
-            for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
-                self.findings.extend(redirect_effects(redirect, Ground(self.place, cwd, owner)))
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
-            ground = Ground(self.place, cwd, owner)
-            self.findings.extend(own_folder(cwd, ground))
-            for word in command.words:
-                self.findings.extend(stray_reads(word, ground))
+            self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
         words = (*command.words, *(v for _, v in command.assignments), *(r.target for r in command.redirects))
         for variable in dict.fromkeys(v for w in words for v in w.variables):
             if places.is_secret_variable(variable):
@@ -271,7 +266,10 @@ class _Reader:
         reads_lines = match.entry.runs == "parallel" and not match.operands
         if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
             self.findings.blur("it runs what another command prints")
-        inners = [*openings(match, roles, command, frame.script.commands), *(Inner("git alias", line=j.line) for j in judged if j.line)]
+        inners = [
+            *openings(match, roles, command, frame.script.commands),
+            *(Inner("git alias", line=j.line) for j in judged if j.line),
+        ]
         stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), match.entry.stdin)
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
@@ -395,17 +393,3 @@ class _Reader:
                 rollback=said.rollback or None,
             )
         )
-
-
-def _working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=OperationKind.FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=Tier.DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )

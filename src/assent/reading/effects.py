@@ -13,7 +13,7 @@ from assent.reading.paths import Located, Place
 from assent.reading.web import Address, read_address, read_host
 from assent.reading.wildcards import blur, control_plane, is_pattern, leads_to, let_through, may_be_secret, segments
 from assent.shell.hints import MADE, of_word
-from assent.shell.tree import Redirect, Word
+from assent.shell.tree import Command, Redirect, Word
 
 _DESCRIPTORS = re.compile(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/[012])")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -221,18 +221,22 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
                 yield found
 
 
-def stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
+    """Yield what a command touches whatever it is: its redirections, its folder, and names that its words look up."""
+    for redirect in command.redirects:
+        yield from redirect_effects(redirect, ground)
+    if ground.cwd is not None and any(within(ground.cwd, own) for own in ground.place.facts.assent_paths):
+        yield reading(Located(ground.cwd), ground)
+    for word in command.words:
+        yield from _stray_reads(word, ground)
+
+
+def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
-    if is_pattern(word):
+    if is_pattern(word) and not _URL.match(word.text):
         found = reading(locate(word, ground.place, ground.cwd), ground, glob=True)
         if found.secret or _own_read(found, ground):
             yield found
-
-
-def own_folder(cwd: str | None, ground: Ground) -> Iterator[Operation]:
-    """Yield the use of a folder that is Assent's own."""
-    if cwd is not None and any(within(cwd, own) for own in ground.place.facts.assent_paths):
-        yield reading(Located(cwd), ground)
 
 
 def _own_read(operation: Operation, ground: Ground) -> bool:
@@ -299,3 +303,17 @@ def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
     return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
+
+
+def working(located: Located, owner: int) -> Operation:
+    """Return the use of a folder outside the workspace, which needs an allow of its own."""
+    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=Tier.DANGEROUS,
+        reason=f"works {where} the workspace",
+        owner=owner,
+        own_cover=True,
+    )

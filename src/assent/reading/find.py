@@ -6,7 +6,7 @@ import msgspec
 
 from assent.model import UNKNOWN
 from assent.reading.options import may_be_option
-from assent.shell.hints import merged
+from assent.shell.hints import MADE, merged
 from assent.shell.tree import Word
 
 _ALONE = frozenset(
@@ -195,6 +195,8 @@ class _Walk:
             self.files.extend(values)
         elif text in _WRITES:
             self.writes.extend(values[:1])
+        elif text == "-inum":
+            self.names.append(MADE)
         elif text in _NAMING:
             self.names += [_as_pattern(v.text) if "regex" in text else v.text for v in values]
         self.tested = self.tested or text not in ("-maxdepth", "-mindepth", "-printf", "-type")

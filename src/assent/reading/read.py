@@ -258,7 +258,8 @@ def _filtered(pattern: str, tool: Tool) -> list[str]:
     """Return the names that a filter may mean; where only names are shown, it is the filter itself."""
     from assent.reading.wildcards import let_through, spelled_out  # noqa: PLC0415 - only searches have filters
 
-    return [pattern] if tool.name == "Glob" else [pattern, *(spelled_out(n) for n in let_through(pattern))]
+    named = () if tool.name == "Glob" else map(spelled_out, let_through(pattern))
+    return list(dict.fromkeys((pattern, *named)))
 
 
 def _plain(tool: Tool, tier: Tier, reason: str) -> Operation:

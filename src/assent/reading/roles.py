@@ -12,7 +12,9 @@ from assent.reading.sed import read_sed
 from assent.reading.sql import read_sql
 from assent.shell.tree import Word
 
-LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "jq", "sql", "setting", "variable", "forgotten", "code", "helper"})
+LANGUAGES: frozenset[Role] = frozenset(
+    {"sed", "awk", "jq", "sql", "setting", "variable", "forgotten", "code", "helper"}
+)
 CODE: frozenset[Role] = frozenset({"line", "helper", "code", "exec", "sql", "sed", "awk"})
 """Roles whose words decide what runs."""
 NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to"})
@@ -39,11 +41,8 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
     match role:
         case "setting":
             return _judge_setting(word, name)
-        case "variable":
-            return _judge_variable(word)
-        case "forgotten":
-            inert = UNKNOWN not in word.text and assignment_is_inert(word.text)
-            return _NOTHING if inert else judge_environment(word.text, Word(""))
+        case "variable" | "forgotten":
+            return _judge_variable(role, word)
         case "code":
             return Judgement(Tier.DANGEROUS, f"{name} runs code")
         case "helper":
@@ -85,7 +84,10 @@ def _judge_setting(word: Word, name: str) -> Judgement:
     return Judgement(Tier.DANGEROUS, f"{name} is given the setting `{shown}`, which can change what it runs")
 
 
-def _judge_variable(word: Word) -> Judgement:
+def _judge_variable(role: Role, word: Word) -> Judgement:
+    if role == "forgotten":
+        inert = UNKNOWN not in word.text and assignment_is_inert(word.text)
+        return _NOTHING if inert else judge_environment(word.text, Word(""))
     name, _, value = word.text.partition("=")
     return judge_environment(name, Word(value or UNKNOWN, word.variables, word.feeds, word.splits))
 

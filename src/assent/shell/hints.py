@@ -54,7 +54,7 @@ def combined(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
         if len(found) * len(part) > MOST:
             return (MADE,)
         found = tuple(before + after for before in found for after in part)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(MADE if MADE in text else text for text in found))
 
 
 def split(hints: tuple[str, ...]) -> tuple[str, ...]:
@@ -130,7 +130,9 @@ def formatted(words: Sequence[Word]) -> tuple[str, ...]:
     each = len(pieces) - 1
     values += [("",)] * (-len(values) % each if each else 0)
     rounds = [values[at : at + each] for at in range(0, len(values), each)] if each else [[]]
-    parts = [part for one in rounds for part in itertools.chain(*zip(((p,) for p in pieces), [*one, ("",)], strict=True))]
+    parts = [
+        part for one in rounds for part in itertools.chain(*zip(((p,) for p in pieces), [*one, ("",)], strict=True))
+    ]
     return combined(parts)
 
 

@@ -10,7 +10,7 @@ import re
 from abc import ABC, abstractmethod
 
 from assent.shell.escapes import decode
-from assent.shell.guard import DEEPEST, odd_space, reserved
+from assent.shell.guard import DEEPEST, odd_letter, reserved
 from assent.shell.notes import Notes
 from assent.shell.syntax import Arithmetic, Parameter, Part, Sequence, Substitution, Text, WordTree
 
@@ -91,7 +91,7 @@ class Scanner(ABC):
     def word(self) -> WordTree | None:
         """Read one word; None if none starts here."""
         plain = _PLAIN.match(self.source, self.at)
-        if plain is not None:
+        if plain is not None and plain[0].isascii():
             self.at = plain.end()
             return plain[0]
         return self.mixed()
@@ -125,7 +125,7 @@ class Scanner(ABC):
 
     def literal(self, text: str, parts: list[Part]) -> None:
         """Take unquoted characters."""
-        if (odd := odd_space(text)) is not None:
+        if (odd := odd_letter(text)) is not None:
             self.notes.blame(odd)
         parts.append(Text(text, quoted=False))
         self.at += len(text)

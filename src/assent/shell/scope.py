@@ -71,8 +71,8 @@ _INTEGERS = frozenset(
 """Variables whose new value bash evaluates as arithmetic, without a declaration."""
 _ALTERNATIVES = 16
 """Texts that a variable may hold before it may hold any."""
-_PLACES = 8
-"""Folders a shell may be in before it may be anywhere."""
+_PLACES = 24
+"""Folders a shell may be in before nobody can tell any more."""
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -143,6 +143,7 @@ class Scope:
         "elsewhere",
         "forgotten",
         "integers",
+        "lost",
         "outside",
         "previous",
         "readonly",
@@ -163,6 +164,8 @@ class Scope:
         self.cwd = cwd
         self.elsewhere: tuple[str, ...] = ()
         """Where the shell is instead, if a change of folder failed."""
+        self.lost = False
+        """There are too many places where it may be."""
         self.assured: tuple[str, ...] | None = None
         """The same, if the last command succeeded; None if that was no change of folder."""
         self.previous: str | None = None
@@ -175,6 +178,7 @@ class Scope:
         copy.integers, copy.readonly = self.integers, self.readonly
         copy.arguments, copy.forgotten, copy.splitting = self.arguments, self.forgotten, self.splitting
         copy.previous, copy.stack, copy.elsewhere = self.previous, self.stack, self.elsewhere
+        copy.lost = self.lost
         return copy
 
     def same(self, other: Scope) -> bool:
@@ -188,14 +192,24 @@ class Scope:
                 if self.values.get(name) != other.values.get(name):
                     self.values[name] = self.value(name).or_else(other.value(name))
         self.arguments = self.arguments if self.arguments == other.arguments else None
-        self.cwd = self.cwd if self.cwd == other.cwd else None
-        self.elsewhere = tuple(dict.fromkeys((*self.elsewhere, *other.elsewhere))) if self.cwd else ()
+        self.meet(other)
         self.previous = self.previous if self.previous == other.previous else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
         self.splitting = self.splitting and other.splitting
         self.integers |= other.integers
         self.readonly |= other.readonly
+
+    def meet(self, other: Scope) -> None:
+        """Be where this one or the other is: if that is not one folder, it is not known, but may be any of them."""
+        places = dict.fromkeys((*self.elsewhere, *other.elsewhere))
+        if self.cwd != other.cwd:
+            places |= dict.fromkeys(each for each in (self.cwd, other.cwd) if each is not None)
+            self.cwd = None
+        self.elsewhere = tuple(each for each in places if each != self.cwd)
+        self.lost = self.lost or other.lost or len(self.elsewhere) > _PLACES
+        if self.lost:
+            self.cwd, self.elsewhere = None, ()
 
     def forget(self) -> None:
         """Know nothing any more: something ran that can change everything."""
@@ -230,15 +244,17 @@ class Scope:
         self.previous = self.cwd
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
-        if folder is None or (self.cwd is None and not folder.startswith("/")):
+        if folder is None:
             self.cwd, self.elsewhere, self.assured = None, (), ()
             return
-        self.cwd = normalise(posixpath.join(self.cwd or "/", folder))
+        known = self.cwd is not None or folder.startswith("/")
+        self.cwd = normalise(posixpath.join(self.cwd or "/", folder)) if known else None
         others = {normalise(posixpath.join(each, folder)): None for each in self.elsewhere}
         failed = dict.fromkeys((*before, *self.elsewhere))
         self.assured = tuple(each for each in others if each != self.cwd)
         self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
-        if len(self.elsewhere) > _PLACES:
+        self.lost = self.lost or len(self.elsewhere) > _PLACES
+        if self.lost:
             self.cwd, self.elsewhere, self.assured = None, (), ()
 
 

@@ -80,6 +80,8 @@ class Walker(Evaluator):
         if len(self.commands) >= MOST:
             self.notes.blame(f"the line has more than {MOST} commands")
             raise EnoughError
+        if self.scope.lost:
+            self.notes.blame("there are too many folders in which it may run")
         last = self.inputs[-1] if self.inputs else None
         self.commands.append(
             Command(
@@ -184,7 +186,9 @@ class Walker(Evaluator):
             self.sinks += [i for i in range(begin, len(self.commands)) if not self.commands[i].fed_by]
         self.scope, self.inputs, self.through = scope, inputs, through
         number = self.prints(feeds)
-        return Value(UNKNOWN, (), feeds, number, opaque=not number, hints=() if number else printed(feeds, self.commands))
+        return Value(
+            UNKNOWN, (), feeds, number, opaque=not number, hints=() if number else printed(feeds, self.commands)
+        )
 
     def chain(self, node: Chain) -> None:
         """Walk `&&` and `||`: what follows the first may not have happened."""
@@ -336,7 +340,10 @@ class Walker(Evaluator):
         self.inside(_layer(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
         given = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
-        here, self.here = self.here, split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target)))
+        here, self.here = (
+            self.here,
+            split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target))),
+        )
         self.inputs = given or inputs
         self.statement(node.body)
         self.drain(self.outputs(begin))
