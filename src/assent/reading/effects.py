@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterator
+
+import msgspec
 
 from assent.catalog import Role, places
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
@@ -26,8 +27,7 @@ _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(msgspec.Struct, frozen=True):
     """What gives a command's words their meaning, and the operation that owns what they touch."""
 
     place: Place
@@ -92,7 +92,7 @@ def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     file, cwd = part(word, inner.end()), ground.cwd
     roots = [r for r in ground.place.workspace if cwd and within(cwd, r)] if not file.text.startswith(".") else []
     for folder in dict.fromkeys((*roots, cwd)):
-        stored = dataclasses.replace(ground, cwd=folder)
+        stored = msgspec.structs.replace(ground, cwd=folder)
         yield reading(locate(file, ground.place, folder), stored, glob=is_pattern(file))
         yield from guessed_reads(file, stored)
 
@@ -222,13 +222,17 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
 
 
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
-    """Yield what a command touches whatever it is: its redirections, its folder, and names that its words look up."""
+    """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
         yield from redirect_effects(redirect, ground)
-    if ground.cwd is not None and any(within(ground.cwd, own) for own in ground.place.facts.assent_paths):
-        yield reading(Located(ground.cwd), ground)
     for word in command.words:
         yield from _stray_reads(word, ground)
+
+
+def own_folder(ground: Ground) -> Iterator[Operation]:
+    """Yield the use of a folder that is Assent's own."""
+    if ground.cwd is not None and any(within(ground.cwd, own) for own in ground.place.facts.assent_paths):
+        yield reading(Located(ground.cwd), ground)
 
 
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
+import operator
 from collections.abc import Sequence
 
 import msgspec
 
+import assent.regex as re
 from assent.model import Tier
 from assent.reading.effects import secret_variable
 from assent.reading.findings import Findings
@@ -14,6 +15,8 @@ from assent.shell.tree import Command, Script
 
 _SHOWING = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
 _SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth")
+
+_network = operator.attrgetter("network")
 
 
 class Trace(msgspec.Struct):
@@ -31,7 +34,7 @@ class Trace(msgspec.Struct):
 
 def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
     """Make every command destructive that runs what another fetches from the network."""
-    if not any(t.network for t in traces):
+    if not any(map(_network, traces)):
         return
     tainted = _tainted(script, traces)
     for command, trace in zip(script.commands, traces, strict=True):

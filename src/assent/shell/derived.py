@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from typing import TYPE_CHECKING
 
+import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.hints import MADE, merged
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LONGEST = 256
+_WILD = re.compile(r"[*?\[\\#%]")
 _PLACES = re.compile(r":\s*(-?\d{1,6})\s*(?::\s*(-?\d{1,6})\s*)?")
 
 
@@ -60,7 +61,7 @@ def _trimmed(operator: str, value: str, pattern: str) -> str:
 def _replaced(value: str, operand: str) -> Iterator[str]:
     """Replace what is plain text; of a pattern it is not known what it matches."""
     old, _, new = operand.partition("/")
-    if value != UNKNOWN and not re.search(r"[*?\[\\#%]", old):
+    if value != UNKNOWN and not _WILD.search(old):
         yield value.replace(old, new) if old else value
         yield value.replace(old, new, 1) if old else value
     else:

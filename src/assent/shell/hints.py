@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import itertools
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
+import assent.regex as re
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:

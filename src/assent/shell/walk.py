@@ -14,6 +14,7 @@ from assent.shell.guard import MOST
 from assent.shell.hints import fed, merged, of_word, printed, split
 from assent.shell.numeric import prints_number
 from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
+from assent.shell.shapes import layer_of, leaves, may_fail
 from assent.shell.syntax import (
     Calculation,
     Case,
@@ -56,25 +57,28 @@ class EnoughError(Exception):
 class Walker(Evaluator):
     """Lists the commands of a line, keeping track of what its variables and its folder are."""
 
+    through: tuple[str, ...] = ()
+    inputs: tuple[int, ...] = ()
+    here: tuple[str, ...] = ()
+    """Texts of the line that are fed to the commands of a compound statement."""
+    room = _EXPANDED
+
     def __init__(self, scope: Scope, notes: Notes, length: int) -> None:
         self.scope = scope
         self.notes = notes
         self.commands: list[Command] = []
         self.functions: dict[str, None] = {}
         self.bound = {}
-        self.through: tuple[str, ...] = ()
-        self.inputs: tuple[int, ...] = ()
-        self.here: tuple[str, ...] = ()
-        """Texts of the line that are fed to the commands of a compound statement."""
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
-        self.room = _EXPANDED
 
     def emit(
         self,
         words: tuple[Word, ...],
         assignments: tuple[tuple[str, Word], ...] = (),
         redirects: tuple[Redirect, ...] = (),
+        *,
+        constant: bool = False,
     ) -> None:
         """List a command."""
         if len(self.commands) >= MOST:
@@ -93,6 +97,7 @@ class Walker(Evaluator):
                 self.inputs,
                 self.through,
                 self.scope.elsewhere,
+                constant,
             ),
         )
 
@@ -124,6 +129,11 @@ class Walker(Evaluator):
 
     def simple(self, node: Simple) -> None:
         """Walk a simple command."""
+        if node.plain:
+            words = tuple(map(Word, node.plain))
+            self.emit(words, constant=True)
+            self.finish(words)
+            return
         sinks, self.sinks = self.sinks, []
         before = self.scope.fork() if node.redirections else None
         first = node.words[0] if node.words else None
@@ -134,11 +144,15 @@ class Walker(Evaluator):
         if self.sinks:
             self.drain((len(self.commands) - 1,))
         self.sinks = sinks
+        self.finish(words)
+        if before is not None and may_fail(redirects):
+            self.scope.join(before)
+
+    def finish(self, words: tuple[Word, ...]) -> None:
+        """Apply what a command does to the shell."""
         self.scope.assured = None
         if words:
             affect(self, words)
-        if before is not None and _may_fail(redirects):
-            self.scope.join(before)
 
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
@@ -157,6 +171,8 @@ class Walker(Evaluator):
     def outputs(self, begin: int) -> tuple[int, ...]:
         """Give the commands since `begin` whose output goes where the whole's output goes."""
         depth = len(self.through)
+        if len(self.commands) == begin + 1 and len(self.commands[begin].through) == depth:
+            return (begin,)
         taken = {feed for index in range(begin, len(self.commands)) for feed in self.commands[index].fed_by}
         return tuple(
             index
@@ -194,7 +210,7 @@ class Walker(Evaluator):
         """Walk `&&` and `||`: what follows the first may not have happened."""
         self.statement(node.first)
         certain = self.scope.fork()
-        if node.rest[0][0] == "||" and _leaves(node.rest[0][1]):
+        if node.rest[0][0] == "||" and leaves(node.rest[0][1]):
             self.succeed(node.first)
             certain = self.scope.fork()
         left = node.first
@@ -337,7 +353,7 @@ class Walker(Evaluator):
         """Walk a compound statement whose redirections are opened first."""
         sinks, self.sinks = self.sinks, []
         redirects = tuple(self.redirect(each) for each in node.redirections)
-        self.inside(_layer(node.body), self.opened, redirects)
+        self.inside(layer_of(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
         given = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
         here, self.here = (
@@ -348,7 +364,7 @@ class Walker(Evaluator):
         self.statement(node.body)
         self.drain(self.outputs(begin))
         self.inputs, self.sinks, self.here = inputs, sinks, here
-        if _may_fail(redirects):
+        if may_fail(redirects):
             self.scope.join(before)
 
     def opened(self, redirects: tuple[Redirect, ...]) -> None:
@@ -364,24 +380,6 @@ class Walker(Evaluator):
         values = [self.value(word) for word in node.words]
         check_test(self, values)
         self.emit(tuple(map(word_of, values)))
-
-
-def _may_fail(redirects: tuple[Redirect, ...]) -> bool:
-    """Tell whether a file may not open: then nothing of the command happens."""
-    return any(each.direction not in {"descriptor", "here"} and each.target.text != "/dev/null" for each in redirects)
-
-
-def _leaves(node: Statement) -> bool:
-    """Tell whether a statement ends what is being read: nothing after it runs."""
-    if isinstance(node, Group) and node.kind == "{…}" and node.body.items:
-        return _leaves(node.body.items[-1][0])
-    return isinstance(node, Simple) and bool(node.words) and node.words[0] in ("exit", "return", "break", "continue")
-
-
-def _layer(node: Statement) -> str:
-    if isinstance(node, (Group, While, For)):
-        return node.kind
-    return {If: "if", Case: "case", Count: "for"}.get(type(node), "{…}")
 
 
 _WALKS: dict[type, Callable[[Walker, Any], None]] = {
