@@ -11,22 +11,24 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from assent.catalog import Clause, Role, assignment_is_inert, places
-from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
+from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
     Ground,
     connection,
     locate,
+    own_folder,
     reading,
-    redirect_effects,
     role_effects,
     secret_variable,
+    surroundings,
+    working,
     writing,
 )
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
-from assent.reading.flow import Trace, mark_flows
+from assent.reading.flow import Trace, mark_flows, mark_variables
 from assent.reading.judging import join_plain, judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
@@ -123,7 +125,11 @@ class _Reader:
         if script.unreadable:
             self.findings.blur(script.unreadable)
         traces = [self._command(c, frame) for c in script.commands]
+        for name in script.bound:
+            if not assignment_is_inert(name):
+                self._assignment(name, Word(UNKNOWN), DANGEROUS)
         mark_flows(script, traces, self.findings)
+        mark_variables(script, self.findings)
         return traces
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
@@ -151,6 +157,8 @@ class _Reader:
                 self.findings.worsen(index, said.tier, said.reason)
                 self._assignment(variable, value, said.tier)
             self._around(command, index)
+        for folder in _folders(command):
+            self.findings.extend(own_folder(Ground(self.place, folder, index)))
         if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
         trace.network = self.findings.connects(index)
@@ -188,7 +196,7 @@ class _Reader:
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
-            self.findings.add(_working(located, index))
+            self.findings.add(working(located, index))
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
@@ -198,8 +206,8 @@ class _Reader:
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
                 self.findings.blur("a redirection to `!` means something else in another shell")
-            for cwd in _folders(command):
-                self.findings.extend(redirect_effects(redirect, Ground(self.place, cwd, owner)))
+        for cwd in _folders(command):
+            self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
         for variable in {v: None for w in words for v in w.variables}:
             if places.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
@@ -227,9 +235,10 @@ class _Reader:
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
-        if judged or entry.sweep or entry.connects or not kinds <= QUIET:
+        sweep = entry.sweep or any(c.sweep for c in clauses)
+        if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                self._effects(match, roles, judged, Ground(self.place, folder, index, entry.sweep, entry.lists))
+                self._effects(match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists))
         trace = Trace(index)
         if clauses or entry.runs or entry.stdin or not kinds.isdisjoint(RUNNING):
             self._inside(match, clauses, roles, judged, command, frame, trace)
@@ -252,7 +261,8 @@ class _Reader:
         reads_lines = entry.runs == "parallel" and not match.operands
         if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
             self.findings.blur("it runs what another command prints")
-        inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
+        inners = [*openings(match, roles, command, frame.script.commands)]
+        inners += [Inner("git alias", line=j.line) for j in judged if j.line]
         stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), entry.stdin)
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
@@ -286,6 +296,10 @@ class _Reader:
         if stdin == "sql" and trace.index is not None:
             said = judge_word("sql", text or Word(UNKNOWN), match.name)
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
+            return []
+        if stdin == "data":
+            if trace.index is not None and is_given_input(command):
+                self.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends what it is fed")
             return []
         trace.stdin = True
         if stdin == "code" and trace.index is not None and is_given_input(command):
@@ -387,17 +401,3 @@ class _Reader:
 def _folders(command: Command) -> Iterable[str | None]:
     """Return where a command may run."""
     return dict.fromkeys((command.cwd, *command.elsewhere)) if command.elsewhere else (command.cwd,)
-
-
-def _working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )
