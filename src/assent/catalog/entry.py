@@ -26,6 +26,7 @@ Role: TypeAlias = Literal[
     "data",  # what is sent: text, @file, or name=@file
     "line",  # a shell line that is run: part of what this command is for
     "helper",  # a shell line that is run, where the command is not for running others
+    "words",  # a command that is run, as all the words that follow, up to `;`
     "code",  # a program in a language that is not read
     "sed",  # a sed script
     "awk",  # an awk program
@@ -39,6 +40,34 @@ Role: TypeAlias = Literal[
 Style: TypeAlias = Literal["gnu", "single", "pairs", "bundled", "any"]
 Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]
 Reader: TypeAlias = Literal["", "find"]
+Kind: TypeAlias = Literal[
+    "",
+    "ansible",
+    "bazel",
+    "bundler",
+    "cargo",
+    "composer",
+    "dotnet",
+    "git",
+    "gradle",
+    "lein",
+    "luarocks",
+    "maven",
+    "mise",
+    "node",
+    "pip",
+    "pnpm",
+    "poetry",
+    "python",
+    "python-tools",
+    "rebar",
+    "sbt",
+    "terraform",
+    "tflint",
+    "vagrant",
+    "yarn",
+]
+"""Whose settings in a project can name code: what `Facts.trap` is asked about."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -65,16 +94,29 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """An argument matches this expression as a whole."""
     first: str = ""
     """The first argument does."""
+    second: str = ""
+    """The second argument does."""
+    each: str = ""
+    """Every argument does; there may be none."""
     value: dict[str, str] = {}
     """An option's value does."""
+    every: dict[str, str] = {}
+    """Every value of these options does; they may be absent."""
     least: int = 0
     """There are at least so many arguments."""
     most: int | None = None
     """There are at most so many."""
     broad: bool = False
     """An argument is a root, a home, a whole workspace, or only known at run time."""
+    instead: bool = False
+    """Its tier takes the place of the entry's own: the safe case of a command that is not. What is not known of a word
+    never makes such a clause hold, and whatever else is said of the command counts as ever."""
     tier: Tier = Tier.SAFE
     does: str = ""
+    runs: Runs | None = None
+    """How the rest is run in this case; empty if it is not."""
+    obeys: Kind | None = None
+    """Whose settings it obeys in this case."""
     args: str | None = None
     """What the arguments are in this case."""
     roles: dict[str, Role] = {}
@@ -118,6 +160,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     args: str = ""
     """What the arguments are: roles, of which one may be repeated (`text read*`, `read* write`)."""
     subcommands: dict[str, Entry] = {}
+    """By name; several names to a key, of which some may be spelled as options: `--prefix`."""
     inherit: bool = False
     """Subcommands know the options of this level too."""
     when: tuple[Clause, ...] = ()
@@ -131,8 +174,16 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     reader: Reader = ""
     versioned: bool = False
     """Its name may end in a version: `python3.12`."""
-    obeys: Literal["", "git", "cargo"] = ""
-    """Whose settings in the repository can make it run code, also where it only looks."""
+    obeys: Kind = ""
+    """Whose settings in the project can make it run code, also where it only looks.
+
+    Subcommands obey what the level above does, unless they say otherwise.
+    """
+    informs: str | None = None
+    """Words that make it print about itself and end, where nothing else stands behind the name or the subcommand.
+
+    Not said: what the level above says, and for the command itself `--help` and `--version`.
+    """
     connects: bool = False
     """It uses the network without naming a host."""
     sweep: bool = False

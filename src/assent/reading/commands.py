@@ -12,7 +12,7 @@ import msgspec
 
 from assent.catalog import Entry, Role, assignment_is_inert, is_builtin, lookup, places
 from assent.model import UNKNOWN, Operation, OperationKind, Tier, within
-from assent.reading.conditions import clauses_of, is_broad
+from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
     Ground,
@@ -243,6 +243,7 @@ class _Reader:
     def _known(self, match: Match, command: Command, frame: _Frame) -> Trace:
         cwd = command.cwd
         clauses = clauses_of(match, self.place, cwd)
+        match = in_case(match, clauses)
         roles, extra = roles_of(match, clauses)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         if match.entry.connects or not NETWORK.isdisjoint(r for r, _ in roles):
@@ -269,10 +270,9 @@ class _Reader:
 
     def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
         """Raise a look to what a repository's own settings make of it."""
-        obeys = match.parents[0][0].obeys if match.parents else match.entry.obeys
-        if said.tier is not Tier.SAFE or not obeys or cwd is None:
+        if said.tier is not Tier.SAFE or not match.obeys or cwd is None:
             return said
-        trap = self.place.facts.trap(obeys, cwd)
+        trap = self.place.facts.trap(match.obeys, cwd)
         return said if trap is None else Judgement(Tier.DANGEROUS, f"{match.name} here: {trap}")
 
     def _folder(self, match: Match, cwd: str | None) -> str | None:

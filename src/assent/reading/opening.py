@@ -19,6 +19,7 @@ DEEPEST = 10
 _COUNTED = ("-n", "-L", "-l", "-J", "--max-args", "--max-lines")
 _SOURCES = (":::", "::::", ":::+", "::::+")
 _ANYTHING = Word(UNKNOWN, splits=True)
+_MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
 _UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
 """What `env -S` expands, drops or splits at in ways of its own."""
 
@@ -46,9 +47,18 @@ def openings(match: Match, roles: Sequence[tuple[Role, Word]], command: Command)
     for role, word in roles:
         if role in ("line", "helper"):
             yield Inner(_layer(match), line=word, bash=read_by_bash(match))
+    for words in match.commands:
+        if words:
+            yield Inner(match.name, command=inner_command(command, _found(words)))
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
         yield from _rest(match, rest, command)
+
+
+def _found(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Put what fd finds into the words of its command: in place of its marks, or at the end."""
+    marked = tuple(Word(_MARKS.sub(UNKNOWN, w.text), w.variables, w.feeds, w.splits) for w in words)
+    return marked if marked != words else (*words, Word(UNKNOWN))
 
 
 def read_by_bash(match: Match) -> bool | None:

@@ -10,13 +10,15 @@ import re
 import msgspec
 
 from assent.catalog import Entry, Option, Role
-from assent.model import UNKNOWN
+from assent.model import UNKNOWN, Tier
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
+_INFORMS = "--help --version"
+_INFORMED = Entry(does="says how it is used, or which version it is", tier=Tier.SAFE)
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -33,6 +35,10 @@ class Match(msgspec.Struct, frozen=True):
     fault: str | None = None
     start: int = 0
     """How many words stand before what follows the last subcommand."""
+    commands: tuple[tuple[Word, ...], ...] = ()
+    """What it is told to run for each thing it finds, as words."""
+    obeys: str = ""
+    """Whose settings in the project it obeys."""
 
 
 def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
@@ -48,6 +54,8 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
         tuple(scan.operands),
         scan.fault,
         scan.start,
+        tuple(scan.commands),
+        scan.obeys,
     )
 
 
@@ -74,6 +82,9 @@ class _Scan:
         self.loose = -1
         """The word behind an option whose value, if any, is attached."""
         self.start = 0
+        self.commands: list[tuple[Word, ...]] = []
+        self.obeys = entry.obeys
+        self.informs = _INFORMS if entry.informs is None else entry.informs
 
     def run(self) -> None:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
@@ -101,8 +112,12 @@ class _Scan:
 
     def _take(self, word: Word) -> None:
         text = word.text
-        if self.ended:
+        if self.start == self.position - 1 == len(self.words) - 1 and self._is_question(word):
+            self.entry = _INFORMED
+        elif self.ended:
             self.operands.append(word)
+        elif self.entry.subcommands and text[:1] == "-" and text in self.entry.children and not self.operands:
+            self._descend(word)
         elif text == "--":
             self.ended, self.closed = True, len(self.operands)
             self.loose = self.loose if self.loose == self.position - 1 else -1
@@ -112,6 +127,10 @@ class _Scan:
             self._option(word)
         else:
             self._operand(word)
+
+    def _is_question(self, word: Word) -> bool:
+        """Tell whether a word that stands alone only makes the program print about itself."""
+        return word.known and word.text in self.informs.split()
 
     def _operand(self, word: Word) -> None:
         if not self.entry.pure and may_be_option(word):
@@ -135,6 +154,8 @@ class _Scan:
         self.present = self.present if self.entry.inherit else set()
         self.name, self.entry, self.table = f"{self.name} {word.text}", child, child.table
         self.ended = child.options == "any"
+        self.obeys = child.obeys or self.obeys
+        self.informs = self.informs if child.informs is None else child.informs
 
     def _pair(self, word: Word) -> None:
         key, equals, _ = word.text.partition("=")
@@ -209,12 +230,25 @@ class _Scan:
 
     def _whole(self, option: Option) -> None:
         """Take an option whose value, if it needs one, is the next word."""
+        if option.role == "words":
+            self._words(option)
+            return
         if option.role is not None and not option.optional:
             self._value(option)
             return
         self.present.add(option.name)
         if option.optional:
             self.loose = self.position
+
+    def _words(self, option: Option, *head: Word) -> None:
+        """Take a command: all words that follow, up to a `;`."""
+        rest = self.words[self.position :]
+        end = next((i for i, w in enumerate(rest) if w.text == ";"), len(rest))
+        self.position += min(end + 1, len(rest))
+        self.present.add(option.name)
+        self.commands.append((*head, *rest[:end]))
+        if head or not end:
+            self._fail(f"the command of `{option.name}` has to stand behind it, as words of their own")
 
     def _bundle(self, text: str) -> None:
         """Take a first word without a dash, whose values follow in order."""
@@ -240,6 +274,9 @@ class _Scan:
 
     def _record(self, option: Option, word: Word) -> None:
         self.present.add(option.name)
+        if option.role == "words":
+            self._words(option, word)
+            return
         self.values.append((option.name, option.role or "text", word))
         # What stands behind `env -S` is appended to the words in its value.
         self.ended = self.ended or (self.entry.assignments and option.role == "line")
