@@ -28,6 +28,7 @@ Role: TypeAlias = Literal[
     "helper",  # a shell line that is run, where the command is not for running others
     "words",  # a command that is run, as all the words that follow, up to `;`
     "code",  # a program in a language that is not read
+    "module",  # a module that is run with the words that follow: a subcommand called `-m name`, if it is known
     "sed",  # a sed script
     "awk",  # an awk program
     "jq",  # a jq or yq program
@@ -163,6 +164,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """By name; several names to a key, of which some may be spelled as options: `--prefix`."""
     inherit: bool = False
     """Subcommands know the options of this level too."""
+    like: str = ""
+    """It is read by the entry of this command."""
     when: tuple[Clause, ...] = ()
     runs: Runs = ""
     """The words after `skip` arguments are a command: as words or a line, here, elsewhere, or remote."""

@@ -9,7 +9,7 @@ import re
 
 import msgspec
 
-from assent.catalog import Entry, Option, Role
+from assent.catalog import Entry, Option, Role, lookup
 from assent.model import UNKNOWN, Tier
 from assent.shell.tree import Word
 
@@ -18,7 +18,11 @@ _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
 _INFORMS = "--help --version"
+_AROUND_MODULES = frozenset({"-B", "-E", "-I", "-b", "-q", "-s", "-u"})
+"""Options of an interpreter that change nothing about the module that it runs."""
 _INFORMED = Entry(does="says how it is used, or which version it is", tier=Tier.SAFE)
+_FED = msgspec.structs.replace(_INFORMED, stdin="code")
+"""An interpreter that does not know the option may go on to what it is fed."""
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -113,7 +117,7 @@ class _Scan:
     def _take(self, word: Word) -> None:
         text = word.text
         if self.start == self.position - 1 == len(self.words) - 1 and self._is_question(word):
-            self.entry = _INFORMED
+            self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED
         elif self.ended:
             self.operands.append(word)
         elif self.entry.subcommands and text[:1] == "-" and text in self.entry.children and not self.operands:
@@ -152,10 +156,25 @@ class _Scan:
             return
         self.parents.append((self.entry, self.present))
         self.present = self.present if self.entry.inherit else set()
-        self.name, self.entry, self.table = f"{self.name} {word.text}", child, child.table
-        self.ended = child.options == "any"
+        self._enter(word.text, child)
+
+    def _enter(self, name: str, child: Entry) -> None:
         self.obeys = child.obeys or self.obeys
         self.informs = self.informs if child.informs is None else child.informs
+        entry = (lookup(child.like) if child.like else None) or child
+        self.name, self.entry, self.table = f"{self.name} {name}", entry, entry.table
+        self.ended = entry.options == "any"
+
+    def _module(self, option: Option, word: Word) -> None:
+        """Go on with the entry of a module, if it is one that is known and nothing before it matters."""
+        name = f"{option.name} {word.text}"
+        child = self.entry.children.get(name) if word.known and self.present <= _AROUND_MODULES else None
+        if child is None:
+            self.present.add(option.name)
+            self.ended = True
+        else:
+            self.start = self.position
+            self._enter(name, child)
 
     def _pair(self, word: Word) -> None:
         key, equals, _ = word.text.partition("=")
@@ -233,6 +252,10 @@ class _Scan:
         if option.role == "words":
             self._words(option)
             return
+        if option.role == "module" and self.position < len(self.words):
+            self.position += 1
+            self._module(option, self.words[self.position - 1])
+            return
         if option.role is not None and not option.optional:
             self._value(option)
             return
@@ -276,6 +299,9 @@ class _Scan:
         self.present.add(option.name)
         if option.role == "words":
             self._words(option, word)
+            return
+        if option.role == "module":
+            self._module(option, word)
             return
         self.values.append((option.name, option.role or "text", word))
         # What stands behind `env -S` is appended to the words in its value.
