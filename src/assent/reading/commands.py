@@ -35,6 +35,7 @@ from assent.reading.opening import (
     fed_text,
     find_openings,
     is_fed,
+    is_given_data,
     is_given_input,
     is_stream,
     join,
@@ -53,6 +54,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
+from assent.reading.unknowns import settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
@@ -134,7 +136,7 @@ class _Reader:
         if not command.words:
             return self._bare(command)
         index = len(self.findings.operations)
-        command = with_descriptors(command, frame.script)
+        command = settle(with_descriptors(command, frame.script), frame.script, self.place.facts, self.functions)
         word = command.words[0]
         name, entry, reason = self._program(word)
         cwd = command.cwd
@@ -147,6 +149,8 @@ class _Reader:
             cwd = self._folder(match, cwd)
             trace = self._known(match, msgspec.structs.replace(command, cwd=cwd), frame)
         for variable, value in command.assignments:
+            if variable == "IFS" and word.text == "read" and name == "read":
+                continue  # it tells this one command where to cut what it reads
             said = judge_environment(variable, value)
             self.findings.worsen(index, said.tier, said.reason)
             self._assignment(variable, value, said.tier)
@@ -289,6 +293,10 @@ class _Reader:
         if stdin == "sql" and trace.index is not None:
             said = judge_word("sql", text or Word(UNKNOWN), match.name)
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
+            return []
+        if stdin == "data":
+            if trace.index is not None and is_given_data(command, frame.script):
+                self.findings.worsen(trace.index, Tier.DANGEROUS, f"{match.name} sends what it is fed")
             return []
         trace.stdin = True
         if stdin == "code" and trace.index is not None and is_given_input(command):

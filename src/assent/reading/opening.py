@@ -10,6 +10,7 @@ import msgspec
 
 from assent.catalog import Role, is_builtin
 from assent.model import UNKNOWN
+from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.shell.tree import Command, Script, Word
@@ -46,7 +47,9 @@ def openings(match: Match, roles: Sequence[tuple[Role, Word]], command: Command)
         return
     for role, word in roles:
         if role in ("line", "helper"):
-            yield Inner(_layer(match), line=word, bash=read_by_bash(match))
+            foreign = match.name == "zsh" and not is_plain(word.text)
+            fault = "a line of zsh that is more than plain words" if foreign else None
+            yield Inner(_layer(match), line=word, bash=read_by_bash(match), fault=fault)
     for words in match.commands:
         if words:
             yield Inner(match.name, command=inner_command(command, _found(words)))
@@ -191,6 +194,17 @@ def is_fed(command: Command) -> bool:
 def is_given_input(command: Command) -> bool:
     """Tell whether standard input is anything but what the call itself has."""
     return is_fed(command) or any(r.direction in ("read", "both", "here") for r in command.redirects)
+
+
+def is_given_data(command: Command, script: Script) -> bool:
+    """Tell whether standard input is more than nothing, and more than the line itself says."""
+    if not is_given_input(command):
+        return False
+    files = [r for r in command.redirects if r.direction in ("read", "both")]
+    if files:
+        return any(r.target.text != "/dev/null" for r in files)
+    text = fed_text(command, script)
+    return text is None or UNKNOWN in text.text or bool(text.feeds)
 
 
 def is_stream(word: Word) -> bool:

@@ -289,7 +289,7 @@ class _Scan:
         if len(words) < option.count:
             self._fail(f"`{option.name}` of `{self.name}` has no value")
             return
-        if any(w.splits for w in words) and not self.entry.pure:
+        if any(w.splits and not w.plain for w in words) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` could be more than one word when it runs")
         if any(map(is_option, words)) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")
@@ -327,6 +327,8 @@ def is_option(word: Word) -> bool:
 
 def may_be_option(word: Word) -> bool:
     """Tell whether a word could become an option, or bring one, when it is expanded."""
+    if word.plain:
+        return False
     if word.text[:1] == UNKNOWN or (word.splits and UNKNOWN in word.text):
         return True
     return word.splits and word.text.startswith(_GLOB)

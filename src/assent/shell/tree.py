@@ -21,6 +21,8 @@ class Word(msgspec.Struct, frozen=True):
     """The commands (by index in the script) whose output becomes part of it."""
     splits: bool = False
     """It may become no word, or several: an unquoted unknown, or a pattern the shell matches against files."""
+    plain: bool = False
+    """What is not known of it is known to bring no option."""
 
     @property
     def known(self) -> bool:
