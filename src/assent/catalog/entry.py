@@ -97,6 +97,8 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """The first argument does."""
     second: str = ""
     """The second argument does."""
+    left: str = ""
+    """What stands before the `=` of an argument does."""
     each: str = ""
     """Every argument does; there may be none."""
     value: dict[str, str] = {}

@@ -140,7 +140,10 @@ class _Reader:
         word = command.words[0]
         name, entry, reason = self._program(word)
         cwd = command.cwd
-        if entry is None:
+        if command.calls and not is_given_input(command):
+            said = Judgement(Tier.SAFE, f"{word.text} is a function that the line defines, and reads as well")
+            trace = Trace(self._execution(command, frame, said))
+        elif entry is None:
             trace = self._opaque(command, frame, reason)
         elif entry.reader == "find":
             trace = self._find(name, command, frame)

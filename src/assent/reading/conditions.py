@@ -44,10 +44,16 @@ def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None)
     for index, pattern in enumerate((clause.first, clause.second)):
         if pattern and not (count > index and _fits(pattern, match.operands[index], clause)):
             return False
+    if clause.left and not any(_fits(clause.left, _left(w), clause) for w in match.operands):
+        return False
     if clause.each and not all(_fits(clause.each, w, clause) for w in match.operands):
         return False
     broad = not clause.broad or any(is_broad(w, place, cwd) for w in match.operands)
     return broad and _values_hold(clause, match)
+
+
+def _left(word: Word) -> Word:
+    return Word(word.text.partition("=")[0], splits=word.splits)
 
 
 def _values_hold(clause: Clause, match: Match) -> bool:

@@ -54,6 +54,8 @@ class Command(msgspec.Struct, frozen=True):
     """The layers it was found behind, outermost first: `$(…)`, `(…)`, `function f`, `trap`, …"""
     elsewhere: tuple[str, ...] = ()
     """Where it runs instead of `cwd` if a `cd` before it fails."""
+    calls: bool = False
+    """It surely calls a function of the line, whose commands are listed too."""
 
 
 class Script(msgspec.Struct, frozen=True):

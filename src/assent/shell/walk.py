@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SUBSTITUTIONS = frozenset({"$(…)", "`…`", "<(…)", ">(…)"})
+_REDEFINING = frozenset({"unset", "eval", "source", ".", "alias", "trap", "enable", "builtin", "command", "exec", "set"})
+"""Commands after which a name may no longer call the function that was defined."""
 _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _REWALKED = 131_072
 """Characters that may be walked again because a loop changes what it reads."""
@@ -60,6 +62,8 @@ class Walker(Evaluator):
         self.notes = notes
         self.commands: list[Command] = []
         self.functions: dict[str, None] = {}
+        self.callable: set[str] = set()
+        """Functions that are surely there from now on, and what they are: the commands in them were listed."""
         self.through: tuple[str, ...] = ()
         self.inputs: tuple[int, ...] = ()
         self.sinks: list[int] = []
@@ -87,6 +91,7 @@ class Walker(Evaluator):
                 self.inputs,
                 self.through,
                 self.scope.elsewhere,
+                bool(words) and words[0].text in self.callable and words[0].known,
             ),
         )
 
@@ -100,7 +105,10 @@ class Walker(Evaluator):
             if background:
                 self.aside(self.statement, statement)
             else:
+                fresh = isinstance(statement, Function) and not self.through and statement.name not in self.functions
                 _WALKS[type(statement)](self, statement)
+                if fresh:
+                    self.callable.add(statement.name)
 
     def aside(self, walk: Callable[[T], None], node: T) -> None:
         """Walk what may or may not have happened afterwards."""
@@ -131,6 +139,8 @@ class Walker(Evaluator):
         self.scope.assured = None
         if words:
             affect(self, words)
+            if self.callable and (not words[0].known or words[0].text in _REDEFINING):
+                self.callable.clear()
         if before is not None and _may_fail(redirects):
             self.scope.join(before)
 
@@ -308,6 +318,7 @@ class Walker(Evaluator):
     def function(self, node: Function) -> None:
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
+        self.callable.discard(node.name)
         outer, inputs = self.scope, self.inputs
         self.scope, self.inputs = Scope(None, {}), ()
         self.scope.forget()
@@ -325,7 +336,8 @@ class Walker(Evaluator):
         self.inside(_layer(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
         fed = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
-        self.inputs = fed or inputs
+        given = any(each.direction in {"read", "both"} and each.target.text != "/dev/null" for each in redirects)
+        self.inputs = fed or ((*inputs, begin - 1) if given else inputs)
         self.statement(node.body)
         self.drain(self.outputs(begin))
         self.inputs, self.sinks = inputs, sinks
