@@ -58,7 +58,7 @@ from assent.reading.unknowns import settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
-_BIN = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
+_BIN = frozenset(("/bin", "/usr/libexec", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
