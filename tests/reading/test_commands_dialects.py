@@ -114,7 +114,12 @@ def test_what_bash_reads_is_read_as_bash(line: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    ["zsh -c ls", "zsh -lc 'git status && pwd'", "zsh -c 'cat \"a b\" | head -5; ls 2>/dev/null'", "zsh -c 'ls x 2>&1'"],
+    [
+        "zsh -c ls",
+        "zsh -lc 'git status && pwd'",
+        "zsh -c 'cat \"a b\" | head -5; ls 2>/dev/null'",
+        "zsh -c 'ls x 2>&1'",
+    ],
 )
 def test_what_every_shell_reads_alike_is_read_for_zsh_too(line: str) -> None:
     assert tier(line) is Tier.SAFE
@@ -147,7 +152,9 @@ def test_what_zsh_may_read_in_a_way_of_its_own_is_not_read(text: str) -> None:
     assert read_line(["zsh", "-c", text], PLACE)[1] is not None
 
 
-@pytest.mark.parametrize("line", ["fish -c ls", "csh -c ls", "tcsh -c ls", "echo ls | zsh", "zsh -ic ls", "zsh -o x -c ls"])
+@pytest.mark.parametrize(
+    "line", ["fish -c ls", "csh -c ls", "tcsh -c ls", "echo ls | zsh", "zsh -ic ls", "zsh -o x -c ls"]
+)
 def test_a_shell_that_is_unlike_bash_is_never_safe(line: str) -> None:
     assert tier(line) is Tier.DANGEROUS
 

@@ -32,7 +32,9 @@ def test_a_pattern_may_be_an_option_where_a_name_starts_with_a_dash_or_the_disk_
     assert tier(line) is Tier.DANGEROUS
 
 
-@pytest.mark.parametrize("line", ["cd sub; sort *", "cd ..; sort *", 'cd "$X"; sort *', "sort $X*", "sort -*", "sort *$X"])
+@pytest.mark.parametrize(
+    "line", ["cd sub; sort *", "cd ..; sort *", 'cd "$X"; sort *', "sort $X*", "sort -*", "sort *$X"]
+)
 def test_a_pattern_counts_in_every_folder_it_may_be_matched_in(line: str) -> None:
     assert tier(line, DASHED) is Tier.DANGEROUS
 

@@ -82,7 +82,7 @@ class Option(msgspec.Struct, frozen=True):
     """How many words it takes; the last one has the role."""
 
 
-class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
     """What else holds when certain options or arguments are there. All conditions given must hold."""
 
     any: str = ""
@@ -129,6 +129,17 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     stdin: Literal["", "shell", "code", "sql", "data"] | None = None
     impact: str = ""
     rollback: str = ""
+
+    @functools.cached_property
+    def groups(self) -> tuple[frozenset[str], ...]:
+        """Return options of which, from each group, one must be there."""
+        groups = [frozenset(group.split("|")) for group in self.all.split()]
+        return (frozenset(self.any.split()), *groups) if self.any else tuple(groups)
+
+    @functools.cached_property
+    def barred(self) -> frozenset[str]:
+        """Return the options none of which may be there."""
+        return frozenset(self.unless.split())
 
 
 class Examples(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -221,6 +232,35 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     def numeric(self) -> bool:
         """Tell whether `-5` is an option."""
         return "-NUM" in self.table
+
+    @functools.cached_property
+    def switches(self) -> dict[str, str]:
+        """Return the options without a value whose spelling, as a word of its own, can mean nothing else."""
+        if self.options in ("pairs", "any"):
+            return {}
+        taken = self.children if self.subcommands else {}
+        return {s: o.name for s, o in self.table.items() if o.role is None and s not in taken and self._is_alone(s)}
+
+    @functools.cached_property
+    def questions(self) -> frozenset[str] | None:
+        """Return the words that make it print about itself and end; None where the level above says so."""
+        return None if self.informs is None else frozenset(self.informs.split())
+
+    def _is_alone(self, spelling: str) -> bool:
+        """Tell whether a spelling is read neither as several letters nor as a number."""
+        if spelling[0] != "-" or spelling in ("-", "--") or (self.numeric and spelling[1:].isdigit()):
+            return False
+        return len(spelling) == 2 or spelling[1] == "-" or self.options == "single"
+
+    @functools.cached_property
+    def prompts(self) -> frozenset[str]:
+        """Return the options that some clause waits for."""
+        return frozenset(name for clause in self.when for group in clause.groups for name in group)
+
+    @functools.cached_property
+    def unprompted(self) -> tuple[Clause, ...]:
+        """Return the clauses that can hold without any option."""
+        return tuple(clause for clause in self.when if not clause.groups)
 
 
 def _spell(token: str) -> tuple[str, ...]:

@@ -70,15 +70,17 @@ def _index() -> dict[str, Slice]:
     return build_index({f.name: f.read_text("utf-8") for f in sorted(folder.glob("*.yaml"))})
 
 
-@functools.lru_cache(maxsize=4096)
-def _entry(part: Slice) -> Entry:
-    return parse_entry(part)
+_parsed: dict[str, Entry] = {}
+"""The entries that were looked up, by each of their names."""
 
 
 def lookup(name: str) -> Entry | None:
     """Return what is known about a command, or None."""
-    part = _index().get(name)
-    return None if part is None else _entry(part)
+    entry = _parsed.get(name)
+    if entry is None and (part := _index().get(name)) is not None:
+        entry = parse_entry(part)
+        _parsed.update(dict.fromkeys(part.names, entry))
+    return entry
 
 
 def names() -> tuple[str, ...]:

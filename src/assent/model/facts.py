@@ -23,8 +23,8 @@ def _not_seen(_folder: str) -> bool | None:
     return None
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """The world as one decision sees it. The defaults know nothing."""
+class Facts(msgspec.Struct, frozen=True, eq=False):
+    """The world as one decision sees it. The defaults know nothing. Each look at the world is equal to itself alone."""
 
     now: float = 0.0
     """Seconds since 1970, UTC."""

@@ -98,7 +98,7 @@ class Patch(msgspec.Struct, frozen=True):
     default: Verdict | None = None
 
 
-class Guard(msgspec.Struct, frozen=True):
+class Guard(msgspec.Struct, frozen=True, dict=True):
     """The policies of all layers, and what was said since."""
 
     merged: Merged
@@ -131,12 +131,12 @@ class Guard(msgspec.Struct, frozen=True):
 
     def defaults(self, dimension: Literal["read", "write"]) -> tuple[PathDefault, ...]:
         """Return what holds for a path that no list names."""
-        said = [p.default for p in self.patches if p.dimension == dimension and p.default is not None]
-        if said:
-            return (PathDefault(said[-1]),)
+        for patch in reversed(self.patches):
+            if patch.dimension == dimension and patch.default is not None:
+                return (PathDefault(patch.default),)
         return self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
 
-    @property
+    @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
         return self.merged.chain + self.added + (_run_links() if self.run else ())

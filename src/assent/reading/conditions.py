@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 
 import msgspec
 
 from assent.catalog import Clause, expression, places
-from assent.model import UNKNOWN, Tier, within
+from assent.model import DESTRUCTIVE, UNKNOWN, within
 from assent.reading.effects import locate
 from assent.reading.options import Match
 from assent.reading.paths import Place
 from assent.shell.tree import Word
 
 
-def clauses_of(match: Match, place: Place, cwd: str | None) -> tuple[Clause, ...]:
+def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
     """Return the clauses that hold, in order."""
-    levels = (*match.parents, (match.entry, match.present))
-    return tuple(
+    return [
         clause
-        for entry, present in levels
-        for clause in entry.when
+        for entry, present in (*match.parents, (match.entry, match.present))
+        for clause in (entry.unprompted if present.isdisjoint(entry.prompts) else entry.when)
         if _options_hold(clause, present) and _arguments_hold(clause, match, place, cwd)
-    )
+    ]
 
 
-def in_case(match: Match, clauses: tuple[Clause, ...]) -> Match:
+def in_case(match: Match, clauses: Sequence[Clause]) -> Match:
     """Return the match as the clauses that hold have it: how it runs other commands, and whose settings it obeys."""
     for clause in clauses:
         if clause.runs is not None:
@@ -64,11 +64,10 @@ def _values_hold(clause: Clause, match: Match) -> bool:
 
 
 def _options_hold(clause: Clause, present: frozenset[str]) -> bool:
-    if clause.any and present.isdisjoint(clause.any.split()):
-        return False
-    if clause.unless and not present.isdisjoint(clause.unless.split()):
-        return False
-    return all(not present.isdisjoint(group.split("|")) for group in clause.all.split())
+    for group in clause.groups:
+        if present.isdisjoint(group):
+            return False
+    return present.isdisjoint(clause.barred)
 
 
 def _fits(pattern: str, word: Word, clause: Clause) -> bool:
@@ -77,7 +76,7 @@ def _fits(pattern: str, word: Word, clause: Clause) -> bool:
     What is not known may be: that counts where it makes a safe call ask, not where it makes one denied, or safe.
     """
     if UNKNOWN in word.text or (clause.instead and word.splits):
-        return clause.tier is not Tier.DESTRUCTIVE and not clause.instead
+        return clause.tier is not DESTRUCTIVE and not clause.instead
     return expression(pattern).fullmatch(word.text) is not None
 
 

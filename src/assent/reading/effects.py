@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from assent.catalog import Role, places
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
@@ -27,8 +28,7 @@ _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(msgspec.Struct, frozen=True):
     """What gives a command's words their meaning, and the operation that owns what they touch."""
 
     place: Place

@@ -17,7 +17,7 @@ _GLOB = ("*", "?", "[")
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
-_INFORMS = "--help --version"
+_QUESTIONS = frozenset({"--help", "--version"})
 _AROUND_MODULES = frozenset({"-B", "-E", "-I", "-b", "-q", "-s", "-u"})
 """Options of an interpreter that change nothing about the module that it runs."""
 _INFORMED = Entry(does="says how it is used, or which version it is", tier=Tier.SAFE)
@@ -52,7 +52,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
     return Match(
         scan.name,
         scan.entry,
-        scan.levels(),
+        tuple([(parent, frozenset(present)) for parent, present in scan.parents]),
         frozenset(scan.present),
         tuple(scan.values),
         tuple(scan.operands),
@@ -71,24 +71,27 @@ def part(word: Word, start: int) -> Word:
 class _Scan:
     """One walk over the words."""
 
+    position = 0
+    fault: str | None = None
+    closed: int | None = None
+    """How many arguments stand before a `--`."""
+    loose = -1
+    """The word behind an option whose value, if any, is attached."""
+    start = 0
+
     def __init__(self, name: str, entry: Entry, words: tuple[Word, ...]) -> None:
         self.name, self.entry, self.words = name, entry, words
         self.table = entry.table
         self.parents: list[tuple[Entry, set[str]]] = []
-        self.position = 0
+        """The entries above, each with its options; shared ones may stand anywhere."""
         self.present: set[str] = set()
         self.values: list[tuple[str, Role, Word]] = []
         self.operands: list[Word] = []
-        self.fault: str | None = None
         self.ended = entry.options == "any"
-        self.closed: int | None = None
-        """How many arguments stand before a `--`."""
-        self.loose = -1
-        """The word behind an option whose value, if any, is attached."""
-        self.start = 0
         self.commands: list[tuple[Word, ...]] = []
         self.obeys = entry.obeys
-        self.informs = _INFORMS if entry.informs is None else entry.informs
+        self.questions = _QUESTIONS if entry.questions is None else entry.questions
+        """Words that, where nothing else stands there, only make the program print about itself."""
 
     def run(self) -> None:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
@@ -96,8 +99,15 @@ class _Scan:
             self._bundle(self.words[0].text)
         while self.position < len(self.words):
             word = self.words[self.position]
+            if self.position == self.start == len(self.words) - 1 and word.text in self.questions and word.known:
+                self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED
+                return
             self.position += 1
-            self._take(word)
+            switch = None if self.ended or word.splits else self.entry.switches.get(word.text)
+            if switch is None:
+                self._take(word)
+            else:
+                self.present.add(switch)
         if self.closed is not None and not self.entry.runs:
             self._look_behind(self.closed)
 
@@ -110,15 +120,9 @@ class _Scan:
             if not self.entry.pure and is_option(word):
                 self._fail(f"`{word.text}` stands behind `--` and could still be an option of `{self.name}`")
 
-    def levels(self) -> tuple[tuple[Entry, frozenset[str]], ...]:
-        """Return the entries above, each with its options; shared ones may stand anywhere."""
-        return tuple((entry, frozenset(present)) for entry, present in self.parents)
-
     def _take(self, word: Word) -> None:
         text = word.text
-        if self.start == self.position - 1 == len(self.words) - 1 and self._is_question(word):
-            self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED
-        elif self.ended:
+        if self.ended:
             self.operands.append(word)
         elif self.entry.subcommands and text[:1] == "-" and text in self.entry.children and not self.operands:
             self._descend(word)
@@ -132,19 +136,16 @@ class _Scan:
         else:
             self._operand(word)
 
-    def _is_question(self, word: Word) -> bool:
-        """Tell whether a word that stands alone only makes the program print about itself."""
-        return word.known and word.text in self.informs.split()
-
     def _operand(self, word: Word) -> None:
-        if not self.entry.pure and may_be_option(word):
+        entry = self.entry
+        if not entry.pure and may_be_option(word):
             self._fail(_UNSURE.format(self.name))
-        if self.entry.subcommands and not self.operands:
+        if entry.subcommands and not self.operands:
             self._descend(word)
             return
         self.operands.append(word)
         # What comes after the first argument belongs to the command that is run.
-        self.ended = self.entry.ordered or (bool(self.entry.runs) and len(self.operands) > self.entry.skip)
+        self.ended = entry.ordered or (bool(entry.runs) and len(self.operands) > entry.skip)
 
     def _descend(self, word: Word) -> None:
         child = self.entry.children.get(word.text) if word.known else None
@@ -160,7 +161,7 @@ class _Scan:
 
     def _enter(self, name: str, child: Entry) -> None:
         self.obeys = child.obeys or self.obeys
-        self.informs = self.informs if child.informs is None else child.informs
+        self.questions = self.questions if child.questions is None else child.questions
         entry = (lookup(child.like) if child.like else None) or child
         self.name, self.entry, self.table = f"{self.name} {name}", entry, entry.table
         self.ended = entry.options == "any"
@@ -327,8 +328,7 @@ def is_option(word: Word) -> bool:
 
 def may_be_option(word: Word) -> bool:
     """Tell whether a word could become an option, or bring one, when it is expanded."""
+    text = word.text
     if word.plain:
         return False
-    if word.text[:1] == UNKNOWN or (word.splits and UNKNOWN in word.text):
-        return True
-    return word.splits and word.text.startswith(_GLOB)
+    return text[:1] == UNKNOWN or (word.splits and (UNKNOWN in text or text.startswith(_GLOB)))

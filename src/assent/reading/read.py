@@ -72,7 +72,7 @@ def read(call: ToolCall, place: Place) -> Reading:
     """Find what a call would do. What its input does not say clearly is unknown, and so dangerous."""
     tool = find_tool(call.tool)
     operations, unreadable = _operations(tool, call, place)
-    worst = max(operations, key=lambda o: o.tier.rank)
+    worst = operations[0] if len(operations) == 1 else max(operations, key=lambda o: o.tier.rank)
     return Reading(
         tool=tool.name,
         operations=operations,
@@ -171,7 +171,8 @@ def _paths(call: ToolCall, place: Place) -> list[Located]:
     named: set[str] = set()
     for field, value in call.input.items():
         if field in PATH_FIELDS:
-            named.update(() if value is None else (_text(value),))
+            if value is not None:
+                named.add(_text(value))
         elif field in PATH_LISTS and value is not None:
             items = value if isinstance(value, list) else [None]
             named.update(_text(v.get("path") if isinstance(v, dict) else v) for v in items)
@@ -223,11 +224,12 @@ def _is_patch(value: Any) -> bool:
 
 def _write(tool: Tool, located: Located, place: Place) -> Operation:
     tier, reason = SAFE, "writes a file"
+    traits = place.traits(located.path, located.target)
     if not located.known:
         tier, reason = DANGEROUS, "it does not say which file it writes"
     elif tool.name == "Delete":
         tier, reason = DANGEROUS, "deletes a file"
-    elif place.is_sensitive(located):
+    elif traits.sensitive:
         tier, reason = DANGEROUS, "writes to a sensitive path"
     return Operation(
         kind=FS_WRITE,
@@ -235,7 +237,7 @@ def _write(tool: Tool, located: Located, place: Place) -> Operation:
         target=located.target,
         tier=tier,
         reason=reason,
-        secret=place.is_secret(located),
+        secret=traits.secret,
     )
 
 

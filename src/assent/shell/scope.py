@@ -50,6 +50,20 @@ _DYNAMIC = frozenset(
     }
 )
 """Variables that do not keep what is assigned to them."""
+_STATE = (
+    "arguments",
+    "cwd",
+    "elsewhere",
+    "forgotten",
+    "integers",
+    "outside",
+    "previous",
+    "readonly",
+    "splitting",
+    "stack",
+    "values",
+)
+"""What makes two shells the same."""
 _PLACES = 8
 """Folders a shell may be in before it may be anywhere."""
 
@@ -106,53 +120,40 @@ def value_of(word: Word) -> Value:
 class Scope:
     """The state of one shell. Forking gives a copy; joining keeps only what both agree on."""
 
-    __slots__ = (
-        "arguments",
-        "assured",
-        "cwd",
-        "elsewhere",
-        "forgotten",
-        "integers",
-        "outside",
-        "previous",
-        "readonly",
-        "splitting",
-        "stack",
-        "values",
-    )
+    integers: frozenset[str] = frozenset()
+    readonly: frozenset[str] = frozenset()
+    arguments: tuple[Value, ...] | None = None
+    forgotten = False
+    splitting = True
+    """Words are still split at spaces, tabs and newlines."""
+    elsewhere: tuple[str, ...] = ()
+    """Where the shell is instead, if a change of folder failed."""
+    assured: tuple[str, ...] | None = None
+    """The same, if the last command succeeded; None if that was no change of folder."""
+    previous: str | None = None
+    stack: tuple[str | None, ...] | None = ()
 
     def __init__(self, cwd: str | None, outside: Mapping[str, str]) -> None:
+        self.cwd = cwd
         self.outside = outside
         self.values: dict[str, Value] = {}
-        self.integers: frozenset[str] = frozenset()
-        self.readonly: frozenset[str] = frozenset()
-        self.arguments: tuple[Value, ...] | None = None
-        self.forgotten = False
-        self.splitting = True
-        """Words are still split at spaces, tabs and newlines."""
-        self.cwd = cwd
-        self.elsewhere: tuple[str, ...] = ()
-        """Where the shell is instead, if a change of folder failed."""
-        self.assured: tuple[str, ...] | None = None
-        """The same, if the last command succeeded; None if that was no change of folder."""
-        self.previous: str | None = None
-        self.stack: tuple[str | None, ...] | None = ()
 
     def fork(self) -> Scope:
         """Give a copy that can change by itself."""
         copy = Scope(self.cwd, self.outside)
+        copy.__dict__.update(self.__dict__)
         copy.values = self.values.copy()
-        copy.integers, copy.readonly = self.integers, self.readonly
-        copy.arguments, copy.forgotten, copy.splitting = self.arguments, self.forgotten, self.splitting
-        copy.previous, copy.stack, copy.elsewhere = self.previous, self.stack, self.elsewhere
+        copy.assured = None
         return copy
 
     def same(self, other: Scope) -> bool:
         """Tell whether nothing differs."""
-        return all(getattr(self, name) == getattr(other, name) for name in Scope.__slots__ if name != "assured")
+        return all(getattr(self, name) == getattr(other, name) for name in _STATE)
 
     def join(self, other: Scope) -> None:
         """Keep what holds here and there; the rest becomes unknown."""
+        if self.__dict__ == other.__dict__:
+            return
         if self.values != other.values:
             for name in self.values.keys() | other.values.keys():
                 if self.values.get(name) != other.values.get(name):

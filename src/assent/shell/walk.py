@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SUBSTITUTIONS = frozenset({"$(…)", "`…`", "<(…)", ">(…)"})
-_REDEFINING = frozenset({"unset", "eval", "source", ".", "alias", "trap", "enable", "builtin", "command", "exec", "set"})
+_REDEFINING = frozenset(
+    {"unset", "eval", "source", ".", "alias", "trap", "enable", "builtin", "command", "exec", "set"}
+)
 """Commands after which a name may no longer call the function that was defined."""
 _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _REWALKED = 131_072
@@ -57,6 +59,10 @@ class EnoughError(Exception):
 class Walker(Evaluator):
     """Lists the commands of a line, keeping track of what its variables and its folder are."""
 
+    through: tuple[str, ...] = ()
+    inputs: tuple[int, ...] = ()
+    room = _EXPANDED
+
     def __init__(self, scope: Scope, notes: Notes, length: int) -> None:
         self.scope = scope
         self.notes = notes
@@ -64,11 +70,8 @@ class Walker(Evaluator):
         self.functions: dict[str, None] = {}
         self.callable: set[str] = set()
         """Functions that are surely there from now on, and what they are: the commands in them were listed."""
-        self.through: tuple[str, ...] = ()
-        self.inputs: tuple[int, ...] = ()
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
-        self.room = _EXPANDED
 
     def emit(
         self,
@@ -105,9 +108,9 @@ class Walker(Evaluator):
             if background:
                 self.aside(self.statement, statement)
             else:
-                fresh = isinstance(statement, Function) and not self.through and statement.name not in self.functions
+                known = statement.name in self.functions if isinstance(statement, Function) else True
                 _WALKS[type(statement)](self, statement)
-                if fresh:
+                if isinstance(statement, Function) and not known and not self.through:
                     self.callable.add(statement.name)
 
     def aside(self, walk: Callable[[T], None], node: T) -> None:
@@ -126,6 +129,11 @@ class Walker(Evaluator):
 
     def simple(self, node: Simple) -> None:
         """Walk a simple command."""
+        if node.plain:
+            words = tuple(map(Word, node.plain))
+            self.emit(words)
+            self.finish(words)
+            return
         sinks, self.sinks = self.sinks, []
         before = self.scope.fork() if node.redirections else None
         first = node.words[0] if node.words else None
@@ -136,13 +144,17 @@ class Walker(Evaluator):
         if self.sinks:
             self.drain((len(self.commands) - 1,))
         self.sinks = sinks
+        self.finish(words)
+        if before is not None and _may_fail(redirects):
+            self.scope.join(before)
+
+    def finish(self, words: tuple[Word, ...]) -> None:
+        """Apply what a command does to the shell."""
         self.scope.assured = None
         if words:
             affect(self, words)
             if self.callable and (not words[0].known or words[0].text in _REDEFINING):
                 self.callable.clear()
-        if before is not None and _may_fail(redirects):
-            self.scope.join(before)
 
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
@@ -161,6 +173,8 @@ class Walker(Evaluator):
     def outputs(self, begin: int) -> tuple[int, ...]:
         """Give the commands since `begin` whose output goes where the whole's output goes."""
         depth = len(self.through)
+        if len(self.commands) == begin + 1 and len(self.commands[begin].through) == depth:
+            return (begin,)
         taken = {feed for index in range(begin, len(self.commands)) for feed in self.commands[index].fed_by}
         return tuple(
             index
