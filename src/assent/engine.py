@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from assent.catalog import build_lexicon
 from assent.model import (
     Consent,
     Decision,
@@ -51,6 +52,7 @@ class Engine:
         host_policies: Sequence[Voice] = (),
     ) -> None:
         self.merged: Merged = merge(policies)
+        self._lexicon = build_lexicon(policies)
         self._facts = facts
         self._checks: dict[str, list[Voice]] = defaultdict(list)
         for name, voices in (checks or {}).items():
@@ -73,7 +75,7 @@ class Engine:
         """Decide one call. Never raises: a fault is a denial."""
         try:
             facts = self._facts()
-            place = place_of(call, session, facts)
+            place = place_of(call, session, facts, self._lexicon)
             reading = read(call, place)
             view = View(call, session, reading, place)
             return decide(view, guard or self._guard, consent, self._hear(call, session, reading.tool))

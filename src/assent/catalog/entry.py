@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
-from assent.model import Tier
+from assent.model import ConfigError, Tier
 
 Role: TypeAlias = Literal[
     "text",  # only looked at by the program
@@ -69,6 +69,17 @@ Kind: TypeAlias = Literal[
     "yarn",
 ]
 """Whose settings in a project can name code: what `Facts.trap` is asked about."""
+
+
+BOUNDED = "\0"
+"""Stands before an expression that must not be able to take long."""
+
+
+class Expression(Protocol):
+    """What an expression can be asked."""
+
+    def fullmatch(self, text: str, /) -> object | None:
+        """Match a whole text."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -283,7 +294,16 @@ def _inherit(child: Entry, parent: Entry) -> Entry:
     )
 
 
-@functools.cache
-def expression(text: str) -> re.Pattern[str]:
-    """Compile an expression of a clause once."""
-    return re.compile(text, re.DOTALL)
+@functools.lru_cache(maxsize=65_536)
+def expression(text: str) -> Expression:
+    """Compile an expression of a clause once; one that is marked as bounded can not take long, whatever it is."""
+    if not text.startswith(BOUNDED):
+        return re.compile(text, re.DOTALL)
+    import re2  # noqa: PLC0415 - only needed for entries that a policy brings along
+
+    options = re2.Options()
+    options.dot_nl, options.log_errors = True, False
+    try:
+        return cast("Expression", re2.compile(text[len(BOUNDED) :], options))
+    except (re2.error, UnicodeError) as error:
+        raise ConfigError(f"`{text[len(BOUNDED) :]}` is not an expression that can be used: {error}") from None

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar, get_args
 
 import msgspec
 
+from assent.config.commands import read_commands
 from assent.config.document import Mapping, Scalar, decode_document
 from assent.config.fields import Field, root_field, shorten
 from assent.config.files import read_file
@@ -46,7 +47,7 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 # Each example is a call to be read: a file must not be able to make loading it slow.
 MOST_EXAMPLES = 1000
 
-_TOP_KEYS = ("permissions", "workspace")
+_TOP_KEYS = ("permissions", "workspace", "commands")
 _PERMISSION_KEYS = (
     "mode",
     "allow",
@@ -108,6 +109,8 @@ def parse_assentfile(
     top = {} if root is None else root.fields(_TOP_KEYS)
     permissions = top["permissions"].fields(_PERMISSION_KEYS) if "permissions" in top else {}
     policy = _read_policy(permissions, layer, file, trusted=trusted)
+    if "commands" in top:
+        policy = msgspec.structs.replace(policy, commands=read_commands(top["commands"], layer))
     roots = _read_workspace(top["workspace"], layer, home) if "workspace" in top else ()
     return Assentfile(policy, Settings(roots))
 

@@ -48,8 +48,15 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     "composer": tuple(Sign(n) for n in ("composer.json", "vendor/composer")),
     "dotnet": (Sign("global.json", r'"(?:paths|msbuild-sdks)"'), Sign(".config/dotnet-tools.json")),
     "gradle": tuple(
-        Sign(n) for n in ("gradle.properties", "gradle/gradle-daemon-jvm.properties", "settings.gradle")
-    ) + (Sign("settings.gradle.kts"), Sign("init.gradle", upward=False)),
+        Sign(n)
+        for n in (
+            "gradle.properties",
+            "gradle/gradle-daemon-jvm.properties",
+            "settings.gradle",
+            "settings.gradle.kts",
+            "init.gradle",
+        )
+    ),
     "lein": (Sign("project.clj"), Sign("profiles.clj"), Sign(".lein-env")),
     "luarocks": (Sign(".luarocks"), Sign("lua_modules")),
     "maven": (Sign(".mvn"),),
@@ -76,7 +83,8 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         Sign(".npmrc", r"(?i)pnpmfile|registry|npm-?path|script-?shell|node-?options|node-?version|global"),
     ),
     "poetry": tuple(
-        Sign(n) for n in (".poetry", ".venv", "poetry.toml", "pdm.toml", ".pdm-plugins", ".pdm-python", "__pypackages__")
+        Sign(n)
+        for n in (".poetry", ".venv", "poetry.toml", "pdm.toml", ".pdm-plugins", ".pdm-python", "__pypackages__")
     ),
     "python-tools": tuple(
         Sign(n)

@@ -7,7 +7,7 @@ from assent.model.errors import AssentError, CallError, ConfigError, RuleError
 from assent.model.event import Event, EventType
 from assent.model.facts import Facts
 from assent.model.reading import Operation, Reading
-from assent.model.rule import Origin, PathPolicy, Policy, Rule
+from assent.model.rule import CommandEntry, Origin, PathPolicy, Policy, Rule
 from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
 from assent.model.words import (
     ALLOW,
@@ -60,6 +60,7 @@ __all__ = [
     "AssentError",
     "CallError",
     "Certainty",
+    "CommandEntry",
     "ConfigError",
     "Consent",
     "Decision",

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Role, assignment_is_inert, places
+from assent.catalog import Entry, Role, assignment_is_inert, places
+from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
@@ -45,7 +46,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import find_program
+from assent.reading.programs import find_own, find_program, find_strict
 from assent.reading.roles import (
     CODE,
     LANGUAGES,
@@ -148,6 +149,8 @@ class _Reader:
             cwd = self._folder(match, cwd)
             moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd)
             trace = self._known(match, moved, frame)
+        if self.place.lexicon is not NOTHING:
+            self._revise(name, entry, command, index)
         for variable, value in command.assignments:
             if variable == "IFS" and word.text == "read" and name == "read":
                 continue  # it tells this one command where to cut what it reads
@@ -160,6 +163,29 @@ class _Reader:
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
         return trace
+
+    def _revise(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
+        """Apply what policies say about a command: the user's own word counts instead, others' where it is stricter.
+
+        What the command touches and runs by the catalog stays; what they say that it touches comes in addition.
+        """
+        own = find_own(name, self.place) if entry is not None else None
+        if own is not None and own is not entry:
+            self.findings.judge_anew(index, self._judge_by(own, name, command, index))
+        for stricter in find_strict(name, self.place):
+            said = self._judge_by(stricter, name, command, index)
+            self.findings.worsen(index, said.tier, said.reason, said.impact, said.rollback)
+
+    def _judge_by(self, entry: Entry, name: str, command: Command, index: int) -> Judgement:
+        match = match_words(name, entry, command.words[1:])
+        clauses = clauses_of(match, self.place, command.cwd)
+        match = in_case(match, clauses)
+        roles, extra = roles_of(match, clauses)
+        for folder in _folders(command):
+            ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
+            self._effects(match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
+        judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
+        return self._trapped(judge(match, clauses, judged, extra=extra), match, command.cwd)
 
     def _bare(self, command: Command) -> Trace:
         """Read assignments and redirections that stand alone."""
