@@ -28,6 +28,7 @@ from assent.reading.effects import (
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_flows
+from assent.reading.foreign import foreign_shell
 from assent.reading.judging import judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
@@ -235,6 +236,10 @@ class _Reader:
                 self.findings.add(secret_variable(variable, owner))
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
+        shell = foreign_shell(command.words)
+        if shell is not None:
+            reason = f"it looks like a line for {shell}, which is not read"
+            self.findings.blur(reason)
         said = Judgement(DANGEROUS, reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
