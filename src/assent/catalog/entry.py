@@ -51,6 +51,8 @@ Kind: TypeAlias = Literal[
     "dotnet",
     "git",
     "gradle",
+    "hg",
+    "jj",
     "lein",
     "luarocks",
     "maven",

@@ -57,6 +57,8 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
             "init.gradle",
         )
     ),
+    "hg": (Sign(".hg/hgrc", r"\["), Sign(".hg/hgrc-not-shared", r"\["), Sign(".hgsub")),
+    "jj": (Sign(".jj/repo/config.toml"), Sign(".jj/workspace-config.toml")),
     "lein": (Sign("project.clj"), Sign("profiles.clj"), Sign(".lein-env")),
     "luarocks": (Sign(".luarocks"), Sign("lua_modules")),
     "maven": (Sign(".mvn"),),

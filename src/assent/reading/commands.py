@@ -59,7 +59,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
-from assent.reading.unknowns import settle
+from assent.reading.unknowns import is_echo, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
@@ -259,8 +259,10 @@ class _Reader:
         judged = (
             [] if kinds.isdisjoint(LANGUAGES) else [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         )
-        if entry.connects or not kinds.isdisjoint(NETWORK):
+        if not kinds.isdisjoint(NETWORK):
             judged += [judge_sent(w, match.name) for _, w in roles]
+        elif entry.connects:
+            judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))

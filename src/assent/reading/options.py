@@ -101,6 +101,7 @@ class _Scan:
             word = self.words[self.position]
             if self.position == self.start == len(self.words) - 1 and word.text in self.questions and word.known:
                 self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED
+                self.parents = [(parent, present) for parent, present in self.parents if present]
                 return
             self.position += 1
             switch = None if self.ended or word.splits else self.entry.switches.get(word.text)

@@ -21,6 +21,7 @@ _TOKENS = (
     rf"git log -(?:1|n 1) (?:--format|--pretty)=(?:format:)?%[hH](?: {_REVISION})*",
     r"git hash-object [\w./][\w./-]*",
     r"(?:docker|podman) (?:ps|container ls|image ls|images)(?: -a| --all)* (?:-q|-aq|-qa|--quiet)",
+    r"(?:kubectl|oc) get [\w,./-]+(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)* -o name",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
     r"(?:pgrep(?: -[fnox]+)?|pidof) [\w.]+",
@@ -79,6 +80,14 @@ def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: fro
     if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
     return all(_prints_no_option(_source(script, f), word, facts, functions) for f in word.feeds)
+
+
+def is_echo(word: Word, command: Command, script: Script) -> bool:
+    """Tell whether all that is not known of a word was printed by the same program: its service knows it already."""
+    if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
+        return False
+    sources = [_source(script, f) for f in word.feeds]
+    return all(s.words and s.words[0] == command.words[0] and not s.assignments for s in sources)
 
 
 def _source(script: Script, index: int) -> Command:
