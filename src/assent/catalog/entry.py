@@ -226,10 +226,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     @functools.cached_property
     def table(self) -> dict[str, Option]:
         """Return every option it knows, by spelling."""
-        known = {name: Option(name) for token in self.flags.split() for name in _spell(token)}
+        known = {option.name: option for token in self.flags.split() for option in _spell(token)}
         for source, optional in ((self.values, False), (self.optional, True)):
             for names, role in source.items():
-                known.update(_option(n, role, optional=optional) for n in names.split())
+                known.update((option.name, option) for option in _options(names, role, optional))
         return known
 
     @functools.cached_property
@@ -260,8 +260,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return None if self.informs is None else frozenset(self.informs.split())
 
     def _is_alone(self, spelling: str) -> bool:
-        """Tell whether a spelling is read neither as several letters nor as a number."""
-        if spelling[0] != "-" or spelling in ("-", "--") or (self.numeric and spelling[1:].isdigit()):
+        """Tell whether a spelling is read neither as several letters, nor as a number, nor as a name and its value."""
+        if spelling[0] != "-" or spelling in ("-", "--") or "=" in spelling:
+            return False
+        if self.numeric and spelling[1:].isdigit():
             return False
         return len(spelling) == 2 or spelling[1] == "-" or self.options == "single"
 
@@ -276,15 +278,22 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return tuple(clause for clause in self.when if not clause.groups)
 
 
-def _spell(token: str) -> tuple[str, ...]:
-    """Write `-[abc]` out as `-a`, `-b` and `-c`."""
-    return tuple(token[0] + letter for letter in token[2:-1]) if token[1:2] == "[" else (token,)
+# Thousands of subcommands have the same options: each is made once.
 
 
-def _option(text: str, role: Role, *, optional: bool) -> tuple[str, Option]:
-    """Read an option with a value; `--arg/2` takes two words."""
-    name, _, count = text.partition("/")
-    return name, Option(name, role, optional, int(count or 1))
+@functools.cache
+def _spell(token: str) -> tuple[Option, ...]:
+    """Read options without a value; `-[abc]` are `-a`, `-b` and `-c`."""
+    if token[1:2] == "[":
+        return tuple(Option(token[0] + letter) for letter in token[2:-1])
+    return (Option(token),)
+
+
+@functools.cache
+def _options(names: str, role: Role, optional: bool) -> tuple[Option, ...]:  # noqa: FBT001 - a key
+    """Read options with a value; `--arg/2` takes two words."""
+    parts = [text.partition("/") for text in names.split()]
+    return tuple(Option(name, role, optional, int(count or 1)) for name, _, count in parts)
 
 
 def _inherit(child: Entry, parent: Entry) -> Entry:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog.entry import BOUNDED, Clause, Entry, expression
 from assent.model import ConfigError, Layer, Policy
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
+import assent.regex as re
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Lexicon, command_names, convert_entry
 from assent.config.document import Mapping, Node, Scalar, Sequence
 from assent.model import CommandEntry, ConfigError, Facts, Layer, Origin, Tier

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 
 import msgspec
 
+import assent.regex as re
 from assent.config.files import find_file
 
 MOST_FOLDERS = 64

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 
 import msgspec
 
+import assent.regex as re
 from assent.model import (
     ASK,
     DENY,
@@ -23,7 +23,6 @@ from assent.model import (
 )
 from assent.policy.patterns import basename
 from assent.policy.view import View
-from assent.reading.web import is_private
 
 OWN_COMMANDS = frozenset({"approve", "deny", "token", "policy", "trust", "init", "uninit", "serve"})
 """What only a person may say to Assent."""
@@ -150,6 +149,8 @@ def _is_assent(word: str) -> bool:
 
 def _own_endpoint(host: str, view: View) -> str | None:
     """Find a connection to the daemon, by whatever name this machine goes."""
+    from assent.reading.web import is_private  # noqa: PLC0415 - few calls contact anybody
+
     name, port = _split(host.lower())
     ports = {_split(e)[1] for e in view.facts.assent_endpoints}
     if host in view.facts.assent_endpoints or (is_private(name) and not ports.isdisjoint(port.split("|"))):

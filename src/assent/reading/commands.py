@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Entry, Role, assignment_is_inert, places
+from assent.catalog import Clause, Entry, Role, assignment_is_inert, places
 from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
@@ -51,9 +51,9 @@ from assent.reading.programs import find_own, find_program, find_strict
 from assent.reading.roles import (
     CODE,
     LANGUAGES,
-    LINES,
     NETWORK,
     QUIET,
+    RUNNING,
     Judgement,
     judge_environment,
     judge_sent,
@@ -134,36 +134,41 @@ class _Reader:
         if not command.words:
             return self._bare(command)
         index = len(self.findings.operations)
-        command = settle(with_descriptors(command, frame.script), frame.script, self.place.facts, self.functions)
+        if not command.constant:
+            described = with_descriptors(command, frame.script)
+            command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
         name, entry, reason = find_program(word, self.functions, self.place)
         cwd = command.cwd
-        if command.calls and not is_given_input(command):
-            said = Judgement(Tier.SAFE, f"{word.text} is a function that the line defines, and reads as well")
-            trace = Trace(self._execution(command, frame, said))
-        elif entry is None:
+        if entry is None:
             trace = self._opaque(command, frame, reason)
         elif entry.reader == "find":
             trace = self._find(name, command, frame)
         else:
             match = match_words(name, entry, command.words[1:])
-            cwd = self._folder(match, cwd)
+            if match.values:
+                cwd = self._folder(match, cwd)
             moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd)
             trace = self._known(match, moved, frame)
         if self.place.lexicon is not NOTHING:
             self._revise(name, entry, command, index)
-        for variable, value in command.assignments:
-            if variable == "IFS" and word.text == "read" and name == "read":
-                continue  # it tells this one command where to cut what it reads
-            said = judge_environment(variable, value)
-            self.findings.worsen(index, said.tier, said.reason)
-            self._assignment(variable, value, said.tier)
-        self._around(command, index)
-        if not frame.elsewhere:
+        if not command.constant:
+            self._given(name, command, index)
+            self._around(command, index)
+        if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
         return trace
+
+    def _given(self, name: str, command: Command, index: int) -> None:
+        """Judge the variables that a command is given."""
+        for variable, value in command.assignments:
+            if variable == "IFS" and name == "read":
+                continue  # it tells this one command where to cut what it reads
+            said = judge_environment(variable, value)
+            self.findings.worsen(index, said.tier, said.reason)
+            self._assignment(variable, value, said.tier)
 
     def _revise(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
         """Apply what policies say about a command: the user's own word counts instead, others' where it is stricter.
@@ -215,7 +220,7 @@ class _Reader:
         """Add the folder of a command that is not safe, where the line leaves the workspace for it."""
         command = self.findings.operations[index]
         # No pattern speaks for a program that is not known, so there is no allow that could follow it.
-        if command.tier is SAFE or not self.based or (cwd is None and UNKNOWN in command.argv[0]):
+        if not self.based or (cwd is None and UNKNOWN in command.argv[0]):
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
@@ -236,6 +241,9 @@ class _Reader:
                 self.findings.add(secret_variable(variable, owner))
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
+        if command.calls and not is_given_input(command):
+            said = Judgement(SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such")
+            return Trace(self._execution(command, frame, said))
         shell = foreign_shell(command.words)
         if shell is not None:
             reason = f"it looks like a line for {shell}, which is not read"
@@ -256,9 +264,9 @@ class _Reader:
         entry = match.entry
         roles, extra = roles_of(match, clauses)
         kinds = {r for r, _ in roles}
-        judged = (
-            [] if kinds.isdisjoint(LANGUAGES) else [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        )
+        judged = []
+        if not kinds.isdisjoint(LANGUAGES):
+            judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         if not kinds.isdisjoint(NETWORK):
             judged += [judge_sent(w, match.name) for _, w in roles]
         elif entry.connects:
@@ -266,30 +274,38 @@ class _Reader:
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
-        touching = [(r, w) for r, w in roles if r not in QUIET]
-        for folder in _folders(command) if touching or judged or entry.sweep or entry.connects else ():
-            self._effects(match, touching, judged, Ground(self.place, folder, index, entry.sweep, entry.lists))
-        if "variable" in kinds:
-            self._variables(roles)
+        if judged or entry.sweep or entry.connects or not kinds <= QUIET:
+            for folder in _folders(command):
+                self._effects(match, roles, judged, Ground(self.place, folder, index, entry.sweep, entry.lists))
         trace = Trace(index)
-        if not kinds.isdisjoint(CODE):
-            trace.code = tuple(f for r, w in roles if r in CODE for f in w.feeds)
-        reads_lines = entry.runs == "parallel" and not match.operands
-        if reads_lines or ("exec" in kinds and any(r == "exec" and is_stream(w) for r, w in roles)):
-            self.findings.blur("it runs what another command prints")
-        inners = [Inner("git alias", line=j.line) for j in judged if j.line]
-        if entry.runs or match.commands or not kinds.isdisjoint(LINES):
-            inners = [*openings(match, roles, command), *inners]
-        stdin = entry.stdin
-        for clause in clauses:
-            stdin = stdin if clause.stdin is None else clause.stdin
-        if stdin:
-            inners += self._fed(stdin, match, command, frame, trace)
-        if inners:
-            self._open(inners, command, frame, trace)
+        if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
+            self._inside(match, clauses, roles, judged, command, frame, trace)
         return trace
 
-    def _variables(self, roles: list[tuple[Role, Word]]) -> None:
+    def _inside(
+        self,
+        match: Match,
+        clauses: Sequence[Clause],
+        roles: Sequence[tuple[Role, Word]],
+        judged: Sequence[Judgement],
+        command: Command,
+        frame: _Frame,
+        trace: Trace,
+    ) -> None:
+        """Read what a command runs: by its words, or from its standard input."""
+        entry = match.entry
+        self._variables(roles)
+        trace.code = tuple(f for r, w in roles if r in CODE for f in w.feeds)
+        reads_lines = entry.runs == "parallel" and not match.operands
+        if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
+            self.findings.blur("it runs what another command prints")
+        inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
+        stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), entry.stdin)
+        if stdin:
+            inners += self._fed(stdin, match, command, frame, trace)
+        self._open(inners, command, frame, trace)
+
+    def _variables(self, roles: Sequence[tuple[Role, Word]]) -> None:
         """Add the variables that arguments set for what the command runs."""
         for name, value in [assignment_of(w) for r, w in roles if r == "variable"]:
             given = value if value.text else Word(UNKNOWN)
@@ -333,10 +349,11 @@ class _Reader:
         """Add what the arguments touch."""
         findings, place, start = self.findings, self.place, len(self.findings.operations)
         for role, word in roles:
-            findings.extend(role_effects(role, word, ground))
+            if role not in QUIET:
+                findings.extend(role_effects(role, word, ground))
         for said in judged:
-            findings.extend(reading(locate(w, place, ground.cwd), ground) for w in said.reads)
-            findings.extend(writing(locate(w, place, ground.cwd), ground) for w in said.writes)
+            findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
+            findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
         if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
             findings.add(reading(locate(Word("."), place, ground.cwd), ground))
         if match.entry.connects:
@@ -401,12 +418,12 @@ class _Reader:
             Operation(
                 kind=COMMAND_EXECUTE,
                 resource=quote(command.words),
-                argv=tuple(w.text for w in command.words),
+                argv=tuple([w.text for w in command.words]),
                 tier=said.tier,
                 reason=said.reason,
                 plain=plain,
                 opaque=opaque,
-                through=(*frame.through, *command.through),
+                through=frame.through + command.through,
                 impact=said.impact or None,
                 rollback=said.rollback or None,
             )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+import assent.regex as re
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:
@@ -15,7 +15,21 @@ if TYPE_CHECKING:
 _CMDLET = re.compile(r"[A-Z][a-z]+[A-Za-z]*-[A-Z][A-Za-z]+")
 _POWERSHELL = frozenset({"foreach", "gci", "gc", "gi", "ni", "ri", "rni", "sls", "iwr", "irm", "saps", "spps"})
 _PROMPT = frozenset(
-    {"copy", "xcopy", "robocopy", "move", "ren", "md", "attrib", "setx", "assoc", "ftype", "taskkill", "tasklist", "ver"}
+    {
+        "copy",
+        "xcopy",
+        "robocopy",
+        "move",
+        "ren",
+        "md",
+        "attrib",
+        "setx",
+        "assoc",
+        "ftype",
+        "taskkill",
+        "tasklist",
+        "ver",
+    }
 )
 _FISH = frozenset({"and", "or", "not", "begin", "end", "set_color", "string", "math", "funced", "funcsave", "abbr"})
 

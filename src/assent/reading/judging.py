@@ -55,15 +55,19 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
     """
     entry = match.entry
     operands = match.operands[: entry.skip] if entry.runs else match.operands
-    spec, known, folders = entry.args, {}, []
+    spec = entry.args
+    known: dict[str, Role] = {}
+    folders: list[tuple[Role, Word]] = []
     for clause in clauses:
         spec = spec if clause.args is None else clause.args
         known.update(clause.roles)
         if clause.folder is not None:
             folders.append((clause.folder, _HERE))
-    roles = _spelled(spec, len(operands))
-    values = [(known.get(n, r), w) for n, r, w in match.values]
-    return [*values, *zip(roles, operands, strict=False), *folders], len(operands) > len(roles)
+    names = _spelled(spec, len(operands))
+    roles = [*zip(names, operands, strict=False), *folders]
+    if match.values:
+        roles = [(known.get(n, r), w) for n, r, w in match.values] + roles
+    return roles, len(operands) > len(names)
 
 
 def plain_words(match: Match, command: Command) -> tuple[str, ...]:

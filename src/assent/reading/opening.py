@@ -9,11 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from assent.catalog import Role, is_builtin
+from assent.catalog import Role, is_builtin, places
 from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match
+from assent.reading.wildcards import may_be_secret
 from assent.shell.tree import Command, Script, Word
 
 DEEPEST = 10
@@ -54,16 +55,23 @@ def openings(match: Match, roles: Sequence[tuple[Role, Word]], command: Command)
             yield Inner(_layer(match), line=word, bash=read_by_bash(match), fault=fault)
     for words in match.commands:
         if words:
-            yield Inner(match.name, command=inner_command(command, _found(words)))
+            yield Inner(match.name, command=inner_command(command, _found(words, _sought(match))))
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
         yield from _rest(match, rest, command)
 
 
-def _found(words: tuple[Word, ...]) -> tuple[Word, ...]:
+def _sought(match: Match) -> str:
+    """Name what fd is after, where that is a secret; otherwise what it finds is not known."""
+    names = [re.sub(r"[\^$\\]", "", w.text) for w in match.operands[:1]]
+    names += [f"x.{w.text}" for n, _, w in match.values if n in ("-e", "--extension")]
+    return next((n for n in names if places.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
+
+
+def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
     """Put what fd finds into the words of its command: in place of its marks, or at the end."""
-    marked = tuple(Word(_MARKS.sub(UNKNOWN, w.text), w.variables, w.feeds, w.splits) for w in words)
-    return marked if marked != words else (*words, Word(UNKNOWN))
+    marked = tuple(Word(_MARKS.sub(lambda _: name, w.text), w.variables, w.feeds, w.splits) for w in words)
+    return marked if marked != words else (*words, Word(name))
 
 
 def read_by_bash(match: Match) -> bool | None:

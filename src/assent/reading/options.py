@@ -14,6 +14,7 @@ from assent.model import UNKNOWN, Tier
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")
+_MARKS = ("-", "+")
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
@@ -104,11 +105,14 @@ class _Scan:
                 self.parents = [(parent, present) for parent, present in self.parents if present]
                 return
             self.position += 1
-            switch = None if self.ended or word.splits else self.entry.switches.get(word.text)
-            if switch is None:
-                self._take(word)
+            if self.ended:
+                self.operands.append(word)
+            elif word.text[:1] in _MARKS:
+                self._marked(word)
+            elif self.entry.options == "pairs":
+                self._pair(word)
             else:
-                self.present.add(switch)
+                self._operand(word)
         if self.closed is not None and not self.entry.runs:
             self._look_behind(self.closed)
 
@@ -121,18 +125,21 @@ class _Scan:
             if not self.entry.pure and is_option(word):
                 self._fail(f"`{word.text}` stands behind `--` and could still be an option of `{self.name}`")
 
-    def _take(self, word: Word) -> None:
+    def _marked(self, word: Word) -> None:
+        """Take a word that begins like an option."""
         text = word.text
-        if self.ended:
-            self.operands.append(word)
-        elif self.entry.subcommands and text[:1] == "-" and text in self.entry.children and not self.operands:
+        if self.entry.subcommands and not self.operands and text in self.entry.children and " " not in text:
             self._descend(word)
+            return
+        switch = self.entry.switches.get(text)
+        if switch is not None and not word.splits:
+            self.present.add(switch)
         elif text == "--":
             self.ended, self.closed = True, len(self.operands)
             self.loose = self.loose if self.loose == self.position - 1 else -1
         elif self.entry.options == "pairs":
             self._pair(word)
-        elif len(text) > 1 and (text[0] == "-" or (text[0] == "+" and "+" in self.table)):
+        elif len(text) > 1 and (text[0] == "-" or "+" in self.table):
             self._option(word)
         else:
             self._operand(word)

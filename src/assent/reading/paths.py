@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import posixpath
-import re
 from collections.abc import Callable
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Lexicon, places
 from assent.catalog.lexicon import NOTHING
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within

@@ -19,8 +19,6 @@ from assent.model import (
     Tier,
     ToolCall,
 )
-from assent.reading import web
-from assent.reading.patches import deletes, patched_paths
 from assent.reading.paths import Located, Place
 from assent.reading.tools import Tool, find_tool
 
@@ -94,6 +92,8 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "search":
             return _search(tool, call, place), None
         case "fetch":
+            from assent.reading import web  # noqa: PLC0415 - few calls contact anybody
+
             return web.fetch(call.input), None
         case "inert":
             return (_plain(tool, SAFE, tool.does),), None
@@ -210,6 +210,8 @@ def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     given = call.input
     if given.keys().isdisjoint(PATCH_FIELDS):
         return tuple([_write(tool, p, place) for p in _paths(call, place)])
+    from assent.reading.patches import deletes, patched_paths  # noqa: PLC0415 - few writes are patches
+
     patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
     patched = [p for patch in patches for p in patched_paths(patch)]
     tool = _DELETE if any(map(deletes, patches)) else tool

@@ -15,8 +15,8 @@ from assent.shell.tree import Word
 LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "jq", "sql", "setting", "variable", "code", "helper"})
 CODE: frozenset[Role] = frozenset({"line", "helper", "code", "exec", "sql", "sed", "awk"})
 """Roles whose words decide what runs."""
-LINES: frozenset[Role] = frozenset({"line", "helper"})
-"""Roles whose words are lines of shell."""
+RUNNING = CODE | LANGUAGES
+"""Roles whose words may hold something that runs."""
 QUIET: frozenset[Role] = frozenset(
     {"text", "number", "line", "helper", "code", "sed", "awk", "jq", "sql", "setting", "variable"}
 )

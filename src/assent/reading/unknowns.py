@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:

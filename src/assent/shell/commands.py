@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 
+import assent.regex as re
 from assent.shell.heredocs import read_bodies
 from assent.shell.notes import Notes
 from assent.shell.scanner import Scanner

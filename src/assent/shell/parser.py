@@ -150,7 +150,7 @@ class Parser(CommandScanner):
         if run is None:
             return None
         words = tuple(run[0].split())
-        if words[0] in _RESERVED or "=" in words[0]:
+        if words[0] in RESERVED or "=" in words[0]:
             return None
         self.at = run.end()
         self.spend(4)
@@ -360,7 +360,7 @@ class Parser(CommandScanner):
             self.at = name.end()
         keyword = TOKEN.match(self.source, self.at)
         body = None if keyword is not None and keyword[0] in {"!", "time", "coproc"} else self.command()
-        if body is None or second_word(body) in _RESERVED:
+        if body is None or second_word(body) in RESERVED:
             self.notes.blame("`coproc` has no plain command")
         if body is None:
             return Group("coproc", Sequence(()))
@@ -381,5 +381,5 @@ _COMPOUND: dict[str, Callable[[Parser, str], Statement]] = {
     "function": Parser.function,
     "coproc": Parser.coprocess,
 }
-_RESERVED = _CLOSERS | _PREFIXES | _COMPOUND.keys()
+RESERVED = _CLOSERS | _PREFIXES | _COMPOUND.keys()
 """Words that are no program where a command is expected."""

@@ -6,9 +6,9 @@ so that the commands behind it are still found.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 
+import assent.regex as re
 from assent.shell.escapes import decode
 from assent.shell.guard import DEEPEST, odd_space, reserved
 from assent.shell.notes import Notes

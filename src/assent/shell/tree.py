@@ -56,6 +56,8 @@ class Command(msgspec.Struct, frozen=True):
     """Where it runs instead of `cwd` if a `cd` before it fails."""
     calls: bool = False
     """It surely calls a function of the line, whose commands are listed too."""
+    constant: bool = False
+    """It is words alone, and these are known as they stand: no variable, no pattern, no other command's output."""
 
 
 class Script(msgspec.Struct, frozen=True):

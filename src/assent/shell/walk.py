@@ -78,6 +78,8 @@ class Walker(Evaluator):
         words: tuple[Word, ...],
         assignments: tuple[tuple[str, Word], ...] = (),
         redirects: tuple[Redirect, ...] = (),
+        *,
+        constant: bool = False,
     ) -> None:
         """List a command."""
         if len(self.commands) >= MOST:
@@ -95,6 +97,7 @@ class Walker(Evaluator):
                 self.through,
                 self.scope.elsewhere,
                 bool(words) and words[0].text in self.callable and words[0].known,
+                constant,
             ),
         )
 
@@ -131,7 +134,7 @@ class Walker(Evaluator):
         """Walk a simple command."""
         if node.plain:
             words = tuple(map(Word, node.plain))
-            self.emit(words)
+            self.emit(words, constant=True)
             self.finish(words)
             return
         sinks, self.sinks = self.sinks, []
