@@ -147,7 +147,8 @@ def _moved(call: ToolCall, place: Place) -> Place:
         return place
     folders = {place.locate(folder).path for folder in given}
     cwd = folders.pop()
-    return Place(place.facts, cwd if not folders and UNKNOWN not in cwd else None, place.workspace, place.run)
+    moved = cwd if not folders and UNKNOWN not in cwd else None
+    return Place(place.facts, moved, place.workspace, place.run, place.lexicon)
 
 
 def _extras(call: ToolCall) -> tuple[Operation, ...]:
