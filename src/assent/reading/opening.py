@@ -132,7 +132,7 @@ def assignment_of(word: Word) -> tuple[str, Word]:
 
 def inner_command(outer: Command, words: tuple[Word, ...], assignments: tuple[tuple[str, Word], ...] = ()) -> Command:
     """Return a command that takes over the outer one's standard input and folder."""
-    fed = tuple(r for r in outer.redirects if r.direction == "here")
+    fed = tuple(r for r in outer.redirects if r.direction in ("here", "read", "both"))
     return Command(words, assignments, fed, outer.cwd, outer.piped_from, outer.fed_by)
 
 

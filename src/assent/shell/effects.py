@@ -286,8 +286,8 @@ def _cd(walker: Walker, words: Sequence[Word]) -> None:
 def _pushd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     folders = _folder(walker, words)
-    if len(folders) == 1 and folders[0] and folders[0][0] not in "-+" and scope.stack is not None:
-        scope.stack = (scope.cwd, *scope.stack)
+    if len(folders) == 1 and folders[0] and folders[0][0] not in "-+":
+        scope.stack = None if scope.stack is None else (scope.cwd, *scope.stack)
         scope.enter(folders[0])
     elif not folders and scope.stack:
         first, *others = scope.stack
