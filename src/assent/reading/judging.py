@@ -23,10 +23,13 @@ _SEVERAL = re.compile(rf"[\w@%+=:,./{UNKNOWN}-]+(?: [\w@%+=:,./{UNKNOWN}-]+)*", 
 
 def quote(words: Sequence[Word]) -> str:
     """Write words as a shell would have to read them; patterns stay patterns."""
-    line = " ".join([w.text for w in words])
-    if line.count(" ") == len(words) - 1 and _SEVERAL.fullmatch(line):
-        return line
     return " ".join([_quoted(w) for w in words])
+
+
+def join_plain(texts: Sequence[str]) -> str | None:
+    """Write words that need no quotes as a line; None if one of them does."""
+    line = " ".join(texts)
+    return line if line.count(" ") == len(texts) - 1 and _SEVERAL.fullmatch(line) else None
 
 
 def _quoted(word: Word) -> str:

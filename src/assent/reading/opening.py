@@ -15,6 +15,7 @@ from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.reading.wildcards import may_be_secret
+from assent.shell.hints import fed
 from assent.shell.tree import Command, Script, Word
 
 DEEPEST = 10
@@ -43,8 +44,10 @@ class Inner(msgspec.Struct, frozen=True):
     """Why it may be something else than what is said here."""
 
 
-def openings(match: Match, roles: Sequence[tuple[Role, Word]], command: Command) -> Iterator[Inner]:
-    """Yield everything a command runs, by its entry."""
+def openings(
+    match: Match, roles: Sequence[tuple[Role, Word]], command: Command, commands: Sequence[Command] = ()
+) -> Iterator[Inner]:
+    """Yield everything a command runs, by its entry; `commands` are those that may feed it."""
     if match.entry.assignments and (string := next((w for r, w in roles if r == "line"), None)):
         yield _split(match, string, command)
         return
@@ -58,7 +61,7 @@ def openings(match: Match, roles: Sequence[tuple[Role, Word]], command: Command)
             yield Inner(match.name, command=inner_command(command, _found(words, _sought(match))))
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
-        yield from _rest(match, rest, command)
+        yield from _rest(match, rest, command, commands)
 
 
 def _sought(match: Match) -> str:
@@ -70,7 +73,7 @@ def _sought(match: Match) -> str:
 
 def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
     """Put what fd finds into the words of its command: in place of its marks, or at the end."""
-    marked = tuple(Word(_MARKS.sub(lambda _: name, w.text), w.variables, w.feeds, w.splits) for w in words)
+    marked = tuple(msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text)) for w in words)
     return marked if marked != words else (*words, Word(name))
 
 
@@ -97,13 +100,13 @@ def _layer(match: Match) -> str:
     return f"{match.name} -c" if "-c" in match.present else match.name
 
 
-def _rest(match: Match, rest: tuple[Word, ...], command: Command) -> Iterator[Inner]:
+def _rest(match: Match, rest: tuple[Word, ...], command: Command, commands: Sequence[Command]) -> Iterator[Inner]:
     match match.entry.runs:
         case "line" | "remote":
             remote = match.entry.runs == "remote"
             yield Inner(match.name, line=join(rest), elsewhere=remote, bash=read_by_bash(match))
         case "xargs":
-            yield Inner(match.name, command=inner_command(command, _fed(match, rest)))
+            yield Inner(match.name, command=inner_command(command, _fed(match, rest, fed(command, commands))))
         case "parallel":
             yield Inner(match.name, line=_template(rest))
         case _:
@@ -143,19 +146,22 @@ def join(words: Sequence[Word]) -> Word:
     )
 
 
-def _fed(match: Match, rest: tuple[Word, ...]) -> tuple[Word, ...]:
+def _fed(match: Match, rest: tuple[Word, ...], hints: tuple[str, ...]) -> tuple[Word, ...]:
     """Put what xargs reads into the words: in place of its mark, or at the end."""
     marks = [w.text for n, _, w in match.values if n in ("-I", "-J", "--replace", "-i")]
     if not match.present.isdisjoint(("-i", "--replace")):
         marks.append("{}")
     pattern = "|".join(re.escape(m) for m in marks if m)
-    words = tuple(_unknown(pattern, w) for w in rest) if pattern else rest
+    words = tuple(_unknown(pattern, w, hints) for w in rest) if pattern else rest
     # Of a mark and a number of words the one given last counts: both are taken to hold.
-    return words if pattern and match.present.isdisjoint(_COUNTED) else (*words, _ANYTHING)
+    given = Word(UNKNOWN, splits=True, hints=hints)
+    return words if pattern and match.present.isdisjoint(_COUNTED) else (*words, given)
 
 
-def _unknown(pattern: str, word: Word) -> Word:
-    return Word(re.sub(pattern, UNKNOWN, word.text), word.variables, word.feeds, word.splits)
+def _unknown(pattern: str, word: Word, hints: tuple[str, ...]) -> Word:
+    text = re.sub(pattern, UNKNOWN, word.text)
+    guesses = tuple(text.replace(UNKNOWN, hint) for hint in hints) if text != word.text else word.hints
+    return Word(text, word.variables, word.feeds, word.splits, guesses)
 
 
 def _template(rest: tuple[Word, ...]) -> Word:

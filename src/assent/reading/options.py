@@ -66,7 +66,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
 
 def part(word: Word, start: int) -> Word:
     """Return the end of a word as a word of its own."""
-    return Word(word.text[start:], word.variables, word.feeds, word.splits)
+    return Word(word.text[start:], word.variables, word.feeds, word.splits, tuple(h[start:] for h in word.hints))
 
 
 class _Scan:

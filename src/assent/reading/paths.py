@@ -16,7 +16,7 @@ from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
 _FILE_URL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
 _SLASH = r"/(?:\.?/)*"
-_PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|\d+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
+_PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|[\d{UNKNOWN}]+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
 _PROC_ROOT = re.compile(rf"^(?:{_PROC}root)+(?=/|$)")
 _PROC_CWD = re.compile(rf"^{_PROC}cwd(?=/|$)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -103,7 +103,7 @@ class Place(msgspec.Struct, frozen=True):
             path = UNKNOWN if path.startswith("~") else path  # `~name` is somebody's home, wherever that is
         elif path.startswith("/") and "proc" in path:
             path = _PROC_ROOT.sub("", path) or "/"
-            path = _PROC_CWD.sub(lambda m: UNKNOWN if m[1].isdigit() else cwd or UNKNOWN, path)
+            path = _PROC_CWD.sub(lambda m: cwd or UNKNOWN if m[1].endswith("self") else UNKNOWN, path)
         if path.startswith(("/", UNKNOWN)):
             return path
         return f"{(cwd or UNKNOWN).rstrip('/')}/{path}"

@@ -75,9 +75,12 @@ def settle(command: Command, script: Script, facts: Facts, functions: frozenset[
 
 
 def _is_plain_variable(word: Word) -> bool:
-    return bool(word.variables) and _WORDS.issuperset(word.variables) and not word.feeds and word.text.count(
-        UNKNOWN
-    ) == len(word.variables)
+    return (
+        bool(word.variables)
+        and _WORDS.issuperset(word.variables)
+        and not word.feeds
+        and word.text.count(UNKNOWN) == len(word.variables)
+    )
 
 
 def _is_pattern_without_options(word: Word, command: Command, facts: Facts) -> bool:

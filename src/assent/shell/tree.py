@@ -21,6 +21,8 @@ class Word(msgspec.Struct, frozen=True):
     """The commands (by index in the script) whose output becomes part of it."""
     splits: bool = False
     """It may become no word, or several: an unquoted unknown, or a pattern the shell matches against files."""
+    hints: tuple[str, ...] = ()
+    """What it may be as a whole, where it is no constant: only ever a reason to ask (see `hints.py`)."""
     plain: bool = False
     """What is not known of it is known to bring no option."""
 
@@ -67,3 +69,5 @@ class Script(msgspec.Struct, frozen=True):
     unreadable: str | None = None
     functions: tuple[str, ...] = ()
     """Names that the line defines as functions or aliases: commands of that name may be something else."""
+    bound: tuple[str, ...] = ()
+    """Variables that are set by other means than an assignment: a loop, arithmetic, a redirection, a built-in."""
