@@ -47,7 +47,9 @@ def test_a_command_that_starts_another_shell_names_it(line: str, shell: str) -> 
     assert shell in worst(line).reason
 
 
-@pytest.mark.parametrize("line", ["dir /s", "ls", "type ls", "echo Get-ChildItem", "grep 'Remove-Item x' y", "echo $env:X"])
+@pytest.mark.parametrize(
+    "line", ["dir /s", "ls", "type ls", "echo Get-ChildItem", "grep 'Remove-Item x' y", "echo $env:X"]
+)
 def test_what_bash_knows_too_stays_what_it_is(line: str) -> None:
     assert tier(line) is Tier.SAFE
 

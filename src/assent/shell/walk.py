@@ -367,13 +367,13 @@ class Walker(Evaluator):
         redirects = tuple(self.redirect(each) for each in node.redirections)
         self.inside(layer_of(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
-        given = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
+        feeds = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
+        given = any(each.direction in {"read", "both"} and each.target.text != "/dev/null" for each in redirects)
         here, self.here = (
             self.here,
             split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target))),
         )
-        opened = any(each.direction in {"read", "both"} and each.target.text != "/dev/null" for each in redirects)
-        self.inputs = given or ((*inputs, begin - 1) if opened else inputs)
+        self.inputs = feeds or ((*inputs, begin - 1) if given else inputs)
         self.statement(node.body)
         self.drain(self.outputs(begin))
         self.inputs, self.sinks, self.here = inputs, sinks, here
