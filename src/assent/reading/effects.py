@@ -24,6 +24,8 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
+"""All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 """What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
@@ -243,7 +245,7 @@ def own_folder(ground: Ground) -> Iterator[Operation]:
 
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
-    if is_pattern(word) and not _URL.match(word.text):
+    if is_pattern(word) and not _URL.match(word.text) and not _DOTTED.fullmatch(word.text):
         found = reading(locate(word, ground.place, ground.cwd), ground, glob=True)
         if found.secret or _own_read(found, ground):
             yield found

@@ -73,7 +73,7 @@ def _sought(match: Match) -> str:
 
 def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
     """Put what fd finds into the words of its command: in place of its marks, or at the end."""
-    marked = tuple(Word(_MARKS.sub(lambda _: name, w.text), w.variables, w.feeds, w.splits) for w in words)
+    marked = tuple(msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text)) for w in words)
     return marked if marked != words else (*words, Word(name))
 
 
