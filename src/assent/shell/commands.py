@@ -21,8 +21,8 @@ _ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[(-?\w+|\$\w+)\])?(\+?)=(\(?)", re.ASCI
 _LINES = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
 _KEYWORDS = "case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while"
 # A run of words is looked at once: one that begins with a keyword would be read again behind it, and again.
-WORDS = re.compile(rf"(?!(?:{_KEYWORDS})\b)(?:[\w./:@%+,=^-]++[ \t]*+)++(?=[\n;|)]|&(?!>)|\Z)")
-_RUN = re.compile(r"(?:[\w./:@%+,=^-]++(?:[ \t]++|(?=[\n;&|)]|\Z)))++")
+WORDS = re.compile(rf"(?!(?:{_KEYWORDS})\b)(?:[\w./:@%+,=^-]++[ \t]*+)++(?=[\n;|)]|&(?!>)|\Z)", re.ASCII)
+_RUN = re.compile(r"(?:[\w./:@%+,=^-]++(?:[ \t]++|(?=[\n;&|)]|\Z)))++", re.ASCII)
 _INDEXED = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
 _COMPARED = re.compile(rf"\]\]{_ENDS}|&&|\|\||[()]|[<>](?!\()|(?:==?|!=|=~)(?=[ \t\n])")
 _MATCHING = frozenset({"=", "==", "!=", "=~"})

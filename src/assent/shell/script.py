@@ -53,7 +53,7 @@ def parse(
         pass  # said in the notes
     except RecursionError:
         notes.blame("the line is nested too deeply")
-    return Script(tuple(walker.commands), notes.fault, tuple(walker.functions))
+    return Script(tuple(walker.commands), notes.fault, tuple(walker.functions), tuple(walker.bound))
 
 
 def _plain_words(line: str) -> list[str]:
