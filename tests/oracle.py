@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from assent.model import Decision
 
 CELL = (Path(__file__).parent / "cell.py").read_text()
+START = "import json, sys; exec(json.loads(sys.stdin.readline()))"
 BATCH = 200
 """Lines that one sandbox runs."""
 HANGS = 500
@@ -92,7 +93,7 @@ def _sandbox() -> subprocess.Popen[str]:
     nobody = {"user": 65534, "group": 65534, "extra_groups": ()} if os.geteuid() == 0 else {}
     return subprocess.Popen(
         [bwrap, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--clearenv"]
-        + ["--setenv", "PATH", "/usr/bin:/bin", *_mounts(), "--", _python(), "-IS", "-c", CELL],
+        + ["--setenv", "PATH", "/usr/bin:/bin", *_mounts(), "--", _python(), "-IS", "-c", START],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -107,7 +108,7 @@ def run(lines: list[str]) -> Iterator[Outcome]:
         given = rest[:BATCH]
         with _sandbox() as cell:
             try:
-                said, _ = cell.communicate("".join(json.dumps(line) + "\n" for line in given), timeout=HANGS)
+                said, _ = cell.communicate("".join(json.dumps(line) + "\n" for line in (CELL, *given)), timeout=HANGS)
             finally:
                 cell.kill()
         ready, *heard = map(json.loads, said.splitlines())

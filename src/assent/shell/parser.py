@@ -150,7 +150,7 @@ class Parser(CommandScanner):
         if run is None:
             return None
         words = tuple(run[0].split())
-        if words[0] in RESERVED or "=" in words[0]:
+        if "=" in words[0]:
             return None
         self.at = run.end()
         self.spend(4)
