@@ -107,7 +107,7 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         for name in let_through(text):
             found = Word(name, splits=True)
             operation = reading(locate(found, ground.place, ground.cwd), ground, glob=is_pattern(found))
-            if operation.secret:
+            if operation.secret or _own_read(operation, ground):
                 yield operation
     if any(MADE in hint for hint in word.hints):
         yield from guessed_reads(word, ground)

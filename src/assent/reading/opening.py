@@ -15,7 +15,7 @@ from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.reading.wildcards import may_be_secret
-from assent.shell.hints import fed
+from assent.shell.hints import fed, merged, printed
 from assent.shell.tree import Command, Script, Word
 
 DEEPEST = 10
@@ -106,7 +106,9 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, commands: Sequ
             remote = match.entry.runs == "remote"
             yield Inner(match.name, line=join(rest), elsewhere=remote, bash=read_by_bash(match))
         case "xargs":
-            yield Inner(match.name, command=inner_command(command, _fed(match, rest, fed(command, commands))))
+            listed = [f for n, _, w in match.values if n in ("-a", "--arg-file") for f in w.feeds]
+            hints = merged(fed(command, commands), printed(listed, commands))
+            yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints)))
         case "parallel":
             yield Inner(match.name, line=_template(rest))
         case _:
