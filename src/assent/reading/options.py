@@ -82,8 +82,9 @@ class _Scan:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
             self.position = 1
             self._bundle(self.words[0].text)
-        while self.position < len(self.words):
-            word = self.words[self.position]
+        words, count = self.words, len(self.words)
+        while self.position < count:
+            word = words[self.position]
             self.position += 1
             if self.ended:
                 self.operands.append(word)
