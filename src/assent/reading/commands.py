@@ -314,14 +314,14 @@ class _Reader:
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
         index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
-        ground = Ground(self.place, command.cwd, index)
-        for root in roots:
-            walk = Ground(self.place, command.cwd, index, sweep=True, lists=True)
-            self.findings.extend(role_effects("read", root, walk))
-        for word in expression.files:
-            self.findings.extend(role_effects("read", word, ground))
-        for word in expression.writes:
-            self.findings.extend(role_effects("write", word, ground))
+        for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
+            ground, walk = Ground(self.place, cwd, index), Ground(self.place, cwd, index, sweep=True, lists=True)
+            for root in roots:
+                self.findings.extend(role_effects("read", root, walk))
+            for word in expression.files:
+                self.findings.extend(role_effects("read", word, ground))
+            for word in expression.writes:
+                self.findings.extend(role_effects("write", word, ground))
         trace = Trace(index)
         self._open(find_openings(expression, command), command, frame, trace)
         return trace
@@ -335,6 +335,7 @@ class _Reader:
             if inner.fault:
                 self.findings.blur(inner.fault)
             cwd = None if inner.elsewhere else command.cwd
+            others = () if inner.elsewhere else command.elsewhere
             deeper = _Frame(
                 frame.script,
                 (*frame.through, *command.through, inner.layer),
@@ -343,14 +344,14 @@ class _Reader:
                 frame.elsewhere or inner.elsewhere,
             )
             if inner.command is not None:
-                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd), deeper)
+                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
                 trace.code += found.code
                 trace.stdin |= found.stdin
             else:
                 trace.code += inner.line.feeds
-                trace.stdin |= self._line(inner.line, cwd, deeper)
+                trace.stdin |= self._line(inner.line, cwd, others, deeper)
 
-    def _line(self, word: Word, cwd: str | None, frame: _Frame) -> bool:
+    def _line(self, word: Word, cwd: str | None, others: tuple[str, ...], frame: _Frame) -> bool:
         """Read a line inside the line, and tell whether a command of it runs what it is fed."""
         text = word.text
         if not frame.bash and (found := bash_alone(text)):
@@ -359,7 +360,7 @@ class _Reader:
             self.findings.blur("a line inside the line is only known when it runs")
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
-        script = parse(text, cwd=cwd, home=self.place.facts.home)
+        script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
         traces = self.read_script(msgspec.structs.replace(frame, script=script))
         return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
 

@@ -146,6 +146,18 @@ class Scope:
         copy.assured = None
         return copy
 
+    def later(self) -> Scope:
+        """Give what is known at any later time: nothing, but that it may also be now.
+
+        What names the home folder and splits words is taken to stay: a line that changes it is never safe.
+        """
+        copy = Scope(None, self.outside)
+        copy.forget()
+        copy.values["HOME"] = self.value("HOME")
+        copy.splitting = self.splitting
+        copy.elsewhere = self.places
+        return copy
+
     def same(self, other: Scope) -> bool:
         """Tell whether nothing differs."""
         return all(getattr(self, name) == getattr(other, name) for name in _STATE)
@@ -159,8 +171,7 @@ class Scope:
                 if self.values.get(name) != other.values.get(name):
                     self.values[name] = self.value(name).or_else(other.value(name))
         self.arguments = self.arguments if self.arguments == other.arguments else None
-        self.cwd = self.cwd if self.cwd == other.cwd else None
-        self.elsewhere = tuple(dict.fromkeys((*self.elsewhere, *other.elsewhere))) if self.cwd else ()
+        self.settle(*self.places, *other.places, cwd=self.cwd if self.cwd == other.cwd else None)
         self.previous = self.previous if self.previous == other.previous else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
@@ -197,20 +208,29 @@ class Scope:
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
-        before = () if self.cwd is None else (self.cwd,)
+        before = self.places
         self.previous = self.cwd
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
-        if folder is None or (self.cwd is None and not folder.startswith("/")):
+        if folder is None:
             self.cwd, self.elsewhere, self.assured = None, (), ()
             return
-        self.cwd = normalise(posixpath.join(self.cwd or "/", folder))
-        others = {normalise(posixpath.join(each, folder)): None for each in self.elsewhere}
-        failed = dict.fromkeys((*before, *self.elsewhere))
-        self.assured = tuple(each for each in others if each != self.cwd)
-        self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
-        if len(self.elsewhere) > _PLACES:
-            self.cwd, self.elsewhere, self.assured = None, (), ()
+        there = [normalise(posixpath.join(each, folder)) for each in before or ("/",) * folder.startswith("/")]
+        cwd = there[0] if self.cwd is not None or folder.startswith("/") else None
+        self.settle(*there, cwd=cwd)
+        self.assured = self.elsewhere
+        self.settle(*there, *before, cwd=cwd)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Give the folders it may be in, as far as they are known, the likeliest first if there is one."""
+        return self.elsewhere if self.cwd is None else (self.cwd, *self.elsewhere)
+
+    def settle(self, *places: str, cwd: str | None) -> None:
+        """Be in a folder, or in one of several others. Of too many it may be anywhere, and the nearest are kept."""
+        others = sorted({*places} - {cwd}, key=lambda each: (each.count("/"), each))
+        self.cwd = cwd if len(others) <= _PLACES else None
+        self.elsewhere = tuple(others[:_PLACES])
 
 
 def normalise(path: str) -> str:

@@ -324,8 +324,7 @@ class Walker(Evaluator):
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
         outer, inputs = self.scope, self.inputs
-        self.scope, self.inputs = Scope(None, {}), ()
-        self.scope.forget()
+        self.scope, self.inputs = outer.later(), ()
         body = node.body
         if isinstance(body, Group) and body.kind == "{…}":
             self.inside(f"function {node.name}", self.sequence, body.body)
