@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from assent.catalog import Clause, Role, assignment_is_inert, places
-from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
+from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
@@ -22,6 +22,7 @@ from assent.reading.effects import (
     redirect_effects,
     role_effects,
     secret_variable,
+    working,
     writing,
 )
 from assent.reading.find import read_find
@@ -188,7 +189,7 @@ class _Reader:
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
-            self.findings.add(_working(located, index))
+            self.findings.add(working(located, index))
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
@@ -387,17 +388,3 @@ class _Reader:
 def _folders(command: Command) -> Iterable[str | None]:
     """Return where a command may run."""
     return dict.fromkeys((command.cwd, *command.elsewhere)) if command.elsewhere else (command.cwd,)
-
-
-def _working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )
