@@ -84,7 +84,7 @@ class Engine:
                 return self._weigh(call, session, consent, guard or self._guard, place)
             return self._recall(key, call, session, guard or self._guard, place)
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
-            return self._refuse(call, session, error)
+            return self.refuse(call, session, error)
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
         """Name a line for the memory; None for what is decided anew each time."""
@@ -119,7 +119,8 @@ class Engine:
         voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices
         return [o for source, name, voice in voices if (o := _listen(source, name, voice, call, session)) is not None]
 
-    def _refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
+    def refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
+        """Deny a call because of a fault, and name it."""
         reason = f"it can not be decided: {_fault(error)}"
         operation = Operation(kind=OperationKind.TOOL_CALL, resource=call.tool, tier=Tier.DANGEROUS, reason=reason)
         reading = Reading(
