@@ -183,6 +183,20 @@ def secret_variable(name: str, owner: int | None) -> Operation:
     )
 
 
+def working(located: Located, owner: int) -> Operation:
+    """Return the use of a folder outside the workspace, which needs an allow of its own."""
+    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=Tier.DANGEROUS,
+        reason=f"works {where} the workspace",
+        owner=owner,
+        own_cover=True,
+    )
+
+
 def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
