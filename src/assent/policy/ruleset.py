@@ -163,7 +163,9 @@ def _last_name(glob: Glob) -> str | None:
 
 def _low_names(operation: Operation) -> tuple[str, ...]:
     name, target = operation.resource, operation.target
-    return (name.lower(),) if target is None or target == name else (name.lower(), target.lower())
+    if target is None or target == name:
+        return (name.lower(),)
+    return tuple(dict.fromkeys((name.lower(), target.lower())))
 
 
 def _file(by_base: Bases, base: str, matcher: Matcher) -> None:
