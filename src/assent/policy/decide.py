@@ -22,9 +22,10 @@ from assent.model import (
 from assent.policy.coverage import Coverage
 from assent.policy.defaults import defaults
 from assent.policy.guard import Guard
-from assent.policy.modes import TABLE, Row
+from assent.policy.modes import TABLE, Cell, Row
 from assent.policy.opinions import hear
 from assent.policy.profiles import SANDBOX, can_hold, intersect, profile
+from assent.policy.refusals import hear_refusals
 from assent.policy.settling import settle
 from assent.policy.view import View
 
@@ -48,6 +49,7 @@ _PRECEDENCE = {
 }
 
 
+_SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
 _rank = operator.attrgetter("rank")
 
@@ -64,6 +66,8 @@ class Judgement(msgspec.Struct, frozen=True):
 def decide(view: View, guard: Guard, consent: Consent, call_opinions: Sequence[Opinion] = ()) -> Decision:
     """Decide one call. `call_opinions` are what checks, hooks and the host's policy said about it as a whole."""
     heard = [hear(i, o, view, guard) for i, o in enumerate(view.reading.operations)]
+    if consent.grants:
+        call_opinions = [*call_opinions, *hear_refusals(view, consent)]
     modes = guard.merged.modes
     if view.session.modes:
         modes = tuple(dict.fromkeys((*modes, *map(Mode, view.session.modes))))
@@ -87,8 +91,10 @@ def _judge(
     row = TABLE[mode]
     boundary = sandbox = None
     if view.reading.tool == "Bash":
-        boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
-        sandbox = boundary or profile(SANDBOX, view.place)
+        if guard.merged.profiles:
+            boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
+        if row.dangerous in _SANDBOXED:
+            sandbox = boundary or profile(SANDBOX, view.place)
     held = sandbox is not None and _holds(row, sandbox, view)
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
     kept: list[Opinion] = []
@@ -106,9 +112,7 @@ def _judge(
 
 def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
     """Tell whether a mode that runs things in the sandbox may do so with this call."""
-    if row.dangerous == "sandbox":
-        return True
-    return row.dangerous == "held-else-ask" and view.facts.sandbox and can_hold(sandbox, view.reading)
+    return row.dangerous == "sandbox" or (view.facts.sandbox and can_hold(sandbox, view.reading))
 
 
 def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:

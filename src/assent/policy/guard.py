@@ -31,10 +31,11 @@ from assent.model import (
     within,
 )
 from assent.policy.layers import Merged, NamedPolicy, PathDefault
-from assent.policy.matching import compile_rule
+from assent.policy.matching import Matcher, compile_rule
 from assent.policy.ruleset import RuleSet
 from assent.policy.view import View
 from assent.reading.globs import escape_glob
+from assent.reading.paths import Place
 from assent.reading.read import COMMAND_FIELDS
 from assent.reading.tools import find_tool
 
@@ -47,6 +48,7 @@ _KINDS: dict[str, Dimension] = {
     COMMAND_EXECUTE: "execute",
 }
 _READ_TOOLS = ("read", "search")
+_MOST_PLACES = 64
 
 
 class SessionDecision(msgspec.Struct, frozen=True):
@@ -141,6 +143,21 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
         """Return every named policy that holds rules."""
         return self.merged.chain + self.added + (_run_links() if self.run else ())
 
+    def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
+        """Return the rules that a symbolic link is known to lead to: what they match depends on it."""
+        known = self._linked_from.get(place)
+        if known is None:
+            if len(self._linked_from) >= _MOST_PLACES:
+                self._linked_from.clear()
+            known = tuple([found for link in self.links for found in link.rules.linked(place)])
+            self._linked_from[place] = known
+        return known
+
+    @functools.cached_property
+    def _linked_from(self) -> dict[Place, tuple[tuple[Matcher, ...], ...]]:
+        # One look at the world has one place for each folder, and one time at which rules look for links.
+        return {}
+
     @property
     def chain(self) -> tuple[str, ...]:
         """Return the names of the policies that have something to say to this tool, in their fixed order."""
@@ -212,6 +229,12 @@ def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
             if len(rules):
                 links.append(NamedPolicy(f"{dimension}-path-policy", verdict, Source.SESSION, rules))
     return tuple(links)
+
+
+def command_text(call: ToolCall) -> str | None:
+    """Return the command of a shell call as one text; None if it has none, or several."""
+    texts = command_texts(call)
+    return texts[0] if len(texts) == 1 else None
 
 
 def command_texts(call: ToolCall) -> list[str]:

@@ -123,6 +123,8 @@ def _lowered(paths: tuple[str, ...]) -> frozenset[str]:
 
 
 def _own_command(argv: tuple[str, ...]) -> str | None:
+    if "assent" not in " ".join(argv).lower():
+        return None
     words = _after_launcher(argv)
     if not words or not _is_assent(words[0]):
         return None

@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Operation, Rule
+from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Facts, Operation, Rule
 from assent.policy.matching import Matcher, compile_rule, starts_of
 from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob
+from assent.reading.paths import Place
 
 _FILES = ("read", "write")
 
@@ -71,6 +72,10 @@ class RuleSet:
             found += self._for_host(operation.resource)
         return found
 
+    def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
+        """Return the path rules that a symbolic link is known to lead to, seen from this place."""
+        return self._reads.linked(place) + self._writes.linked(place)
+
     def _for_command(self, operation: Operation) -> Iterable[Matcher]:
         if not operation.argv:
             return ()
@@ -126,31 +131,41 @@ class PathIndex:
             for name in names:
                 found += self._by_last.get(basename(name), ())
         for anchor, by_base in self._by_base.items():
-            for start in starts_of(anchor, view):
+            for start in starts_of(anchor, view.place):
                 root = "" if start == "/" else start.lower()
                 for name in names:
                     if not root or name.startswith(root):
                         _add_from_ancestors(found, by_base, name[len(root) :])
-                found += self._linked(anchor, start, by_base, view)
+                found += self._linked(anchor, start, by_base, view.facts)
         return found
 
-    def _linked(self, anchor: Anchor, start: str, by_base: Bases, view: View) -> tuple[Matcher, ...]:
+    def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
+        """Return, for every folder that rules start from here, those that a symbolic link is known to lead to."""
+        return tuple(
+            [
+                self._linked(anchor, start, by_base, place.facts)
+                for anchor, by_base in self._by_base.items()
+                for start in starts_of(anchor, place)
+            ]
+        )
+
+    def _linked(self, anchor: Anchor, start: str, by_base: Bases, facts: Facts) -> tuple[Matcher, ...]:
         """Return the rules whose own folder is, or lies behind, a symbolic link. Looked up anew every now and then."""
-        now = view.facts.now
+        now = facts.now
         known = self._links.get((anchor, start))
         if known is not None and 0 <= now - known[0] < self._kept_for:
             return known[1]
         if len(self._links) > 128:
             self._links.clear()
         filed = (m for group in by_base.values() for matchers in group.values() for m in matchers)
-        found = tuple(m for m in filed if m.glob is not None and _is_linked(m.glob, start, view))
+        found = tuple(m for m in filed if m.glob is not None and _is_linked(m.glob, start, facts))
         self._links[anchor, start] = (now, found)
         return found
 
 
-def _is_linked(glob: Glob, start: str, view: View) -> bool:
+def _is_linked(glob: Glob, start: str, facts: Facts) -> bool:
     base = glob.base_from(start)
-    real = view.facts.resolve(base) if base is not None else None
+    real = facts.resolve(base) if base is not None else None
     return real is not None and real != base
 
 

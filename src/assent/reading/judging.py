@@ -23,10 +23,13 @@ _SEVERAL = re.compile(rf"[\w@%+=:,./{UNKNOWN}-]+(?: [\w@%+=:,./{UNKNOWN}-]+)*", 
 
 def quote(words: Sequence[Word]) -> str:
     """Write words as a shell would have to read them; patterns stay patterns."""
-    line = " ".join([w.text for w in words])
-    if line.count(" ") == len(words) - 1 and _SEVERAL.fullmatch(line):
-        return line
     return " ".join([_quoted(w) for w in words])
+
+
+def join_plain(texts: Sequence[str]) -> str | None:
+    """Write words that need no quotes as a line; None if one of them does."""
+    line = " ".join(texts)
+    return line if line.count(" ") == len(texts) - 1 and _SEVERAL.fullmatch(line) else None
 
 
 def _quoted(word: Word) -> str:
@@ -55,15 +58,19 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
     """
     entry = match.entry
     operands = match.operands[: entry.skip] if entry.runs else match.operands
-    spec, known, folders = entry.args, {}, []
+    spec = entry.args
+    known: dict[str, Role] = {}
+    folders: list[tuple[Role, Word]] = []
     for clause in clauses:
         spec = spec if clause.args is None else clause.args
         known.update(clause.roles)
         if clause.folder is not None:
             folders.append((clause.folder, _HERE))
-    roles = _spelled(spec, len(operands))
-    values = [(known.get(n, r), w) for n, r, w in match.values]
-    return [*values, *zip(roles, operands, strict=False), *folders], len(operands) > len(roles)
+    names = _spelled(spec, len(operands))
+    roles = [*zip(names, operands, strict=False), *folders]
+    if match.values:
+        roles = [(known.get(n, r), w) for n, r, w in match.values] + roles
+    return roles, len(operands) > len(names)
 
 
 def plain_words(match: Match, command: Command) -> tuple[str, ...]:
@@ -76,7 +83,7 @@ def plain_words(match: Match, command: Command) -> tuple[str, ...]:
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
     """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
-    entry = match.entry
+    entry = next((c for c in clauses if c.instead and c in match.entry.when), match.entry)
     worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
     for said in judged:
         if said.tier.rank > worst.tier.rank:

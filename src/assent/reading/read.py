@@ -51,6 +51,8 @@ _ESCALATIONS = (
     "sandbox_permissions",
     "additional_permissions",
 )
+_MORE = frozenset((*COMMAND_FIELDS[1:], *FOLDER_FIELDS, *_ESCALATIONS, "args", "env", "shell"))
+"""Fields beside `command` that say what runs, where, or how."""
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
@@ -109,6 +111,9 @@ def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str |
     """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
     from assent.reading.commands import read_line  # noqa: PLC0415 - the grammar is loaded when a line is first read
 
+    line = call.input.get("command")
+    if isinstance(line, str) and call.input.keys().isdisjoint(_MORE):
+        return read_line(line, place, place.cwd)
     given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()
@@ -142,7 +147,8 @@ def _moved(call: ToolCall, place: Place) -> Place:
         return place
     folders = {place.locate(folder).path for folder in given}
     cwd = folders.pop()
-    return Place(place.facts, cwd if not folders and UNKNOWN not in cwd else None, place.workspace, place.run)
+    moved = cwd if not folders and UNKNOWN not in cwd else None
+    return Place(place.facts, moved, place.workspace, place.run, place.lexicon)
 
 
 def _extras(call: ToolCall) -> tuple[Operation, ...]:
@@ -192,13 +198,21 @@ def _text(value: Any) -> str:
     return value
 
 
+def _is_named(located: Located, place: Place) -> bool:
+    """Tell whether a file is named: wholly, or but for the folder in which a call that has none is made."""
+    if located.known:
+        return True
+    folder, _, name = located.path.partition("/")
+    return place.cwd is None and folder == UNKNOWN and bool(name) and UNKNOWN not in name
+
+
 def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) -> Operation:
     return Operation(
         kind=FS_READ,
         resource=located.path,
         target=located.target,
-        tier=SAFE if located.known else DANGEROUS,
-        reason=reason if located.known else "it does not say which file it reads",
+        tier=SAFE if _is_named(located, place) else DANGEROUS,
+        reason=reason if _is_named(located, place) else "it does not say which file it reads",
         sweep=sweep,
         secret=place.is_secret(located),
     )
@@ -227,7 +241,7 @@ def _is_patch(value: Any) -> bool:
 def _write(tool: Tool, located: Located, place: Place) -> Operation:
     tier, reason = SAFE, "writes a file"
     traits = place.traits(located.path, located.target)
-    if not located.known:
+    if not _is_named(located, place):
         tier, reason = DANGEROUS, "it does not say which file it writes"
     elif tool.name == "Delete":
         tier, reason = DANGEROUS, "deletes a file"
@@ -251,11 +265,19 @@ def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     unsaid = not any(isinstance(given.get(f), str) for f in _PATTERN_FIELDS)
     has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
     roots = _paths(call, place) if has_path else [place.locate(".")]
-    files = [place.locate(p, r.path) for r in roots for p in patterns]
+    files = [place.locate(n, r.path) for r in roots for p in patterns for n in _filtered(p, tool)]
     found = [_reads(r, place, "searches files", sweep=True) for r in (*roots, *files)]
     if unsaid:
         found.append(_plain(tool, DANGEROUS, "it does not say what it searches for"))
     return tuple(found)
+
+
+def _filtered(pattern: str, tool: Tool) -> list[str]:
+    """Return the names that a filter may mean; where only names are shown, it is the filter itself."""
+    from assent.reading.wildcards import let_through, spelled_out  # noqa: PLC0415 - only searches have filters
+
+    named = () if tool.name == "Glob" else map(spelled_out, let_through(pattern))
+    return list(dict.fromkeys((pattern, *named)))
 
 
 def _plain(tool: Tool, tier: Tier, reason: str) -> Operation:

@@ -150,7 +150,7 @@ class Parser(CommandScanner):
         if run is None:
             return None
         words = tuple(run[0].split())
-        if words[0] in _RESERVED or "=" in words[0]:
+        if words[0] in RESERVED or "=" in words[0]:
             return None
         self.at = run.end()
         self.spend(4)
@@ -355,16 +355,17 @@ class Parser(CommandScanner):
     def coprocess(self, _: str) -> Statement:
         """Read `coproc` and its command."""
         self.skip_blanks()
-        name = _COPROCESS_NAME.match(self.source, self.at)
-        if name is not None and name[1] not in _CLOSERS and name[1] not in _COMPOUND:
-            self.at = name.end()
+        found = _COPROCESS_NAME.match(self.source, self.at)
+        named = found is not None and found[1] not in _CLOSERS and found[1] not in _COMPOUND
+        name = found[1] if found is not None and named else "COPROC"
+        self.at = found.end() if found is not None and named else self.at
         keyword = TOKEN.match(self.source, self.at)
         body = None if keyword is not None and keyword[0] in {"!", "time", "coproc"} else self.command()
-        if body is None or second_word(body) in _RESERVED:
+        if body is None or second_word(body) in RESERVED:
             self.notes.blame("`coproc` has no plain command")
         if body is None:
-            return Group("coproc", Sequence(()))
-        return Group("coproc", Sequence(((body, True),)))
+            return Group("coproc", Sequence(()), name)
+        return Group("coproc", Sequence(((body, True),)), name)
 
 
 _COMPOUND: dict[str, Callable[[Parser, str], Statement]] = {
@@ -381,5 +382,5 @@ _COMPOUND: dict[str, Callable[[Parser, str], Statement]] = {
     "function": Parser.function,
     "coproc": Parser.coprocess,
 }
-_RESERVED = _CLOSERS | _PREFIXES | _COMPOUND.keys()
+RESERVED = _CLOSERS | _PREFIXES | _COMPOUND.keys()
 """Words that are no program where a command is expected."""
