@@ -123,7 +123,7 @@ class PathIndex:
 
     def candidates(self, operation: Operation, view: View) -> list[Matcher]:
         """Return the rules whose folder lies above the operation's path, by any of its names."""
-        if not operation.known or (operation.sweep and operation.kind is FS_WRITE):
+        if UNKNOWN in operation.resource or (operation.sweep and operation.kind is FS_WRITE):
             return list(self._all)
         found = list(self._any)
         names = _low_names(operation)
