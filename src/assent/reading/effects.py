@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Role, places
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
 from assent.reading.options import part
