@@ -1,7 +1,7 @@
 """A gate under load, killed at random moments, again and again; after each kill the books are held against the answers.
 
-`python tests/crash.py --rounds 200` for SQLite, `--postgresql` for PostgreSQL. What the child was told is durable, it has
-written to a pipe before it goes on; so whatever the parent read there must be found in the store.
+`python tests/crash.py --rounds 200` for SQLite, `--postgresql` for PostgreSQL. What the child was told is durable it
+writes to a pipe before it goes on; so whatever the parent reads there must be found in the store.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -59,12 +60,11 @@ async def answer_all(node: Node, approval_id: str, chance: random.Random) -> Non
     say("TRIED", approval_id)
     jobs = (node.gate.answer(approval_id, answer, who) for answer, who in answers)
     for outcome in await asyncio.gather(*jobs, return_exceptions=True):
-        if isinstance(outcome, AlreadyAnsweredError):
-            outcome = outcome.approval
-        if isinstance(outcome, Exception):
-            say("FAULT", outcome)
+        approval = outcome.approval if isinstance(outcome, AlreadyAnsweredError) else outcome
+        if isinstance(approval, Exception):
+            say("FAULT", approval)
         else:
-            say("ANSWERED", approval_id, outcome.state.value, outcome.by)
+            say("ANSWERED", approval_id, approval.state.value, approval.by)
 
 
 async def release(node: Node, call) -> None:
@@ -142,6 +142,8 @@ def crash(home: Path, url: str | None, rounds: int, *, loud: bool = False, seed:
         first = child.stdout.readline()
         assert first == b"READY\n", first
         reader = Reader(child)
+        if chance.random() < 0.8:
+            reader.wait()
         time.sleep(chance.uniform(0.0, 0.6))
         child.kill()
         child.wait()
@@ -149,12 +151,10 @@ def crash(home: Path, url: str | None, rounds: int, *, loud: bool = False, seed:
         with Node(home, url) as node:
             books.check(node)
         if loud:
-            print(
-                f"\r{number + 1} kills, {said} answers, {len(books.ruled)} decisions, {len(books.asked)} questions",
-                end="",
-            )
-    if loud:
-        print()
+            text = f"{number + 1} kills, {said} answers, {len(books.ruled)} decisions, {len(books.asked)} questions"
+            sys.stdout.write(f"\r{text}, {len(books.released)} releases")
+            sys.stdout.flush()
+    sys.stdout.write("\n" * loud)
     return books
 
 
@@ -170,8 +170,6 @@ class Reader:
     """Reads along, so that the child never waits for its pipe."""
 
     def __init__(self, child: subprocess.Popen[bytes]) -> None:
-        import threading
-
         self._pieces: list[bytes] = []
         self._stream = child.stdout
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -182,6 +180,12 @@ class Reader:
         while piece := self._stream.read1(65536):  # type: ignore[attr-defined]
             self._pieces.append(piece)
         self._stream.close()
+
+    def wait(self) -> None:
+        """Wait until the child is at work."""
+        end = time.monotonic() + 60
+        while not self._pieces and time.monotonic() < end:
+            time.sleep(0.01)
 
     def text(self) -> str:
         """Return all that was said, once the child is gone."""

@@ -9,7 +9,7 @@ import sys
 import psycopg
 import pytest
 
-from assent.model import ALLOW, ASK, DENY, Answer, Scope
+from assent.model import ALLOW, ASK, DENY, Answer, Scope, StoreError
 from keeping import ANN, ASKED, NO, SESSION, YES, Node, line, soon, verdict_of
 
 WIDE = Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install:*")
@@ -97,7 +97,7 @@ def test_a_node_whose_connections_are_cut_while_it_waits_is_woken_all_the_same(t
             try:
                 await b.gate.answer(approval_id, YES, ANN)
                 break
-            except Exception:
+            except StoreError:
                 await asyncio.sleep(0.05)
         ruling = await waiting
         if ruling.decision.decision_source.value == "error":
@@ -150,8 +150,6 @@ def environ():
 
 
 def test_a_hint_that_can_not_be_followed_at_once_is_followed_later(node, monkeypatch):
-    from assent.model import StoreError
-
     async def main():
         waiting, approval_id = await suspend(node)
         real, failures = node.store.fetch, [3]
