@@ -10,6 +10,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import log
+
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
@@ -134,6 +136,7 @@ def main() -> None:
     deciding()
     reading()
     starting()
+    log.run(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")
