@@ -127,5 +127,26 @@ def test_a_command_tells_where_it_runs_if_a_change_of_folder_fails(line, places)
     assert last.elsewhere == places
 
 
-def test_too_many_places_to_be_in_are_none():
-    assert folder("cd a; cd b; cd c; cd d; cd e; x") is None
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd a; cd b; cd c; cd d; cd e; x",
+        " || ".join(f"cd /{number}" for number in range(30)) + "; x",
+        "while x; do cd a; done; x",
+    ],
+)
+def test_too_many_places_to_be_in_are_unreadable(line):
+    script = read(line)
+    assert script.unreadable
+    assert script.commands[-1].cwd is None
+    assert script.commands[-1].elsewhere == ()
+
+
+def test_a_few_changes_of_folder_are_followed():
+    assert read("cd a; ls; cd ..; cd b; ls; cd ..; x").unreadable is None
+
+
+def test_one_of_two_folders_is_either():
+    command = read("cd /a || cd /b; cd c; ls").commands[-1]
+    assert command.cwd is None
+    assert {"/a/c", "/b/c"} <= set(command.elsewhere)

@@ -70,6 +70,8 @@ class Mask:
 
     def text(self, text: str) -> str:
         """Return the text with everything masked in it that looks like a secret."""
+        if not may_hold_secrets(text.encode(errors="surrogatepass")):
+            return text
         for pattern in _PATTERNS:
             text = self._replace(pattern, text)
         return text

@@ -6,8 +6,8 @@ Patterns are looked for anywhere in a path, without regard to case; a folder cou
 from __future__ import annotations
 
 import functools
-import re
 
+import assent.regex as re
 from assent.catalog.match import Names
 
 SECRETS = (
@@ -113,6 +113,17 @@ SECRET_PATHS = (
     "/run/secrets",
     "/var/run/secrets",
 )
+
+SECRET_FILES = {
+    "HISTFILE": "~/.bash_history",
+    "KUBECONFIG": "~/.kube/config",
+    "NETRC": "~/.netrc",
+    "PGPASSFILE": "~/.pgpass",
+    "AWS_CONFIG_FILE": "~/.aws/config",
+    "DOCKER_CONFIG": "~/.docker/config.json",
+    "NPM_CONFIG_USERCONFIG": "~/.npmrc",
+}
+"""Variables that hold the path of one."""
 
 NOT_SECRET = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub", "*.pem.pub", "cacert.pem")
 """Made to be shown."""

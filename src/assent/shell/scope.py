@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN
+from assent.shell.hints import MADE, merged, texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,8 +51,43 @@ _DYNAMIC = frozenset(
     }
 )
 """Variables that do not keep what is assigned to them."""
-_PLACES = 8
-"""Folders a shell may be in before it may be anywhere."""
+_INTEGERS = frozenset(
+    {
+        "BASHPID",
+        "BASH_SUBSHELL",
+        "EPOCHREALTIME",
+        "EPOCHSECONDS",
+        "EUID",
+        "HISTCMD",
+        "LINENO",
+        "OPTIND",
+        "PPID",
+        "RANDOM",
+        "SECONDS",
+        "SRANDOM",
+        "UID",
+    }
+)
+"""Variables whose new value bash evaluates as arithmetic, without a declaration."""
+_ALTERNATIVES = 16
+"""Texts that a variable may hold before it may hold any."""
+_STATE = (
+    "arguments",
+    "cwd",
+    "elsewhere",
+    "forgotten",
+    "integers",
+    "lost",
+    "outside",
+    "previous",
+    "readonly",
+    "splitting",
+    "stack",
+    "values",
+)
+"""What makes two shells the same."""
+_PLACES = 24
+"""Folders a shell may be in before nobody can tell any more."""
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -66,6 +102,8 @@ class Value(msgspec.Struct, frozen=True):
     """Some of it is unknown and was chosen by the line: output of a command, or input."""
     items: tuple[Value, ...] | None = None
     """The elements, if it is an array whose elements are known."""
+    hints: tuple[str, ...] = ()
+    """What it may be, where it is no constant."""
 
     @property
     def calculable(self) -> bool:
@@ -85,6 +123,7 @@ class Value(msgspec.Struct, frozen=True):
             tuple(dict.fromkeys((*self.feeds, *other.feeds))),
             number=self.numeric and other.numeric,
             opaque=not (self.calculable and other.calculable),
+            hints=_either(self, other),
         )
 
     @property
@@ -100,72 +139,95 @@ UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
 def value_of(word: Word) -> Value:
     """Take a word as a value; what of it is not surely from outside was chosen by the line."""
     opaque = bool(word.feeds) or word.text.count(UNKNOWN) > len(word.variables)
-    return Value(word.text, word.variables, word.feeds, opaque=opaque)
+    return Value(word.text, word.variables, word.feeds, opaque=opaque, hints=word.hints)
+
+
+def _either(one: Value, other: Value) -> tuple[str, ...]:
+    """Give what one of two values may be; in a loop that puts texts together there would be no end of it."""
+    found = merged(texts(one.text, one.hints), texts(other.text, other.hints))
+    return found if len(found) <= _ALTERNATIVES else (MADE,)
 
 
 class Scope:
     """The state of one shell. Forking gives a copy; joining keeps only what both agree on."""
 
-    __slots__ = (
-        "arguments",
-        "assured",
-        "cwd",
-        "elsewhere",
-        "forgotten",
-        "integers",
-        "outside",
-        "previous",
-        "readonly",
-        "splitting",
-        "stack",
-        "values",
-    )
+    integers = _INTEGERS
+    readonly: frozenset[str] = frozenset()
+    arguments: tuple[Value, ...] | None = None
+    forgotten = False
+    splitting = True
+    """Words are still split at spaces, tabs and newlines."""
+    elsewhere: tuple[str, ...] = ()
+    """Where the shell is instead, if a change of folder failed."""
+    lost = False
+    """There are too many places where it may be."""
+    assured: tuple[str, ...] | None = None
+    """The same, if the last command succeeded; None if that was no change of folder."""
+    previous: str | None = None
+    stack: tuple[str | None, ...] | None = ()
 
     def __init__(self, cwd: str | None, outside: Mapping[str, str]) -> None:
+        self.cwd = cwd
         self.outside = outside
         self.values: dict[str, Value] = {}
-        self.integers: frozenset[str] = frozenset()
-        self.readonly: frozenset[str] = frozenset()
-        self.arguments: tuple[Value, ...] | None = None
-        self.forgotten = False
-        self.splitting = True
-        """Words are still split at spaces, tabs and newlines."""
-        self.cwd = cwd
-        self.elsewhere: tuple[str, ...] = ()
-        """Where the shell is instead, if a change of folder failed."""
-        self.assured: tuple[str, ...] | None = None
-        """The same, if the last command succeeded; None if that was no change of folder."""
-        self.previous: str | None = None
-        self.stack: tuple[str | None, ...] | None = ()
 
     def fork(self) -> Scope:
         """Give a copy that can change by itself."""
         copy = Scope(self.cwd, self.outside)
+        copy.__dict__.update(self.__dict__)
         copy.values = self.values.copy()
-        copy.integers, copy.readonly = self.integers, self.readonly
-        copy.arguments, copy.forgotten, copy.splitting = self.arguments, self.forgotten, self.splitting
-        copy.previous, copy.stack, copy.elsewhere = self.previous, self.stack, self.elsewhere
+        copy.assured = None
         return copy
+
+    def later(self) -> Scope:
+        """Give what is known at any later time: nothing, but that it may also be now.
+
+        What names the home folder and splits words is taken to stay: a line that changes it is never safe.
+        """
+        copy = Scope(None, self.outside)
+        copy.forget()
+        copy.values["HOME"] = self.value("HOME")
+        copy.splitting = self.splitting
+        copy.elsewhere = self.places
+        copy.lost = self.lost
+        return copy
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Give the folders it may be in, as far as they are known, the likeliest first if there is one."""
+        return self.elsewhere if self.cwd is None else (self.cwd, *self.elsewhere)
 
     def same(self, other: Scope) -> bool:
         """Tell whether nothing differs."""
-        return all(getattr(self, name) == getattr(other, name) for name in Scope.__slots__ if name != "assured")
+        return all(getattr(self, name) == getattr(other, name) for name in _STATE)
 
     def join(self, other: Scope) -> None:
         """Keep what holds here and there; the rest becomes unknown."""
+        if self.__dict__ == other.__dict__:
+            return
         if self.values != other.values:
             for name in self.values.keys() | other.values.keys():
                 if self.values.get(name) != other.values.get(name):
                     self.values[name] = self.value(name).or_else(other.value(name))
         self.arguments = self.arguments if self.arguments == other.arguments else None
-        self.cwd = self.cwd if self.cwd == other.cwd else None
-        self.elsewhere = tuple(dict.fromkeys((*self.elsewhere, *other.elsewhere))) if self.cwd else ()
+        self.meet(other)
         self.previous = self.previous if self.previous == other.previous else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
         self.splitting = self.splitting and other.splitting
         self.integers |= other.integers
         self.readonly |= other.readonly
+
+    def meet(self, other: Scope) -> None:
+        """Be where this one or the other is: if that is not one folder, it is not known, but may be any of them."""
+        places = dict.fromkeys((*self.elsewhere, *other.elsewhere))
+        if self.cwd != other.cwd:
+            places |= dict.fromkeys(each for each in (self.cwd, other.cwd) if each is not None)
+            self.cwd = None
+        self.elsewhere = tuple(each for each in places if each != self.cwd)
+        self.lost = self.lost or other.lost or len(self.elsewhere) > _PLACES
+        if self.lost:
+            self.cwd, self.elsewhere = None, ()
 
     def forget(self) -> None:
         """Know nothing any more: something ran that can change everything."""
@@ -200,15 +262,17 @@ class Scope:
         self.previous = self.cwd
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
-        if folder is None or (self.cwd is None and not folder.startswith("/")):
+        if folder is None:
             self.cwd, self.elsewhere, self.assured = None, (), ()
             return
-        self.cwd = normalise(posixpath.join(self.cwd or "/", folder))
+        known = self.cwd is not None or folder.startswith("/")
+        self.cwd = normalise(posixpath.join(self.cwd or "/", folder)) if known else None
         others = {normalise(posixpath.join(each, folder)): None for each in self.elsewhere}
         failed = dict.fromkeys((*before, *self.elsewhere))
         self.assured = tuple(each for each in others if each != self.cwd)
         self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
-        if len(self.elsewhere) > _PLACES:
+        self.lost = self.lost or len(self.elsewhere) > _PLACES
+        if self.lost:
             self.cwd, self.elsewhere, self.assured = None, (), ()
 
 
