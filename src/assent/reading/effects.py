@@ -329,17 +329,3 @@ def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
     return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
-
-
-def working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=OperationKind.FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=Tier.DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )
