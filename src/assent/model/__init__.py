@@ -8,7 +8,7 @@ from assent.model.event import Event, EventType
 from assent.model.facts import Facts
 from assent.model.reading import Operation, Reading
 from assent.model.rule import Origin, PathPolicy, Policy, Rule
-from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
+from assent.model.sandbox import Extensible, Limits, Mechanism, Network, ProfileSpec, SandboxProfile, Violation, within
 from assent.model.words import (
     ALLOW,
     ASK,
@@ -66,6 +66,7 @@ __all__ = [
     "Effect",
     "Event",
     "EventType",
+    "Extensible",
     "Facts",
     "Grant",
     "Layer",
@@ -81,6 +82,7 @@ __all__ = [
     "PathPolicy",
     "Policy",
     "ProfileMode",
+    "ProfileSpec",
     "Reading",
     "Rule",
     "RuleError",

@@ -86,7 +86,7 @@ def _judge(
     row = TABLE[mode]
     boundary = sandbox = None
     if view.reading.tool == "Bash":
-        boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
+        boundary = intersect(profile(p, view.place, guard.merged.specs) for p in guard.merged.profiles)
         sandbox = boundary or profile(SANDBOX, view.place)
     held = sandbox is not None and _holds(row, sandbox, view)
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
