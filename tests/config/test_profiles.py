@@ -22,6 +22,7 @@ profiles:
     environment: [CI]
     limits: {processes: 50, memory: 2GiB, file_size: 10M, cpu: 5m, wall: 90, output: 64k}
     ask: yes
+    unix_sockets: yes
   quiet:
     extends: read-only
     network: off
@@ -47,6 +48,7 @@ def test_every_key_arrives():
             environment=("CI",),
             limits=Limits(50, 2 << 30, 10**7, 300, 90, 64_000),
             ask=True,
+            unix_sockets=True,
         ),
         ProfileSpec(name="quiet", extends="read-only", network=Network("off")),
         ProfileSpec(name="open", network=Network("full")),
@@ -106,6 +108,7 @@ def test_a_profile_changes_what_it_names_and_keeps_the_rest():
     assert (build.environment, build.ask, build.process_limits.processes) == (("CI",), True, 50)
     assert (quiet.mode, quiet.write_roots, quiet.network.mode) == ("read-only", (), "off")
     assert quiet.process_limits.processes == 4096
+    assert (build.unix_sockets, quiet.unix_sockets) == (True, False)
     assert reached.network.mode == "full"
     assert reached.read_roots == ("/",)
 

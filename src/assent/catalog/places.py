@@ -325,7 +325,6 @@ PROTECTED = (
     ".husky",
     ".envrc",
     ".mise.toml",
-    "mise.toml",
     "assent.yaml",
     "agentrail.yaml",
 )

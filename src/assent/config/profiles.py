@@ -18,7 +18,7 @@ from assent.reading.hosts import parse_host
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_KEYS = ("extends", "read", "write", "masked", "network", "environment", "limits", "ask")
+_KEYS = ("extends", "read", "write", "masked", "network", "environment", "limits", "unix_sockets", "ask")
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _NUMBER = re.compile(r"([1-9][0-9]{0,14})\s*([A-Za-z]*)")
@@ -63,6 +63,7 @@ def _read_profile(name: str, field: Field, home: str | None) -> ProfileSpec:
         network=_read_network(fields["network"]) if "network" in fields else None,
         environment=tuple(map(_read_variable, fields["environment"].entries())) if "environment" in fields else (),
         limits=_read_limits(fields["limits"]) if "limits" in fields else Limits(),
+        unix_sockets=fields["unix_sockets"].boolean() if "unix_sockets" in fields else None,
         ask=fields["ask"].boolean() if "ask" in fields else False,
     )
 

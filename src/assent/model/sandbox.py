@@ -73,6 +73,8 @@ class SandboxProfile(msgspec.Struct, frozen=True):
     environment: tuple[str, ...] = ()
     """Variables passed on besides those that every program needs."""
     environment_ref: str | None = None
+    unix_sockets: bool = False
+    """Whether it may open Unix sockets, which reach whatever listens on a path it sees."""
     ask: bool = False
     """Whether what lies outside may be asked about while the command waits."""
     process_limits: Limits = Limits()
@@ -92,6 +94,7 @@ class SandboxProfile(msgspec.Struct, frozen=True):
             protected=tuple(sorted({*low.protected, *high.protected})),
             network=low.network & high.network,
             environment=tuple(n for n in low.environment if n in high.environment),
+            unix_sockets=low.unix_sockets and high.unix_sockets,
             ask=low.ask and high.ask,
             environment_ref=low.environment_ref or high.environment_ref,
             process_limits=low.process_limits & high.process_limits,
@@ -131,6 +134,7 @@ class ProfileSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     network: Network | None = None
     environment: tuple[str, ...] = ()
     limits: Limits = Limits()
+    unix_sockets: bool | None = None
     ask: bool = False
 
 

@@ -56,6 +56,7 @@ def _built_in(name: Extensible, place: Place) -> SandboxProfile:
         masked=own,
         protected=_protect(place.workspace),
         network=Network("hosts", place.facts.sandbox_hosts if name == "workspace-write" else ()),
+        unix_sockets=name == "agent",
         process_limits=LIMITS,
     )
 
@@ -76,6 +77,7 @@ def apply(spec: ProfileSpec, place: Place) -> SandboxProfile:
         protected=tuple(p for p in _protect(write) if p not in write),
         network=base.network if spec.network is None else spec.network,
         environment=spec.environment,
+        unix_sockets=base.unix_sockets if spec.unix_sockets is None else spec.unix_sockets,
         ask=spec.ask,
         process_limits=msgspec.structs.replace(base.process_limits, **said),
     )
