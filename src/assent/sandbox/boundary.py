@@ -1,8 +1,5 @@
 """A profile made real: every path found on the disk, every secret by its name, every protected name accounted for."""
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import os

@@ -5,11 +5,11 @@ from __future__ import annotations
 from assent.model import AssentError
 
 
-class Unavailable(AssentError):
+class Unavailable(AssentError):  # noqa: N818 - the word for it on the wire
     """The demanded boundary can not be set up here, and so nothing ran."""
 
 
-class CommandNotStarted(AssentError):
+class CommandNotStarted(AssentError):  # noqa: N818 - what happened
     """The boundary is in force, but the command is not there or is no program."""
 
     def __init__(self, message: str, *, code: int) -> None:

@@ -1,9 +1,7 @@
-"""What everyday installing and fetching needs to reach: the package indexes that the user's own package managers are
-configured for, and the repository's remotes. Files of the project itself are not asked: a repository widens nothing.
-"""
+"""What everyday installing and fetching needs to reach: the configured package indexes and the repository's remotes.
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH118
+Configured by the user, that is: files of the project itself are not asked, for a repository widens nothing.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ def package_hosts(environ: Mapping[str, str], home: str | None) -> tuple[str, ..
 def remote_hosts(root: str) -> tuple[str, ...]:
     """Return the hosts that a repository's remotes name, where they speak HTTP."""
     store = os.path.join(root, ".git")
-    pointer = _lines(store) if os.path.isfile(store) else []  # noqa: PTH113 - a string here
+    pointer = _lines(store) if os.path.isfile(store) else []
     if pointer and pointer[0].startswith("gitdir:"):
         store = os.path.join(root, pointer[0].partition(":")[2].strip(), "..", "..")
     urls = (m[1] for line in _lines(os.path.join(store, "config")) if (m := _REMOTE.match(line)))
@@ -87,7 +85,9 @@ def _node(environ: Mapping[str, str], home: str | None) -> list[str]:
     files = ["/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", environ.get("NPM_CONFIG_USERCONFIG", "")]
     files += [os.path.join(home, ".npmrc")] if home else []
     said = [m[1] for f in files if f for line in _lines(f) if (m := _NPM_KEY.match(line))]
-    own = [v for n in ("npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER") if (v := environ.get(n))]
+    own = [
+        v for n in ("npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER") if (v := environ.get(n))
+    ]
     hosts = _hosts(u for text in (*said, *own) for u in _URL.findall(text))
     return list(dict.fromkeys(hosts)) or [*_NODE, *_NODE_YARN]
 

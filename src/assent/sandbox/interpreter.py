@@ -1,8 +1,5 @@
 """The interpreter that runs the first program inside, and that program, compiled."""
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import functools

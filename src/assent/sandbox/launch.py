@@ -3,9 +3,6 @@
 Nothing of the launcher goes inside but what is named here: three streams, the plan, and one socket to report on.
 """
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import array
@@ -123,7 +120,7 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
         passed = [theirs.fileno()]
-        plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, streams, machine))))
+        plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
         code = _keep(stack, passed, _file("stage2", compile_stage2()))
         folder, program = find_interpreter()
         open_network = boundary.profile.network.mode == "full"
@@ -151,7 +148,7 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
 
 
 def _popen(argv: list[str], streams: tuple[int, int, int], passed: list[int]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
+    return subprocess.Popen(  # noqa: S603 - bubblewrap, by its full path
         argv,
         stdin=streams[0],
         stdout=streams[1],
@@ -165,9 +162,7 @@ def _popen(argv: list[str], streams: tuple[int, int, int], passed: list[int]) ->
     )
 
 
-def _plan(
-    boundary: Boundary, order: Order, streams: tuple[int, int, int], machine: Machine
-) -> dict[str, Any]:
+def _plan(boundary: Boundary, order: Order, machine: Machine) -> dict[str, Any]:
     profile = boundary.profile
     writable = (*mounts.PRIVATE, "/dev", *(place for _, place in order.binds))
     return {

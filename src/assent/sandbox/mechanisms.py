@@ -90,7 +90,7 @@ def _lack(what: str) -> bool:
 
 def _seccomp_actions() -> tuple[str, ...]:
     try:
-        with open("/proc/sys/kernel/seccomp/actions_avail", encoding="ascii") as file:  # noqa: PTH123 - one line
+        with open("/proc/sys/kernel/seccomp/actions_avail", encoding="ascii") as file:
             return tuple(file.read().split())
     except OSError:
         return ()
@@ -101,7 +101,7 @@ def _find_bubblewrap(path: str) -> Bubblewrap:
     if found is None:
         raise Unavailable("bubblewrap (`bwrap`) is not installed")
     found = os.path.realpath(found)
-    if os.stat(found).st_uid != 0 and os.stat(found).st_uid != os.geteuid():  # noqa: PTH116 - a string here
+    if os.stat(found).st_uid != 0 and os.stat(found).st_uid != os.geteuid():
         raise Unavailable(f"{found} belongs to somebody else")
     version = _ask(found, "--version").removeprefix("bubblewrap").strip()
     if tuple(map(int, re.findall(r"\d+", version)[:3])) < _LOWEST_BUBBLEWRAP:
@@ -113,7 +113,9 @@ def _find_bubblewrap(path: str) -> Bubblewrap:
 
 def _ask(program: str, option: str) -> str:
     try:
-        done = subprocess.run([program, option], capture_output=True, text=True, timeout=_SECONDS, env={}, check=True)
+        done = subprocess.run(  # noqa: S603 - a program of the system
+            [program, option], capture_output=True, text=True, timeout=_SECONDS, env={}, check=True
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise Unavailable(f"bubblewrap does not run: {error}") from None
     return done.stdout
@@ -124,7 +126,9 @@ def _try_namespaces(program: str) -> None:
     argv = [program, "--unshare-user", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"]
     argv += ["--dev", "/dev", "--proc", "/proc", "/bin/true"]
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=_SECONDS, env={}, check=False)
+        done = subprocess.run(  # noqa: S603 - as above
+            argv, capture_output=True, text=True, timeout=_SECONDS, env={}, check=False
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise Unavailable(f"bubblewrap does not run: {error}") from None
     if done.returncode:

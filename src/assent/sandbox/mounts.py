@@ -1,8 +1,5 @@
 """A boundary in bubblewrap's words: what is mounted where, outer folders before inner ones, the inner one counting."""
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import os

@@ -4,9 +4,6 @@ Each is written down before it is made, is shared by all sandboxes that need it,
 killed one left is removed by the next.
 """
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import contextlib

@@ -1,8 +1,5 @@
 """Which folders a command may be let loose in: real ones, and none that hold everything else too."""
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import os

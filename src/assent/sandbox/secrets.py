@@ -1,8 +1,5 @@
 """The secrets of this machine by their real names: what a sandboxed command does not get to see."""
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import glob

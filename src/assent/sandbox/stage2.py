@@ -4,9 +4,6 @@ It runs by itself, from a copy, as `python -I -S`, on a plan that the launcher h
 can, for it is on the way of every command; the modules with an underscore are those without their slow wrappers.
 """
 
-# Plain calls of the kernel's, on plain values.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import _signal
@@ -148,7 +145,7 @@ def _close_all_but(kept: int) -> None:
     highest = os.sysconf("SC_OPEN_MAX")
     os.closerange(3, kept)
     os.closerange(kept + 1, highest if highest > kept else 1 << 16)
-    os.set_inheritable(kept, False)
+    os.set_inheritable(kept, False)  # noqa: FBT003 - its one form
 
 
 def _end(control: _socket.socket, message: str, code: int) -> NoReturn:

@@ -1,8 +1,5 @@
 """As whom a command runs. Never with the powers of root: those of the workspace's owner, or of nobody in particular."""
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH
-
 from __future__ import annotations
 
 import os
