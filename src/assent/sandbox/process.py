@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -14,6 +15,8 @@ import msgspec
 
 from assent.model import SandboxProfile, Violation
 from assent.sandbox.streams import Input, Output, wait_readable
+
+_PROCESS_GROUP = 4
 
 Stop: TypeAlias = Literal["wall time", "output", "cancelled"]
 
@@ -60,11 +63,16 @@ class Process:
         if seconds is not None:
             self._timer = asyncio.get_running_loop().call_later(seconds, self.kill, "wall time")
 
-    def signal(self, number: int) -> None:
-        """Send a signal to the command."""
+    def signal(self, number: int, *, group: bool = False) -> None:
+        """Send a signal to the command; `group`: to all that a terminal would send it to."""
         if self._ended is None:
             with contextlib.suppress(ProcessLookupError):
-                signal.pidfd_send_signal(self._pid, number)
+                try:
+                    signal.pidfd_send_signal(self._pid, number, None, _PROCESS_GROUP if group else 0)
+                except OSError as error:  # a kernel before 6.9 knows no groups here
+                    if error.errno != errno.EINVAL:
+                        raise
+                    signal.pidfd_send_signal(self._pid, number)
 
     def kill(self, why: Stop = "cancelled") -> None:
         """End the command and everything it started, at once."""
