@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import sandbox
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
@@ -134,6 +135,7 @@ def main() -> None:
     deciding()
     reading()
     starting()
+    sandbox.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")

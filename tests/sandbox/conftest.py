@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from driver import LAUNCHERS, World  # noqa: E402 - found beside this file
+from driver import LAUNCHERS, World
 
 
 @pytest.fixture(params=LAUNCHERS)

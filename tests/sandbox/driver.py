@@ -97,7 +97,7 @@ class World:
         settings = {"capture_output": True, "text": True, "timeout": 120, "check": False} | more
         if "input" not in settings:
             settings.setdefault("stdin", subprocess.DEVNULL)
-        return subprocess.run(
+        return subprocess.run(  # noqa: PLW1510 - said above
             self.argv(*words, options=options),
             env=self.environ | (environ or {}),
             cwd=cwd or self.workspace,

@@ -45,7 +45,8 @@ def test_a_folder_above_a_protected_one_can_not_be_renamed(world):
 )
 def test_a_protected_name_that_does_not_exist_can_not_be_made(world, name):
     world.sh(
-        f"mkdir -p $(dirname {name}); chmod 777 {name.split('/', maxsplit=1)[0]}; echo evil > {name}; rmdir {name}; mv x {name}"
+        f"mkdir -p $(dirname {name}); chmod 777 {name.split('/', maxsplit=1)[0]}; echo evil > {name};"
+        f"rmdir {name}; mv x {name}"
     )
     assert world.left_over() == []
 
@@ -54,7 +55,8 @@ def test_a_protected_name_that_does_not_exist_can_not_be_made(world, name):
 def test_a_repository_s_store_takes_no_new_settings(world, name):
     git(world)
     done = world.sh(
-        f"echo evil > .git/{name}; rm -rf .git/{name}; cp /etc/hostname .git/{name}; git status >/dev/null && echo works"
+        f"echo evil > .git/{name}; rm -rf .git/{name}; cp /etc/hostname .git/{name};"
+        "git status >/dev/null && echo works"
     )
     assert "works" in done.stdout
     assert not (world.workspace / ".git" / name).exists()

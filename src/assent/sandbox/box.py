@@ -13,9 +13,10 @@ import msgspec
 
 from assent.config.files import make_private_folder
 from assent.config.places import assent_home
-from assent.model import ConfigError, SandboxProfile, Violation, digest
+from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
 from assent.sandbox import caches, mounts
 from assent.sandbox.boundary import Boundary, settle
+from assent.sandbox.cgroups import Group
 from assent.sandbox.environment import pass_on, proxy_variables
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.indexes import npm_registry
@@ -148,13 +149,34 @@ class Sandbox:
         async with asyncio.timeout(_SETUP_SECONDS):
             await wait_readable(started.control.fileno())
         started.read_report()
-        profile = self._in_force(boundary, order, machine)
+        guards = contextlib.ExitStack()
+        group = Group(boundary.profile.process_limits)
+        guards.callback(group.remove)
+        group.add(started.fds["pid"])
+        try:
+            return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
+        except BaseException:
+            started.process.kill()
+            started.process.wait()
+            guards.close()
+            raise
+
+    async def _begin_in(
+        self,
+        group: Group,
+        guards: contextlib.ExitStack,
+        started: Started,
+        order: Order,
+        boundary: Boundary,
+        machine: Machine,
+        pipes: _Pipes,
+    ) -> Process:
+        profile = self._in_force(boundary, order, (*machine.mechanisms(), group.mechanism))
         if self._on_applied is not None:
             told = self._on_applied(profile)
             if inspect.isawaitable(told):
                 await told
         violations: list[Violation] = []
-        guards = contextlib.ExitStack()
         hear = self._hear(violations)
         if "proxy" in started.fds:
             proxy = Proxy(profile.network.hosts, hear, self._ask)
@@ -164,13 +186,9 @@ class Sandbox:
             supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask)
             guards.callback(supervisor.stop)
             supervisor.start()
-        try:
-            started.go()
-            await wait_readable(started.control.fileno())
-            started.read_begin(order.argv)
-        except BaseException:
-            guards.close()
-            raise
+        started.go()
+        await wait_readable(started.control.fileno())
+        started.read_begin(order.argv)
         process = Process(
             started.process,
             started.take("pid"),
@@ -207,11 +225,11 @@ class Sandbox:
         found |= {"HOME": user.home, "TMPDIR": "/tmp", "ASSENT_SANDBOX": profile.name}  # noqa: S108 - private inside
         return resolve_environment(found, more)
 
-    def _in_force(self, boundary: Boundary, order: Order, machine: Machine) -> SandboxProfile:
+    def _in_force(self, boundary: Boundary, order: Order, mechanisms: tuple[Mechanism, ...]) -> SandboxProfile:
         names = sorted(order.environment)
         return msgspec.structs.replace(
             boundary.profile,
-            mechanisms=machine.mechanisms(),
+            mechanisms=mechanisms,
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
         )
