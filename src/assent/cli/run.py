@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import functools
 import itertools
 import os
 import secrets
@@ -130,11 +129,13 @@ class _Run:
         self._events = events
         self._terminal: Terminal | None = None
         self._asking = asyncio.Lock()
+        self._process: Process | None = None
+        self._early: list[int] = []
 
     async def run(self) -> int:
         box = Sandbox(
             self._boundary,
-            on_applied=lambda profile: self._events.write("sandbox.applied", profile=profile),
+            on_applied=self._before_it_begins,
             on_violation=lambda violation: self._events.write("sandbox.violation", violation=violation),
             ask=self._ask,
         )
@@ -142,6 +143,12 @@ class _Run:
             ended = await self._start(box)
         self._tell(ended)
         return TIMED_OUT if ended.stopped == "wall time" else ended.code
+
+    def _before_it_begins(self, profile: SandboxProfile) -> None:
+        """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
+        self._events.write("sandbox.applied", profile=profile)
+        if self._terminal is not None:
+            self._terminal.join()
 
     async def _start(self, box: Sandbox) -> Ended:
         is_terminal = [_is_terminal(stream) for stream in range(3)]
@@ -151,26 +158,34 @@ class _Run:
             streams = [self._terminal.inner if t else s for s, t in zip(streams, is_terminal, strict=True)]
         elif self._boundary.process_limits.output_bytes is not None:
             streams = [0, PIPE, PIPE]
+        self._listen()
         try:
-            process = await box.start(
+            self._process = await box.start(
                 self._command,
                 stdin=streams[0],
                 stdout=streams[1],
                 stderr=streams[2],
                 terminal=is_terminal.index(True) if any(is_terminal) else -1,
             )
-            return await self._accompany(process)
+            return await self._accompany(self._process)
         finally:
             if self._terminal is not None:
                 await self._terminal.leave()
 
-    async def _accompany(self, process: Process) -> Ended:
-        loop = asyncio.get_running_loop()
+    def _listen(self) -> None:
+        """Hear signals from now on: before the command begins they are kept for it."""
         for number in (*_TO_GROUP, *_TO_COMMAND):
-            send = functools.partial(process.signal, number, group=number in _TO_GROUP)
-            loop.add_signal_handler(number, send)
-        if self._terminal is not None:
-            self._terminal.join()
+            asyncio.get_running_loop().add_signal_handler(number, self._pass_signal, number)
+
+    def _pass_signal(self, number: int) -> None:
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.signal(number, group=number in _TO_GROUP)
+
+    async def _accompany(self, process: Process) -> Ended:
+        for number in self._early:
+            self._pass_signal(number)
         copies = [_copy(process.stdout, 1), _copy(process.stderr, 2)]
         await asyncio.gather(*copies)
         return await process.wait()

@@ -24,6 +24,7 @@ from assent.sandbox.notifications import Listener, Notification, open_plain
 _OWN = (*PRIVATE, "/dev", "/proc", INNER)
 """Inside, these are the sandbox's own."""
 _CREATES = os.O_CREAT
+_JOIN_SECONDS = 2
 _KEPT_FLAGS = os.O_ACCMODE | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_APPEND | os.O_NONBLOCK | os.O_SYNC
 
 
@@ -59,7 +60,9 @@ class Supervisor:
     def stop(self) -> None:
         """Watch no more. A call that still waits fails."""
         os.write(self._wake, b"!")
-        self._thread.join()
+        self._thread.join(_JOIN_SECONDS)
+        if self._thread.is_alive():
+            return  # a kernel that does not wake it when the last process has gone: it ends with ours
         for descriptor in (self._stop, self._wake, self._listener.descriptor):
             os.close(descriptor)
         self._listener.descriptor = -1
