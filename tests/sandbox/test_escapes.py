@@ -55,8 +55,7 @@ def test_a_protected_name_that_does_not_exist_can_not_be_made(world, name):
 def test_a_repository_s_store_takes_no_new_settings(world, name):
     git(world)
     done = world.sh(
-        f"echo evil > .git/{name}; rm -rf .git/{name}; cp /etc/hostname .git/{name};"
-        "git status >/dev/null && echo works"
+        f"echo evil > .git/{name}; rm -rf .git/{name}; cp /etc/hostname .git/{name};git status >/dev/null && echo works"
     )
     assert "works" in done.stdout
     assert not (world.workspace / ".git" / name).exists()

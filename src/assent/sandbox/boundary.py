@@ -28,8 +28,6 @@ class Boundary(msgspec.Struct, frozen=True):
     profile: SandboxProfile
     """With real paths, and with everything that is hidden or protected by name."""
     user: User
-    missing: tuple[str, ...]
-    """Protected names that do not exist, and need a stand-in."""
     mount_points: tuple[str, ...]
     """Folders on the way to a protected or hidden path: as mounts they can not be renamed."""
 
@@ -52,9 +50,8 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ) -> 
         masked=masked,
         protected=protected,
     )
-    missing = tuple(p for p in protected if not os.path.lexists(p))
     points = _on_the_way((*protected, *(m for m in masked if os.path.lexists(m))), write)
-    return Boundary(settled, user, missing, points)
+    return Boundary(settled, user, points)
 
 
 def _system() -> tuple[str, ...]:
@@ -87,6 +84,8 @@ def _first_missing(path: str, root: str) -> str:
         here = os.path.join(here, name)
         if not os.path.isdir(here) or os.path.islink(here):
             return here
+        if name == ".git" and not os.path.lexists(os.path.join(here, "HEAD")):
+            return here  # no repository, perhaps the stand-in of another sandbox
     return path
 
 

@@ -89,7 +89,7 @@ class Sandbox:
         boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
         user = boundary.user
         owner = (user.uid, user.gid) if user.dropped else None
-        self._placeholders = Placeholders(os.path.join(home, "sandbox", "places"), boundary.missing, owner)
+        self._placeholders = Placeholders(os.path.join(home, "sandbox", "places"), boundary.profile.protected, owner)
         self._stack.callback(self._placeholders.release)
         if boundary.profile.write_roots:
             self._binds = ((caches.open_cache(home, boundary.profile.write_roots, user), mounts.CACHE),)

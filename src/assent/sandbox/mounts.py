@@ -128,4 +128,4 @@ def namespace_words(wrap: Bubblewrap, *, network: bool, dropped: bool) -> list[s
     else:
         words += ["--unshare-user"]
         words += ["--disable-userns", "--assert-userns-disabled"] if wrap.disable_userns else []
-    return [*words, "--new-session", "--die-with-parent", "--clearenv", "--hostname", "sandbox"]
+    return [*words, "--new-session", "--die-with-parent", "--clearenv"]

@@ -115,8 +115,8 @@ class Supervisor:
         peer = sightings.read_peer(question)
         if peer is None or sightings.is_loopback(peer) or self._boundary.profile.network.mode == "full":
             return
-        if peer.startswith("/"):
-            return
+        if peer.startswith("/") or peer.endswith(":53"):
+            return  # names are looked up by the proxy; that nobody inside can is no news
         if self._listener.is_waiting(question.id):
             self._report(sightings.connect_of(peer, question.pid))
 
