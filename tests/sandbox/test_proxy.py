@@ -78,8 +78,24 @@ def test_any_other_host_is_refused_and_not_even_looked_up(hosts):
 
 @pytest.mark.parametrize(
     "address",
-    """127.0.0.1 10.0.0.1 192.168.1.1 172.16.0.1 169.254.169.254 100.64.0.1 0.0.0.0 ::1 fe80::1 fc00::1
-    ::ffff:127.0.0.1 64:ff9b::7f00:1 2002:7f00:1:: 224.0.0.1 255.255.255.255 nonsense""".split(),
+    [
+        "127.0.0.1",
+        "10.0.0.1",
+        "192.168.1.1",
+        "172.16.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "::1",
+        "fe80::1",
+        "fc00::1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "224.0.0.1",
+        "255.255.255.255",
+        "nonsense",
+    ],
 )
 def test_a_listed_name_that_leads_home_is_refused(address):
     assert not is_open(address)

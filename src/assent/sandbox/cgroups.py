@@ -29,7 +29,7 @@ class Group:
 
     def _make(self, parent: str, wanted: dict[str, int | None]) -> bool:
         _sweep(parent)
-        folder = os.path.join(parent, _PREFIX + secrets.token_hex(6))
+        folder = os.path.join(parent, f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}")
         try:
             os.mkdir(folder)
         except OSError:
@@ -92,5 +92,5 @@ def _sweep(parent: str) -> None:
     """Remove what killed launchers left: a group that still has processes can not be removed."""
     for folder in glob.glob(os.path.join(glob.escape(parent), _PREFIX + "*")):
         with contextlib.suppress(OSError):
-            if time.time() - os.stat(folder).st_ctime > 60:
+            if not os.path.exists("/proc/" + os.path.basename(folder).split("-")[1]):
                 os.rmdir(folder)
