@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from assent.cli import exits
 from assent.cli.screen import complain, say
+from assent.cli.startup import keep_garbage, leave
 from assent.model import AssentError, ConfigError
 
 if TYPE_CHECKING:
@@ -22,17 +23,30 @@ COMMANDS = {
     "policy": "show, lint and test the policy in force",
     "schema": "print the JSON Schemas of the records",
     "trust": "trust a project's allow rules",
+    "serve": "run the daemon: questions, answers, the log",
+    "pending": "list what waits for your answer",
+    "approve": "let a waiting call run",
+    "deny": "refuse a waiting call",
+    "token": "make, list and revoke tokens",
+    "hook-script": "print the hook for containers",
+    "doctor": "check what the daemon stands on",
+    "audit": "look into the log, and verify it",
     "demo": "see a dozen decisions",
 }
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. Without `argv`, the process is ours, and may end here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    once = argv is None and arguments[:1] == ["check"] and "--batch" not in arguments
     try:
         _prepare_streams()
+        if once:
+            keep_garbage()
         code = _run(arguments)
         sys.stdout.flush()
+        if once:
+            leave(code)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:
@@ -54,7 +68,7 @@ def _run(arguments: list[str]) -> int:
     name = arguments[0] if arguments else ""
     if name in COMMANDS:
         _refuse_bytes(arguments)
-        command: Callable[[list[str]], int] = importlib.import_module(f"assent.cli.{name}").run
+        command: Callable[[list[str]], int] = importlib.import_module(f"assent.cli.{name.replace('-', '_')}").run
         try:
             return command(arguments[1:])
         except SystemExit as end:  # how the parser ends after `--help`

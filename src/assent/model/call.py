@@ -24,6 +24,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     interactive: bool = True
     run: bool = False
     """A run of the daemon's own: reads outside the workspace ask as well."""
+    remote: bool = False
+    """The agent's disk is not the daemon's, which therefore looks at nothing there."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -48,5 +50,5 @@ def bound_digest(call: ToolCall, session: Session, tool: str, boundary: SandboxP
 
     Not covered: call id, deadline, mode. `tool` is the canonical name, so that aliases share an approval.
     """
-    who = [session.user, session.agent, session.id, list(session.workspace)]
+    who = [session.user, session.agent, session.id, session.workspace]
     return digest(["assent.approval.v1", who, call.cwd, tool, call.input, boundary])
