@@ -91,7 +91,7 @@ def test_a_task_that_is_cancelled_takes_its_command_with_it(own_world, monkeypat
             await process.wait()
 
     async def main():
-        for delay in (0.001, 0.02, 0.05, 0.3):
+        for delay in (0.001, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.3):
             task = asyncio.create_task(one())
             await asyncio.sleep(delay)
             task.cancel()

@@ -138,9 +138,7 @@ class Sandbox:
         except BaseException:
             pipes.close()
             if started is not None:
-                started.process.kill()
-                started.process.wait()
-                started.close()
+                started.abandon()
             raise
 
     async def _begin(
@@ -156,8 +154,7 @@ class Sandbox:
         try:
             return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
         except BaseException:
-            started.process.kill()
-            started.process.wait()
+            started.abandon()
             guards.close()
             raise
 

@@ -27,6 +27,7 @@ from assent.sandbox.mechanisms import Machine
 
 _MOST_FDS = 8
 _LONGEST_REPORT = 1 << 16
+_DYING_SECONDS = 10
 _MOST_ARGUMENT_BYTES = 1 << 21
 _LIMITS = (
     ("processes", resource.RLIMIT_NPROC),
@@ -97,6 +98,21 @@ class Started:
             report = None
         if report is not None and "error" in report:
             raise CommandNotStarted(f"{argv[0]}: {report['error']}", code=report["code"])
+
+    def abandon(self) -> None:
+        """End it before the command begins, and wait until really nothing of it is left.
+
+        What bubblewrap forked may still be mounting, and making the folders to mount on, after bubblewrap itself is
+        gone: the other end of the socket closes when the last of them is.
+        """
+        self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_WR)
+            self.control.settimeout(_DYING_SECONDS)
+            while self.control.recv(_LONGEST_REPORT):
+                pass
+        self.close()
 
     def close(self) -> None:
         """Let go of everything but the process."""
