@@ -97,9 +97,11 @@ def test_a_task_that_is_cancelled_takes_its_command_with_it(own_world, monkeypat
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
+    before = len(processes("bwrap"))
     asyncio.run(main())
     assert processes("sleep 62.25") == []
     assert own_world.left_over() == []
+    wait_until(lambda: len(processes("bwrap")) <= before)
 
 
 def test_output_is_streamed_and_a_command_fed(own_world, monkeypatch):

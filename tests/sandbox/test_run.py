@@ -74,7 +74,10 @@ def test_signals_reach_the_command(own_world, number):
     )
     assert process.stdout.readline() == "up\n"
     process.send_signal(number)
-    out, _ = process.communicate(timeout=30)
+    try:
+        out, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
     assert (out, process.returncode) == ("heard\n", 5)
 
 

@@ -11,6 +11,7 @@ import fcntl
 import marshal
 import os
 import resource
+import signal
 import socket
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -105,7 +106,7 @@ class Started:
         What bubblewrap forked may still be mounting, and making the folders to mount on, after bubblewrap itself is
         gone: the other end of the socket closes when the last of them is.
         """
-        self.process.kill()
+        end_group(self.process)
         self.process.wait()
         with contextlib.suppress(OSError):
             self.control.shutdown(socket.SHUT_WR)
@@ -161,6 +162,13 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
             os.close(heard)
             raise Unavailable(f"bubblewrap can not be started: {error}") from None
     return Started(process, ours, heard)
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill bubblewrap with what it forked: a child that still waits for its parent would wait for ever."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def _popen(argv: list[str], streams: tuple[int, int, int], passed: list[int]) -> subprocess.Popen[bytes]:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assent.model import SandboxProfile, Violation
+from assent.sandbox.launch import end_group
 from assent.sandbox.streams import Input, Output, wait_readable
 
 _PROCESS_GROUP = 4
@@ -78,7 +79,7 @@ class Process:
         """End the command and everything it started, at once."""
         if self._ended is None:
             self._stopped = self._stopped or why
-            self._process.kill()
+            end_group(self._process)
             with contextlib.suppress(ProcessLookupError, OSError):
                 signal.pidfd_send_signal(self._pid, signal.SIGKILL)
 
