@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import log
 
+import sandbox
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
@@ -256,6 +257,7 @@ def main() -> None:
     loading()
     starting()
     log.run(report)
+    sandbox.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")
