@@ -32,6 +32,7 @@ HOSTILE = {
     "a long path": "cat " + "a/" * (LONG // 2),
     "a long pattern": "cat " + "*a" * (LONG // 2),
     "many globs": "cat " + "*/" * (LONG // 2),
+    "many words for many": "echo " + "a " * 3_000 + "|xargs cat" * 900,
     "many feeds": "echo " + "$(ls)" * (LONG // 6),
 }
 

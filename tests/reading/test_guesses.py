@@ -57,6 +57,19 @@ cd ~/.ssh && ls
 env | grep -i token
 printenv | rg SECRET
 cat /proc/$$/root/etc/shadow
+bash -c 'cat "$1"' _ .env
+echo .env | xargs sh -c 'cat $0'
+xargs -a <(echo .env) cat
+find . -name '.*' -type f | xargs cat
+ls -a | awk '/env/' | xargs cat
+xs=(.e*); cat "${xs[@]}"
+xs[0]=.env; cat "${xs[0]}"
+xs=(.); xs+=env; cat "${xs[0]}"
+xs=(); xs+=.env; cat "${xs[0]}"
+cd "$(printf %s /etc)" && cat shadow
+pushd "$(echo ~/.ssh)"; ls
+ag -G '\\.env$' KEY
+env | grep AWS
 """
 
 

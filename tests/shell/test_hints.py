@@ -119,6 +119,11 @@ def test_what_may_be_too_much_is_made_up():
     assert combined([("a", "b")] * 7) == (MADE,)
 
 
+def test_a_pipe_that_is_too_long_to_follow_makes_names_up():
+    assert MADE not in hints("cat $(ls" + " | cat" * 9 + ")")
+    assert hints("cat $(ls" + " | cat" * 20 + ")") == {MADE}
+
+
 def test_a_folder_that_is_made_up_is_unreadable():
     assert read("cd $(rev <<< a)").unreadable
     assert not read("cd $(git rev-parse --show-toplevel)").unreadable

@@ -98,9 +98,10 @@ def _judge(
     held = sandbox is not None and _holds(row, sandbox, view)
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
     kept: list[Opinion] = []
+    silent = not call_opinions and not any(heard)
     for index, opinions in enumerate(heard):
         spoken = [*opinions, *call_opinions]
-        if not coverage.is_covered(index):
+        if silent or not coverage.is_covered(index):
             spoken += defaults(index, row, view, guard, consent, spoken, held=held)
         kept += settle(index, row, view, guard, spoken, coverage)
     said = [o.verdict for o in kept if o.overruled is None]

@@ -12,7 +12,7 @@ import msgspec
 
 from assent.catalog import Clause, Entry, Role, assignment_is_inert, places
 from assent.catalog.lexicon import NOTHING
-from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
+from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (

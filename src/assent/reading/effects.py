@@ -24,6 +24,8 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
+"""All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 """What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
@@ -105,7 +107,7 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         for name in let_through(text):
             found = Word(name, splits=True)
             operation = reading(locate(found, ground.place, ground.cwd), ground, glob=is_pattern(found))
-            if operation.secret:
+            if operation.secret or _own_read(operation, ground):
                 yield operation
     if any(MADE in hint for hint in word.hints):
         yield from guessed_reads(word, ground)
@@ -181,6 +183,20 @@ def secret_variable(name: str, owner: int | None) -> Operation:
     )
 
 
+def working(located: Located, owner: int) -> Operation:
+    """Return the use of a folder outside the workspace, which needs an allow of its own."""
+    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=Tier.DANGEROUS,
+        reason=f"works {where} the workspace",
+        owner=owner,
+        own_cover=True,
+    )
+
+
 def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
@@ -243,7 +259,7 @@ def own_folder(ground: Ground) -> Iterator[Operation]:
 
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
-    if is_pattern(word) and not _URL.match(word.text):
+    if is_pattern(word) and not _URL.match(word.text) and not _DOTTED.fullmatch(word.text):
         found = reading(locate(word, ground.place, ground.cwd), ground, glob=True)
         if found.secret or _own_read(found, ground):
             yield found

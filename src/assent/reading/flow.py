@@ -14,7 +14,7 @@ from assent.reading.findings import Findings
 from assent.shell.tree import Command, Script
 
 _SHOWING = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
-_SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth")
+_SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth|aws")
 
 _network = operator.attrgetter("network")
 

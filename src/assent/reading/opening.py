@@ -15,7 +15,7 @@ from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.reading.wildcards import may_be_secret
-from assent.shell.hints import fed
+from assent.shell.hints import fed, merged, printed
 from assent.shell.tree import Command, Script, Word
 
 DEEPEST = 10
@@ -73,7 +73,7 @@ def _sought(match: Match) -> str:
 
 def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
     """Put what fd finds into the words of its command: in place of its marks, or at the end."""
-    marked = tuple(Word(_MARKS.sub(lambda _: name, w.text), w.variables, w.feeds, w.splits) for w in words)
+    marked = tuple(msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text)) for w in words)
     return marked if marked != words else (*words, Word(name))
 
 
@@ -106,7 +106,9 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, commands: Sequ
             remote = match.entry.runs == "remote"
             yield Inner(match.name, line=join(rest), elsewhere=remote, bash=read_by_bash(match))
         case "xargs":
-            yield Inner(match.name, command=inner_command(command, _fed(match, rest, fed(command, commands))))
+            listed = [f for n, _, w in match.values if n in ("-a", "--arg-file") for f in w.feeds]
+            hints = merged(fed(command, commands), printed(listed, commands))
+            yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints)))
         case "parallel":
             yield Inner(match.name, line=_template(rest))
         case _:
@@ -132,7 +134,7 @@ def assignment_of(word: Word) -> tuple[str, Word]:
 
 def inner_command(outer: Command, words: tuple[Word, ...], assignments: tuple[tuple[str, Word], ...] = ()) -> Command:
     """Return a command that takes over the outer one's standard input and folder."""
-    fed = tuple(r for r in outer.redirects if r.direction == "here")
+    fed = tuple(r for r in outer.redirects if r.direction in ("here", "read", "both"))
     return Command(words, assignments, fed, outer.cwd, outer.piped_from, outer.fed_by)
 
 

@@ -47,7 +47,7 @@ def may_be_secret(path: str) -> bool:
 
 def let_through(text: str) -> Iterator[str]:
     """Give the names that a filter of a search may mean; in those a star stands for a leading dot too."""
-    bare = _MAGIC.sub("", text)
+    bare = _MAGIC.sub("", text).replace("\\", "").strip("^$")
     if not bare or text.startswith(("!", ":!", ":^")):
         return
     try:

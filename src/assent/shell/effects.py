@@ -11,7 +11,7 @@ from assent.model import UNKNOWN
 from assent.shell.expansion import guessed
 from assent.shell.hints import MADE, formatted
 from assent.shell.parser import Parser
-from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, value_of
+from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
 from assent.shell.tree import Word
 
@@ -272,22 +272,31 @@ def _folder(walker: Walker, words: Sequence[Word]) -> tuple[str | None, ...]:
 def _cd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     folders = _folder(walker, words)
-    if any(MADE in hint for word in words for hint in word.hints):
-        walker.notes.blame("the folder is made up while the line runs")
     if not folders:
         home = scope.value("HOME").text
         scope.enter(None if UNKNOWN in home else home)
     elif folders == ("-",):
         scope.enter(scope.previous)
     elif folders != ("",):
-        scope.enter(folders[0] if len(folders) == 1 else None)
+        _enter(walker, folders[0] if len(folders) == 1 else None, words)
+
+
+def _enter(walker: Walker, folder: str | None, words: Sequence[Word]) -> None:
+    """Change the folder to one that is known, or to one that may be what the line says elsewhere."""
+    walker.scope.enter(folder)
+    hints = [hint for word in words[1:] for hint in word.hints] if folder is None else []
+    if any(MADE in hint for hint in hints):
+        walker.notes.blame("the folder is made up while the line runs")
+    places = tuple(normalise(hint) for hint in hints if hint.startswith("/") and UNKNOWN not in hint)
+    if places:
+        walker.scope.elsewhere = walker.scope.assured = places
 
 
 def _pushd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     folders = _folder(walker, words)
-    if len(folders) == 1 and folders[0] and folders[0][0] not in "-+" and scope.stack is not None:
-        scope.stack = (scope.cwd, *scope.stack)
+    if len(folders) == 1 and folders[0] and folders[0][0] not in "-+":
+        scope.stack = None if scope.stack is None else (scope.cwd, *scope.stack)
         scope.enter(folders[0])
     elif not folders and scope.stack:
         first, *others = scope.stack
@@ -295,7 +304,7 @@ def _pushd(walker: Walker, words: Sequence[Word]) -> None:
         scope.enter(first)
     else:
         scope.stack = None
-        scope.enter(None)
+        _enter(walker, None, words)
 
 
 def _popd(walker: Walker, words: Sequence[Word]) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from assent.model import UNKNOWN
-from assent.shell.expansion import Expander, array, concatenate, silent, word_of
+from assent.shell.expansion import Expander, array, concatenate, guessed, silent, word_of
+from assent.shell.hints import merged, texts
 from assent.shell.scope import UNKNOWN_NUMBER, Value, value_of
 from assent.shell.syntax import Assignment, HereText, Redirection
 from assent.shell.tree import Direction, Redirect, Word
@@ -37,10 +38,13 @@ class Evaluator(Expander):
         value = self.value(node.value, assigned=True)
         if node.index is not None:
             self.subscript(node.index)
-            return silent(concatenate([old, value]), UNKNOWN)
+            return guessed(silent(concatenate([old, value]), UNKNOWN), merged(_all(old), _all(value)))
         if not node.append:
             return value
-        return concatenate([old, value]) if old.items is None else silent(old, UNKNOWN)
+        if old.items is None:
+            return concatenate([old, value])
+        first = old.items[0] if old.items else Value()
+        return guessed(silent(old, UNKNOWN), merged(_all(old), _all(concatenate([first, value]))))
 
     def array_of(self, node: Assignment, old: Value) -> Value:
         """Give the array that an assignment makes."""
@@ -52,7 +56,9 @@ class Evaluator(Expander):
         if node.append:
             fixed = fixed and old.items is not None
             items = (*(old.items or ()), *items)
-        return array(items) if fixed else silent(concatenate([old, *items]), UNKNOWN)
+        if fixed:
+            return array(items)
+        return guessed(silent(concatenate([old, *items]), UNKNOWN), merged(_all(old), *map(_all, items)))
 
     def redirect(self, node: Redirection) -> Redirect:
         """Tell where a redirection leads."""
@@ -75,3 +81,9 @@ class Evaluator(Expander):
 def _plain_subscript(text: str) -> bool:
     index, found, _ = text[1:].partition("]")
     return bool(found) and index.isalnum()
+
+
+def _all(value: Value) -> tuple[str, ...]:
+    """Give all that a value, or an element of it, may be."""
+    each = (value,) if value.items is None else value.items
+    return merged(*(texts(item.text, item.hints) for item in each))

@@ -22,12 +22,16 @@ MADE = "\ufdd1"
 MOST = 64
 """Hints that a word may have; one that may be more is made up."""
 
+_LONGEST = 16
+"""Commands of a pipe that are followed."""
 _PIECE = re.compile(r"[^\s'\"|&;(){},=]+")
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _SLOT = re.compile(r"%[-0]?\d*[sd]")
 _ALL = re.compile(r"-\w*[aA]|--al")
 _CUTTING = frozenset("co")
 _SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "git"})
+_CHOOSING = frozenset({"awk", "gawk", "mawk", "nawk", "sed", *_SEARCHING})
+"""Commands that are told in a pattern which lines of their input to print."""
 _PASSING = frozenset({"cat", "sort", "uniq", "head", "tail", "tee", "tac", "xargs", *_SEARCHING})
 """Commands that print of their input what they were given, unchanged."""
 _SPEAKING = frozenset({"expr", "awk", "gawk", "mawk", "nawk", "jq", "yq", "bc", "dc"})
@@ -43,8 +47,12 @@ def texts(value: str, hints: tuple[str, ...]) -> tuple[str, ...]:
 
 def merged(*groups: Iterable[str]) -> tuple[str, ...]:
     """Put hints side by side; too many of them are as good as none."""
-    found = tuple(dict.fromkeys(itertools.chain(*groups)))
-    return found if len(found) <= MOST else (MADE,)
+    found: dict[str, None] = {}
+    for text in itertools.chain(*groups):
+        found[text] = None
+        if len(found) > MOST:
+            return (MADE,)
+    return tuple(found)
 
 
 def combined(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
@@ -76,8 +84,8 @@ def fed(command: Command, commands: Sequence[Command]) -> tuple[str, ...]:
 def printed(feeds: Iterable[int], commands: Sequence[Command]) -> tuple[str, ...]:
     """Give what these commands may print, as far as it is text of the line."""
     found = _upstream(feeds, commands)
-    if not found:
-        return ()
+    if not found or len(found) > _LONGEST:
+        return (MADE,) if found else ()
     said = [text for each in found for text in _spoken(each) or ()]
     if MADE not in said and all(_spoken(each) is not None or _passes(each) for each in found):
         return merged(*(_SEPARATED.sub(" ", text).split() for text in said), _named(found))
@@ -87,7 +95,7 @@ def printed(feeds: Iterable[int], commands: Sequence[Command]) -> tuple[str, ...
 
 def _upstream(feeds: Iterable[int], commands: Sequence[Command]) -> list[Command]:
     todo, seen = list(feeds), dict[int, None]()
-    while todo:
+    while todo and len(seen) <= _LONGEST:
         index = todo.pop()
         if index not in seen and index < len(commands):
             seen[index] = None
@@ -149,14 +157,15 @@ def _named(commands: Sequence[Command]) -> Iterator[str]:
         name = _name(command)
         words = () if name in _SEARCHING and not command.fed_by else command.words[1:]
         given = (*words, *(each.target for each in command.redirects if each.direction == "here"))
-        pieces = [_bare(piece) for word in given for text in of_word(word) for piece in _PIECE.findall(text)]
+        pieces = [bare for word in given for text in of_word(word) for p in _PIECE.findall(text) for bare in _bare(p)]
         yield from pieces
-        if name in _SEARCHING:
-            yield from (f".{piece}" for piece in pieces)
+        if name in _CHOOSING:
+            yield from (f".{piece.strip('/')}" for piece in pieces)
         elif name == "ls" and not filtered and any(_ALL.match(word.text) for word in words):
             yield ".*"
 
 
-def _bare(piece: str) -> str:
-    """Take what is no part of a name from a piece of a pattern or of a format."""
-    return piece.replace("\\", "").replace(".*", "*").lstrip("+^-").rstrip("$")
+def _bare(piece: str) -> tuple[str, str]:
+    """Take what is no part of a name from a piece of a pattern or of a format, which may be an expression."""
+    plain = piece.replace("\\", "").lstrip("+^-").rstrip("$")
+    return plain, plain.replace(".*", "*")

@@ -220,17 +220,20 @@ class Scope:
 
     def meet(self, other: Scope) -> None:
         """Be where this one or the other is: if that is not one folder, it is not known, but may be any of them."""
-        places = {*self.places, *other.places}
+        places = dict.fromkeys((*self.elsewhere, *other.elsewhere))
+        if self.cwd != other.cwd:
+            places |= dict.fromkeys(each for each in (self.cwd, other.cwd) if each is not None)
+            self.cwd = None
+        self.elsewhere = tuple(each for each in places if each != self.cwd)
         self.lost = self.lost or other.lost
-        self.cwd = self.cwd if self.cwd == other.cwd else None
-        self.settle(places)
+        self.give_up()
 
-    def settle(self, places: set[str]) -> None:
-        """Perhaps be in one of these folders instead; of too many the nearest are kept, and it may be anywhere."""
-        self.lost = self.lost or len(places - {self.cwd}) > _PLACES
-        self.cwd = None if self.lost else self.cwd
-        others = sorted(places - {self.cwd}, key=lambda each: (each.count("/"), each))
-        self.elsewhere = tuple(others[:_PLACES])
+    def give_up(self) -> None:
+        """Say so when it may be in too many folders; the nearest are kept, for what is denied there."""
+        self.lost = self.lost or len(self.elsewhere) > _PLACES
+        if self.lost:
+            self.elsewhere = tuple(sorted(self.places, key=_distance)[:_PLACES])
+            self.cwd = None
 
     def forget(self) -> None:
         """Know nothing any more: something ran that can change everything."""
@@ -261,7 +264,7 @@ class Scope:
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
-        before = self.places
+        before = () if self.cwd is None else (self.cwd,)
         self.previous = self.cwd
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
@@ -270,10 +273,15 @@ class Scope:
             return
         known = self.cwd is not None or folder.startswith("/")
         self.cwd = normalise(posixpath.join(self.cwd or "/", folder)) if known else None
-        there = {normalise(posixpath.join(each, folder)) for each in before}
-        self.settle(there)
-        self.assured = self.elsewhere
-        self.settle(there | {*before})
+        others = {normalise(posixpath.join(each, folder)): None for each in self.elsewhere}
+        failed = dict.fromkeys((*before, *self.elsewhere))
+        self.assured = tuple(each for each in others if each != self.cwd)
+        self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
+        self.give_up()
+
+
+def _distance(path: str) -> tuple[int, str]:
+    return path.count("/"), path
 
 
 def normalise(path: str) -> str:
