@@ -19,7 +19,7 @@ import time
 CANARY = "canary-3f9c"
 MARKER = "/marker"
 HIT = f'#!/bin/sh\necho "$0 $*" >> {MARKER}/hit\n'
-WATCHED = ("/code", MARKER, "/home/u", "/tmp")  # noqa: S108 - all of it belongs to the sandbox
+WATCHED = ("/code", MARKER, "/home/u", "/tmp")
 PATIENCE = 1.0
 MANY = 120
 """Processes at which a line is ended."""
@@ -53,7 +53,7 @@ def build() -> None:
     """Make the place as a line finds it."""
     for root in WATCHED:
         for name in os.listdir(root):
-            path = os.path.join(root, name)  # noqa: PTH118 - strings are what is compared
+            path = os.path.join(root, name)
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             else:

@@ -164,7 +164,7 @@ def is_program(line: str) -> bool:
 
 
 def is_plain(line: str) -> bool:
-    return is_simple(line) and bool(PLAIN.fullmatch(line)) and "~" not in line and "=" not in line.split()[0]
+    return is_simple(line) and bool(PLAIN.fullmatch(line)) and "~" not in line and "=" not in line.split(maxsplit=1)[0]
 
 
 @cache

@@ -126,7 +126,7 @@ def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
     winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
-    rules = [o.rule for o in said if o.rule]
+    rules = (winner.rule,) if len(said) == 1 else dict.fromkeys(o.rule for o in said)
     merged = guard.merged
     return Decision(
         verdict=judgement.verdict,
@@ -134,7 +134,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         available=boundary is None or view.facts.sandbox,
         decision_source=winner.source,
         decision_reason=winner.reason,
-        rule_refs=tuple(dict.fromkeys(rules)) if rules else (),
+        rule_refs=tuple(filter(None, rules)),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=judgement.opinions,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Role, places
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
 from assent.reading.options import part
@@ -329,17 +329,3 @@ def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
     return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
-
-
-def working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=OperationKind.FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=Tier.DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )

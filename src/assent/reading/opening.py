@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Role, is_builtin, places
 from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain

@@ -5,10 +5,9 @@ Whatever does not fit is a fault: it is kept, with the reason, and the command c
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Entry, Option, Role, lookup
 from assent.model import UNKNOWN, Tier
 from assent.shell.tree import Word
