@@ -1,4 +1,4 @@
-"""Durable decisions over HTTP, against a bare echo of the same bodies: one core for the server, another for the client."""
+"""Durable decisions over HTTP against a bare echo of the same bodies: a core for the server, one for the client."""
 
 from __future__ import annotations
 

@@ -92,8 +92,24 @@ def _sandbox() -> subprocess.Popen[str]:
     assert bwrap, "bubblewrap has to be installed"
     nobody = {"user": 65534, "group": 65534, "extra_groups": ()} if os.geteuid() == 0 else {}
     return subprocess.Popen(
-        [bwrap, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--clearenv"]
-        + ["--setenv", "PATH", "/usr/bin:/bin", *_mounts(), "--", _python(), "-IS", "-c", START],
+        [
+            bwrap,
+            "--unshare-all",
+            "--cap-drop",
+            "ALL",
+            "--die-with-parent",
+            "--new-session",
+            "--clearenv",
+            "--setenv",
+            "PATH",
+            "/usr/bin:/bin",
+            *_mounts(),
+            "--",
+            _python(),
+            "-IS",
+            "-c",
+            START,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
