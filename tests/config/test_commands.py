@@ -131,8 +131,10 @@ FAULTS = [
         "the example `x` is safe, though it is listed under `not_safe`",
     ),
     (
-        "commands:\n  x:\n    does: a\n    tier: safe\n"
-        "    subcommands: {y: {does: b, tier: dangerous, examples: {safe: [x y]}}}",
+        (
+            "commands:\n  x:\n    does: a\n    tier: safe\n"
+            "    subcommands: {y: {does: b, tier: dangerous, examples: {safe: [x y]}}}"
+        ),
         2,
         "the example `x y` is dangerous, though it is listed under `safe`: x y b",
     ),
