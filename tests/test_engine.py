@@ -79,7 +79,7 @@ def test_a_fault_deep_inside_is_a_denial_too(monkeypatch, module, name, error):
     def fail(*_args, **_kwargs):
         raise error
 
-    made = Engine((policy(mode="bypassPermissions", deny=["Bash(x)"]),), facts=world)
+    made = Engine((policy(mode="bypassPermissions", deny=["Bash(x)"], profile="read-only"),), facts=world)
     monkeypatch.setattr(module, name, fail)
     decision = made.decide(LINE, SESSION, Consent(yes=True))
     assert (decision.verdict, decision.decision_source) == (DENY, Source.ERROR)

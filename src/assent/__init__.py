@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # as `typing` has it, without loading that
 if TYPE_CHECKING:
+    from typing import Any
+
     from assent.config.agentrail import config_permissions_to_policy, load_agentrail_config
     from assent.engine import Engine
     from assent.model import (
@@ -67,6 +67,8 @@ def __dir__() -> list[str]:
 
 
 def _load(name: str) -> Any:
+    import importlib  # noqa: PLC0415 - needed for the first name that is used
+
     return getattr(importlib.import_module(_HOMES.get(name, "assent.model")), name)
 
 

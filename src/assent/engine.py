@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
@@ -25,10 +26,12 @@ from assent.model import (
 from assent.policy.decide import decide
 from assent.policy.guard import Guard
 from assent.policy.layers import Merged, merge
+from assent.policy.memory import Kept, Key, Memory, key_of, weigh, world_of
 from assent.policy.view import View
 from assent.reading import read
-from assent.reading.paths import place_of
+from assent.reading.paths import Place, place_of
 from assent.reading.tools import find_tool
+from assent.reading.witness import watch
 
 Answer: TypeAlias = Verdict | str | tuple[Verdict | str, str] | None
 Voice: TypeAlias = Callable[[ToolCall, Session], Answer]
@@ -58,6 +61,9 @@ class Engine:
         self._voices = [(Source.HOOK, "hooks", h) for h in hooks]
         self._voices += [(Source.HOST_POLICY, "host-policy", h) for h in host_policies]
         self._guard = Guard(self.merged)
+        self._memory = Memory()
+        rules = [r for p in policies for r in (*p.allow, *p.ask, *p.deny)]
+        self._expiries = sorted(r.expires for r in rules if r.expires is not None)
 
     def guard(self, tool: str | None = None, *, cwd: str | None = None, run: bool = False) -> Guard:
         """Return a fresh guard for one tool, or for all of them."""
@@ -72,13 +78,40 @@ class Engine:
     ) -> Decision:
         """Decide one call. Never raises: a fault is a denial."""
         try:
-            facts = self._facts()
-            place = place_of(call, session, facts)
-            reading = read(call, place)
-            view = View(call, session, reading, place)
-            return decide(view, guard or self._guard, consent, self._hear(call, session, reading.tool))
+            place = place_of(call, session, self._facts())
+            key = self._key(call, session, consent, place)
+            if key is None:
+                return self._weigh(call, session, consent, guard or self._guard, place)
+            return self._recall(key, call, session, guard or self._guard, place)
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
             return self.refuse(call, session, error)
+
+    def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
+        """Name a line for the memory; None for what is decided anew each time."""
+        if self._voices or self._checks or find_tool(call.tool).shape != "command" or consent != _NOTHING_SAID:
+            return None
+        expired = bisect.bisect_right(self._expiries, place.facts.now) if self._expiries else 0
+        return key_of(call, session, place, expired)
+
+    def _recall(self, key: Key, call: ToolCall, session: Session, guard: Guard, place: Place) -> Decision:
+        """Decide a line as it was decided before; or anew, and remember it if it came before."""
+        decision = self._memory.recall(key, guard, place)
+        if decision is not None:
+            return decision
+        if not self._memory.expects(key):
+            return self._weigh(call, session, _NOTHING_SAID, guard, place)
+        linked = guard.linked(place)
+        facts, witness = watch(place.facts)
+        watched = Place(facts, place.cwd, place.workspace, place.run)
+        decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
+        weight = weigh(call, decision, witness)
+        self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
+        return decision
+
+    def _weigh(self, call: ToolCall, session: Session, consent: Consent, guard: Guard, place: Place) -> Decision:
+        reading = read(call, place)
+        view = View(call, session, reading, place)
+        return decide(view, guard, consent, self._hear(call, session, reading.tool))
 
     def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:
         if not self._voices and not self._checks:

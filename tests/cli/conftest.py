@@ -18,7 +18,7 @@ class World:
         self.user_file = self.home / ".config" / "assent" / "assent.yaml"
         self.user_file.parent.mkdir(parents=True)
         self.state = root / "state"
-        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "COVERAGE_PROCESS_START")}
+        kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "PYTHONPATH", "COVERAGE_PROCESS_START")}
         self.environ = {**kept, "HOME": str(self.home), "ASSENT_HOME": str(self.state), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def command(self, *words: str) -> list[str]:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 import assent
@@ -118,7 +118,10 @@ def test_python_m_assent_and_the_script_are_the_same(world):
 
 def modules_after(world, code):
     """Return which heavy modules a fresh process has loaded after running some code."""
-    heavy = "{'yaml', 'rich', 'tree_sitter', 're2', 'msgspec', 'argparse'}"
+    heavy = (
+        "{'yaml', 'rich', 'tree_sitter', 're2', 'msgspec', 'argparse', 'typing_extensions', 'inspect', 'dataclasses',"
+        " 'pathlib', 'shutil', 'secrets', 'ipaddress', 'difflib'}"
+    )
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\nprint(sorted({heavy} & set(sys.modules)))"],
         capture_output=True,
@@ -130,9 +133,22 @@ def modules_after(world, code):
     return done.stdout.splitlines()[-1]
 
 
-def test_a_single_check_starts_without_what_it_does_not_need(world):
-    loaded = modules_after(world, "from assent.cli import main; main(['check', '--tool', 'Write', 'a.txt'])")
-    assert not {"rich", "tree_sitter", "re2"} & set(ast.literal_eval(loaded))
+@pytest.mark.parametrize("words", [["check", "--tool", "Write", "a.txt"], ["check", "git", "status"]])
+def test_a_single_check_starts_without_what_it_does_not_need(world, words):
+    loaded = modules_after(world, f"from assent.cli import main; main({words})")
+    assert loaded == "['argparse', 'msgspec']"
+
+
+def test_what_msgspec_does_without_can_still_be_loaded(world):
+    code = "import assent.cli, typing_extensions, msgspec; print(msgspec.json.decode(b'[1]', type=list[int]))"
+    assert "typing_extensions" in modules_after(world, code)
+
+
+@pytest.mark.parametrize(("words", "code"), [(["ls"], exits.OK), (["npm", "i"], exits.ASK), (["rm -rf /"], exits.DENY)])
+def test_a_process_that_ends_at_once_has_said_all(world, words, code):
+    done = world.run("check", "--json", *words)
+    assert done.code == code
+    assert msgspec.json.decode(done.out)["operations"]
 
 
 def test_importing_the_package_pulls_in_little(world):

@@ -26,11 +26,37 @@ def test_the_tree_shows_what_was_read_heard_and_decided(here, capsys):
     out = explained(capsys, "ls && sudo wget x > /tmp/out")
     assert out.startswith("deny: ")
     assert "what it would do  Bash ls && sudo wget x > /tmp/out" in out
-    assert "wget x (through sudo)" in out
-    assert "fs.write /tmp/out" in out
+    assert "│  └─ ✗ sudo wget x  destructive: " in out
+    assert "│     ├─ ✓ wget x  " in out
+    assert "writes /tmp/out" in out
     assert f"deny  deny-rules: denied by Bash(wget:*)  [Bash(wget:*) @ user {here.user_file}:5]" in out
-    assert "source: rule" in out
-    assert "mode: default" in out
+    assert "what decided  rule, as the strictest  (mode default, policy " in out
+    assert f"rule: Bash(wget:*) @ user {here.user_file}:5" in out
+
+
+def test_each_command_stands_below_the_one_that_runs_it(here, capsys):
+    out = explained(capsys, "for i in 1; do timeout 5 bash -c 'ls; echo a'; done; bash -c 'pwd'")
+    start = out.index("│  ├─ for")
+    assert out[start : out.index("├─ who was heard")].splitlines() == [
+        "│  ├─ for",
+        "│  │  └─ ✓ timeout 5 bash -c 'ls; echo a'  timeout runs a command for a limited time",
+        "│  │     └─ ✓ bash -c 'ls; echo a'  bash reads a line",
+        "│  │        ├─ ✓ ls  ls lists files",
+        "│  │        └─ ✓ echo a  echo prints words",
+        "│  └─ ✓ bash -c pwd  bash reads a line",
+        "│     └─ ✓ pwd  pwd shows the current folder",
+    ]
+
+
+def test_the_classifiers_votes_are_counted_not_listed(here, capsys):
+    out = explained(capsys, "ls; pwd; npm test")
+    assert "who was heard  classifier: 2 allow, 1 ask\n" in out
+
+
+def test_what_could_not_be_read_has_one_line(here, capsys):
+    out = explained(capsys, "if true; then ls")
+    assert out.count("`fi` is missing") == 2  # the head and its place in the tree
+    assert "│  └─ ? could not be read: `fi` is missing" in out
 
 
 def test_losers_say_what_overruled_them(here, capsys):

@@ -515,9 +515,9 @@ def test_a_tilde_needs_a_home():
 
 def test_fifty_thousand_rules_load_in_seconds():
     rules = "".join(f"    - Bash(command{i}:*)\n" for i in range(50_000))
-    start = time.perf_counter()
+    start = time.process_time()
     policy = parse(f"permissions:\n  deny:\n{rules}").policy
-    assert time.perf_counter() - start < 10
+    assert time.process_time() - start < 10
     assert len(policy.deny) == 50_000
     assert policy.deny[-1].origin.line == 50_002
 

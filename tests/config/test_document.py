@@ -248,10 +248,10 @@ FULL = LARGEST_FILE
     ids=lambda text: repr(text[:12]),
 )
 def test_no_file_of_the_largest_size_takes_long(text):
-    start = time.perf_counter()
+    start = time.process_time()
     with contextlib.suppress(ConfigError):
         parse_document(text, "f")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_reading_needs_no_deep_stack():

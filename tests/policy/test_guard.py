@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from assent.model import Layer, PathPolicy, Source, ToolCall, Verdict
-from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_text, command_texts
+from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_texts
 from assent.policy.layers import merge
 from scenes import (
     DANGEROUS,
@@ -259,7 +259,6 @@ TEXTS = [
 def test_the_text_of_a_call_is_every_line_it_may_run(given, texts):
     call = ToolCall(tool="Bash", input=given)
     assert command_texts(call) == texts
-    assert command_text(call) == (texts[0] if len(texts) == 1 else None)
 
 
 def test_a_patch_adds_to_the_lists_and_replaces_the_default():

@@ -287,7 +287,7 @@ def test_without_a_workspace_a_relative_allow_starts_from_the_cwd():
 
 def test_without_a_home_a_rule_about_it_matches_nothing():
     view = look(writes("/x"), tool="Write", facts=world(home=None))
-    assert starts_of("home", view) == ()
+    assert starts_of("home", view.place) == ()
     assert match("Write(~/**)", view, broad=True) is NO
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assent.catalog import Entry
-from assent.catalog.loader import parse_entry, slices
+from assent.catalog import Entry, entries
+from assent.catalog.loader import Slice, parse_entry, slices
 from assent.model import UNKNOWN
-from assent.reading.options import match_words
+from assent.reading.options import _Scan, match_words
 from assent.shell.tree import Word
 
 TEXT = """\
@@ -163,6 +163,23 @@ def test_pairs() -> None:
     assert [(n, w.text) for n, _, w in found.values] == [("if=", "a")]
     assert match_words("x", pairs, words("zz=a")).fault == "`zz` is not an argument of `x` that is known"
     assert match_words("x", pairs, words("if")).fault
+    assert match_words("x", pairs, words("-x")).fault == "`-x` is not an argument of `x` that is known"
+    assert [w.text for w in match_words("x", pairs, words("-- -x")).operands] == ["-x"]
+
+
+def levels(top: Entry) -> list[Entry]:
+    """Every level once, also where it has several names."""
+    children = {id(child): child for child in top.children.values()}.values()
+    return [top, *(level for child in children for level in levels(child))]
+
+
+@pytest.mark.parametrize("part", entries(), ids=lambda part: part.names[0])
+def test_a_switch_is_found_at_once_as_it_is_found_the_long_way(part: Slice) -> None:
+    for level in levels(parse_entry(part)):
+        for spelling, option in level.switches.items():
+            scan = _Scan("x", level, ())
+            scan._option(Word(spelling))
+            assert (scan.present, scan.values, scan.operands, scan.fault) == ({option}, [], [], None), spelling
 
 
 def test_a_bundle_without_a_dash_takes_its_values_in_order() -> None:

@@ -119,6 +119,22 @@ def test_a_normal_path_stays_what_it_is_and_hides_nothing_unknown(text):
     assert path == U or path.startswith("/")
 
 
+_PIECES = st.sampled_from(["/", "a", ".", "..", "proc", "self", "root", "link", " ", "\x01", "\u200b", "é", U])
+
+
+@given(st.lists(_PIECES, max_size=10).map("".join))
+def test_however_plain_a_path_is_it_leads_where_any_spelling_of_it_leads(text):
+    here = place(facts=world(links={"/link": "/etc/x", "/a/link": "/a"}))
+
+    def find(spelling):
+        try:
+            return here.locate(spelling)
+        except CallError as error:
+            return str(error)
+
+    assert find(f"/{text}") == find(f"file:///{text}")
+
+
 #: path, workspace, target, inside
 INSIDE = [
     ("/ws/a", ("/ws",), None, True),
@@ -137,12 +153,12 @@ def test_a_path_is_inside_by_all_its_names_or_not_at_all(path, workspace, target
     here = place(workspace=workspace)
     located = Located(path, target)
     assert here.inside(located) is inside
-    assert here.outside(located) is (bool(workspace) and not inside)
+    assert here.traits(path, target).outside is (bool(workspace) and not inside)
 
 
 def test_harmless_devices_are_not_outside():
-    assert not place().outside(Located("/dev/null"))
-    assert place().outside(Located("/dev/sda"))
+    assert not place().traits("/dev/null", None).outside
+    assert place().traits("/dev/sda", None).outside
 
 
 #: workspace said by the user, roots that count

@@ -52,7 +52,7 @@ class Option(msgspec.Struct, frozen=True):
     """How many words it takes; the last one has the role."""
 
 
-class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
     """What else holds when certain options or arguments are there. All conditions given must hold."""
 
     any: str = ""
@@ -84,6 +84,17 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     stdin: Literal["", "shell", "code", "sql", "data"] | None = None
     impact: str = ""
     rollback: str = ""
+
+    @functools.cached_property
+    def groups(self) -> tuple[frozenset[str], ...]:
+        """Return options of which, from each group, one must be there."""
+        groups = [frozenset(group.split("|")) for group in self.all.split()]
+        return (frozenset(self.any.split()), *groups) if self.any else tuple(groups)
+
+    @functools.cached_property
+    def barred(self) -> frozenset[str]:
+        """Return the options none of which may be there."""
+        return frozenset(self.unless.split())
 
 
 class Examples(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,10 +157,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     @functools.cached_property
     def table(self) -> dict[str, Option]:
         """Return every option it knows, by spelling."""
-        known = {name: Option(name) for token in self.flags.split() for name in _spell(token)}
+        known = {option.name: option for token in self.flags.split() for option in _spell(token)}
         for source, optional in ((self.values, False), (self.optional, True)):
             for names, role in source.items():
-                known.update(_option(n, role, optional=optional) for n in names.split())
+                known.update((option.name, option) for option in _options(names, role, optional))
         return known
 
     @functools.cached_property
@@ -166,16 +177,48 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         """Tell whether `-5` is an option."""
         return "-NUM" in self.table
 
+    @functools.cached_property
+    def switches(self) -> dict[str, str]:
+        """Return the options without a value whose spelling, as a word of its own, can mean nothing else."""
+        if self.options in ("pairs", "any"):
+            return {}
+        return {s: o.name for s, o in self.table.items() if o.role is None and self._is_alone(s)}
 
-def _spell(token: str) -> tuple[str, ...]:
-    """Write `-[abc]` out as `-a`, `-b` and `-c`."""
-    return tuple(token[0] + letter for letter in token[2:-1]) if token[1:2] == "[" else (token,)
+    def _is_alone(self, spelling: str) -> bool:
+        """Tell whether a spelling is read neither as several letters, nor as a number, nor as a name and its value."""
+        if spelling[0] != "-" or spelling in ("-", "--") or "=" in spelling:
+            return False
+        if self.numeric and spelling[1:].isdigit():
+            return False
+        return len(spelling) == 2 or spelling[1] == "-" or self.options == "single"
+
+    @functools.cached_property
+    def prompts(self) -> frozenset[str]:
+        """Return the options that some clause waits for."""
+        return frozenset(name for clause in self.when for group in clause.groups for name in group)
+
+    @functools.cached_property
+    def unprompted(self) -> tuple[Clause, ...]:
+        """Return the clauses that can hold without any option."""
+        return tuple(clause for clause in self.when if not clause.groups)
 
 
-def _option(text: str, role: Role, *, optional: bool) -> tuple[str, Option]:
-    """Read an option with a value; `--arg/2` takes two words."""
-    name, _, count = text.partition("/")
-    return name, Option(name, role, optional, int(count or 1))
+# Thousands of subcommands have the same options: each is made once.
+
+
+@functools.cache
+def _spell(token: str) -> tuple[Option, ...]:
+    """Read options without a value; `-[abc]` are `-a`, `-b` and `-c`."""
+    if token[1:2] == "[":
+        return tuple(Option(token[0] + letter) for letter in token[2:-1])
+    return (Option(token),)
+
+
+@functools.cache
+def _options(names: str, role: Role, optional: bool) -> tuple[Option, ...]:  # noqa: FBT001 - a key
+    """Read options with a value; `--arg/2` takes two words."""
+    parts = [text.partition("/") for text in names.split()]
+    return tuple(Option(name, role, optional, int(count or 1)) for name, _, count in parts)
 
 
 def _inherit(child: Entry, parent: Entry) -> Entry:

@@ -1,19 +1,23 @@
 """Finding a command's entry: files are indexed line by line, and an entry is parsed when first looked up."""
 
+# The library for paths is slow to load, and a process that decides one call feels it.
+# ruff: noqa: PTH118, PTH120, PTH123, PTH208
+
 from __future__ import annotations
 
 import functools
-import re
-from pathlib import Path
+import os
+from typing import Any
 
 import msgspec
-import yaml
 
+import assent.regex as re
 from assent.catalog.entry import Entry
+from assent.catalog.plain import NotPlainError, read_plain
 from assent.model import ConfigError
 
-_KEY = re.compile(r"\S.*:[ \t]*$")
-SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_HEAD = re.compile(r"^[^\s#].*:[ \t]*$", re.MULTILINE)
+_HERE = os.path.dirname(__file__)
 
 
 class Slice(msgspec.Struct, frozen=True):
@@ -27,13 +31,13 @@ class Slice(msgspec.Struct, frozen=True):
 
 def slices(file: str, text: str) -> tuple[Slice, ...]:
     """Cut a file into its entries, by the keys that start a line, without parsing any of them."""
-    lines = text.splitlines(keepends=True)
-    heads = [i for i, line in enumerate(lines) if line[0] not in " \t\n#" and _KEY.match(line)]
-    ends = [*heads[1:], len(lines)]
-    return tuple(
-        Slice(file, head + 1, _names(lines[head].rstrip()[:-1]), "".join(lines[head:end]))
-        for head, end in zip(heads, ends, strict=True)
-    )
+    heads = list(_HEAD.finditer(text))
+    ends = [head.start() for head in heads[1:]] + [len(text)]
+    found, line, last = [], 1, 0
+    for head, end in zip(heads, ends, strict=True):
+        line, last = line + text.count("\n", last, head.start()), head.start()
+        found.append(Slice(file, line, _names(head[0].rstrip()[:-1]), text[last:end]))
+    return tuple(found)
 
 
 def _names(key: str) -> tuple[str, ...]:
@@ -42,14 +46,31 @@ def _names(key: str) -> tuple[str, ...]:
 
 def parse_entry(part: Slice) -> Entry:
     """Parse one entry, or raise `ConfigError` with the file and the line."""
+    (value,) = read_yaml(part.body, part.file, part.line).values()
     try:
-        (value,) = yaml.load(part.body, SafeLoader).values()  # noqa: S506 - one of the two safe loaders
         return msgspec.convert(value, Entry)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line if error.problem_mark else 0
-        raise ConfigError(f"{error.problem}", file=part.file, line=part.line + line) from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"entry `{part.names[0]}`: {error}", file=part.file, line=part.line) from None
+
+
+def read_yaml(text: str, file: str, line: int = 1) -> Any:
+    """Read a text, which begins in this line of the file, or raise `ConfigError` with the line at fault."""
+    try:
+        return read_plain(text)
+    except NotPlainError:
+        import yaml  # noqa: PLC0415 - slow to load, and hardly anything needs it
+    try:
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        return yaml.load(text, loader)  # noqa: S506 - one of the two safe loaders
+    except yaml.MarkedYAMLError as error:
+        at = error.problem_mark.line if error.problem_mark else 0
+        raise ConfigError(f"{error.problem}", file=file, line=line + at) from None
+
+
+def read_data(*names: str) -> str:
+    """Return the text of a file that belongs to the catalog."""
+    with open(os.path.join(_HERE, *names), encoding="utf-8") as file:
+        return file.read()
 
 
 def build_index(files: dict[str, str]) -> dict[str, Slice]:
@@ -66,19 +87,21 @@ def build_index(files: dict[str, str]) -> dict[str, Slice]:
 
 @functools.cache
 def _index() -> dict[str, Slice]:
-    folder = Path(__file__).parent / "data"
-    return build_index({f.name: f.read_text("utf-8") for f in sorted(folder.glob("*.yaml"))})
+    files = sorted(f for f in os.listdir(os.path.join(_HERE, "data")) if f.endswith(".yaml"))
+    return build_index({f: read_data("data", f) for f in files})
 
 
-@functools.lru_cache(maxsize=4096)
-def _entry(part: Slice) -> Entry:
-    return parse_entry(part)
+_parsed: dict[str, Entry] = {}
+"""The entries that were looked up, by each of their names."""
 
 
 def lookup(name: str) -> Entry | None:
     """Return what is known about a command, or None."""
-    part = _index().get(name)
-    return None if part is None else _entry(part)
+    entry = _parsed.get(name)
+    if entry is None and (part := _index().get(name)) is not None:
+        entry = parse_entry(part)
+        _parsed.update(dict.fromkeys(part.names, entry))
+    return entry
 
 
 def names() -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
+
+import assent.regex as re
 
 _UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|[. ]+(?=/|$)")
 """Letters that some disks do not tell apart from nothing: invisible ones, and dots or spaces that end a name."""

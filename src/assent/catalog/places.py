@@ -6,8 +6,8 @@ Patterns are looked for anywhere in a path, without regard to case; a folder cou
 from __future__ import annotations
 
 import functools
-import re
 
+import assent.regex as re
 from assent.catalog.match import Names
 
 SECRETS = (

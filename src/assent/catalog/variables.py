@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
-from pathlib import Path
 
 import msgspec
-import yaml
 
-from assent.catalog.loader import SafeLoader
+from assent.catalog.loader import read_data, read_yaml
 from assent.model import UNKNOWN
 
 
@@ -30,8 +28,8 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @functools.cache
 def _tables() -> Variables:
-    text = (Path(__file__).parent / "tables" / "variables.yaml").read_text("utf-8")
-    return msgspec.convert(yaml.load(text, SafeLoader), Variables)  # noqa: S506 - one of the two safe loaders
+    file = "variables.yaml"
+    return msgspec.convert(read_yaml(read_data("tables", file), file), Variables)
 
 
 @functools.cache

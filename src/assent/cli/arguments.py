@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import copy
+import contextlib
+import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from assent.model import MODE_ALIASES, AssentError, Mode
@@ -22,13 +23,24 @@ class Parser(argparse.ArgumentParser):
         raise AssentError(f"{message} (see `{self.prog} --help`)")
 
 
+class _Layout(argparse.RawDescriptionHelpFormatter):
+    """As wide as the terminal. A parser asks for it with every option, and left to itself is slow to find out."""
+
+    def __init__(self, prog: str) -> None:
+        columns = os.environ.get("COLUMNS", "")
+        width = int(columns) if columns.isdecimal() else 0
+        with contextlib.suppress(OSError):
+            width = width or os.get_terminal_size().columns
+        super().__init__(prog, width=(width or 80) - 2)
+
+
 def make_parser(name: str, does: str, examples: Sequence[str]) -> Parser:
     """Make the parser of one command, whose help ends in examples."""
     return Parser(
         prog=f"assent {name}",
         description=does,
         epilog="examples:\n" + "\n".join(f"  {line}" for line in examples),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Layout,
         allow_abbrev=False,
     )
 
@@ -80,8 +92,10 @@ def _take_trailing(parser: argparse.ArgumentParser, given: argparse.Namespace) -
     word, tail = given.command[:1], given.command[1:]
     if not tail or not tail[0].startswith("--") or "--help" in tail or "-h" in tail:
         return None
+    from copy import deepcopy  # noqa: PLC0415 - few options come last
+
     try:
-        more = parser.parse_args(tail, copy.deepcopy(given))
+        more = parser.parse_args(tail, deepcopy(given))
     except AssentError:
         return None
     if more.command:

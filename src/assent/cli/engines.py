@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from assent.config.assentfile import load_policy
 from assent.config.facts import Observer, observe
 from assent.config.layers import Layers, LivePolicies
 from assent.config.places import Places, find_places
@@ -53,7 +52,7 @@ class Engines:
     def __init__(self, *, mode: Mode | None = None, files: Sequence[str] = (), notices: Notices | None = None) -> None:
         self._mode = mode
         self._notices = notices
-        self._extra = tuple(load_policy(file, layer=Layer.USER) for file in files)
+        self._extra = tuple(map(_load, files))
         self._places = functools.lru_cache(MOST_FOLDERS)(find_places)
         self._live: dict[Places, tuple[LivePolicies, Bench]] = {}
         observe()  # what is broken there is to be heard of before anything is decided
@@ -80,6 +79,12 @@ class Engines:
 
     def _make(self, found: Layers) -> Bench:
         return make_bench(found, speak_for_user(found.policies + self._extra, self._mode))
+
+
+def _load(file: str) -> Policy:
+    from assent.config.assentfile import load_policy  # noqa: PLC0415 - slow to load, and rarely asked for
+
+    return load_policy(file, layer=Layer.USER)
 
 
 def make_bench(found: Layers, policies: tuple[Policy, ...]) -> Bench:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from assent.cli import exits
 from assent.cli.screen import complain, say
+from assent.cli.startup import keep_garbage, leave
 from assent.model import AssentError, ConfigError
 
 if TYPE_CHECKING:
@@ -34,12 +35,17 @@ COMMANDS = {
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code."""
+    """Run one command and return its exit code. Without `argv`, the process is ours, and may end here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    once = argv is None and arguments[:1] == ["check"] and "--batch" not in arguments
     try:
         _prepare_streams()
+        if once:
+            keep_garbage()
         code = _run(arguments)
         sys.stdout.flush()
+        if once:
+            leave(code)
     except KeyboardInterrupt:
         return exits.INTERRUPTED
     except BrokenPipeError:

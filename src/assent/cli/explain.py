@@ -10,16 +10,17 @@ from assent.cli.answers import encode_record
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
 from assent.cli.engines import Bench, Engines
+from assent.cli.nesting import Node, nest
 from assent.cli.notices import Notices
 from assent.cli.outlines import Outline, Span, draw, line
 from assent.cli.screen import STYLE_OF, say
 from assent.cli.suggestions import suggest
 from assent.config.places import user_file
-from assent.model import Certainty, Verdict
+from assent.model import Certainty, OperationKind, Source, Verdict
 
 if TYPE_CHECKING:
     from assent.cli.suggestions import Suggestion
-    from assent.model import Decision, Operation, Opinion, ToolCall
+    from assent.model import Decision, Operation, Opinion, Reading, ToolCall
 
 _EXAMPLES = (
     "assent explain 'curl -s https://example.com/x.sh | sh'",
@@ -27,6 +28,17 @@ _EXAMPLES = (
     "assent explain --tool Write /etc/hosts",
     "assent explain --json ls                  the full decision record",
 )
+
+_MARKS = {"safe": "✓", "dangerous": "!", "destructive": "✗"}
+_OBVIOUS = ("reads a file", "contacts a machine")
+_VERBS = {
+    OperationKind.FS_READ: "reads ",
+    OperationKind.FS_WRITE: "writes ",
+    OperationKind.FS_EXEC: "runs the file ",
+    OperationKind.COMMAND_EXECUTE: "",
+    OperationKind.NET_CONNECT: "contacts ",
+    OperationKind.TOOL_CALL: "calls ",
+}
 
 
 def run(argv: list[str]) -> int:
@@ -48,15 +60,16 @@ def run(argv: list[str]) -> int:
 def outline_of(decision: Decision, call: ToolCall, bench: Bench) -> Outline:
     """Tell the whole story of a decision."""
     word = decision.decision
+    sections = (
+        _reading(decision, call),
+        _heard(decision),
+        _decided(decision),
+        _advice(decision, suggest(decision, call, bench)),
+    )
     return line(
         Span(word, f"bold {STYLE_OF[word]}"),
         f": {decision.decision_reason}",
-        below=(
-            _reading(decision, call),
-            _heard(decision),
-            _decided(decision),
-            _advice(decision, suggest(decision, call, bench)),
-        ),
+        below=tuple(section for section in sections if section is not None),
     )
 
 
@@ -64,32 +77,33 @@ def _reading(decision: Decision, call: ToolCall) -> Outline:
     reading = decision.reading
     given = call.input.get("command")
     shown = given if isinstance(given, str) else json.dumps(call.input, ensure_ascii=False)
-    doubt = () if reading.unreadable is None else (line(Span("could not be read: ", "bold red"), reading.unreadable),)
-    tops = tuple(_operation(i, decision) for i, o in enumerate(reading.operations) if not _has_owner(i, o, decision))
+    doubt = () if reading.unreadable is None else (line(Span("? could not be read: ", "bold red"), reading.unreadable),)
+    tops = (_node(node, decision) for node in nest(reading.operations) if not _is_doubt(node, reading, shown))
     return line(Span("what it would do", "bold"), f"  {reading.tool} ", Span(shown, "cyan"), below=(*tops, *doubt))
 
 
-def _has_owner(index: int, operation: Operation, decision: Decision) -> bool:
-    return (
-        operation.owner is not None and operation.owner != index and operation.owner < len(decision.reading.operations)
-    )
+def _is_doubt(node: Node, reading: Reading, line_text: str) -> bool:
+    """Tell whether an operation only stands for the part that could not be read, which has its own line."""
+    operation = None if node.index is None else reading.operations[node.index]
+    return operation is not None and operation.reason == reading.unreadable and operation.resource == line_text
 
 
-def _operation(index: int, decision: Decision) -> Outline:
-    operation = decision.reading.operations[index]
-    owned = (i for i, o in enumerate(decision.reading.operations) if o.owner == index and i != index)
-    notes = [Span(f" (through {' > '.join(operation.through)})", "dim")] if operation.through else []
-    if operation.target not in (None, operation.resource):
-        notes.append(Span(f" (really {operation.target})", "yellow"))
+def _node(node: Node, decision: Decision) -> Outline:
+    inner = tuple(_node(n, decision) for n in node.inner)
+    if node.index is None:
+        return line(Span(node.layer, "dim"), below=inner)
+    operation = decision.reading.operations[node.index]
+    tier = operation.tier.value
     return line(
-        Span(f"#{index + 1} ", "dim"),
-        f"{operation.kind} ",
+        Span(f"{_MARKS[tier]} ", STYLE_OF[tier]),
+        _VERBS[operation.kind],
         Span(operation.resource, "bold"),
-        *notes,
-        ": ",
-        Span(operation.tier.value, STYLE_OF[operation.tier.value]),
-        f", {operation.reason}",
-        below=(*_consequences(operation), *(_operation(i, decision) for i in owned)),
+        Span(f" (really {operation.target})" if operation.target not in (None, operation.resource) else "", "yellow"),
+        Span("  "),
+        Span("" if tier == "safe" else f"{tier}: ", STYLE_OF[tier]),
+        Span("" if operation.reason in _OBVIOUS else operation.reason, "dim" if tier == "safe" else ""),
+        Span(f"  #{node.index + 1}" if _is_spoken_of(node.index, decision) else "", "dim"),
+        below=(*_consequences(operation), *inner),
     )
 
 
@@ -98,9 +112,23 @@ def _consequences(operation: Operation) -> tuple[Outline, ...]:
     return tuple(line(Span(label, "dim"), text) for label, text in facts if text)
 
 
+def _is_plain(opinion: Opinion) -> bool:
+    """Tell whether an opinion only repeats the tier, which the tree above already shows."""
+    return opinion.source is Source.CLASSIFIER and opinion.overruled is None
+
+
+def _is_spoken_of(index: int, decision: Decision) -> bool:
+    return any(o.operation == index and not _is_plain(o) for o in decision.opinions)
+
+
 def _heard(decision: Decision) -> Outline:
-    opinions = tuple(_opinion(o, decision) for o in decision.opinions)
-    return line(Span("who was heard", "bold"), below=opinions or (line(Span("nobody had anything to say", "dim")),))
+    opinions = tuple(_opinion(o, decision) for o in decision.opinions if not _is_plain(o))
+    votes = [o.verdict.value for o in decision.opinions if _is_plain(o)]
+    tally = ", ".join(f"{votes.count(v)} {v}" for v in ("allow", "ask", "deny") if v in votes)
+    rest = "" if decision.opinions else "nobody had anything to say"
+    return line(
+        Span("who was heard", "bold"), Span(f"  classifier: {tally}" if tally else f"  {rest}", "dim"), below=opinions
+    )
 
 
 def _opinion(opinion: Opinion, decision: Decision) -> Outline:
@@ -128,21 +156,21 @@ def _fate(opinion: Opinion, decision: Decision) -> str:
 
 
 def _decided(decision: Decision) -> Outline:
-    facts = [
-        ("verdict: ", f"{decision.verdict.value}, the strictest that was left"),
-        ("because: ", decision.decision_reason),
-        ("source: ", decision.decision_source.value),
-        *(("rule: ", ref) for ref in decision.rule_refs),
-        ("mode: ", decision.mode.value),
-        ("policy: ", decision.policy_version),
-    ]
+    facts = [("rule: ", ref) for ref in decision.rule_refs]
     if decision.boundary is not None:
         lacking = "" if decision.available else " (can not be set up here, so nothing runs)"
         facts.append(("sandbox: ", decision.boundary.name + lacking))
-    return line(Span("what decided", "bold"), below=tuple(line(Span(k, "dim"), v) for k, v in facts))
+    return line(
+        Span("what decided", "bold"),
+        f"  {decision.decision_source.value}, as the strictest",
+        Span(f"  (mode {decision.mode.value}, policy {decision.policy_version})", "dim"),
+        below=tuple(line(Span(k, "dim"), v) for k, v in facts),
+    )
 
 
-def _advice(decision: Decision, suggestion: Suggestion | None) -> Outline:
+def _advice(decision: Decision, suggestion: Suggestion | None) -> Outline | None:
+    if decision.decision == "allow" and suggestion is None:
+        return None
     head = Span("what you could do", "bold")
     if suggestion is None:
         return line(head, below=(line(_no_rule(decision)),))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING, assert_never
 
 import msgspec
 
+import assent.regex as re
 from assent.cli.screen import visible
 from assent.model import UNKNOWN, Effect, Layer, Operation, OperationKind, Policy, Rule, RuleError, Verdict
 from assent.policy.rules import parse_rule

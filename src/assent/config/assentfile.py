@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import os
-import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 
+import assent.regex as re
 from assent.config.document import Mapping, Scalar, decode_document
 from assent.config.fields import Field, root_field, shorten
 from assent.config.files import read_file

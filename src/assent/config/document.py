@@ -7,12 +7,12 @@ brackets would end the process.
 from __future__ import annotations
 
 import os
-import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 import msgspec
 import yaml
 
+import assent.regex as re
 from assent.config.files import read_file
 from assent.model import ConfigError
 

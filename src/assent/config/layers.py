@@ -12,14 +12,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from assent.config.assentfile import Assentfile, parse_assentfile
-from assent.config.files import find_file
+from assent.config.files import Content, find_file
 from assent.config.places import MANAGED_FILE, Places, find_managed, find_places
 from assent.config.trust import is_trusted, trust_file
 from assent.model import ConfigError, Layer, Mode, Policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from assent.config.assentfile import Assentfile
 
 Stamp: TypeAlias = tuple[int, ...]
 
@@ -117,18 +118,24 @@ def _load(places: Places) -> Layers:
     )
 
 
+def _parse(content: Content, file: str, layer: Layer, *, home: str | None = None, trusted: bool = False) -> Assentfile:
+    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - slow to load, and most have no such file
+
+    return parse_assentfile(content.data, file, layer=layer, home=home, trusted=trusted)
+
+
 def _managed(places: Places) -> Assentfile | None:
     content = find_managed(places.managed_file, places.managed_owner)
     if content is None:
         return None
-    return parse_assentfile(content.data, places.managed_file, layer=Layer.MANAGED, home=places.home)
+    return _parse(content, places.managed_file, Layer.MANAGED, home=places.home)
 
 
 def _user(places: Places) -> Assentfile | None:
     content = find_file(places.user_file)
     if content is None:
         return None
-    return parse_assentfile(content.data, places.user_file, layer=Layer.USER, home=places.home)
+    return _parse(content, places.user_file, Layer.USER, home=places.home)
 
 
 def _project(places: Places) -> Assentfile | None:
@@ -138,7 +145,7 @@ def _project(places: Places) -> Assentfile | None:
         return None
     # The bytes that are compared are the bytes that are parsed: nothing can change in between.
     trusted = is_trusted(path, content.data, home=places.assent_home)
-    return parse_assentfile(content.data, path, layer=Layer.PROJECT, trusted=trusted)
+    return _parse(content, path, Layer.PROJECT, trusted=trusted)
 
 
 def _describe_ignored(policy: Policy) -> list[str]:

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import functools
 import os
-import re
 from typing import TypeAlias
 
+import assent.regex as re
 from assent.config.files import find_file
 from assent.model import AssentError
 

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from assent.config.assentfile import parse_assentfile
 from assent.config.files import find_private, make_private_folder, read_file, write_private
 from assent.model import ConfigError, Layer
 
@@ -52,6 +51,8 @@ def is_trusted(path: str, content: bytes, *, home: str) -> bool:
 
 def trust(path: str, content: bytes | None = None, *, home: str) -> TrustedFile:
     """Trust a project's file as it is now, or as a person was shown it. A faulty one is refused."""
+    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - deciding trusts nothing new
+
     data = read_file(path).data if content is None else content
     parse_assentfile(data, path, layer=Layer.PROJECT)
     entry = TrustedFile(_name_of(path), hashlib.sha256(data).hexdigest())

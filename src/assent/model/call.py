@@ -50,5 +50,5 @@ def bound_digest(call: ToolCall, session: Session, tool: str, boundary: SandboxP
 
     Not covered: call id, deadline, mode. `tool` is the canonical name, so that aliases share an approval.
     """
-    who = [session.user, session.agent, session.id, list(session.workspace)]
+    who = [session.user, session.agent, session.id, session.workspace]
     return digest(["assent.approval.v1", who, call.cwd, tool, call.input, boundary])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import hashlib
+from hashlib import sha256 as _hash
 from typing import Any
 
 import msgspec
 
-_encoder = msgspec.json.Encoder(order="deterministic")
+_encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 def canonical(value: Any) -> bytes:
     """Return the same bytes for the same value: keys sorted, no white space, UTF-8."""
-    return _encoder.encode(value)
+    return _encode(value)
 
 
 def digest(value: Any) -> str:
     """Return the SHA-256 of the canonical bytes, in hexadecimal."""
-    return hashlib.sha256(canonical(value)).hexdigest()
+    return _hash(_encode(value)).hexdigest()

@@ -19,8 +19,8 @@ def _no_program(_path: str) -> bool:
     return False
 
 
-class Facts(msgspec.Struct, frozen=True):
-    """The world as one decision sees it. The defaults know nothing."""
+class Facts(msgspec.Struct, frozen=True, eq=False):
+    """The world as one decision sees it. The defaults know nothing. Each look at the world is equal to itself alone."""
 
     now: float = 0.0
     """Seconds since 1970, UTC."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from assent.model import (
     ALLOW,
     DESTRUCTIVE,
@@ -25,64 +27,58 @@ _SPEAK_FOR_THE_CALL = (Source.HOOK, Source.HOST_POLICY)
 """Whose allow covers a whole call. A tool's own check is not among them: it can only be stricter."""
 
 
-class Coverage:
+class Coverage(msgspec.Struct, frozen=True):
     """The allows and grants that bear on one call."""
 
-    def __init__(
-        self,
-        view: View,
-        guard: Guard,
-        consent: Consent,
-        heard: Sequence[Sequence[Opinion]],
-        call_opinions: Sequence[Opinion],
-        boundary: SandboxProfile | None = None,
-    ) -> None:
-        self._view = view
-        self._guard = guard
-        self._heard = heard
-        self._whole = any(o.verdict is ALLOW and o.source in _SPEAK_FOR_THE_CALL for o in call_opinions)
-        self._grants = [
-            g for g in consent.grants if g.verdict is ALLOW and g.boundary in (None, boundary) and is_in_force(g, view)
-        ]
-        self.yes = consent.yes
+    view: View
+    guard: Guard
+    consent: Consent
+    heard: Sequence[Sequence[Opinion]]
+    """What was said about each operation …"""
+    call_opinions: Sequence[Opinion]
+    """… and about the call as a whole."""
+    boundary: SandboxProfile | None = None
 
     def is_covered(self, index: int) -> bool:
         """Tell whether an allow surely speaks for an operation."""
-        operation = self._view.reading.operations[index]
-        destructive = operation.tier is DESTRUCTIVE
-        if self._whole and not destructive:
-            return True
-        opinions = self._heard[index]
-        if not opinions and operation.owner is None:
+        operation, opinions = self.view.reading.operations[index], self.heard[index]
+        if not opinions and not self.call_opinions and operation.owner is None:
             return False
+        destructive = operation.tier is DESTRUCTIVE
+        if not destructive and any(o.verdict is ALLOW and o.source in _SPEAK_FOR_THE_CALL for o in self.call_opinions):
+            return True
         if operation.owner is not None and not operation.own_cover:
-            opinions = [*opinions, *self._heard[operation.owner]]
+            opinions = [*opinions, *self.heard[operation.owner]]
         return any(o.verdict is ALLOW and (o.destructive or not destructive) for o in opinions)
 
     def granted_by(self, index: int) -> str | None:
         """Name what a person said earlier that surely covers an operation."""
-        operation = self._view.reading.operations[index]
+        operation = self.view.reading.operations[index]
         destructive = operation.tier is DESTRUCTIVE
         if not destructive:
-            for decision in self._guard.session:
-                if decision.verdict == "allow" and decision.covers(operation, self._view):
-                    return decision.name(self._guard.cwd)
-            for opinion in self._heard[index]:
+            for decision in self.guard.session:
+                if decision.verdict == "allow" and decision.covers(operation, self.view):
+                    return decision.name(self.guard.cwd)
+            for opinion in self.heard[index]:
                 if opinion.verdict is ALLOW and opinion.source is Source.SESSION:
                     return opinion.policy
-        for grant in self._grants:
-            if (grant.destructive or not destructive) and self._covers(grant, operation):
+        for grant in self.consent.grants:
+            if (grant.destructive or not destructive) and self._is_meant(grant) and self._covers(grant, operation):
                 return f"grant {grant.id}"
         return None
 
+    def _is_meant(self, grant: Grant) -> bool:
+        """Tell whether a person allowed something with it, here, now and inside this boundary."""
+        return grant.verdict is ALLOW and grant.boundary in (None, self.boundary) and is_in_force(grant, self.view)
+
     def _covers(self, grant: Grant, operation: Operation) -> bool:
         if grant.digest is not None:
-            return grant.digest == exact_digest(self._view.call, self._view.reading.tool)
+            return grant.digest == exact_digest(self.view.call, self.view.reading.tool)
         if grant.rule is None:
             return False
         matcher = compile_rule(grant.rule)
-        owners = [self._view.reading.operations[i] for i in self._owner(operation)]
-        return any(matcher.match(o, self._view, broad=False) is YES for o in (operation, *owners))
+        owners = [self.view.reading.operations[i] for i in self._owner(operation)]
+        return any(matcher.match(o, self.view, broad=False) is YES for o in (operation, *owners))
 
     def _owner(self, operation: Operation) -> tuple[int, ...]:
         """Return the command whose allow reaches this operation."""

@@ -22,7 +22,7 @@ from assent.model import (
 from assent.policy.coverage import Coverage
 from assent.policy.defaults import defaults
 from assent.policy.guard import Guard
-from assent.policy.modes import TABLE, Row
+from assent.policy.modes import TABLE, Cell, Row
 from assent.policy.opinions import hear
 from assent.policy.profiles import SANDBOX, can_hold, intersect, profile
 from assent.policy.refusals import hear_refusals
@@ -49,6 +49,7 @@ _PRECEDENCE = {
 }
 
 
+_SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
 _rank = operator.attrgetter("rank")
 
@@ -70,9 +71,10 @@ def decide(view: View, guard: Guard, consent: Consent, call_opinions: Sequence[O
     modes = guard.merged.modes
     if view.session.modes:
         modes = tuple(dict.fromkeys((*modes, *map(Mode, view.session.modes))))
+    if len(modes) == 1:
+        only = _judge(modes[0], view, guard, consent, heard, call_opinions)
+        return _record(view, guard, only, only.boundary)
     judgements = [_judge(m, view, guard, consent, heard, call_opinions) for m in modes]
-    if len(judgements) == 1:
-        return _record(view, guard, judgements[0], judgements[0].boundary)
     strictest = max(judgements, key=lambda j: j.verdict.rank)
     # Also for an ask: the yes that answers it must find the boundary, and so the digest, that was asked about.
     return _record(view, guard, strictest, intersect(j.boundary for j in judgements))
@@ -89,8 +91,10 @@ def _judge(
     row = TABLE[mode]
     boundary = sandbox = None
     if view.reading.tool == "Bash":
-        boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
-        sandbox = boundary or profile(SANDBOX, view.place)
+        if guard.merged.profiles:
+            boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
+        if row.dangerous in _SANDBOXED:
+            sandbox = boundary or profile(SANDBOX, view.place)
     held = sandbox is not None and _holds(row, sandbox, view)
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
     kept: list[Opinion] = []
@@ -99,17 +103,16 @@ def _judge(
         if not coverage.is_covered(index):
             spoken += defaults(index, row, view, guard, consent, spoken, held=held)
         kept += settle(index, row, view, guard, spoken, coverage)
-    verdict = max([o.verdict for o in kept if o.overruled is None], key=_rank)
-    if any(o.policy == "sandbox" for o in kept):
+    said = [o.verdict for o in kept if o.overruled is None]
+    verdict = said[0] if len(said) == 1 else max(said, key=_rank)
+    if held and any(o.policy == "sandbox" for o in kept):
         boundary = sandbox
     return Judgement(mode, verdict, boundary, tuple(dict.fromkeys(kept) if call_opinions else kept))
 
 
 def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
     """Tell whether a mode that runs things in the sandbox may do so with this call."""
-    if row.dangerous == "sandbox":
-        return True
-    return row.dangerous == "held-else-ask" and view.facts.sandbox and can_hold(sandbox, view.reading)
+    return row.dangerous == "sandbox" or (view.facts.sandbox and can_hold(sandbox, view.reading))
 
 
 def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
@@ -122,19 +125,21 @@ def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
     winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
+    rules = [o.rule for o in said if o.rule]
+    merged = guard.merged
     return Decision(
         verdict=judgement.verdict,
         boundary=boundary,
         available=boundary is None or view.facts.sandbox,
         decision_source=winner.source,
         decision_reason=winner.reason,
-        rule_refs=tuple(dict.fromkeys(o.rule for o in said if o.rule)),
+        rule_refs=tuple(dict.fromkeys(rules)) if rules else (),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=judgement.opinions,
         mode=judgement.mode,
-        interactive=view.session.interactive and guard.merged.interactive,
-        policy_version=guard.merged.version,
-        policy_sources=guard.merged.sources,
+        interactive=view.session.interactive and merged.interactive,
+        policy_version=merged.version,
+        policy_sources=merged.sources,
         digest=bound_digest(view.call, view.session, view.reading.tool, boundary),
     )

@@ -45,7 +45,9 @@ def defaults(
 ) -> list[Opinion]:
     """Return the default opinions on one operation that nothing covers. `held`: a sandbox can contain the call."""
     operation = view.reading.operations[index]
-    found = _at_the_edge(index, operation, view, guard) + _unseen_repository(index, operation, view, guard)
+    found = _at_the_edge(index, operation, view, guard)
+    if guard.merged.unknown_repository is not ALLOW:
+        found += _unseen_repository(index, operation, view, guard)
     opened = row.mode is _STRICT and any(o.opens for o in spoken)
     if operation.tier is DESTRUCTIVE and guard.merged.classifier and row.destructive == "deny":
         found.append(_blocked(index, operation, enabled=consent.destructive))
@@ -58,13 +60,12 @@ def defaults(
 def _at_the_edge(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
     """Apply the path policy's default. The built-in one: writes (in runs also reads) outside the workspace ask."""
     if operation.kind is FS_WRITE:
-        defaults = guard.defaults("write")
+        name, defaults = "write-path-policy", guard.defaults("write")
     elif operation.kind is FS_READ and (operation.resource.startswith("/") or not operation.known):
-        defaults = guard.defaults("read")
+        name, defaults = "read-path-policy", guard.defaults("read")
     else:
         return []
     found = []
-    name = "write-path-policy" if operation.kind is FS_WRITE else "read-path-policy"
     for default in defaults:
         built_in = default.verdict is None
         verdict = default.verdict or _edge(operation, view, guard)
@@ -86,11 +87,9 @@ def _at_the_edge(index: int, operation: Operation, view: View, guard: Guard) -> 
 
 def _unseen_repository(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
     """Apply `unknown_repository`: settings nobody can see may turn a look into code."""
+    if view.facts.disk == "known" or not operation.argv or basename(operation.argv[0]) not in _READS_SETTINGS:
+        return []
     verdict = guard.merged.unknown_repository
-    if verdict is ALLOW or view.facts.disk == "known" or not operation.argv:
-        return []
-    if basename(operation.argv[0]) not in _READS_SETTINGS:
-        return []
     reason = f"{operation.resource} obeys the settings of a repository that can not be seen"
     return [Opinion(verdict=verdict, source=_CLASSIFIER, policy="classifier", reason=reason, operation=index)]
 
@@ -98,8 +97,7 @@ def _unseen_repository(index: int, operation: Operation, view: View, guard: Guar
 def _edge(operation: Operation, view: View, guard: Guard) -> Verdict:
     if guard.merged.embedded or (operation.kind is FS_READ and not (view.session.run or guard.run)):
         return ALLOW
-    outside = view.place.outside(view.located(operation))
-    return ASK if outside else ALLOW
+    return ASK if view.traits(operation).outside else ALLOW
 
 
 def _blocked(index: int, operation: Operation, *, enabled: bool) -> Opinion:

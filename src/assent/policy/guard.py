@@ -31,10 +31,11 @@ from assent.model import (
     within,
 )
 from assent.policy.layers import Merged, NamedPolicy, PathDefault
-from assent.policy.matching import compile_rule
+from assent.policy.matching import Matcher, compile_rule
 from assent.policy.ruleset import RuleSet
 from assent.policy.view import View
 from assent.reading.globs import escape_glob
+from assent.reading.paths import Place
 from assent.reading.read import COMMAND_FIELDS
 from assent.reading.tools import find_tool
 
@@ -47,6 +48,7 @@ _KINDS: dict[str, Dimension] = {
     COMMAND_EXECUTE: "execute",
 }
 _READ_TOOLS = ("read", "search")
+_MOST_PLACES = 64
 
 
 class SessionDecision(msgspec.Struct, frozen=True):
@@ -98,7 +100,7 @@ class Patch(msgspec.Struct, frozen=True):
     default: Verdict | None = None
 
 
-class Guard(msgspec.Struct, frozen=True):
+class Guard(msgspec.Struct, frozen=True, dict=True):
     """The policies of all layers, and what was said since."""
 
     merged: Merged
@@ -131,15 +133,30 @@ class Guard(msgspec.Struct, frozen=True):
 
     def defaults(self, dimension: Literal["read", "write"]) -> tuple[PathDefault, ...]:
         """Return what holds for a path that no list names."""
-        said = [p.default for p in self.patches if p.dimension == dimension and p.default is not None]
-        if said:
-            return (PathDefault(said[-1]),)
+        for patch in reversed(self.patches):
+            if patch.dimension == dimension and patch.default is not None:
+                return (PathDefault(patch.default),)
         return self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
 
-    @property
+    @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
         return self.merged.chain + self.added + (_run_links() if self.run else ())
+
+    def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
+        """Return the rules that a symbolic link is known to lead to: what they match depends on it."""
+        known = self._linked_from.get(place)
+        if known is None:
+            if len(self._linked_from) >= _MOST_PLACES:
+                self._linked_from.clear()
+            known = tuple([found for link in self.links for found in link.rules.linked(place)])
+            self._linked_from[place] = known
+        return known
+
+    @functools.cached_property
+    def _linked_from(self) -> dict[Place, tuple[tuple[Matcher, ...], ...]]:
+        # One look at the world has one place for each folder, and one time at which rules look for links.
+        return {}
 
     @property
     def chain(self) -> tuple[str, ...]:

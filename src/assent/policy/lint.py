@@ -6,15 +6,15 @@ Every list of a policy is looked through: rules, path policies, forbidden globs 
 from __future__ import annotations
 
 import difflib
-import re
 import shlex
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
+import assent.regex as re
 from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall
 from assent.policy.containment import contains
 from assent.policy.matching import Matcher, compile_rule
@@ -84,15 +84,29 @@ RUNS_ANYTHING = frozenset(
 _KNOWN_TOOLS = tuple(t.name for t in TOOLS)
 _STRICTEST_FIRST = ("deny", "ask", "allow")
 _FOLDER = "/project"
-_OPERATORS = re.compile(r"&&|\|\||[;|<>\n]|\$\(|`|(?<!&)&(?!&)")
-_RESOLVED = re.compile(r"(?:^|\s)~|\$[\w{]")
 _QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.")
+Severity: TypeAlias = Literal["error", "warning", "hint"]
+_ODDITIES: tuple[tuple[re.Pattern[str], Severity, str, str], ...] = (
+    (
+        re.compile(r"&&|\|\||[;|<>\n]|\$\(|`|(?<!&)&(?!&)"),
+        "error",
+        "it can never match: a rule looks at one command at a time",
+        "write one rule for each command",
+    ),
+    (
+        re.compile(r"(?:^|\s)~|\$[\w{]"),
+        "warning",
+        "it is compared with words in which `~` and variables are already resolved",
+        "write out what they stand for",
+    ),
+)
+"""What the pattern of a command has outside of quotes only by mistake."""
 
 
 class Finding(msgspec.Struct, frozen=True):
     """One thing to look at."""
 
-    severity: Literal["error", "warning", "hint"]
+    severity: Severity
     message: str
     rule: str = ""
     origin: Origin = Origin()
@@ -191,9 +205,7 @@ def _is_over(entry: Entry, now: float | None) -> bool:
     return now is not None and entry.rule.expires is not None and entry.rule.expires <= now
 
 
-def _finding(
-    severity: Literal["error", "warning", "hint"], entry: Entry, message: str, suggestion: str = ""
-) -> Finding:
+def _finding(severity: Severity, entry: Entry, message: str, suggestion: str = "") -> Finding:
     return Finding(severity, message, f"{entry.name}: {entry.text}", entry.rule.origin, suggestion)
 
 
@@ -249,27 +261,22 @@ def _letters(entry: Entry) -> Iterator[Finding]:
 
 def _pattern(entry: Entry) -> Iterator[Finding]:
     rule, pattern = entry.rule, entry.rule.pattern or ""
-    if entry.matcher.family == "command" and _OPERATORS.search(_QUOTED.sub("", pattern)):
-        yield _finding(
-            "error",
-            entry,
-            "it can never match: a rule looks at one command at a time",
-            "write one rule for each command",
-        )
-    if entry.matcher.family == "command" and _RESOLVED.search(_QUOTED.sub("", pattern)):
-        yield _finding(
-            "warning",
-            entry,
-            "it is compared with words in which `~` and variables are already resolved",
-            "write out what they stand for",
-        )
-    if entry.matcher.family == "command" and re.search(r"\w\*$", pattern) and entry.matcher.command is not None:
-        yield _finding("hint", entry, "it matches longer program or word names too", f"did you mean {pattern[:-1]}:*?")
+    if entry.matcher.command is not None:
+        yield from _command(entry, pattern)
     glob = entry.matcher.glob
     if glob is not None and glob.form == "exact" and pattern.endswith("/"):
         yield _finding("warning", entry, "it names a folder and matches no file in it", f"did you mean {pattern}**?")
     if find_tool(rule.tool).name == "WebFetch" and pattern and entry.matcher.host is None:
         yield _finding("hint", entry, "it is compared with the whole address", "write domain:example.com for a host")
+
+
+def _command(entry: Entry, pattern: str) -> Iterator[Finding]:
+    unquoted = _QUOTED.sub("", pattern)
+    for oddity, severity, message, suggestion in _ODDITIES:
+        if oddity.search(unquoted):
+            yield _finding(severity, entry, message, suggestion)
+    if re.search(r"\w\*$", pattern):
+        yield _finding("hint", entry, "it matches longer program or word names too", f"did you mean {pattern[:-1]}:*?")
 
 
 def _breadth(entry: Entry) -> Iterator[Finding]:

@@ -7,11 +7,11 @@ deny and ask rules, which must find what is meant, and False for allow rules, wh
 from __future__ import annotations
 
 import fnmatch
-import re
 from typing import Any, Literal, TypeAlias, assert_never
 
 import msgspec
 
+import assent.regex as re
 from assent.model import (
     FS_EXEC,
     FS_READ,
@@ -38,6 +38,7 @@ from assent.policy.patterns import (
 )
 from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob, compile_glob
+from assent.reading.paths import Place
 from assent.reading.tools import find_tool
 
 _HOME = re.compile(r"(?:(?<=\s)|^)(?:~|\$HOME|\$\{HOME\})(?=/|\s|:?\*|$)")
@@ -204,7 +205,7 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
         return MAYBE if not operation.globbed or _could_match(glob, operation.resource, view) else NO
     if not broad:
         return YES if _trusts_cwd(glob, view) and all(_covers(glob, n, operation, view) for n in names) else NO
-    starts = starts_of(glob.anchor, view)
+    starts = starts_of(glob.anchor, view.place)
     if any(_hits(glob, n, s, operation, view) for n in names for s in starts):
         return YES
     folded = compile_glob(glob.text.lower())
@@ -220,15 +221,15 @@ def _could_match(glob: Glob, resource: str, view: View) -> bool:
     if tail and not set(last) & set("*?[\\") and not (last.lower().endswith(tail.lower())):
         return False
     folder = head.rpartition("/")[0].lower() or "/"
-    bases = [b.lower() for s in starts_of(glob.anchor, view) if (b := glob.base_from(s)) is not None]
+    bases = [b.lower() for s in starts_of(glob.anchor, view.place) if (b := glob.base_from(s)) is not None]
     return not head or glob.base == "/" or any(within(b, folder) or within(folder, b) for b in bases)
 
 
-def starts_of(anchor: Anchor, view: View) -> tuple[str, ...]:
+def starts_of(anchor: Anchor, place: Place) -> tuple[str, ...]:
     """Return the folders a pattern may start from in a deny: the cwd a call gives is no way out of it."""
     if anchor == "root":
         return ("/",)
-    found = (view.facts.home,) if anchor == "home" else (view.place.cwd, *view.place.workspace)
+    found = (place.facts.home,) if anchor == "home" else (place.cwd, *place.workspace)
     return tuple(dict.fromkeys(s for s in found if s))
 
 
@@ -250,7 +251,7 @@ def _trusts_cwd(glob: Glob, view: View) -> bool:
 
 def _covers(glob: Glob, name: str, operation: Operation, view: View) -> bool:
     """Tell whether a pattern surely matches one name of a path: links below it count as what they lead to."""
-    for start in starts_of(glob.anchor, view)[:1]:
+    for start in starts_of(glob.anchor, view.place)[:1]:
         for root in dict.fromkeys((start, view.facts.resolve(start) or start)):
             seen = glob.seen_from(root, _before_system_links(name, view) if root == "/" else name)
             if seen is not None and (glob.matches(seen) or (operation.sweep and glob.is_all_below(seen))):

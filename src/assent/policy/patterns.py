@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import fnmatch
 import functools
-import re
 from typing import Any
 
 import msgspec
 
+import assent.regex as re
 from assent.model import MAYBE, NO, UNKNOWN, YES, Certainty, RuleError
 from assent.reading.expressions import compile_expression
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 
+import msgspec
+
+import assent.regex as re
 from assent.model import (
     ASK,
     DENY,
@@ -21,7 +23,6 @@ from assent.model import (
 )
 from assent.policy.patterns import basename
 from assent.policy.view import View
-from assent.reading.web import is_private
 
 OWN_COMMANDS = frozenset({"approve", "deny", "token", "policy", "trust", "init", "uninit", "serve"})
 """What only a person may say to Assent."""
@@ -72,7 +73,7 @@ def _opinion(verdict: Verdict, policy: str, reason: str, index: int, *, firm: bo
 
 
 def _is_control_plane(operation: Operation, view: View) -> bool:
-    return (operation.known or operation.globbed) and view.place.is_control_plane(view.located(operation))
+    return (operation.known or operation.globbed) and view.traits(operation).control_plane
 
 
 def _self_harm(operation: Operation, view: View) -> str | None:
@@ -81,34 +82,49 @@ def _self_harm(operation: Operation, view: View) -> str | None:
         return _own_endpoint(operation.resource, view)
     if kind is TOOL_CALL:
         return None
-    return _own_path(operation, view) or _own_command(operation.argv)
+    facts = view.place.facts
+    own = _own(facts.assent_paths, facts.assent_files)
+    harm = own.harm(operation, operation.resource)
+    if harm is None and operation.target is not None and operation.target != operation.resource:
+        harm = own.harm(operation, operation.target)
+    return harm if harm is not None or not operation.argv else _own_command(operation.argv)
 
 
-def _own_path(operation: Operation, view: View) -> str | None:
-    """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
-    writes = operation.kind is FS_WRITE
-    for name in (operation.resource, operation.target):
-        if name is None:
-            continue
+class _Own(msgspec.Struct, frozen=True):
+    """What belongs to Assent, in lower case."""
+
+    paths: frozenset[str]
+    below: tuple[str, ...]
+    """What every path below these starts with."""
+    files: frozenset[str]
+
+    def harm(self, operation: Operation, name: str) -> str | None:
+        """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
         low = name.lower()
-        own, below = _lowered(view.facts.assent_paths)
-        if low in own or low.startswith(below) or (writes and operation.sweep and any(within(p, low) for p in own)):
+        if low in self.paths or low.startswith(self.below):
             return "it touches Assent's own files"
-        if writes:
-            files, _ = _lowered(view.facts.assent_files)
-            if low in files or (operation.sweep and any(within(p, low) for p in files)):
-                return "it changes how Assent is configured"
-    return None
+        if operation.kind is not FS_WRITE:
+            return None
+        if operation.sweep and any(within(p, low) for p in self.paths):
+            return "it touches Assent's own files"
+        if low in self.files or (operation.sweep and any(within(p, low) for p in self.files)):
+            return "it changes how Assent is configured"
+        return None
 
 
 @functools.lru_cache(maxsize=64)
-def _lowered(paths: tuple[str, ...]) -> tuple[frozenset[str], tuple[str, ...]]:
-    """Return paths in lower case, and what everything below them starts with."""
-    low = frozenset(p.lower().rstrip("/") for p in paths)
-    return low, tuple(p + "/" for p in sorted(low))
+def _own(paths: tuple[str, ...], files: tuple[str, ...]) -> _Own:
+    low = _lowered(paths)
+    return _Own(low, tuple(p + "/" for p in sorted(low)), _lowered(files))
+
+
+def _lowered(paths: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(p.lower().rstrip("/") for p in paths)
 
 
 def _own_command(argv: tuple[str, ...]) -> str | None:
+    if "assent" not in " ".join(argv).lower():
+        return None
     words = _after_launcher(argv)
     if not words or not _is_assent(words[0]):
         return None
@@ -135,6 +151,8 @@ def _is_assent(word: str) -> bool:
 
 def _own_endpoint(host: str, view: View) -> str | None:
     """Find a connection to the daemon, by whatever name this machine goes."""
+    from assent.reading.web import is_private  # noqa: PLC0415 - few calls contact anybody
+
     name, port = _split(host.lower())
     ports = {_split(e)[1] for e in view.facts.assent_endpoints}
     if host in view.facts.assent_endpoints or (is_private(name) and not ports.isdisjoint(port.split("|"))):

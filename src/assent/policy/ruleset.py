@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
-from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Operation, Rule
+from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Facts, Operation, Rule
 from assent.policy.matching import Matcher, compile_rule, starts_of
 from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob
+from assent.reading.paths import Place
 
 _FILES = ("read", "write")
+
+Bases: TypeAlias = dict[str, dict[str, list[Matcher]]]
+"""Rules by the topmost folder of the path they are about, then by that path: most paths share no folder with any."""
 
 
 class RuleSet:
@@ -67,6 +72,10 @@ class RuleSet:
             found += self._for_host(operation.resource)
         return found
 
+    def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
+        """Return the path rules that a symbolic link is known to lead to, seen from this place."""
+        return self._reads.linked(place) + self._writes.linked(place)
+
     def _for_command(self, operation: Operation) -> Iterable[Matcher]:
         if not operation.argv:
             return ()
@@ -95,8 +104,10 @@ class PathIndex:
 
     def __init__(self, matchers: Iterable[Matcher]) -> None:
         self._all = tuple(matchers)
+        self._kept_for = max(1.0, 0.01 * len(self._all))
+        """Seconds for which links that were found are believed; the more rules, the longer it takes to look."""
         self._any: list[Matcher] = []
-        self._by_base: dict[Anchor, dict[str, list[Matcher]]] = {}
+        self._by_base: dict[Anchor, Bases] = {}
         self._by_last: dict[str, list[Matcher]] = defaultdict(list)
         self._links: dict[tuple[Anchor, str], tuple[float, tuple[Matcher, ...]]] = {}
         for matcher in self._all:
@@ -104,7 +115,7 @@ class PathIndex:
             if glob is None or glob.up:
                 self._any.append(matcher)
             elif glob.base != "/":
-                self._by_base.setdefault(glob.anchor, defaultdict(list))[glob.base.lower()].append(matcher)
+                _file(self._by_base.setdefault(glob.anchor, {}), glob.base.lower(), matcher)
             elif last := _last_name(glob):
                 self._by_last[last].append(matcher)
             else:
@@ -120,32 +131,41 @@ class PathIndex:
             for name in names:
                 found += self._by_last.get(basename(name), ())
         for anchor, by_base in self._by_base.items():
-            for start in starts_of(anchor, view):
+            for start in starts_of(anchor, view.place):
                 root = "" if start == "/" else start.lower()
                 for name in names:
                     if not root or name.startswith(root):
                         _add_from_ancestors(found, by_base, name[len(root) :])
-                found += self._linked(anchor, start, by_base, view)
+                found += self._linked(anchor, start, by_base, view.facts)
         return found
 
-    def _linked(self, anchor: Anchor, start: str, by_base: dict[str, list[Matcher]], view: View) -> tuple[Matcher, ...]:
+    def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
+        """Return, for every folder that rules start from here, those that a symbolic link is known to lead to."""
+        return tuple(
+            [
+                self._linked(anchor, start, by_base, place.facts)
+                for anchor, by_base in self._by_base.items()
+                for start in starts_of(anchor, place)
+            ]
+        )
+
+    def _linked(self, anchor: Anchor, start: str, by_base: Bases, facts: Facts) -> tuple[Matcher, ...]:
         """Return the rules whose own folder is, or lies behind, a symbolic link. Looked up anew every now and then."""
-        now = view.facts.now
+        now = facts.now
         known = self._links.get((anchor, start))
-        if known is not None and 0 <= now - known[0] < max(1.0, 0.01 * len(self._all)):
+        if known is not None and 0 <= now - known[0] < self._kept_for:
             return known[1]
         if len(self._links) > 128:
             self._links.clear()
-        found = tuple(
-            m for group in by_base.values() for m in group if m.glob is not None and _is_linked(m.glob, start, view)
-        )
+        filed = (m for group in by_base.values() for matchers in group.values() for m in matchers)
+        found = tuple(m for m in filed if m.glob is not None and _is_linked(m.glob, start, facts))
         self._links[anchor, start] = (now, found)
         return found
 
 
-def _is_linked(glob: Glob, start: str, view: View) -> bool:
+def _is_linked(glob: Glob, start: str, facts: Facts) -> bool:
     base = glob.base_from(start)
-    real = view.facts.resolve(base) if base is not None else None
+    real = facts.resolve(base) if base is not None else None
     return real is not None and real != base
 
 
@@ -157,14 +177,23 @@ def _last_name(glob: Glob) -> str | None:
 
 
 def _low_names(operation: Operation) -> tuple[str, ...]:
-    name = operation.resource.lower()
-    target = name if operation.target is None else operation.target.lower()
-    return (name,) if target == name else (name, target)
+    name, target = operation.resource, operation.target
+    return (name.lower(),) if target is None or target == name else (name.lower(), target.lower())
 
 
-def _add_from_ancestors(found: list[Matcher], by_base: dict[str, list[Matcher]], path: str) -> None:
+def _file(by_base: Bases, base: str, matcher: Matcher) -> None:
+    by_base.setdefault(_top(base), defaultdict(list))[base].append(matcher)
+
+
+def _add_from_ancestors(found: list[Matcher], by_base: Bases, path: str) -> None:
     """Add the rules about a path, or about a folder above it."""
-    while len(path) > 1:
-        if path in by_base:
-            found += by_base[path]
+    group = by_base.get(_top(path))
+    while group is not None and len(path) > 1:
+        if path in group:
+            found += group[path]
         path = path.rpartition("/")[0]
+
+
+def _top(path: str) -> str:
+    end = path.find("/", 1)
+    return path if end < 0 else path[:end]

@@ -19,22 +19,19 @@ def settle(
     """Return all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
     if guard.merged.embedded and row.mode is Mode.BYPASS:
         spoken = list(_bypass(index, spoken))
-    if row.covered == "allow" and all(o.verdict is not ASK for o in spoken):
+    asks = [o for o in spoken if o.verdict is ASK]
+    if not asks and row.covered == "allow":
         return list(spoken)
     settled: list[Opinion] = []
-    granted = coverage.granted_by(index) if any(_is_soft_ask(o) for o in spoken) else None
+    granted = coverage.granted_by(index) if any(not o.firm and o.overruled is None for o in asks) else None
     for opinion in spoken:
         if opinion.verdict is ASK and opinion.overruled is None:
-            settled += _answer(index, opinion, row, view, guard, granted=granted, yes=coverage.yes)
+            settled += _answer(index, opinion, row, view, guard, granted=granted, yes=coverage.consent.yes)
         else:
             settled.append(opinion)
     if row.covered == "looks-else-deny" and not view.reading.operations[index].reads:
         settled.append(_by_mode(index, f"mode {row.mode} only looks"))
     return settled
-
-
-def _is_soft_ask(opinion: Opinion) -> bool:
-    return opinion.verdict is ASK and not opinion.firm and opinion.overruled is None
 
 
 def _bypass(index: int, spoken: Sequence[Opinion]) -> Iterator[Opinion]:
@@ -91,7 +88,7 @@ def _loosens(row: Row, operation: Operation, view: View, guard: Guard) -> bool:
         return False
     if guard.merged.embedded:
         return True
-    inside = not view.place.workspace or view.place.inside(view.located(operation))
+    inside = not view.place.workspace or view.traits(operation).inside
     return inside and operation.tier is SAFE and not operation.secret
 
 

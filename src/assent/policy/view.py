@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from assent.model import COMMAND_EXECUTE, FS_EXEC, TOOL_CALL, Facts, Operation, Reading, Session, ToolCall
-from assent.reading.paths import Located, Place
+from assent.reading.paths import Place, Traits
 
 
 class View(msgspec.Struct, frozen=True):
@@ -29,6 +29,6 @@ class View(msgspec.Struct, frozen=True):
         """Tell whether an operation stands for a line that could not be read: it may be anything."""
         return self.reading.unreadable is not None and operation.kind in (COMMAND_EXECUTE, TOOL_CALL)
 
-    def located(self, operation: Operation) -> Located:
-        """Return an operation's path by all its names."""
-        return Located(operation.resource, operation.target)
+    def traits(self, operation: Operation) -> Traits:
+        """Tell what an operation's path is, by any of its names."""
+        return self.place.traits(operation.resource, operation.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import assent.regex as re
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r]+|\\\n|\#[^\n]*)

@@ -5,13 +5,13 @@ What is not surely understood is dangerous, and what can not be read at all is s
 
 from __future__ import annotations
 
-import re
+import functools
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Entry, Role, assignment_is_inert, is_builtin, lookup, places
-from assent.model import UNKNOWN, Operation, OperationKind, Tier, within
+from assent.catalog import Clause, Role, assignment_is_inert, places
+from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
@@ -27,7 +27,7 @@ from assent.reading.effects import (
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_flows
-from assent.reading.judging import judge, judge_find, plain_words, quote, roles_of
+from assent.reading.judging import join_plain, judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
     Inner,
@@ -44,10 +44,13 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
+from assent.reading.programs import find_program
 from assent.reading.roles import (
     CODE,
     LANGUAGES,
     NETWORK,
+    QUIET,
+    RUNNING,
     Judgement,
     judge_environment,
     judge_sent,
@@ -56,11 +59,8 @@ from assent.reading.roles import (
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
-_BIN = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
-_VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
-_LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
 
 
 def read_line(
@@ -79,23 +79,14 @@ def read_line(
     reader.read_script(_Frame(script))
     findings = reader.findings
     if findings.unreadable:
-        findings.add(_plain(shown, Tier.DANGEROUS, findings.unreadable))
+        findings.add(_plain(shown, DANGEROUS, findings.unreadable))
     elif not findings.operations:
-        findings.add(_plain(shown or ":", Tier.SAFE, "does nothing"))
+        findings.add(_plain(shown or ":", SAFE, "does nothing"))
     return tuple(findings.operations), findings.unreadable
 
 
-def find_entry(name: str) -> Entry | None:
-    """Look a program up by its name, or by its name without a version where the entry says so."""
-    entry = lookup(name)
-    if entry is not None:
-        return entry
-    entry = lookup(_VERSION.sub("", name))
-    return entry if entry is not None and entry.versioned else None
-
-
 def _plain(text: str, tier: Tier, reason: str) -> Operation:
-    return Operation(kind=OperationKind.COMMAND_EXECUTE, resource=text, tier=tier, reason=reason)
+    return Operation(kind=COMMAND_EXECUTE, resource=text, tier=tier, reason=reason)
 
 
 class _Frame(msgspec.Struct, frozen=True):
@@ -115,28 +106,34 @@ class _Reader:
 
     def __init__(self, place: Place, base: str | None) -> None:
         self.place = place
-        self.based = base is not None and place.inside(place.locate(base))
-        """The call stands in the workspace."""
+        self.base = base
         self.findings = Findings()
         self.functions: frozenset[str] = frozenset()
 
-    def read_script(self, frame: _Frame) -> bool:
-        """Read every command, and tell whether one of them runs what the script is fed."""
+    @functools.cached_property
+    def based(self) -> bool:
+        """Tell whether the call stands in the workspace."""
+        return self.base is not None and self.place.inside(self.place.locate(self.base))
+
+    def read_script(self, frame: _Frame) -> list[Trace]:
+        """Read every command, and return what each was found to be."""
         script = frame.script
-        self.functions |= frozenset(script.functions)
+        if script.functions:
+            self.functions |= frozenset(script.functions)
         if script.unreadable:
             self.findings.blur(script.unreadable)
         traces = [self._command(c, frame) for c in script.commands]
         mark_flows(script, traces, self.findings)
-        return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
+        return traces
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
         if not command.words:
             return self._bare(command)
         index = len(self.findings.operations)
-        command = with_descriptors(command, frame.script)
+        if not command.constant:
+            command = with_descriptors(command, frame.script)
         word = command.words[0]
-        name, entry, reason = self._program(word)
+        name, entry, reason = find_program(word, self.functions, self.place)
         cwd = command.cwd
         if entry is None:
             trace = self._opaque(command, frame, reason)
@@ -144,14 +141,17 @@ class _Reader:
             trace = self._find(name, command, frame)
         else:
             match = match_words(name, entry, command.words[1:])
-            cwd = self._folder(match, cwd)
-            trace = self._known(match, msgspec.structs.replace(command, cwd=cwd), frame)
-        for variable, value in command.assignments:
-            said = judge_environment(variable, value)
-            self.findings.worsen(index, said.tier, said.reason)
-            self._assignment(variable, value, said.tier)
-        self._around(command, index)
-        if not frame.elsewhere:
+            if match.values:
+                cwd = self._folder(match, cwd)
+            moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd)
+            trace = self._known(match, moved, frame)
+        if not command.constant:
+            for variable, value in command.assignments:
+                said = judge_environment(variable, value)
+                self.findings.worsen(index, said.tier, said.reason)
+                self._assignment(variable, value, said.tier)
+            self._around(command, index)
+        if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
@@ -162,17 +162,17 @@ class _Reader:
         index = None
         for variable, value in command.assignments:
             if not assignment_is_inert(variable):
-                index = self._assignment(variable, value, Tier.DANGEROUS)
+                index = self._assignment(variable, value, DANGEROUS)
         self._around(command, index)
         return Trace(index)
 
     def _assignment(self, variable: str, value: Word, tier: Tier) -> int | None:
         """Add the setting of a variable, which no allow on the command speaks for; a harmless one adds nothing."""
-        if tier is Tier.SAFE:
+        if tier is SAFE:
             return None
         return self.findings.add(
             Operation(
-                kind=OperationKind.COMMAND_EXECUTE,
+                kind=COMMAND_EXECUTE,
                 resource=f"{variable}={quote((value,))}",
                 argv=(f"{variable}={value.text}",),
                 tier=tier,
@@ -184,7 +184,7 @@ class _Reader:
         """Add the folder of a command that is not safe, where the line leaves the workspace for it."""
         command = self.findings.operations[index]
         # No pattern speaks for a program that is not known, so there is no allow that could follow it.
-        if not self.based or command.tier is Tier.SAFE or (cwd is None and UNKNOWN in command.argv[0]):
+        if not self.based or (cwd is None and UNKNOWN in command.argv[0]):
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
@@ -192,46 +192,20 @@ class _Reader:
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
+        words = command.words
+        if command.assignments or command.redirects:
+            words += (*[v for _, v in command.assignments], *[r.target for r in command.redirects])
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
                 self.findings.blur("a redirection to `!` means something else in another shell")
-            for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
+            for cwd in _folders(command):
                 self.findings.extend(redirect_effects(redirect, Ground(self.place, cwd, owner)))
-        words = (*command.words, *(v for _, v in command.assignments), *(r.target for r in command.redirects))
-        for variable in dict.fromkeys(v for w in words for v in w.variables):
+        for variable in {v: None for w in words for v in w.variables}:
             if places.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
 
-    def _program(self, word: Word) -> tuple[str, Entry | None, str]:
-        """Say which program a word names: its plain name and entry, or why it is not known."""
-        text = word.text
-        if not word.known or not text:
-            return text, None, "the program is only known when the line runs"
-        if text in self.functions:
-            return text, None, f"{text} is a function that the line defines"
-        folder, slash, name = text.rpartition("/")
-        if not slash and (found := self._local_program(name)):
-            return text, None, f"{name} is a program in the workspace: {found}"
-        if _LOADER.fullmatch(name):
-            return name, lookup("ld.so"), ""
-        if slash and folder not in _BIN:
-            return text, None, f"{text} is a program outside the system's folders"
-        return name, find_entry(name), f"{name} is not a command that is known"
-
-    def _local_program(self, name: str) -> str | None:
-        """Find a program by this name in the workspace, where the search path leads there."""
-        if is_builtin(name):
-            return None
-        for folder in self.place.facts.path:
-            if folder.startswith("/") and not any(within(folder, root) for root in self.place.workspace):
-                continue
-            located = self.place.locate(f"{folder}/{name}")
-            if self.place.facts.is_program(located.path):
-                return located.path
-        return None
-
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
-        said = Judgement(Tier.DANGEROUS, reason)
+        said = Judgement(DANGEROUS, reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
         index = self._execution(command, frame, said, opaque=True)
@@ -241,39 +215,62 @@ class _Reader:
         return Trace(index)
 
     def _known(self, match: Match, command: Command, frame: _Frame) -> Trace:
-        cwd = command.cwd
+        entry, cwd = match.entry, command.cwd
         clauses = clauses_of(match, self.place, cwd)
         roles, extra = roles_of(match, clauses)
-        judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        if match.entry.connects or not NETWORK.isdisjoint(r for r, _ in roles):
-            judged += (judge_sent(w, match.name) for _, w in roles)
+        kinds = {r for r, _ in roles}
+        judged = []
+        if not kinds.isdisjoint(LANGUAGES):
+            judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
+        if entry.connects or not kinds.isdisjoint(NETWORK):
+            judged += [judge_sent(w, match.name) for _, w in roles]
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
-        opaque = said.tier is not Tier.SAFE and (extra or match.fault is not None or match.entry.options == "any")
+        opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
-        for folder in dict.fromkeys((cwd, *command.elsewhere)):
-            ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
-            self._effects(match, roles, judged, ground)
-        for name, value in (assignment_of(w) for r, w in roles if r == "variable"):
-            given = value if value.text else Word(UNKNOWN)
-            self._assignment(name, given, judge_environment(name, given).tier)
-        trace = Trace(index, code=tuple(f for r, w in roles if r in CODE for f in w.feeds))
-        reads_lines = match.entry.runs == "parallel" and not match.operands
+        if judged or entry.sweep or entry.connects or not kinds <= QUIET:
+            for folder in _folders(command):
+                self._effects(match, roles, judged, Ground(self.place, folder, index, entry.sweep, entry.lists))
+        trace = Trace(index)
+        if clauses or entry.runs or entry.stdin or not kinds.isdisjoint(RUNNING):
+            self._inside(match, clauses, roles, judged, command, frame, trace)
+        return trace
+
+    def _inside(
+        self,
+        match: Match,
+        clauses: Sequence[Clause],
+        roles: Sequence[tuple[Role, Word]],
+        judged: Sequence[Judgement],
+        command: Command,
+        frame: _Frame,
+        trace: Trace,
+    ) -> None:
+        """Read what a command runs: by its words, or from its standard input."""
+        entry = match.entry
+        self._variables(roles)
+        trace.code = tuple(f for r, w in roles if r in CODE for f in w.feeds)
+        reads_lines = entry.runs == "parallel" and not match.operands
         if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
             self.findings.blur("it runs what another command prints")
         inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
-        stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), match.entry.stdin)
+        stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), entry.stdin)
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
         self._open(inners, command, frame, trace)
-        return trace
+
+    def _variables(self, roles: Sequence[tuple[Role, Word]]) -> None:
+        """Add the variables that arguments set for what the command runs."""
+        for name, value in [assignment_of(w) for r, w in roles if r == "variable"]:
+            given = value if value.text else Word(UNKNOWN)
+            self._assignment(name, given, judge_environment(name, given).tier)
 
     def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
         """Raise a look to what a repository's own settings make of it."""
         obeys = match.parents[0][0].obeys if match.parents else match.entry.obeys
-        if said.tier is not Tier.SAFE or not obeys or cwd is None:
+        if said.tier is not SAFE or not obeys or cwd is None:
             return said
         trap = self.place.facts.trap(obeys, cwd)
-        return said if trap is None else Judgement(Tier.DANGEROUS, f"{match.name} here: {trap}")
+        return said if trap is None else Judgement(DANGEROUS, f"{match.name} here: {trap}")
 
     def _folder(self, match: Match, cwd: str | None) -> str | None:
         """Return where the command works, after options such as `git -C`."""
@@ -292,7 +289,7 @@ class _Reader:
             return []
         trace.stdin = True
         if stdin == "code" and trace.index is not None and is_given_input(command):
-            self.findings.worsen(trace.index, Tier.DANGEROUS, f"{match.name} may run what it is fed")
+            self.findings.worsen(trace.index, DANGEROUS, f"{match.name} may run what it is fed")
         if stdin == "shell" and text is None and is_fed(command):
             self.findings.blur("a shell runs what another command prints")
         trace.code += tuple(f for r in command.redirects if r.direction == "here" for f in r.target.feeds)
@@ -302,10 +299,11 @@ class _Reader:
         """Add what the arguments touch."""
         findings, place, start = self.findings, self.place, len(self.findings.operations)
         for role, word in roles:
-            findings.extend(role_effects(role, word, ground))
+            if role not in QUIET:
+                findings.extend(role_effects(role, word, ground))
         for said in judged:
-            findings.extend(reading(locate(w, place, ground.cwd), ground) for w in said.reads)
-            findings.extend(writing(locate(w, place, ground.cwd), ground) for w in said.writes)
+            findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
+            findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
         if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
             findings.add(reading(locate(Word("."), place, ground.cwd), ground))
         if match.entry.connects:
@@ -316,14 +314,14 @@ class _Reader:
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
         index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
-        ground = Ground(self.place, command.cwd, index)
-        for root in roots:
-            walk = Ground(self.place, command.cwd, index, sweep=True, lists=True)
-            self.findings.extend(role_effects("read", root, walk))
-        for word in expression.files:
-            self.findings.extend(role_effects("read", word, ground))
-        for word in expression.writes:
-            self.findings.extend(role_effects("write", word, ground))
+        for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
+            ground, walk = Ground(self.place, cwd, index), Ground(self.place, cwd, index, sweep=True, lists=True)
+            for root in roots:
+                self.findings.extend(role_effects("read", root, walk))
+            for word in expression.files:
+                self.findings.extend(role_effects("read", word, ground))
+            for word in expression.writes:
+                self.findings.extend(role_effects("write", word, ground))
         trace = Trace(index)
         self._open(find_openings(expression, command), command, frame, trace)
         return trace
@@ -337,6 +335,7 @@ class _Reader:
             if inner.fault:
                 self.findings.blur(inner.fault)
             cwd = None if inner.elsewhere else command.cwd
+            others = () if inner.elsewhere else command.elsewhere
             deeper = _Frame(
                 frame.script,
                 (*frame.through, *command.through, inner.layer),
@@ -345,14 +344,15 @@ class _Reader:
                 frame.elsewhere or inner.elsewhere,
             )
             if inner.command is not None:
-                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd), deeper)
+                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
                 trace.code += found.code
                 trace.stdin |= found.stdin
             else:
                 trace.code += inner.line.feeds
-                trace.stdin |= self._line(inner.line, cwd, deeper)
+                trace.stdin |= self._line(inner.line, cwd, others, deeper)
 
-    def _line(self, word: Word, cwd: str | None, frame: _Frame) -> bool:
+    def _line(self, word: Word, cwd: str | None, others: tuple[str, ...], frame: _Frame) -> bool:
+        """Read a line inside the line, and tell whether a command of it runs what it is fed."""
         text = word.text
         if not frame.bash and (found := bash_alone(text)):
             self.findings.blur(f"`{found}` means something else in a shell that is not bash")
@@ -360,36 +360,43 @@ class _Reader:
             self.findings.blur("a line inside the line is only known when it runs")
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
-        script = parse(text, cwd=cwd, home=self.place.facts.home)
-        return self.read_script(msgspec.structs.replace(frame, script=script))
+        script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
+        traces = self.read_script(msgspec.structs.replace(frame, script=script))
+        return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
 
     def _execution(
         self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False, plain: tuple[str, ...] = ()
     ) -> int:
+        argv = tuple([w.text for w in command.words])
         return self.findings.add(
             Operation(
-                kind=OperationKind.COMMAND_EXECUTE,
-                resource=quote(command.words),
-                argv=tuple(w.text for w in command.words),
+                kind=COMMAND_EXECUTE,
+                resource=join_plain(argv) or quote(command.words),
+                argv=argv,
                 tier=said.tier,
                 reason=said.reason,
                 plain=plain,
                 opaque=opaque,
-                through=(*frame.through, *command.through),
+                through=frame.through + command.through,
                 impact=said.impact or None,
                 rollback=said.rollback or None,
             )
         )
 
 
+def _folders(command: Command) -> Iterable[str | None]:
+    """Return where a command may run."""
+    return dict.fromkeys((command.cwd, *command.elsewhere)) if command.elsewhere else (command.cwd,)
+
+
 def _working(located: Located, owner: int) -> Operation:
     """Return the use of a folder outside the workspace, which needs an allow of its own."""
     where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
     return Operation(
-        kind=OperationKind.FS_READ,
+        kind=FS_READ,
         resource=located.path,
         target=located.target,
-        tier=Tier.DANGEROUS,
+        tier=DANGEROUS,
         reason=f"works {where} the workspace",
         owner=owner,
         own_cover=True,

@@ -5,22 +5,21 @@ from __future__ import annotations
 import posixpath
 
 from assent.catalog import Clause, expression, places
-from assent.model import UNKNOWN, Tier, within
+from assent.model import DESTRUCTIVE, UNKNOWN, within
 from assent.reading.effects import locate
 from assent.reading.options import Match
 from assent.reading.paths import Place
 from assent.shell.tree import Word
 
 
-def clauses_of(match: Match, place: Place, cwd: str | None) -> tuple[Clause, ...]:
+def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
     """Return the clauses that hold, in order."""
-    levels = (*match.parents, (match.entry, match.present))
-    return tuple(
+    return [
         clause
-        for entry, present in levels
-        for clause in entry.when
+        for entry, present in (*match.parents, (match.entry, match.present))
+        for clause in (entry.unprompted if present.isdisjoint(entry.prompts) else entry.when)
         if _options_hold(clause, present) and _arguments_hold(clause, match, place, cwd)
-    )
+    ]
 
 
 def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None) -> bool:
@@ -28,7 +27,7 @@ def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None)
     if count < clause.least or (clause.most is not None and count > clause.most):
         return False
     # What is not known may match: that counts where it makes a safe call ask, not where it makes one denied.
-    maybe = clause.tier is not Tier.DESTRUCTIVE
+    maybe = clause.tier is not DESTRUCTIVE
     if clause.arg and not any(_fits(clause.arg, w, maybe=maybe) for w in match.operands):
         return False
     if clause.first and not (count and _fits(clause.first, match.operands[0], maybe=maybe)):
@@ -41,11 +40,10 @@ def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None)
 
 
 def _options_hold(clause: Clause, present: frozenset[str]) -> bool:
-    if clause.any and present.isdisjoint(clause.any.split()):
-        return False
-    if clause.unless and not present.isdisjoint(clause.unless.split()):
-        return False
-    return all(not present.isdisjoint(group.split("|")) for group in clause.all.split())
+    for group in clause.groups:
+        if present.isdisjoint(group):
+            return False
+    return present.isdisjoint(clause.barred)
 
 
 def _fits(pattern: str, word: Word, *, maybe: bool) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import assent.regex as re
 
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.|\$(?!\())*\"""", re.DOTALL)
 _MARK = "\x01"

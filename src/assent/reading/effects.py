@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from assent.catalog import Role, places
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
@@ -25,8 +26,7 @@ _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
 
 
-@dataclass(frozen=True, slots=True)
-class Ground:
+class Ground(msgspec.Struct, frozen=True):
     """What gives a command's words their meaning, and the operation that owns what they touch."""
 
     place: Place

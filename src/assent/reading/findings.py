@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable
 
 import msgspec
 
-from assent.model import Operation, OperationKind, Tier
+from assent.model import NET_CONNECT, Operation, Tier
+
+_kind = operator.attrgetter("kind")
 
 
 class Findings:
@@ -39,4 +42,4 @@ class Findings:
 
     def connects(self, start: int) -> bool:
         """Tell whether something found since then uses the network."""
-        return any(o.kind is OperationKind.NET_CONNECT for o in self.operations[start:])
+        return NET_CONNECT in map(_kind, self.operations[start:])

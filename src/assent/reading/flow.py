@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 
 import msgspec
@@ -9,6 +10,8 @@ import msgspec
 from assent.model import Tier
 from assent.reading.findings import Findings
 from assent.shell.tree import Script
+
+_network = operator.attrgetter("network")
 
 
 class Trace(msgspec.Struct):
@@ -26,7 +29,7 @@ class Trace(msgspec.Struct):
 
 def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
     """Make every command destructive that runs what another fetches from the network."""
-    if not any(t.network for t in traces):
+    if not any(map(_network, traces)):
         return
     tainted = _tainted(script, traces)
     for command, trace in zip(script.commands, traces, strict=True):

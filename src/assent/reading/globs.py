@@ -6,11 +6,11 @@ The common forms are compared as text; the rest are translated to RE2, which no 
 from __future__ import annotations
 
 import functools
-import re
 from typing import Literal, TypeAlias
 
 import msgspec
 
+import assent.regex as re
 from assent.model import within
 from assent.reading.expressions import compile_expression
 

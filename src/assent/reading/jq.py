@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import assent.regex as re
 
 _STRING = re.compile(r'"[^"]*"')
 _NAME = re.compile(r"(?P<field>(?<!\.)\.)?(?<![\w$])(?P<name>\$?[A-Za-z_]\w*)", re.ASCII)

@@ -4,36 +4,38 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import cast
 
 import msgspec
 
 from assent.catalog import Clause, Role
-from assent.model import UNKNOWN, Tier
+from assent.model import DANGEROUS, DESTRUCTIVE, SAFE, UNKNOWN
 from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.reading.roles import Judgement
 from assent.shell.tree import Command, Word
 
+_HERE = Word(".")
 _UNSAFE = re.compile(rf"[^\w@%+=:,./{UNKNOWN}-]", re.ASCII)
+_SEVERAL = re.compile(rf"[\w@%+=:,./{UNKNOWN}-]+(?: [\w@%+=:,./{UNKNOWN}-]+)*", re.ASCII)
 
 
-def quote(words: Iterable[Word]) -> str:
+def quote(words: Sequence[Word]) -> str:
     """Write words as a shell would have to read them; patterns stay patterns."""
-    return " ".join(_quoted(w) for w in words)
+    return " ".join([_quoted(w) for w in words])
+
+
+def join_plain(texts: Sequence[str]) -> str | None:
+    """Write words that need no quotes as a line; None if one of them does."""
+    line = " ".join(texts)
+    return line if line.count(" ") == len(texts) - 1 and _SEVERAL.fullmatch(line) else None
 
 
 def _quoted(word: Word) -> str:
     if word.text and (word.splits or not _UNSAFE.search(word.text)):
         return word.text
     return "'" + word.text.replace("'", "'\"'\"'") + "'"
-
-
-def assign_roles(spec: str, words: tuple[Word, ...]) -> tuple[list[tuple[Role, Word]], bool]:
-    """Give each argument its role; the second value tells that there were more than the entry knows of."""
-    roles = _spelled(spec, len(words))
-    return list(zip(roles, words, strict=False)), len(words) > len(roles)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -50,20 +52,31 @@ def _spelled(spec: str, count: int) -> tuple[Role, ...]:
 
 
 def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, Word]], bool]:
-    """Give every value and argument its role, as the clauses that hold have it."""
-    spec = next((c.args for c in reversed(clauses) if c.args is not None), match.entry.args)
-    operands = match.operands[: match.entry.skip] if match.entry.runs else match.operands
-    roles, extra = assign_roles(spec, operands)
-    known = {n: r for c in clauses for n, r in c.roles.items()}
-    values = [(known.get(n, r), w) for n, r, w in match.values]
-    folders = [(c.folder, Word(".")) for c in clauses if c.folder is not None]
-    return [*values, *roles, *folders], extra
+    """Give every value and argument its role, as the clauses that hold have it.
+
+    The second value tells that there are more arguments than the entry knows of.
+    """
+    entry = match.entry
+    operands = match.operands[: entry.skip] if entry.runs else match.operands
+    spec = entry.args
+    known: dict[str, Role] = {}
+    folders: list[tuple[Role, Word]] = []
+    for clause in clauses:
+        spec = spec if clause.args is None else clause.args
+        known.update(clause.roles)
+        if clause.folder is not None:
+            folders.append((clause.folder, _HERE))
+    names = _spelled(spec, len(operands))
+    roles = [*zip(names, operands, strict=False), *folders]
+    if match.values:
+        roles = [(known.get(n, r), w) for n, r, w in match.values] + roles
+    return roles, len(operands) > len(names)
 
 
 def plain_words(match: Match, command: Command) -> tuple[str, ...]:
     """Return a command's words without the options before its subcommand; nothing if there are none."""
-    names = match.name.split(" ")
-    if match.start < len(names):
+    names = match.name.split(" ") if match.start else ()
+    if match.start < len(names) or not names:
         return ()
     return (*names, *(w.text for w in command.words[1 + match.start :]))
 
@@ -72,25 +85,18 @@ def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], 
     """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
     entry = match.entry
     worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
-    for said in _opinions(match, clauses, judged, extra=extra):
-        if said.tier > worst.tier:
+    for said in judged:
+        if said.tier.rank > worst.tier.rank:
             worst = said
-    if worst.tier is not Tier.DESTRUCTIVE:
+    for clause in clauses:
+        if clause.tier.rank > worst.tier.rank:
+            does = clause.does or entry.does
+            worst = Judgement(clause.tier, f"{match.name} {does}", clause.impact, clause.rollback)
+    if worst.tier is SAFE and (match.fault is not None or extra):
+        worst = Judgement(DANGEROUS, match.fault or f"{match.name} has more arguments than are known")
+    if worst.tier is not DESTRUCTIVE:
         return worst
     return msgspec.structs.replace(worst, impact=_fill(worst.impact, match), rollback=_fill(worst.rollback, match))
-
-
-def _opinions(
-    match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool
-) -> Iterable[Judgement]:
-    yield from judged
-    for clause in clauses:
-        does = clause.does or match.entry.does
-        yield Judgement(clause.tier, f"{match.name} {does}", clause.impact, clause.rollback)
-    if match.fault is not None:
-        yield Judgement(Tier.DANGEROUS, match.fault)
-    if extra:
-        yield Judgement(Tier.DANGEROUS, f"{match.name} has more arguments than are known")
 
 
 def _fill(template: str, match: Match) -> str:
@@ -103,15 +109,15 @@ def judge_find(name: str, expression: Expression, roots: tuple[Word, ...], *, br
     if expression.deletes and broad and not expression.tested:
         shown = quote(roots).replace(UNKNOWN, "…")
         return Judgement(
-            Tier.DESTRUCTIVE,
+            DESTRUCTIVE,
             f"{name} deletes everything it finds",
             f"deletes everything below {shown}",
             "restore from a backup; files under version control come back with `git restore`",
         )
     if expression.deletes:
-        return Judgement(Tier.DANGEROUS, f"{name} deletes what it finds")
+        return Judgement(DANGEROUS, f"{name} deletes what it finds")
     if expression.fault:
-        return Judgement(Tier.DANGEROUS, f"{name} {expression.fault}")
+        return Judgement(DANGEROUS, f"{name} {expression.fault}")
     if expression.writes:
-        return Judgement(Tier.DANGEROUS, f"{name} writes its results to a file")
-    return Judgement(Tier.SAFE, f"{name} looks for files")
+        return Judgement(DANGEROUS, f"{name} writes its results to a file")
+    return Judgement(SAFE, f"{name} looks for files")

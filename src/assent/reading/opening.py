@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ _SOURCES = (":::", "::::", ":::+", "::::+")
 _ANYTHING = Word(UNKNOWN, splits=True)
 _UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
 """What `env -S` expands, drops or splits at in ways of its own."""
+_feeds = operator.attrgetter("feeds")
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -190,7 +192,7 @@ def is_stream(word: Word) -> bool:
 
 def with_descriptors(command: Command, script: Script) -> Command:
     """Name process substitutions as the shell does: by a path, which can be no option."""
-    if not any(w.feeds for w in command.words):
+    if not any(map(_feeds, command.words)):
         return command
     words = tuple(
         Word(f"/dev/fd/{UNKNOWN}", w.variables, w.feeds, w.splits) if _is_descriptor(w, command, script) else w

@@ -14,6 +14,7 @@ from assent.model import UNKNOWN
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")
+_MARKS = ("-", "+")
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
@@ -42,7 +43,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
     return Match(
         scan.name,
         scan.entry,
-        scan.levels(),
+        tuple([(parent, frozenset(present)) for parent, present in scan.parents]),
         frozenset(scan.present),
         tuple(scan.values),
         tuple(scan.operands),
@@ -59,21 +60,23 @@ def part(word: Word, start: int) -> Word:
 class _Scan:
     """One walk over the words."""
 
+    position = 0
+    fault: str | None = None
+    closed: int | None = None
+    """How many arguments stand before a `--`."""
+    loose = -1
+    """The word behind an option whose value, if any, is attached."""
+    start = 0
+
     def __init__(self, name: str, entry: Entry, words: tuple[Word, ...]) -> None:
         self.name, self.entry, self.words = name, entry, words
         self.table = entry.table
         self.parents: list[tuple[Entry, set[str]]] = []
-        self.position = 0
+        """The entries above, each with its options; shared ones may stand anywhere."""
         self.present: set[str] = set()
         self.values: list[tuple[str, Role, Word]] = []
         self.operands: list[Word] = []
-        self.fault: str | None = None
         self.ended = entry.options == "any"
-        self.closed: int | None = None
-        """How many arguments stand before a `--`."""
-        self.loose = -1
-        """The word behind an option whose value, if any, is attached."""
-        self.start = 0
 
     def run(self) -> None:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
@@ -82,7 +85,14 @@ class _Scan:
         while self.position < len(self.words):
             word = self.words[self.position]
             self.position += 1
-            self._take(word)
+            if self.ended:
+                self.operands.append(word)
+            elif word.text[:1] in _MARKS:
+                self._marked(word)
+            elif self.entry.options == "pairs":
+                self._pair(word)
+            else:
+                self._operand(word)
         if self.closed is not None and not self.entry.runs:
             self._look_behind(self.closed)
 
@@ -95,33 +105,32 @@ class _Scan:
             if not self.entry.pure and is_option(word):
                 self._fail(f"`{word.text}` stands behind `--` and could still be an option of `{self.name}`")
 
-    def levels(self) -> tuple[tuple[Entry, frozenset[str]], ...]:
-        """Return the entries above, each with its options; shared ones may stand anywhere."""
-        return tuple((entry, frozenset(present)) for entry, present in self.parents)
-
-    def _take(self, word: Word) -> None:
+    def _marked(self, word: Word) -> None:
+        """Take a word that begins like an option."""
         text = word.text
-        if self.ended:
-            self.operands.append(word)
+        switch = self.entry.switches.get(text)
+        if switch is not None and not word.splits:
+            self.present.add(switch)
         elif text == "--":
             self.ended, self.closed = True, len(self.operands)
             self.loose = self.loose if self.loose == self.position - 1 else -1
         elif self.entry.options == "pairs":
             self._pair(word)
-        elif len(text) > 1 and (text[0] == "-" or (text[0] == "+" and "+" in self.table)):
+        elif len(text) > 1 and (text[0] == "-" or "+" in self.table):
             self._option(word)
         else:
             self._operand(word)
 
     def _operand(self, word: Word) -> None:
-        if not self.entry.pure and may_be_option(word):
+        entry = self.entry
+        if not entry.pure and may_be_option(word):
             self._fail(_UNSURE.format(self.name))
-        if self.entry.subcommands and not self.operands:
+        if entry.subcommands and not self.operands:
             self._descend(word)
             return
         self.operands.append(word)
         # What comes after the first argument belongs to the command that is run.
-        self.ended = self.entry.ordered or (bool(self.entry.runs) and len(self.operands) > self.entry.skip)
+        self.ended = entry.ordered or (bool(entry.runs) and len(self.operands) > entry.skip)
 
     def _descend(self, word: Word) -> None:
         child = self.entry.children.get(word.text) if word.known else None
@@ -264,6 +273,5 @@ def is_option(word: Word) -> bool:
 
 def may_be_option(word: Word) -> bool:
     """Tell whether a word could become an option, or bring one, when it is expanded."""
-    if word.text[:1] == UNKNOWN or (word.splits and UNKNOWN in word.text):
-        return True
-    return word.splits and word.text.startswith(_GLOB)
+    text = word.text
+    return text[:1] == UNKNOWN or (word.splits and (UNKNOWN in text or text.startswith(_GLOB)))

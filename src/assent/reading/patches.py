@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
+import assent.regex as re
 from assent.model import UNKNOWN
 
 _ENVELOPE = re.compile(r"^\s*\*{3}\s*(?:(?:Add|Update|Delete)\s+File|Move\s+to)\s*:\s*(.+?)\s*$", re.MULTILINE)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import posixpath
-import re
 from collections.abc import Callable
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import places
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
 
@@ -19,7 +19,6 @@ _PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|\d+)(?:{_SLASH}task{_SLASH}\d+)
 _PROC_ROOT = re.compile(rf"^(?:{_PROC}root)+(?=/|$)")
 _PROC_CWD = re.compile(rf"^{_PROC}cwd(?=/|$)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
-_UNTIDY = re.compile(r"//|/\.{1,2}(?:/|$)|./$")
 _OTHERS_HOME = re.compile(r"^/(?:home|Users)/[^/]+|^/(?:var/)?root(?=/|$)")
 
 
@@ -44,6 +43,8 @@ class Traits(msgspec.Struct, frozen=True):
     """What a path is, by any of its names (`inside`: by all of them)."""
 
     inside: bool
+    outside: bool
+    """A workspace is known, and the path may lie outside of it."""
     secret: bool
     sensitive: bool
     control_plane: bool
@@ -60,40 +61,39 @@ class Place(msgspec.Struct, frozen=True):
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
-        if _CONTROL.search(text):
-            raise CallError("a path holds a control character")
-        named = self._absolute(text, cwd or self.cwd)
-        path = normal(named)
-        if UNKNOWN in path:
-            return Located(path)
+        if _is_plain(text):
+            named = path = text
+        else:
+            named = self._absolute(text, cwd or self.cwd)
+            path = normal(named)
+            if UNKNOWN in path:
+                return Located(path)
         target = self.facts.resolve(named)
-        return Located(path, None if target is None else normal(target))
+        return Located(path, target if target is None or target == path else normal(target))
 
-    def traits(self, located: Located) -> Traits:
+    def traits(self, path: str, target: str | None) -> Traits:
         """Tell what a path is to this place."""
-        return _traits(located.path, located.target, self.workspace, self.facts.home)
+        return _traits(path, target, self.workspace, self.facts.home)
 
     def inside(self, located: Located) -> bool:
         """Tell whether a path surely lies in the workspace, by all its names."""
-        return self.traits(located).inside
-
-    def outside(self, located: Located) -> bool:
-        """Tell whether a workspace is known and the path may lie outside of it."""
-        return bool(self.workspace) and not self.inside(located) and located.path not in places.HARMLESS_DEVICES
+        return self.traits(located.path, located.target).inside
 
     def is_secret(self, located: Located) -> bool:
         """Tell whether any name of the path is a secret's, or lies in somebody else's home."""
-        return self.traits(located).secret
+        return self.traits(located.path, located.target).secret
 
     def is_sensitive(self, located: Located) -> bool:
         """Tell whether writing there is dangerous: a secret, the control plane, or the system outside the workspace."""
-        return self.traits(located).sensitive
+        return self.traits(located.path, located.target).sensitive
 
     def is_control_plane(self, located: Located) -> bool:
         """Tell whether any name of the path decides later what runs."""
-        return self.traits(located).control_plane
+        return self.traits(located.path, located.target).control_plane
 
     def _absolute(self, text: str, cwd: str | None) -> str:
+        if _CONTROL.search(text):
+            raise CallError("a path holds a control character")
         path = _FILE_URL.sub("", text)
         if path.startswith(("~", "$")):
             path = _HOME.sub(lambda _: self.facts.home or UNKNOWN, path)
@@ -110,12 +110,13 @@ class Place(msgspec.Struct, frozen=True):
 def _traits(path: str, target: str | None, workspace: tuple[str, ...], home: str | None) -> Traits:
     names = (path,) if target is None or target == path else (path, target)
     inside = UNKNOWN not in path and all(any(within(n, r) for r in workspace) for n in names)
+    outside = bool(workspace) and not inside and path not in places.HARMLESS_DEVICES
     below = [_below(n, workspace) for n in names]
     others = any(_is_others(n, workspace, home) for n in names)
     secret = others or any(map(places.is_secret, below))
     control = any(map(places.is_control_plane, below))
     system = not inside and any(map(places.is_system, names))
-    return Traits(inside, secret, secret or control or system, control)
+    return Traits(inside, outside, secret, secret or control or system, control)
 
 
 def _below(path: str, workspace: tuple[str, ...]) -> str:
@@ -132,20 +133,39 @@ def _is_others(path: str, workspace: tuple[str, ...], home: str | None) -> bool:
     return not within(home, match.group())
 
 
+def _is_plain(path: str) -> bool:
+    """Tell, quickly, whether a path is absolute and says itself what it names; most of those that do."""
+    return (
+        path.isprintable()
+        and path.startswith("/")
+        and "/." not in path
+        and "//" not in path
+        and "proc" not in path
+        and not path.endswith("/")
+    )
+
+
 def normal(path: str) -> str:
     """Collapse `.`, `..` and repeated slashes of an absolute path, without asking the disk."""
     if UNKNOWN in path and ".." in path.partition(UNKNOWN)[2].split("/"):
         return UNKNOWN  # what is not known may be several folders, or none: nobody can tell where `..` leads
-    if path.startswith("/"):
-        return posixpath.normpath("/" + path.lstrip("/")) if _UNTIDY.search(path) else path
-    return posixpath.normpath(path)
+    if not path.startswith("/"):
+        return posixpath.normpath(path)
+    tidy = "/." not in path and "//" not in path and not path.endswith("/")
+    return path if tidy else posixpath.normpath("/" + path.lstrip("/"))
 
 
 def place_of(call: ToolCall, session: Session, facts: Facts) -> Place:
     """Gather a call's surroundings; `/` and the home directory are no workspace."""
-    cwd = normal(call.cwd) if call.cwd and call.cwd.startswith("/") else None
-    roots = _roots(session.workspace, facts.home, facts.resolve, int(facts.now)) if session.workspace else ()
-    return Place(facts, cwd, roots, session.run)
+    return _place(call.cwd, session.workspace, session.run, facts)
+
+
+@functools.lru_cache(maxsize=256)
+def _place(folder: str | None, workspace: tuple[str, ...], run: bool, facts: Facts) -> Place:  # noqa: FBT001 - a key
+    """Make a place; the same for all calls that stand there, as long as these facts hold."""
+    cwd = normal(folder) if folder and folder.startswith("/") else None
+    roots = _roots(workspace, facts.home, facts.resolve, int(facts.now)) if workspace else ()
+    return Place(facts, cwd, roots, run)
 
 
 @functools.lru_cache(maxsize=256)

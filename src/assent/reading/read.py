@@ -19,8 +19,6 @@ from assent.model import (
     Tier,
     ToolCall,
 )
-from assent.reading import web
-from assent.reading.patches import deletes, patched_paths
 from assent.reading.paths import Located, Place
 from assent.reading.tools import Tool, find_tool
 
@@ -53,6 +51,8 @@ _ESCALATIONS = (
     "sandbox_permissions",
     "additional_permissions",
 )
+_MORE = frozenset((*COMMAND_FIELDS[1:], *FOLDER_FIELDS, *_ESCALATIONS, "args", "env", "shell"))
+"""Fields beside `command` that say what runs, where, or how."""
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
@@ -72,7 +72,7 @@ def read(call: ToolCall, place: Place) -> Reading:
     """Find what a call would do. What its input does not say clearly is unknown, and so dangerous."""
     tool = find_tool(call.tool)
     operations, unreadable = _operations(tool, call, place)
-    worst = max(operations, key=lambda o: o.tier.rank)
+    worst = operations[0] if len(operations) == 1 else max(operations, key=lambda o: o.tier.rank)
     return Reading(
         tool=tool.name,
         operations=operations,
@@ -94,6 +94,8 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "search":
             return _search(tool, call, place), None
         case "fetch":
+            from assent.reading import web  # noqa: PLC0415 - few calls contact anybody
+
             return web.fetch(call.input), None
         case "inert":
             return (_plain(tool, SAFE, tool.does),), None
@@ -109,6 +111,9 @@ def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str |
     """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
     from assent.reading.commands import read_line  # noqa: PLC0415 - the grammar is loaded when a line is first read
 
+    line = call.input.get("command")
+    if isinstance(line, str) and call.input.keys().isdisjoint(_MORE):
+        return read_line(line, place, place.cwd)
     given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()
@@ -171,7 +176,8 @@ def _paths(call: ToolCall, place: Place) -> list[Located]:
     named: set[str] = set()
     for field, value in call.input.items():
         if field in PATH_FIELDS:
-            named.update(() if value is None else (_text(value),))
+            if value is not None:
+                named.add(_text(value))
         elif field in PATH_LISTS and value is not None:
             items = value if isinstance(value, list) else [None]
             named.update(_text(v.get("path") if isinstance(v, dict) else v) for v in items)
@@ -216,6 +222,8 @@ def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     given = call.input
     if given.keys().isdisjoint(PATCH_FIELDS):
         return tuple([_write(tool, p, place) for p in _paths(call, place)])
+    from assent.reading.patches import deletes, patched_paths  # noqa: PLC0415 - few writes are patches
+
     patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
     patched = [p for patch in patches for p in patched_paths(patch)]
     tool = _DELETE if any(map(deletes, patches)) else tool
@@ -231,11 +239,12 @@ def _is_patch(value: Any) -> bool:
 
 def _write(tool: Tool, located: Located, place: Place) -> Operation:
     tier, reason = SAFE, "writes a file"
+    traits = place.traits(located.path, located.target)
     if not _is_named(located, place):
         tier, reason = DANGEROUS, "it does not say which file it writes"
     elif tool.name == "Delete":
         tier, reason = DANGEROUS, "deletes a file"
-    elif place.is_sensitive(located):
+    elif traits.sensitive:
         tier, reason = DANGEROUS, "writes to a sensitive path"
     return Operation(
         kind=FS_WRITE,
@@ -243,7 +252,7 @@ def _write(tool: Tool, located: Located, place: Place) -> Operation:
         target=located.target,
         tier=tier,
         reason=reason,
-        secret=place.is_secret(located),
+        secret=traits.secret,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from assent.catalog import Role, environment_is_harmless, setting_is_harmless
-from assent.model import UNKNOWN, Tier
+from assent.model import DANGEROUS, SAFE, UNKNOWN, Tier
 from assent.reading.awk import read_awk
 from assent.reading.jq import read_jq
 from assent.reading.sed import read_sed
@@ -15,6 +15,12 @@ from assent.shell.tree import Word
 LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "jq", "sql", "setting", "variable", "code", "helper"})
 CODE: frozenset[Role] = frozenset({"line", "helper", "code", "exec", "sql", "sed", "awk"})
 """Roles whose words decide what runs."""
+RUNNING = CODE | LANGUAGES
+"""Roles whose words may hold something that runs."""
+QUIET: frozenset[Role] = frozenset(
+    {"text", "number", "line", "helper", "code", "sed", "awk", "jq", "sql", "setting", "variable"}
+)
+"""Roles whose words touch nothing by themselves: no file and no machine."""
 NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to"})
 """Roles that name another machine."""
 
@@ -22,7 +28,7 @@ NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to"})
 class Judgement(msgspec.Struct, frozen=True):
     """How bad something is and why; with what it reads, writes and runs besides."""
 
-    tier: Tier = Tier.SAFE
+    tier: Tier = SAFE
     reason: str = ""
     impact: str = ""
     rollback: str = ""
@@ -42,22 +48,22 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
         case "variable":
             return _judge_variable(word)
         case "code":
-            return Judgement(Tier.DANGEROUS, f"{name} runs code")
+            return Judgement(DANGEROUS, f"{name} runs code")
         case "helper":
-            return Judgement(Tier.DANGEROUS, f"{name} is told to run another program")
+            return Judgement(DANGEROUS, f"{name} is told to run another program")
         case "sed" | "awk" | "sql" if UNKNOWN in word.text or word.splits:
-            return Judgement(Tier.DANGEROUS, f"{name} is given a script that is only known when it runs")
+            return Judgement(DANGEROUS, f"{name} is given a script that is only known when it runs")
         case "sed":
             found = read_sed(word.text)
-            tier = Tier.DANGEROUS if found.fault or found.writes else Tier.SAFE
+            tier = DANGEROUS if found.fault or found.writes else SAFE
             reason = f"{name} {found.fault or 'writes files from its script'}"
             return Judgement(tier, reason, reads=_words(found.reads), writes=_words(found.writes))
         case "jq":
             more = read_jq(word.text.replace(UNKNOWN, ""))
-            return Judgement(Tier.DANGEROUS, f"{name} {more}") if more else _NOTHING
+            return Judgement(DANGEROUS, f"{name} {more}") if more else _NOTHING
         case "awk":
             fault = read_awk(word.text)
-            return Judgement(Tier.DANGEROUS, f"{name} {fault}") if fault else _NOTHING
+            return Judgement(DANGEROUS, f"{name} {fault}") if fault else _NOTHING
         case "sql":
             said = read_sql(word.text)
             return Judgement(said.tier, f"{name} {said.reason}", said.impact, said.rollback)
@@ -73,13 +79,13 @@ def _judge_setting(word: Word, name: str) -> Judgement:
     key, _, value = word.text.partition("=")
     if key.lower().startswith("alias.") and value.startswith("!"):
         line = Word(value[1:], word.variables, word.feeds, word.splits)
-        return Judgement(Tier.DANGEROUS, f"{name} defines an alias that runs a command", line=line)
+        return Judgement(DANGEROUS, f"{name} defines an alias that runs a command", line=line)
     if UNKNOWN not in key and not word.splits and setting_is_harmless(key):
         return _NOTHING
     if key.lower() == "core.pager" and value in ("cat", "less", ""):
         return _NOTHING
     shown = key.replace(UNKNOWN, "…")
-    return Judgement(Tier.DANGEROUS, f"{name} is given the setting `{shown}`, which can change what it runs")
+    return Judgement(DANGEROUS, f"{name} is given the setting `{shown}`, which can change what it runs")
 
 
 def _judge_variable(word: Word) -> Judgement:
@@ -92,11 +98,11 @@ def judge_environment(name: str, value: Word) -> Judgement:
     if UNKNOWN not in name and environment_is_harmless(name, value.text):
         return _NOTHING
     shown = name.replace(UNKNOWN, "…")
-    return Judgement(Tier.DANGEROUS, f"sets the variable `{shown}`, which can change what programs do")
+    return Judgement(DANGEROUS, f"sets the variable `{shown}`, which can change what programs do")
 
 
 def judge_sent(word: Word, name: str) -> Judgement:
     """Judge a word that another machine gets to see: what is not a constant may be a secret."""
     if UNKNOWN in word.text or word.feeds or word.variables:
-        return Judgement(Tier.DANGEROUS, f"{name} sends data that is only known when it runs")
+        return Judgement(DANGEROUS, f"{name} sends data that is only known when it runs")
     return _NOTHING

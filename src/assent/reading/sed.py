@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
+
+import assent.regex as re
 
 _ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
 _LABEL = re.compile(r"[ \t]*[\w.]*[ \t]*(?=[;\n}]|$)")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import re
 
 import msgspec
 
+import assent.regex as re
 from assent.model import Tier
 
 _TOKEN = re.compile(

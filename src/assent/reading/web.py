@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
-import re
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier
 
 URL_FIELDS = ("url", "uri")
@@ -79,6 +77,8 @@ def contact(url: str) -> tuple[str, str | None]:
     """Return the host (with a port that is not the scheme's) and, if fetching is more than reading, why."""
     if any(ord(c) <= 32 or ord(c) == 127 or c == "\\" for c in url) or not url.isascii():
         raise CallError("the URL holds characters that no URL has")
+    from urllib.parse import urlsplit  # noqa: PLC0415 - few calls contact anybody
+
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").rstrip("."), parts.port
@@ -99,7 +99,7 @@ def read_address(text: str) -> Address:
     """Read an address as a command is given it: with or without a scheme, as programs that guess would take it."""
     file = _FILE.match(text)
     if file:
-        return _file(unquote(file["path"]))
+        return _file(_decode(file["path"]))
     scheme = _SCHEME.match(text)
     rest, cut, _ = (text[scheme.end() :] if scheme else text).partition(UNKNOWN)
     authority, *more = re.split(r"[/?#]", rest, maxsplit=1)
@@ -146,10 +146,16 @@ def _file(path: str) -> Address:
 def _saved(rest: str) -> tuple[str, ...]:
     """Return every name that a download may get; what would be escaped or cut is not known."""
     path, question, query = rest.partition("#")[0].partition("?")
-    name = unquote(path.partition("/")[2].rpartition("/")[2]) or "index.html"
+    name = _decode(path.partition("/")[2].rpartition("/")[2]) or "index.html"
     if not _SAVED.fullmatch(name) or not _SAVED.fullmatch(query.replace("&", "")) or name.strip(".") == "":
         return (UNKNOWN,)
     return (name, f"{name}?{query}") if question else (name,)
+
+
+def _decode(text: str) -> str:
+    from urllib.parse import unquote  # noqa: PLC0415 - as above
+
+    return unquote(text)
 
 
 def read_host(text: str) -> Address:
@@ -169,6 +175,8 @@ def is_private(host: str) -> bool:
     """Tell whether a host is, or may be, an address that is not on the public network."""
     if "." not in host or f".{host}".endswith(_WILD_NAMES):
         return True
+    import ipaddress  # noqa: PLC0415 - as above
+
     try:
         return not ipaddress.ip_address(host).is_global
     except ValueError:

@@ -7,10 +7,10 @@ shell may find is missed, and what is found too much only makes a call ask.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
+import assent.regex as re
 from assent.catalog import places
 from assent.model import UNKNOWN
 from assent.shell.tree import Word

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+import assent.regex as re
 
 MOST = 64
 """Words that one word may become; more than that is unknown."""

@@ -2,34 +2,38 @@
 
 from __future__ import annotations
 
-import re
 from abc import abstractmethod
 
+import assent.regex as re
 from assent.shell.heredocs import read_bodies
 from assent.shell.notes import Notes
 from assent.shell.scanner import Scanner
-from assent.shell.syntax import Assignment, HereText, Redirection, Simple, Statement, Text, WordTree
+from assent.shell.syntax import Assignment, HereText, Redirection, Simple, Statement, Test, Text, WordTree
 
-ENDS = r"(?=(?:\\\n)*(?:[\s;&|()<>]|\Z))"
-_ENDING = re.compile(ENDS)
-TOKEN = re.compile(rf"(?:[a-z!]+|[{{}}]|\]\]|\[\[){ENDS}|\(\(?")
+_ENDS = r"(?=(?:\\\n)*(?:[\s;&|()<>]|\Z))"
+_ENDING = re.compile(_ENDS)
+TOKEN = re.compile(rf"(?:[a-z!]+|[{{}}]|\]\]|\[\[){_ENDS}|\(\(?")
 REDIRECT = re.compile(
     r"(\d+|\{[A-Za-z_]\w*\})?([<>]&-|<<<|<<-?|<&|<>|>>|>\||>&|[<>](?!\())|(&>>?)",
     re.ASCII,
 )
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[(-?\w+|\$\w+)\])?(\+?)=(\(?)", re.ASCII)
+_LINES = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
+WORDS = re.compile(r"(?:[\w./:@%+,=^-]++[ \t]*+)++(?=[\n;|)]|&(?!>)|\Z)")
+_RUN = re.compile(r"(?:[\w./:@%+,=^-]++(?:[ \t]++|(?=[\n;&|)]|\Z)))++")
 _INDEXED = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
+_COMPARED = re.compile(rf"\]\]{_ENDS}|&&|\|\||[()]|[<>](?!\()|(?:==?|!=|=~)(?=[ \t\n])")
+_MATCHING = frozenset({"=", "==", "!=", "=~"})
 DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 
 
 class CommandScanner(Scanner):
-    """Reads simple commands, and the here-documents that follow their line."""
-
-    __slots__ = ("pending",)
+    """Reads simple commands and conditions, and the here-documents that follow their line."""
 
     def __init__(self, source: str, notes: Notes, depth: int = 0) -> None:
         super().__init__(source, notes, depth)
         self.pending: list[HereText] = []
+        """Here-documents whose line has not ended yet."""
 
     @abstractmethod
     def short_function(self, name: WordTree | Assignment) -> Statement:
@@ -37,14 +41,14 @@ class CommandScanner(Scanner):
 
     def skip_lines(self) -> None:
         """Go to the next thing, over ends of lines and the here-documents that follow them."""
-        self.skip_blanks()
-        while self.source.startswith("\n", self.at):
-            if self.pending:
-                read_bodies(self, self.pending)
-                self.pending = []
-            else:
-                self.at += 1
+        while self.pending:
             self.skip_blanks()
+            if not self.source.startswith("\n", self.at):
+                return
+            pending, self.pending = self.pending, []
+            read_bodies(self, pending)
+        # the pattern matches nothing as well, so there always is a match
+        self.at = _LINES.match(self.source, self.at).end()  # type: ignore[union-attr]
 
     def simple(self) -> Statement | None:
         """Read a simple command, or the definition of a function."""
@@ -62,6 +66,9 @@ class CommandScanner(Scanner):
                     self.notes.blame("an array is assigned behind a redirection")
             elif source[self.at] == "(" and len(words) == 1 and not assignments and not redirections:
                 return self.short_function(words[0])
+            elif run := _RUN.match(source, self.at):
+                words += run[0].split()
+                self.at = run.end()
             else:
                 word = self.argument(words)
                 if word is None:
@@ -130,6 +137,33 @@ class CommandScanner(Scanner):
             self.notes.blame("the delimiter of a here-document is not plain")
         expands = not any(quote in raw for quote in "'\"\\")
         return HereText("".join(part.text for part in texts), expands=expands, strips=strips, start=start)
+
+    def conditional(self, keyword: str) -> Test:
+        """Read `[[ … ]]`."""
+        words: list[WordTree] = [keyword]
+        while words[-1] != "]]":
+            self.skip_lines()
+            word = self.operand_of_test(words[-1])
+            if word is None:
+                self.notes.blame("`]]` is missing")
+                break
+            words.append(word)
+        if words.count("(") != words.count(")"):
+            self.notes.blame("a bracket in `[[ … ]]` is not closed")
+        return Test(tuple(words))
+
+    def operand_of_test(self, before: WordTree) -> WordTree | None:
+        """Read a word or an operator of `[[ … ]]`; behind a matching operator stands a pattern."""
+        matching = isinstance(before, str) and before in _MATCHING
+        if before == "=~":
+            return self.mixed(pattern=True)
+        mark = _COMPARED.match(self.source, self.at)
+        if mark is None:
+            return self.mixed(pattern=True) if matching else self.word()
+        if matching:
+            self.notes.blame("a pattern is missing in `[[ … ]]`")
+        self.at = mark.end()
+        return mark[0]
 
     def expect(self, keyword: str) -> bool:
         """Read this keyword, or report that it is missing."""

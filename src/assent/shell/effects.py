@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.parser import Parser
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, value_of
@@ -65,7 +65,7 @@ def affect(walker: Walker, words: Sequence[Word]) -> None:
     name = words[0]
     if not name.known or name.text in walker.functions:
         walker.scope.forget()
-    elif effect := _EFFECTS.get(name.text):
+    elif effect := EFFECTS.get(name.text):
         effect(walker, words)
 
 
@@ -303,7 +303,7 @@ def _popd(walker: Walker, words: Sequence[Word]) -> None:
         scope.enter(None)
 
 
-_EFFECTS: dict[str, Callable[[Walker, Sequence[Word]], None]] = {
+EFFECTS: dict[str, Callable[[Walker, Sequence[Word]], None]] = {
     ".": _forget,
     "[": check_words,
     "alias": _alias,
@@ -333,3 +333,4 @@ _EFFECTS: dict[str, Callable[[Walker, Sequence[Word]], None]] = {
     "unset": _unset,
     "wait": _wait,
 }
+"""Commands that change the shell, or are looked at because they might."""

@@ -75,6 +75,8 @@ class Expander(ABC):
                 words.append(Word(tree))
             elif isinstance(tree, Assignment):
                 words.append(self.declared(tree))
+            elif (word := _constant(tree)) is not None:
+                words.append(word)
             elif declares and words and isinstance(tree[0], Text) and _is_assignment(tree):
                 words.append(self.joined(tree))
             else:
@@ -268,6 +270,20 @@ class Expander(ABC):
         """Give the folder that a tilde stands for, as an expansion that does not split."""
         name = {"": "HOME", "+": "PWD", "-": "OLDPWD"}.get(user)
         return Parameter(name or "", quoted=True)
+
+
+def _constant(tree: tuple[Part, ...]) -> Word | None:
+    """Give the one word that literal text becomes; None if something in it may be expanded."""
+    text = unquoted = ""
+    for part in tree:
+        if not isinstance(part, Text):
+            return None
+        text += part.text
+        if not part.quoted:
+            unquoted += part.text
+    if "{" in unquoted or "~" in unquoted:
+        return None
+    return Word(text, splits=_is_pattern(unquoted))
 
 
 def _is_pattern(text: str) -> bool:

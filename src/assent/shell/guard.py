@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 
+import assent.regex as re
 from assent.model import UNKNOWN
 
 LONGEST = 65_536

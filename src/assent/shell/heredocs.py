@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+import assent.regex as re
 from assent.shell.syntax import HereText, Text
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from assent.shell.commands import ENDS, REDIRECT, TOKEN, CommandScanner, second_word
+from assent.shell.commands import REDIRECT, TOKEN, WORDS, CommandScanner, second_word
 from assent.shell.syntax import (
     Arithmetic,
     Assignment,
@@ -26,7 +26,6 @@ from assent.shell.syntax import (
     Sequence,
     Simple,
     Statement,
-    Test,
     While,
     WordTree,
 )
@@ -34,15 +33,14 @@ from assent.shell.syntax import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_CLOSERS = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "in", "}", "]]"})
+_PREFIXES = frozenset({"!", "time"})
 _PARENS = re.compile(r"\([ \t]*\)")
-_COMPARED = re.compile(rf"\]\]{ENDS}|&&|\|\||[()]|[<>](?!\()|(?:==?|!=|=~)(?=[ \t\n])")
 _TIME_OPTION = re.compile(r"(?:-p|--)(?=[ \t])")
 _CASE_END = re.compile(r";;&?|;&")
 _COPROCESS_NAME = re.compile(r"(\w+)[ \t]+(?=\(|[{][ \t\n])", re.ASCII)
 _NAMED = re.compile(r"([A-Za-z_]\w*)(?=[\s;]|\Z)", re.ASCII)
 _FUNCTION_NAME = re.compile(r"[^\s|&;()<>'\"\\$`]+")
-_CLOSERS = frozenset({"then", "elif", "else", "fi", "do", "done", "esac", "in", "}", "]]"})
-_PREFIXES = frozenset({"!", "time"})
 
 
 class Parser(CommandScanner):
@@ -92,7 +90,7 @@ class Parser(CommandScanner):
             statement = self.chain()
             if statement is None:
                 break
-            separator = self.peek()
+            separator = self.source[self.at : self.at + 1]
             items.append((statement, separator == "&"))
             if separator == "\n":
                 continue
@@ -105,7 +103,8 @@ class Parser(CommandScanner):
         """Read pipelines joined by `&&` and `||`."""
         first = self.pipeline()
         rest: list[tuple[str, Statement]] = []
-        while first is not None and (operator := self.source[self.at : self.at + 2]) in {"&&", "||"}:
+        while first is not None and self.source.startswith(("&&", "||"), self.at):
+            operator = self.source[self.at : self.at + 2]
             self.at += 2
             self.skip_lines()
             following = self.pipeline()
@@ -118,7 +117,7 @@ class Parser(CommandScanner):
     def pipeline(self) -> Statement | None:
         """Read commands joined by `|` and `|&`."""
         first = self.command()
-        if first is None or self.peek() != "|" or self.source.startswith("||", self.at):
+        if first is None or not self.source.startswith("|", self.at) or self.source.startswith("||", self.at):
             return first
         items = [first]
         while self.peek() == "|" and not self.source.startswith("||", self.at):
@@ -132,6 +131,8 @@ class Parser(CommandScanner):
 
     def command(self) -> Statement | None:
         """Read one command and the blanks behind it; None if none starts here."""
+        if plain := self.plain():
+            return plain
         keyword = TOKEN.match(self.source, self.at)
         if keyword is None or keyword[0] not in _PREFIXES:
             return self.plain_command(keyword)
@@ -143,10 +144,24 @@ class Parser(CommandScanner):
             self.notes.blame("a command is missing after `!` or `time`")
         return statement
 
+    def plain(self) -> Simple | None:
+        """Read a command that is nothing but plain words, as most are; None if it is anything else."""
+        run = WORDS.match(self.source, self.at)
+        if run is None:
+            return None
+        words = tuple(run[0].split())
+        if words[0] in RESERVED or "=" in words[0]:
+            return None
+        self.at = run.end()
+        self.spend(4)
+        return Simple(words=words, plain=words)
+
     def piped(self) -> Statement | None:
         """Read a command behind `|`, where `time` is the program (on a line of its own it can not stand)."""
         begin = self.at
         self.skip_lines()
+        if plain := self.plain():
+            return plain
         keyword = TOKEN.match(self.source, self.at)
         continued = "\n" in self.source[begin : self.at]
         if keyword is not None and (keyword[0] == "!" or (keyword[0] == "time" and continued)):
@@ -158,9 +173,7 @@ class Parser(CommandScanner):
         read = None if keyword is None else _COMPOUND.get(keyword[0])
         if keyword is not None and keyword[0] in _CLOSERS:
             return None
-        statement = self.simple() if keyword is None or read is None else self.compound(read, keyword[0])
-        self.skip_blanks()
-        return statement
+        return self.simple() if keyword is None or read is None else self.compound(read, keyword[0])
 
     def prefix(self, keyword: str) -> None:
         """Read `!` or `time` with its option: syntax that changes nothing about the commands behind it."""
@@ -201,33 +214,6 @@ class Parser(CommandScanner):
             return Calculation(expression)
         self.at -= 1
         return self.subshell("(")
-
-    def conditional(self, keyword: str) -> Statement:
-        """Read `[[ … ]]`."""
-        words: list[WordTree] = [keyword]
-        while words[-1] != "]]":
-            self.skip_lines()
-            word = self.operand_of_test(words[-1])
-            if word is None:
-                self.notes.blame("`]]` is missing")
-                break
-            words.append(word)
-        if words.count("(") != words.count(")"):
-            self.notes.blame("a bracket in `[[ … ]]` is not closed")
-        return Test(tuple(words))
-
-    def operand_of_test(self, before: WordTree) -> WordTree | None:
-        """Read a word or an operator of `[[ … ]]`; behind a matching operator stands a pattern."""
-        matching = isinstance(before, str) and before in _MATCHING
-        if before == "=~":
-            return self.mixed(pattern=True)
-        mark = _COMPARED.match(self.source, self.at)
-        if mark is None:
-            return self.mixed(pattern=True) if matching else self.word()
-        if matching:
-            self.notes.blame("a pattern is missing in `[[ … ]]`")
-        self.at = mark.end()
-        return mark[0]
 
     def if_statement(self, _: str) -> Statement:
         """Read `if` to `fi`."""
@@ -335,7 +321,7 @@ class Parser(CommandScanner):
         """Read `name() …`, whose name was read already."""
         match = _PARENS.match(self.source, self.at)
         if match is None or isinstance(name, Assignment):
-            return Simple((), (name,), ())
+            return Simple(words=(name,))
         if not isinstance(name, str):
             self.notes.blame("the name of a function is not plain")
             name = ""
@@ -374,14 +360,13 @@ class Parser(CommandScanner):
             self.at = name.end()
         keyword = TOKEN.match(self.source, self.at)
         body = None if keyword is not None and keyword[0] in {"!", "time", "coproc"} else self.command()
-        if body is None or second_word(body) in _RESERVED:
+        if body is None or second_word(body) in RESERVED:
             self.notes.blame("`coproc` has no plain command")
         if body is None:
             return Group("coproc", Sequence(()))
         return Group("coproc", Sequence(((body, True),)))
 
 
-_MATCHING = frozenset({"=", "==", "!=", "=~"})
 _COMPOUND: dict[str, Callable[[Parser, str], Statement]] = {
     "{": Parser.group,
     "(": Parser.subshell,
@@ -396,4 +381,5 @@ _COMPOUND: dict[str, Callable[[Parser, str], Statement]] = {
     "function": Parser.function,
     "coproc": Parser.coprocess,
 }
-_RESERVED = _CLOSERS | _PREFIXES | _COMPOUND.keys()
+RESERVED = _CLOSERS | _PREFIXES | _COMPOUND.keys()
+"""Words that are no program where a command is expected."""

@@ -6,16 +6,17 @@ so that the commands behind it are still found.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 
+import assent.regex as re
 from assent.shell.escapes import decode
 from assent.shell.guard import DEEPEST, odd_space, reserved
 from assent.shell.notes import Notes
 from assent.shell.syntax import Arithmetic, Parameter, Part, Sequence, Substitution, Text, WordTree
 
-_BLANK = re.compile(r"(?:[ \t]+|\\\n)*(?:#[^\n]*)?")
-_PLAIN = re.compile(r"[\w./:@%+,=^-]+(?=[ \t\n;&|)]|\Z)")
+_BLANK = re.compile(r"(?:[ \t]++|\\\n)*+(?:#[^\n]*+)?")
+_PLAIN = re.compile(r"[\w./:@%+,=^-]++(?=[ \t\n;&|)]|\Z)")
+_ENCLOSED = re.compile(r"""(?:'([^']*+)'|"([^"\\$`]*+)")(?=[ \t\n;&|)]|\Z)""")
 _CHUNK = re.compile(r"[^\s|&;()<>'\"\\$`]+|[^\S \t\n]+")
 _SPECIAL = re.compile(r"[{*?~]|.\]", re.DOTALL)
 _QUOTED = re.compile(r'"([^"\\$`]*)"')
@@ -41,8 +42,6 @@ _IDENTIFIER = re.compile(r"(?<![\w#])[A-Za-z_]\w*", re.ASCII)
 
 class Scanner(ABC):
     """A place in a source text, and how to read words from there."""
-
-    __slots__ = ("at", "depth", "end", "notes", "source")
 
     def __init__(self, source: str, notes: Notes, depth: int = 0) -> None:
         self.source = source
@@ -94,6 +93,11 @@ class Scanner(ABC):
         if plain is not None:
             self.at = plain.end()
             return plain[0]
+        quoted = _ENCLOSED.match(self.source, self.at)
+        if quoted is not None:
+            self.at = quoted.end()
+            self.spend()
+            return (Text(quoted[1] or quoted[2] or "", quoted=True),)
         return self.mixed()
 
     def mixed(self, *, pattern: bool = False) -> WordTree | None:
@@ -103,10 +107,10 @@ class Scanner(ABC):
         while self.at < self.end:
             self.spend()
             character = self.peek()
-            if chunk := _CHUNK.match(self.source, self.at):
-                self.literal(chunk[0], parts)
-            elif read := _PARTS.get(character):
+            if read := _PARTS.get(character):
                 read(self, parts)
+            elif chunk := _CHUNK.match(self.source, self.at):
+                self.literal(chunk[0], parts)
             elif character in {"<", ">"} and self.source.startswith("(", self.at + 1):
                 self.substitute(character + "(…)", 2, parts, quoted=True)
             elif pattern and (character in {"(", "|"} or (character == ")" and groups)):

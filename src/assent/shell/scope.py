@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:
@@ -50,6 +50,20 @@ _DYNAMIC = frozenset(
     }
 )
 """Variables that do not keep what is assigned to them."""
+_STATE = (
+    "arguments",
+    "cwd",
+    "elsewhere",
+    "forgotten",
+    "integers",
+    "outside",
+    "previous",
+    "readonly",
+    "splitting",
+    "stack",
+    "values",
+)
+"""What makes two shells the same."""
 _PLACES = 8
 """Folders a shell may be in before it may be anywhere."""
 
@@ -106,60 +120,58 @@ def value_of(word: Word) -> Value:
 class Scope:
     """The state of one shell. Forking gives a copy; joining keeps only what both agree on."""
 
-    __slots__ = (
-        "arguments",
-        "assured",
-        "cwd",
-        "elsewhere",
-        "forgotten",
-        "integers",
-        "outside",
-        "previous",
-        "readonly",
-        "splitting",
-        "stack",
-        "values",
-    )
+    integers: frozenset[str] = frozenset()
+    readonly: frozenset[str] = frozenset()
+    arguments: tuple[Value, ...] | None = None
+    forgotten = False
+    splitting = True
+    """Words are still split at spaces, tabs and newlines."""
+    elsewhere: tuple[str, ...] = ()
+    """Where the shell is instead, if a change of folder failed."""
+    assured: tuple[str, ...] | None = None
+    """The same, if the last command succeeded; None if that was no change of folder."""
+    previous: str | None = None
+    stack: tuple[str | None, ...] | None = ()
 
     def __init__(self, cwd: str | None, outside: Mapping[str, str]) -> None:
+        self.cwd = cwd
         self.outside = outside
         self.values: dict[str, Value] = {}
-        self.integers: frozenset[str] = frozenset()
-        self.readonly: frozenset[str] = frozenset()
-        self.arguments: tuple[Value, ...] | None = None
-        self.forgotten = False
-        self.splitting = True
-        """Words are still split at spaces, tabs and newlines."""
-        self.cwd = cwd
-        self.elsewhere: tuple[str, ...] = ()
-        """Where the shell is instead, if a change of folder failed."""
-        self.assured: tuple[str, ...] | None = None
-        """The same, if the last command succeeded; None if that was no change of folder."""
-        self.previous: str | None = None
-        self.stack: tuple[str | None, ...] | None = ()
 
     def fork(self) -> Scope:
         """Give a copy that can change by itself."""
         copy = Scope(self.cwd, self.outside)
+        copy.__dict__.update(self.__dict__)
         copy.values = self.values.copy()
-        copy.integers, copy.readonly = self.integers, self.readonly
-        copy.arguments, copy.forgotten, copy.splitting = self.arguments, self.forgotten, self.splitting
-        copy.previous, copy.stack, copy.elsewhere = self.previous, self.stack, self.elsewhere
+        copy.assured = None
+        return copy
+
+    def later(self) -> Scope:
+        """Give what is known at any later time: nothing, but that it may also be now.
+
+        What names the home folder and splits words is taken to stay: a line that changes it is never safe.
+        """
+        copy = Scope(None, self.outside)
+        copy.forget()
+        copy.values["HOME"] = self.value("HOME")
+        copy.splitting = self.splitting
+        copy.elsewhere = self.places
         return copy
 
     def same(self, other: Scope) -> bool:
         """Tell whether nothing differs."""
-        return all(getattr(self, name) == getattr(other, name) for name in Scope.__slots__ if name != "assured")
+        return all(getattr(self, name) == getattr(other, name) for name in _STATE)
 
     def join(self, other: Scope) -> None:
         """Keep what holds here and there; the rest becomes unknown."""
+        if self.__dict__ == other.__dict__:
+            return
         if self.values != other.values:
             for name in self.values.keys() | other.values.keys():
                 if self.values.get(name) != other.values.get(name):
                     self.values[name] = self.value(name).or_else(other.value(name))
         self.arguments = self.arguments if self.arguments == other.arguments else None
-        self.cwd = self.cwd if self.cwd == other.cwd else None
-        self.elsewhere = tuple(dict.fromkeys((*self.elsewhere, *other.elsewhere))) if self.cwd else ()
+        self.settle(*self.places, *other.places, cwd=self.cwd if self.cwd == other.cwd else None)
         self.previous = self.previous if self.previous == other.previous else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
@@ -196,20 +208,29 @@ class Scope:
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
-        before = () if self.cwd is None else (self.cwd,)
+        before = self.places
         self.previous = self.cwd
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
-        if folder is None or (self.cwd is None and not folder.startswith("/")):
+        if folder is None:
             self.cwd, self.elsewhere, self.assured = None, (), ()
             return
-        self.cwd = normalise(posixpath.join(self.cwd or "/", folder))
-        others = {normalise(posixpath.join(each, folder)): None for each in self.elsewhere}
-        failed = dict.fromkeys((*before, *self.elsewhere))
-        self.assured = tuple(each for each in others if each != self.cwd)
-        self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
-        if len(self.elsewhere) > _PLACES:
-            self.cwd, self.elsewhere, self.assured = None, (), ()
+        there = [normalise(posixpath.join(each, folder)) for each in before or ("/",) * folder.startswith("/")]
+        cwd = there[0] if self.cwd is not None or folder.startswith("/") else None
+        self.settle(*there, cwd=cwd)
+        self.assured = self.elsewhere
+        self.settle(*there, *before, cwd=cwd)
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Give the folders it may be in, as far as they are known, the likeliest first if there is one."""
+        return self.elsewhere if self.cwd is None else (self.cwd, *self.elsewhere)
+
+    def settle(self, *places: str, cwd: str | None) -> None:
+        """Be in a folder, or in one of several others. Of too many it may be anywhere, and the nearest are kept."""
+        others = sorted({*places} - {cwd}, key=lambda each: (each.count("/"), each))
+        self.cwd = cwd if len(others) <= _PLACES else None
+        self.elsewhere = tuple(others[:_PLACES])
 
 
 def normalise(path: str) -> str:

@@ -82,9 +82,11 @@ class Redirection(msgspec.Struct, frozen=True):
 class Simple(msgspec.Struct, frozen=True):
     """A simple command: assignments, words, redirections."""
 
-    assignments: tuple[Assignment, ...]
-    words: tuple[WordTree | Assignment, ...]
-    redirections: tuple[Redirection, ...]
+    assignments: tuple[Assignment, ...] = ()
+    words: tuple[WordTree | Assignment, ...] = ()
+    redirections: tuple[Redirection, ...] = ()
+    plain: tuple[str, ...] = ()
+    """The words again, if the command is nothing but plain ones."""
 
 
 class Sequence(msgspec.Struct, frozen=True):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import re
 from typing import TYPE_CHECKING
 
+import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.scope import Value
 

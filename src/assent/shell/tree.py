@@ -52,6 +52,8 @@ class Command(msgspec.Struct, frozen=True):
     """The layers it was found behind, outermost first: `$(…)`, `(…)`, `function f`, `trap`, …"""
     elsewhere: tuple[str, ...] = ()
     """Where it runs instead of `cwd` if a `cd` before it fails."""
+    constant: bool = False
+    """It is words alone, and these are known as they stand: no variable, no pattern, no other command's output."""
 
 
 class Script(msgspec.Struct, frozen=True):

@@ -55,22 +55,25 @@ class EnoughError(Exception):
 class Walker(Evaluator):
     """Lists the commands of a line, keeping track of what its variables and its folder are."""
 
+    through: tuple[str, ...] = ()
+    inputs: tuple[int, ...] = ()
+    room = _EXPANDED
+
     def __init__(self, scope: Scope, notes: Notes, length: int) -> None:
         self.scope = scope
         self.notes = notes
         self.commands: list[Command] = []
         self.functions: dict[str, None] = {}
-        self.through: tuple[str, ...] = ()
-        self.inputs: tuple[int, ...] = ()
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
-        self.room = _EXPANDED
 
     def emit(
         self,
         words: tuple[Word, ...],
         assignments: tuple[tuple[str, Word], ...] = (),
         redirects: tuple[Redirect, ...] = (),
+        *,
+        constant: bool = False,
     ) -> None:
         """List a command."""
         if len(self.commands) >= MOST:
@@ -87,6 +90,7 @@ class Walker(Evaluator):
                 self.inputs,
                 self.through,
                 self.scope.elsewhere,
+                constant,
             ),
         )
 
@@ -118,6 +122,11 @@ class Walker(Evaluator):
 
     def simple(self, node: Simple) -> None:
         """Walk a simple command."""
+        if node.plain:
+            words = tuple(map(Word, node.plain))
+            self.emit(words, constant=True)
+            self.finish(words)
+            return
         sinks, self.sinks = self.sinks, []
         before = self.scope.fork() if node.redirections else None
         first = node.words[0] if node.words else None
@@ -128,11 +137,15 @@ class Walker(Evaluator):
         if self.sinks:
             self.drain((len(self.commands) - 1,))
         self.sinks = sinks
+        self.finish(words)
+        if before is not None and _may_fail(redirects):
+            self.scope.join(before)
+
+    def finish(self, words: tuple[Word, ...]) -> None:
+        """Apply what a command does to the shell."""
         self.scope.assured = None
         if words:
             affect(self, words)
-        if before is not None and _may_fail(redirects):
-            self.scope.join(before)
 
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
@@ -151,6 +164,8 @@ class Walker(Evaluator):
     def outputs(self, begin: int) -> tuple[int, ...]:
         """Give the commands since `begin` whose output goes where the whole's output goes."""
         depth = len(self.through)
+        if len(self.commands) == begin + 1 and len(self.commands[begin].through) == depth:
+            return (begin,)
         taken = {feed for index in range(begin, len(self.commands)) for feed in self.commands[index].fed_by}
         return tuple(
             index
@@ -309,8 +324,7 @@ class Walker(Evaluator):
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
         outer, inputs = self.scope, self.inputs
-        self.scope, self.inputs = Scope(None, {}), ()
-        self.scope.forget()
+        self.scope, self.inputs = outer.later(), ()
         body = node.body
         if isinstance(body, Group) and body.kind == "{…}":
             self.inside(f"function {node.name}", self.sequence, body.body)

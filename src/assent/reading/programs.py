@@ -1,0 +1,60 @@
+"""Which program a command's first word names: its entry in the catalog, or why it is not known."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Set as AbstractSet
+
+from assent.catalog import Entry, is_builtin, lookup
+from assent.model import within
+from assent.reading.paths import Place
+from assent.shell.tree import Word
+
+_BIN = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
+_VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
+_LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
+
+
+def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple[str, Entry | None, str]:
+    """Say which program a word names: its plain name and entry, or why it is not known."""
+    text = word.text
+    if not word.known or not text:
+        return text, None, "the program is only known when the line runs"
+    if text in functions:
+        return text, None, f"{text} is a function that the line defines"
+    folder, slash, name = text.rpartition("/")
+    if not slash and place.facts.path and (found := _find_local(name, place)):
+        return text, None, f"{name} is a program in the workspace: {found}"
+    if name.startswith("ld") and _LOADER.fullmatch(name):
+        return name, lookup("ld.so"), ""
+    if slash and folder not in _BIN:
+        return text, None, f"{text} is a program outside the system's folders"
+    return name, find_entry(name), f"{name} is not a command that is known"
+
+
+def find_entry(name: str) -> Entry | None:
+    """Look a program up by its name, or by its name without a version where the entry says so."""
+    entry = lookup(name)
+    if entry is not None:
+        return entry
+    entry = lookup(_VERSION.sub("", name))
+    return entry if entry is not None and entry.versioned else None
+
+
+def _find_local(name: str, place: Place) -> str | None:
+    """Find a program by this name in the workspace, where the search path leads there."""
+    folders = _local_folders(place.facts.path, place.workspace)
+    if not folders or is_builtin(name):
+        return None
+    for folder in folders:
+        located = place.locate(f"{folder}/{name}")
+        if place.facts.is_program(located.path):
+            return located.path
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _local_folders(path: tuple[str, ...], workspace: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the folders of the search path that are not surely outside the workspace."""
+    return tuple(f for f in path if not f.startswith("/") or any(within(f, root) for root in workspace))

@@ -1,0 +1,59 @@
+"""What the world said while a call was decided: each question is asked once, and can be put again later."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+import msgspec
+
+from assent.model import Facts
+
+T = TypeVar("T")
+Answers: TypeAlias = dict[tuple[Any, ...], T]
+
+
+class Witness(msgspec.Struct, frozen=True):
+    """The questions that were put to the world, with its answers."""
+
+    links: Answers[str | None]
+    traps: Answers[str | None]
+    programs: Answers[bool]
+
+    def holds(self, facts: Facts) -> bool:
+        """Tell whether the world still answers every question as it did."""
+        return (
+            _agree(facts.resolve, self.links)
+            and _agree(facts.trap, self.traps)
+            and _agree(facts.is_program, self.programs)
+        )
+
+    @property
+    def count(self) -> int:
+        """Return how many questions there were."""
+        return len(self.links) + len(self.traps) + len(self.programs)
+
+
+def watch(facts: Facts) -> tuple[Facts, Witness]:
+    """Return the same facts, and the witness of everything that is asked of them."""
+    witness = Witness({}, {}, {})
+    # A disk that can not be asked is known by the very function that does not ask it.
+    resolve = _noted(facts.resolve, witness.links) if facts.disk == "known" else facts.resolve
+    trap, is_program = _noted(facts.trap, witness.traps), _noted(facts.is_program, witness.programs)
+    return msgspec.structs.replace(facts, resolve=resolve, trap=trap, is_program=is_program), witness
+
+
+def _noted(ask: Callable[..., T], answers: Answers[T]) -> Callable[..., T]:
+    def answer(*question: Any) -> T:
+        if question not in answers:
+            answers[question] = ask(*question)
+        return answers[question]
+
+    return answer
+
+
+def _agree(ask: Callable[..., T], answers: Answers[T]) -> bool:
+    for question, answer in answers.items():  # noqa: SIM110 - a plain loop, since every repeated line comes by here
+        if ask(*question) != answer:
+            return False
+    return True
