@@ -16,6 +16,7 @@ from assent.config.facts import Observer
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 from assent.shell import parse
+from server import serving
 
 failures: list[str] = []
 
@@ -253,6 +254,7 @@ def main() -> None:
     growing()
     loading()
     starting()
+    serving(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")
