@@ -1,4 +1,4 @@
-"""Durable decisions over HTTP, against a bare echo of the same bodies; each server on one core, the client on another."""
+"""Durable decisions over HTTP, against a bare echo of the same bodies: servers on one core, the client on another."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 CONNECTIONS = 64
 SECONDS = 3.0
@@ -53,10 +53,11 @@ Following: TypeAlias = Callable[[], bytes]
 
 
 class Measured:
-    """What one round of requests gave: how many a second, and how long all but the slowest hundredth took."""
+    """What a round gave: requests a second, how long all but the slowest hundredth took, the server's time for one."""
 
-    def __init__(self, delays: list[float], seconds: float) -> None:
+    def __init__(self, delays: list[float], seconds: float, spent: float) -> None:
         self.rate = len(delays) / seconds
+        self.spent = spent / len(delays) * 1e6
         self.p99 = sorted(delays)[int(len(delays) * 0.99)] * 1000
 
 
@@ -95,18 +96,30 @@ class Caller(asyncio.Protocol):
             self.idle.set_result(None)
 
 
-async def drive(port: int, following: Following, expected: bytes) -> Measured:
+class Server(NamedTuple):
+    """A server under test."""
+
+    port: int
+    pid: int
+
+    def spent(self) -> float:
+        """Return the processor time it took so far, in seconds."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def drive(server: Server, following: Following, expected: bytes) -> Measured:
     loop = asyncio.get_running_loop()
     delays: list[float] = []
 
     def call() -> Caller:
         return Caller(following, delays, expected)
 
-    made = [await loop.create_connection(call, "127.0.0.1", port) for _ in range(CONNECTIONS)]
+    made = [await loop.create_connection(call, "127.0.0.1", server.port) for _ in range(CONNECTIONS)]
     delays.clear()
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), server.spent()
     await asyncio.sleep(SECONDS)
-    measured = Measured(list(delays), time.perf_counter() - start)
+    measured = Measured(list(delays), time.perf_counter() - start, server.spent() - spent)
     for _, caller in made:
         caller.going = False
     await asyncio.gather(*(caller.idle for _, caller in made))
@@ -125,12 +138,13 @@ def request_bytes(port: int, token: str, command: str, cwd: Path) -> bytes:
 
 
 @contextlib.contextmanager
-def process(words: list[str], environ: dict[str, str], *, core: int) -> Iterator[None]:
+def process(words: list[str], environ: dict[str, str], port: int, *, core: int) -> Iterator[Server]:
     """Run a server on one core."""
     pinned = ["taskset", "-c", str(core), *words]
     with subprocess.Popen(pinned, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ) as started:
         try:
-            yield
+            wait_for(port)
+            yield Server(port, started.pid)
         finally:
             started.kill()
 
@@ -187,11 +201,9 @@ def _serve(report: Callable[..., None], root: Path, core: int) -> None:
     token = subprocess.run(words, capture_output=True, text=True, check=True, env=environ).stdout.strip()
     port, echo_port = free_port(), free_port()
     with (
-        process([*assent, "serve", "--port", str(port), "--rate", "0"], environ, core=core),
-        process([sys.executable, "-c", ECHO, str(echo_port)], environ, core=core),
+        process([*assent, "serve", "--port", str(port), "--rate", "0"], environ, port, core=core) as daemon,
+        process([sys.executable, "-c", ECHO, str(echo_port)], environ, echo_port, core=core) as echo,
     ):
-        wait_for(port)
-        wait_for(echo_port)
         owner = (state / "token").read_text().strip()
         numbers = itertools.count()
 
@@ -203,30 +215,32 @@ def _serve(report: Callable[..., None], root: Path, core: int) -> None:
             return lambda: request_bytes(to, token, f"{LINES[(n := next(numbers)) % len(LINES)]} # {n}", project)
 
         for what, make, least in (("repeated lines", repeated, 0.5), ("all lines different", different, 0.3)):
-            _compare(report, what, least, (echo_port, port), owner, make)
+            _compare(report, what, least, (echo, daemon), owner, make)
 
 
 def _compare(
     report: Callable[..., None],
     what: str,
     least: float,
-    ports: tuple[int, int],
+    servers: tuple[Server, Server],
     owner: str,
     make: Callable[[int], Following],
 ) -> None:
     """Drive both in turn, so that what else the machine does hits both."""
     bare: list[Measured] = []
     durable: list[Measured] = []
-    before = counted(ports[1], owner)
+    before = counted(servers[1].port, owner)
     for _ in range(ROUNDS):
-        bare.append(asyncio.run(drive(ports[0], make(ports[0]), b"toolName")))
-        durable.append(asyncio.run(drive(ports[1], make(ports[1]), b'"allow":true')))
-    after = counted(ports[1], owner)
+        for server, found, expected in ((servers[0], bare, b"toolName"), (servers[1], durable, b'"allow":true')):
+            found.append(asyncio.run(drive(server, make(server.port), expected)))
+    after = counted(servers[1].port, owner)
     batch = (after[0] - before[0]) / max(1.0, after[1] - before[1])
     rates = [statistics.median(m.rate for m in found) for found in (bare, durable)]
     tails = [statistics.median(m.p99 for m in found) for found in (bare, durable)]
     report(f"{what}: bare Starlette echo", f"{rates[0]:,.0f}/s {tails[0]:.1f} ms")
     report(f"{what}: decided and durable", f"{rates[1]:,.0f}/s {tails[1]:.1f} ms")
+    spent = [statistics.median(m.spent for m in found) for found in (bare, durable)]
+    report(f"{what}: the server's time for one, echo and decision", f"{spent[0]:.0f} and {spent[1]:.0f} µs")
     report(f"{what}: decisions that shared a commit", f"{batch:.1f}")
     ratio, tail = rates[1] / rates[0], tails[1] / tails[0]
     report(f"{what}: decisions per echo", f"{ratio:.2f}", limit=f"at least {least}", ok=ratio >= least)
