@@ -11,6 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import log
+
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
@@ -254,6 +256,7 @@ def main() -> None:
     growing()
     loading()
     starting()
+    log.run(report)
     serving(report)
     print()
     if failures:

@@ -159,7 +159,7 @@ def denied(case: Case, op: Operation) -> bool:
         return True
     globs = (g for p in case.policies for g in (*p.forbidden, *paths(p, op).deny))
     rules = (r for p in case.policies for r in p.deny)
-    file = op.kind in (READ, WRITE, EXEC) and any(glob_matches(g, op.resource) for g in globs)
+    file = op.kind in (READ, WRITE, EXEC) and any(glob_touches(g, op.resource) for g in globs)
     return file or any(speaks(case, r, op, "deny") is YES for r in rules)
 
 
@@ -269,7 +269,9 @@ def matches(case: Case, tool: str, pattern: str | None, op: Operation, effect: s
     bases = {case.call.cwd or "/", *case.session.workspace}
     if effect == "allow":  # the agent says where it stands: from outside, a relative pattern vouches for nothing
         bases = {case.call.cwd or "/"} if inside(case, case.call.cwd or "/") or pattern[0] == "/" else set()
-    return YES if any(glob_matches(posixpath.join(b, pattern), op.resource) for b in bases) else NO
+    globs = [posixpath.join(b, pattern) for b in bases]
+    fits = glob_matches if effect == "allow" else glob_touches
+    return YES if any(fits(g, op.resource) for g in globs) else NO
 
 
 @functools.cache
@@ -280,6 +282,11 @@ def command_matches(pattern: str, text: str, *, exact: bool) -> Certainty:
     guesses = [text.replace(UNKNOWN, guess) for guess in (head, head.split()[0], "x")]
     found = any(re.fullmatch(wanted, guess) for guess in guesses)
     return NO if not found else MAYBE if UNKNOWN in text else YES
+
+
+def glob_touches(glob: str, path: str) -> bool:
+    """Tell whether a pattern matches a path, or is about all that is in that folder."""
+    return glob_matches(glob, path) or (glob.endswith("*") and (re.sub(r"/\*\*?$", "", glob) or "/") == path)
 
 
 @functools.cache

@@ -182,7 +182,7 @@ def test_a_rule_that_expires_stops_counting():
         ({"links": {"/ws/x": "/etc"}}, "cat x"),
         ({"sandbox": True}, "make"),
     ],
-    ids=str,
+    ids=lambda each: " ".join(each) if isinstance(each, dict) else each,
 )
 def test_another_world_is_another_decision(known, text):
     facts = [world()]

@@ -36,7 +36,7 @@ UNREADABLE = 'echo "hi'
 
 LINES: dict[str, tuple[tuple[OperationKind, str, Tier], ...]] = {
     "git status": ((RUN, "git status", SAFE),),
-    "ls -l": ((RUN, "ls -l", SAFE),),
+    "ls -l": ((RUN, "ls -l", SAFE), (READ, ".", SAFE)),
     "cat README.md": ((RUN, "cat README.md", SAFE), (READ, "README.md", SAFE)),
     "cat /ws/.env": ((RUN, "cat /ws/.env", SAFE), (READ, "/ws/.env", SAFE)),
     "npm install": ((RUN, "npm install", DANGEROUS),),

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from assent.catalog import build_lexicon
 from assent.model import (
     Consent,
     Decision,
@@ -54,6 +55,7 @@ class Engine:
         host_policies: Sequence[Voice] = (),
     ) -> None:
         self.merged: Merged = merge(policies)
+        self._lexicon = build_lexicon(policies)
         self._facts = facts
         self._checks: dict[str, list[Voice]] = defaultdict(list)
         for name, voices in (checks or {}).items():
@@ -78,7 +80,7 @@ class Engine:
     ) -> Decision:
         """Decide one call. Never raises: a fault is a denial."""
         try:
-            place = place_of(call, session, self._facts())
+            place = place_of(call, session, self._facts(), self._lexicon)
             key = self._key(call, session, consent, place)
             if key is None:
                 return self._weigh(call, session, consent, guard or self._guard, place)
@@ -102,7 +104,7 @@ class Engine:
             return self._weigh(call, session, _NOTHING_SAID, guard, place)
         linked = guard.linked(place)
         facts, witness = watch(place.facts)
-        watched = Place(facts, place.cwd, place.workspace, place.run)
+        watched = Place(facts, place.cwd, place.workspace, place.run, place.lexicon)
         decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
         weight = weigh(call, decision, witness)
         self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))

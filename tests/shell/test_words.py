@@ -165,7 +165,7 @@ ASSIGNED = [
     ("command; X=a; : $X", ["command", ": a"]),
     ('readonly X=a; X=b; : "$X"', ["readonly X=a", ": ¿"]),
     ('declare -r X=a; X=b; : "$X"', ["declare -r X=a", ": ¿"]),
-    ('RANDOM=a; : "$RANDOM"', [": ¿"]),
+    ('RANDOM=5; : "$RANDOM"', [": ¿"]),
     ('unset X; : "$X"', ["unset X", ": "]),
     ('X=a; unset -v X; : "$X"', ["unset -v X", ": "]),
     ("X='a b'; IFS=x; : $X \"$X\"", [": ¿… a b"]),

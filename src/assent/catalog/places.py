@@ -114,6 +114,17 @@ SECRET_PATHS = (
     "/var/run/secrets",
 )
 
+SECRET_FILES = {
+    "HISTFILE": "~/.bash_history",
+    "KUBECONFIG": "~/.kube/config",
+    "NETRC": "~/.netrc",
+    "PGPASSFILE": "~/.pgpass",
+    "AWS_CONFIG_FILE": "~/.aws/config",
+    "DOCKER_CONFIG": "~/.docker/config.json",
+    "NPM_CONFIG_USERCONFIG": "~/.npmrc",
+}
+"""Variables that hold the path of one."""
+
 NOT_SECRET = (".env.example", ".env.sample", ".env.template", ".env.dist", "*.pub", "*.pem.pub", "cacert.pem")
 """Made to be shown."""
 

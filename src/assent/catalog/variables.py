@@ -48,7 +48,7 @@ def environment_is_harmless(name: str, value: str) -> bool:
 
 def assignment_is_inert(name: str) -> bool:
     """Tell whether assigning a variable in the shell changes nothing but later words of the line."""
-    return _globs("perilous").fullmatch(name) is None
+    return _globs("perilous").fullmatch(name) is None or _globs("harmless").fullmatch(name) is not None
 
 
 def setting_is_harmless(key: str) -> bool:

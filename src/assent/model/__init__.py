@@ -18,7 +18,7 @@ from assent.model.facts import Facts
 from assent.model.hiding import is_hidden, visible
 from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
-from assent.model.rule import Origin, PathPolicy, Policy, Rule
+from assent.model.rule import CommandEntry, Origin, PathPolicy, Policy, Rule
 from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
 from assent.model.words import (
     ALLOW,
@@ -73,6 +73,7 @@ __all__ = [
     "AssentError",
     "CallError",
     "Certainty",
+    "CommandEntry",
     "ConfigError",
     "Consent",
     "Decision",

@@ -10,23 +10,27 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Role, assignment_is_inert, places
+from assent.catalog import Clause, Entry, Role, assignment_is_inert, places
+from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_READ, SAFE, UNKNOWN, Operation, Tier
-from assent.reading.conditions import clauses_of, is_broad
+from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
     Ground,
     connection,
     locate,
+    own_folder,
     reading,
-    redirect_effects,
     role_effects,
     secret_variable,
+    surroundings,
+    working,
     writing,
 )
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
-from assent.reading.flow import Trace, mark_flows
+from assent.reading.flow import Trace, mark_flows, mark_variables
+from assent.reading.foreign import foreign_shell
 from assent.reading.judging import join_plain, judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
@@ -35,6 +39,7 @@ from assent.reading.opening import (
     fed_text,
     find_openings,
     is_fed,
+    is_given_data,
     is_given_input,
     is_stream,
     join,
@@ -44,7 +49,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import find_program
+from assent.reading.programs import find_own, find_program, find_strict
 from assent.reading.roles import (
     CODE,
     LANGUAGES,
@@ -56,6 +61,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
+from assent.reading.unknowns import is_echo, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
@@ -123,7 +129,11 @@ class _Reader:
         if script.unreadable:
             self.findings.blur(script.unreadable)
         traces = [self._command(c, frame) for c in script.commands]
+        for name in script.bound:
+            if not assignment_is_inert(name):
+                self._assignment(name, Word(UNKNOWN), DANGEROUS)
         mark_flows(script, traces, self.findings)
+        mark_variables(script, self.findings)
         return traces
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
@@ -131,7 +141,8 @@ class _Reader:
             return self._bare(command)
         index = len(self.findings.operations)
         if not command.constant:
-            command = with_descriptors(command, frame.script)
+            described = with_descriptors(command, frame.script)
+            command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
         name, entry, reason = find_program(word, self.functions, self.place)
         cwd = command.cwd
@@ -145,17 +156,50 @@ class _Reader:
                 cwd = self._folder(match, cwd)
             moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd)
             trace = self._known(match, moved, frame)
+        if self.place.lexicon is not NOTHING:
+            self._revise(name, entry, command, index)
         if not command.constant:
-            for variable, value in command.assignments:
-                said = judge_environment(variable, value)
-                self.findings.worsen(index, said.tier, said.reason)
-                self._assignment(variable, value, said.tier)
+            self._given(name, command, index)
             self._around(command, index)
+        for folder in _folders(command):
+            self.findings.extend(own_folder(Ground(self.place, folder, index)))
         if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
         return trace
+
+    def _given(self, name: str, command: Command, index: int) -> None:
+        """Judge the variables that a command is given."""
+        for variable, value in command.assignments:
+            if variable == "IFS" and name == "read":
+                continue  # it tells this one command where to cut what it reads
+            said = judge_environment(variable, value)
+            self.findings.worsen(index, said.tier, said.reason)
+            self._assignment(variable, value, said.tier)
+
+    def _revise(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
+        """Apply what policies say about a command: the user's own word counts instead, others' where it is stricter.
+
+        What the command touches and runs by the catalog stays; what they say that it touches comes in addition.
+        """
+        own = find_own(name, self.place) if entry is not None else None
+        if own is not None and own is not entry:
+            self.findings.judge_anew(index, self._judge_by(own, name, command, index))
+        for stricter in find_strict(name, self.place):
+            said = self._judge_by(stricter, name, command, index)
+            self.findings.worsen(index, said.tier, said.reason, said.impact, said.rollback)
+
+    def _judge_by(self, entry: Entry, name: str, command: Command, index: int) -> Judgement:
+        match = match_words(name, entry, command.words[1:])
+        clauses = clauses_of(match, self.place, command.cwd)
+        match = in_case(match, clauses)
+        roles, extra = roles_of(match, clauses)
+        for folder in _folders(command):
+            ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
+            self._effects(match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
+        judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
+        return self._trapped(judge(match, clauses, judged, extra=extra), match, command.cwd)
 
     def _bare(self, command: Command) -> Trace:
         """Read assignments and redirections that stand alone."""
@@ -188,7 +232,7 @@ class _Reader:
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
-            self.findings.add(_working(located, index))
+            self.findings.add(working(located, index))
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
@@ -198,13 +242,20 @@ class _Reader:
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
                 self.findings.blur("a redirection to `!` means something else in another shell")
-            for cwd in _folders(command):
-                self.findings.extend(redirect_effects(redirect, Ground(self.place, cwd, owner)))
+        for cwd in _folders(command):
+            self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
         for variable in {v: None for w in words for v in w.variables}:
             if places.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
+        if command.calls and not is_given_input(command):
+            said = Judgement(SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such")
+            return Trace(self._execution(command, frame, said))
+        shell = foreign_shell(command.words)
+        if shell is not None:
+            reason = f"it looks like a line for {shell}, which is not read"
+            self.findings.blur(reason)
         said = Judgement(DANGEROUS, reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
@@ -215,23 +266,28 @@ class _Reader:
         return Trace(index)
 
     def _known(self, match: Match, command: Command, frame: _Frame) -> Trace:
-        entry, cwd = match.entry, command.cwd
+        cwd = command.cwd
         clauses = clauses_of(match, self.place, cwd)
+        match = in_case(match, clauses)
+        entry = match.entry
         roles, extra = roles_of(match, clauses)
         kinds = {r for r, _ in roles}
         judged = []
         if not kinds.isdisjoint(LANGUAGES):
             judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        if entry.connects or not kinds.isdisjoint(NETWORK):
+        if not kinds.isdisjoint(NETWORK):
             judged += [judge_sent(w, match.name) for _, w in roles]
+        elif entry.connects:
+            judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
-        if judged or entry.sweep or entry.connects or not kinds <= QUIET:
+        sweep = entry.sweep or any(c.sweep for c in clauses)
+        if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                self._effects(match, roles, judged, Ground(self.place, folder, index, entry.sweep, entry.lists))
+                self._effects(match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists))
         trace = Trace(index)
-        if clauses or entry.runs or entry.stdin or not kinds.isdisjoint(RUNNING):
+        if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
             self._inside(match, clauses, roles, judged, command, frame, trace)
         return trace
 
@@ -252,7 +308,8 @@ class _Reader:
         reads_lines = entry.runs == "parallel" and not match.operands
         if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
             self.findings.blur("it runs what another command prints")
-        inners = [*openings(match, roles, command), *(Inner("git alias", line=j.line) for j in judged if j.line)]
+        inners = [*openings(match, roles, command, frame.script.commands)]
+        inners += [Inner("git alias", line=j.line) for j in judged if j.line]
         stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), entry.stdin)
         if stdin:
             inners += self._fed(stdin, match, command, frame, trace)
@@ -266,10 +323,9 @@ class _Reader:
 
     def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
         """Raise a look to what a repository's own settings make of it."""
-        obeys = match.parents[0][0].obeys if match.parents else match.entry.obeys
-        if said.tier is not SAFE or not obeys or cwd is None:
+        if said.tier is not SAFE or not match.obeys or cwd is None:
             return said
-        trap = self.place.facts.trap(obeys, cwd)
+        trap = self.place.facts.trap(match.obeys, cwd)
         return said if trap is None else Judgement(DANGEROUS, f"{match.name} here: {trap}")
 
     def _folder(self, match: Match, cwd: str | None) -> str | None:
@@ -286,6 +342,10 @@ class _Reader:
         if stdin == "sql" and trace.index is not None:
             said = judge_word("sql", text or Word(UNKNOWN), match.name)
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
+            return []
+        if stdin == "data":
+            if trace.index is not None and is_given_data(command, frame.script):
+                self.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends what it is fed")
             return []
         trace.stdin = True
         if stdin == "code" and trace.index is not None and is_given_input(command):
@@ -387,17 +447,3 @@ class _Reader:
 def _folders(command: Command) -> Iterable[str | None]:
     """Return where a command may run."""
     return dict.fromkeys((command.cwd, *command.elsewhere)) if command.elsewhere else (command.cwd,)
-
-
-def _working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )

@@ -12,8 +12,9 @@ from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, wit
 from assent.reading.options import part
 from assent.reading.paths import Located, Place
 from assent.reading.web import Address, read_address, read_host
-from assent.reading.wildcards import blur, control_plane, is_pattern, leads_to, may_be_secret, segments
-from assent.shell.tree import Redirect, Word
+from assent.reading.wildcards import blur, control_plane, is_pattern, leads_to, let_through, may_be_secret, segments
+from assent.shell.hints import MADE, of_word
+from assent.shell.tree import Command, Redirect, Word
 
 _DESCRIPTORS = re.compile(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/[012])")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
@@ -23,6 +24,8 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
+"""What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
 
 
@@ -57,6 +60,7 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
         return
     if redirect.direction in ("read", "both"):
         yield reading(located, ground, glob=is_pattern(redirect.target), own_cover=True)
+        yield from guessed_reads(redirect.target, ground)
     if redirect.direction in ("write", "both"):
         yield writing(located, ground, glob=is_pattern(redirect.target), own_cover=True)
 
@@ -72,9 +76,11 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
     elif role == "data":
         inner = _SENT.match(word.text)
         if inner and inner.end() < len(word.text) and word.text != "@-":
-            yield reading(locate(part(word, inner.end()), ground.place, ground.cwd), ground)
+            yield from _path_effects("read", part(word, inner.end()), ground)
     elif role == "revision":
         yield from _stored_effects(word, ground)
+    elif role == "filter":
+        yield from _filter_effects(word, ground)
     elif role == "name" and places.is_secret_variable(word.text):
         yield secret_variable(word.text, ground.owner)
 
@@ -82,20 +88,38 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
 def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the read of a file in a revision: a path from the repository's root, or with a dot from the folder."""
     inner = _STORED.match(word.text)
-    if inner is None or inner.end() == len(word.text):
+    if inner is None or inner.end() == len(word.text) or word.text.startswith((":(", ":!", ":^")):
+        yield from _filter_effects(word, ground)
         return
     file, cwd = part(word, inner.end()), ground.cwd
     roots = [r for r in ground.place.workspace if cwd and within(cwd, r)] if not file.text.startswith(".") else []
     for folder in dict.fromkeys((*roots, cwd)):
-        yield reading(locate(file, ground.place, folder), ground, glob=is_pattern(file))
+        stored = msgspec.structs.replace(ground, cwd=folder)
+        yield reading(locate(file, ground.place, folder), stored, glob=is_pattern(file))
+        yield from guessed_reads(file, stored)
+
+
+def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the read of a secret that a filter of names lets through."""
+    for text in of_word(word):
+        for name in let_through(text):
+            found = Word(name, splits=True)
+            operation = reading(locate(found, ground.place, ground.cwd), ground, glob=is_pattern(found))
+            if operation.secret:
+                yield operation
+    if any(MADE in hint for hint in word.hints):
+        yield from guessed_reads(word, ground)
 
 
 def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
     if word.text in ("", "-") or _DESCRIPTORS.fullmatch(word.text):
         return
+    if word.feeds and word.text == _SUBSTITUTED and role != "exec":
+        return
     located, glob = locate(word, ground.place, ground.cwd), is_pattern(word)
     if role in ("read", "edit"):
         yield reading(located, ground, glob=glob)
+        yield from guessed_reads(word, ground)
     if role in ("write", "edit"):
         yield writing(located, ground, glob=glob)
     if role == "exec":
@@ -161,7 +185,9 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
     own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
-    secret = ground.place.is_secret(located) or bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
+    secret = ground.place.is_secret(located)
+    if not secret and not ground.lists:
+        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
     near = _is_near(path, ground) and not glob
     return Operation(
         kind=OperationKind.FS_READ,
@@ -175,6 +201,56 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         sweep=ground.sweep,
         secret=secret,
     )
+
+
+def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the reads of secrets that a word may name which is only known when the line runs."""
+    if UNKNOWN not in word.text:
+        return
+    if any(MADE in hint for hint in word.hints):
+        yield Operation(
+            kind=OperationKind.FS_READ,
+            resource=UNKNOWN,
+            tier=Tier.DANGEROUS,
+            reason="reads a file whose name the line makes up while it runs",
+            owner=ground.owner,
+        )
+    for variable in word.variables:
+        if variable in places.SECRET_FILES:
+            yield reading(locate(Word(places.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
+    # What comes from outside the line may be nothing at all.
+    for text in dict.fromkeys((*word.hints, word.text)):
+        guess = Word(text.replace(UNKNOWN, ""), splits=True)
+        if guess.text and MADE not in guess.text:
+            found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
+            if found.secret or found.tier is not Tier.SAFE or _own_read(found, ground):
+                yield found
+
+
+def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
+    """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
+    for redirect in command.redirects:
+        yield from redirect_effects(redirect, ground)
+    for word in command.words:
+        yield from _stray_reads(word, ground)
+
+
+def own_folder(ground: Ground) -> Iterator[Operation]:
+    """Yield the use of a folder that is Assent's own."""
+    if ground.cwd is not None and any(within(ground.cwd, own) for own in ground.place.facts.assent_paths):
+        yield reading(Located(ground.cwd), ground)
+
+
+def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
+    if is_pattern(word) and not _URL.match(word.text):
+        found = reading(locate(word, ground.place, ground.cwd), ground, glob=True)
+        if found.secret or _own_read(found, ground):
+            yield found
+
+
+def _own_read(operation: Operation, ground: Ground) -> bool:
+    return any(within(operation.resource, own) for own in ground.place.facts.assent_paths)
 
 
 def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
@@ -227,7 +303,7 @@ def _written(located: Located, ground: Ground) -> str:
 
 def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -> str | None:
     """Return which of Assent's own paths a pattern may find, or a walk come by."""
-    if not glob and not above:
+    if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
     names = [segments(n.lower()) for n in located.names]
     return next((p for p in paths if any(leads_to(n, segments(p.lower()), above=above) for n in names)), None)
@@ -237,3 +313,17 @@ def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
     return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
+
+
+def working(located: Located, owner: int) -> Operation:
+    """Return the use of a folder outside the workspace, which needs an allow of its own."""
+    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=Tier.DANGEROUS,
+        reason=f"works {where} the workspace",
+        owner=owner,
+        own_cover=True,
+    )

@@ -6,6 +6,7 @@ import msgspec
 
 from assent.model import UNKNOWN
 from assent.reading.options import may_be_option
+from assent.shell.hints import MADE, merged
 from assent.shell.tree import Word
 
 _ALONE = frozenset(
@@ -112,6 +113,9 @@ _FILES = frozenset(
         "-newerac",
     )
 )
+_NAMING = frozenset(
+    {"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-ilname"}
+)
 _WRITES = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _UNSURE = "has an expression that is only known when it runs"
@@ -153,6 +157,7 @@ class _Walk:
         self.files: list[Word] = []
         self.writes: list[Word] = []
         self.commands: list[tuple[Word, ...]] = []
+        self.names: list[str] = []
         self.deletes = self.tested = self.started = False
         self.fault: str | None = None
 
@@ -190,6 +195,10 @@ class _Walk:
             self.files.extend(values)
         elif text in _WRITES:
             self.writes.extend(values[:1])
+        elif text == "-inum":
+            self.names.append(MADE)
+        elif text in _NAMING:
+            self.names += [_as_pattern(v.text) if "regex" in text else v.text for v in values]
         self.tested = self.tested or text not in ("-maxdepth", "-mindepth", "-printf", "-type")
 
     def _command(self) -> None:
@@ -210,8 +219,15 @@ class _Walk:
         if "{}" not in word.text:
             return word
         # Every path found starts with a root as it was given, so that it is no option.
-        start = self.roots[0].text if self.roots else "."
-        return Word(word.text.replace("{}", f"{start}/{UNKNOWN}"), word.variables, word.feeds, splits=False)
+        starts = [root.text for root in self.roots] or ["."]
+        text = word.text.replace("{}", f"{starts[0]}/{UNKNOWN}")
+        names = [name for start in starts for each in self.names for name in (f"{start}/{each}", f"{start}/*/{each}")]
+        return Word(text, word.variables, word.feeds, hints=merged(word.text.replace("{}", name) for name in names))
 
     def _fail(self, reason: str) -> None:
         self.fault = self.fault or reason
+
+
+def _as_pattern(expression: str) -> str:
+    """Write a regular expression as the pattern of names that it comes nearest to."""
+    return expression.replace(".*", "*").replace("\\", "")

@@ -7,9 +7,14 @@ from collections.abc import Sequence
 
 import msgspec
 
+import assent.regex as re
 from assent.model import Tier
+from assent.reading.effects import secret_variable
 from assent.reading.findings import Findings
-from assent.shell.tree import Script
+from assent.shell.tree import Command, Script
+
+_SHOWING = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
+_SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth")
 
 _network = operator.attrgetter("network")
 
@@ -42,6 +47,19 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
                 "whatever the other machine sends is run with your rights, unseen",
                 "none: download it to a file, read it, then run the file",
             )
+
+
+def mark_variables(script: Script, findings: Findings) -> None:
+    """Add the read of secrets wherever the environment is searched for them by name."""
+    for command in script.commands:
+        shown = any(_shows_environment(script.commands[feed]) for feed in command.fed_by if feed < len(script.commands))
+        found = next((w.text for w in command.words[1:] if _SECRETS.search(w.text)), None) if shown else None
+        if found is not None:
+            findings.add(secret_variable(found, None))
+
+
+def _shows_environment(command: Command) -> bool:
+    return bool(command.words) and command.words[0].text in _SHOWING
 
 
 def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:

@@ -83,7 +83,7 @@ def plain_words(match: Match, command: Command) -> tuple[str, ...]:
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
     """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
-    entry = match.entry
+    entry = next((c for c in clauses if c.instead and c in match.entry.when), match.entry)
     worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
     for said in judged:
         if said.tier.rank > worst.tier.rank:

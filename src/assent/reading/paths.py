@@ -9,13 +9,14 @@ from collections.abc import Callable
 import msgspec
 
 import assent.regex as re
-from assent.catalog import places
+from assent.catalog import Lexicon, places
+from assent.catalog.lexicon import NOTHING
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
 
 _FILE_URL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
 _SLASH = r"/(?:\.?/)*"
-_PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|\d+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
+_PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|[\d{UNKNOWN}]+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
 _PROC_ROOT = re.compile(rf"^(?:{_PROC}root)+(?=/|$)")
 _PROC_CWD = re.compile(rf"^{_PROC}cwd(?=/|$)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -58,6 +59,8 @@ class Place(msgspec.Struct, frozen=True):
     workspace: tuple[str, ...] = ()
     """The workspace's roots, as named and with links followed."""
     run: bool = False
+    lexicon: Lexicon = NOTHING
+    """What policies say about commands."""
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
@@ -100,7 +103,7 @@ class Place(msgspec.Struct, frozen=True):
             path = UNKNOWN if path.startswith("~") else path  # `~name` is somebody's home, wherever that is
         elif path.startswith("/") and "proc" in path:
             path = _PROC_ROOT.sub("", path) or "/"
-            path = _PROC_CWD.sub(lambda m: UNKNOWN if m[1].isdigit() else cwd or UNKNOWN, path)
+            path = _PROC_CWD.sub(lambda m: cwd or UNKNOWN if m[1].endswith("self") else UNKNOWN, path)
         if path.startswith(("/", UNKNOWN)):
             return path
         return f"{(cwd or UNKNOWN).rstrip('/')}/{path}"
@@ -155,17 +158,23 @@ def normal(path: str) -> str:
     return path if tidy else posixpath.normpath("/" + path.lstrip("/"))
 
 
-def place_of(call: ToolCall, session: Session, facts: Facts) -> Place:
+def place_of(call: ToolCall, session: Session, facts: Facts, lexicon: Lexicon = NOTHING) -> Place:
     """Gather a call's surroundings; `/` and the home directory are no workspace."""
-    return _place(call.cwd, session.workspace, session.run, facts)
+    return _place(call.cwd, session.workspace, session.run, facts, lexicon)
 
 
 @functools.lru_cache(maxsize=256)
-def _place(folder: str | None, workspace: tuple[str, ...], run: bool, facts: Facts) -> Place:  # noqa: FBT001 - a key
+def _place(
+    folder: str | None,
+    workspace: tuple[str, ...],
+    run: bool,  # noqa: FBT001 - a key
+    facts: Facts,
+    lexicon: Lexicon,
+) -> Place:
     """Make a place; the same for all calls that stand there, as long as these facts hold."""
     cwd = normal(folder) if folder and folder.startswith("/") else None
     roots = _roots(workspace, facts.home, facts.resolve, int(facts.now)) if workspace else ()
-    return Place(facts, cwd, roots, run)
+    return Place(facts, cwd, roots, run, lexicon)
 
 
 @functools.lru_cache(maxsize=256)

@@ -147,7 +147,8 @@ def _moved(call: ToolCall, place: Place) -> Place:
         return place
     folders = {place.locate(folder).path for folder in given}
     cwd = folders.pop()
-    return Place(place.facts, cwd if not folders and UNKNOWN not in cwd else None, place.workspace, place.run)
+    moved = cwd if not folders and UNKNOWN not in cwd else None
+    return Place(place.facts, moved, place.workspace, place.run, place.lexicon)
 
 
 def _extras(call: ToolCall) -> tuple[Operation, ...]:
@@ -264,11 +265,19 @@ def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     unsaid = not any(isinstance(given.get(f), str) for f in _PATTERN_FIELDS)
     has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
     roots = _paths(call, place) if has_path else [place.locate(".")]
-    files = [place.locate(p, r.path) for r in roots for p in patterns]
+    files = [place.locate(n, r.path) for r in roots for p in patterns for n in _filtered(p, tool)]
     found = [_reads(r, place, "searches files", sweep=True) for r in (*roots, *files)]
     if unsaid:
         found.append(_plain(tool, DANGEROUS, "it does not say what it searches for"))
     return tuple(found)
+
+
+def _filtered(pattern: str, tool: Tool) -> list[str]:
+    """Return the names that a filter may mean; where only names are shown, it is the filter itself."""
+    from assent.reading.wildcards import let_through, spelled_out  # noqa: PLC0415 - only searches have filters
+
+    named = () if tool.name == "Glob" else map(spelled_out, let_through(pattern))
+    return list(dict.fromkeys((pattern, *named)))
 
 
 def _plain(tool: Tool, tier: Tier, reason: str) -> Operation:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assent.catalog import Role, environment_is_harmless, setting_is_harmless
+from assent.catalog import Role, assignment_is_inert, environment_is_harmless, setting_is_harmless
 from assent.model import DANGEROUS, SAFE, UNKNOWN, Tier
 from assent.reading.awk import read_awk
 from assent.reading.jq import read_jq
@@ -12,7 +12,9 @@ from assent.reading.sed import read_sed
 from assent.reading.sql import read_sql
 from assent.shell.tree import Word
 
-LANGUAGES: frozenset[Role] = frozenset({"sed", "awk", "jq", "sql", "setting", "variable", "code", "helper"})
+LANGUAGES: frozenset[Role] = frozenset(
+    {"sed", "awk", "jq", "sql", "setting", "variable", "forgotten", "code", "helper"}
+)
 CODE: frozenset[Role] = frozenset({"line", "helper", "code", "exec", "sql", "sed", "awk"})
 """Roles whose words decide what runs."""
 RUNNING = CODE | LANGUAGES
@@ -45,8 +47,8 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
     match role:
         case "setting":
             return _judge_setting(word, name)
-        case "variable":
-            return _judge_variable(word)
+        case "variable" | "forgotten":
+            return _judge_variable(role, word)
         case "code":
             return Judgement(DANGEROUS, f"{name} runs code")
         case "helper":
@@ -88,7 +90,10 @@ def _judge_setting(word: Word, name: str) -> Judgement:
     return Judgement(DANGEROUS, f"{name} is given the setting `{shown}`, which can change what it runs")
 
 
-def _judge_variable(word: Word) -> Judgement:
+def _judge_variable(role: Role, word: Word) -> Judgement:
+    if role == "forgotten":
+        inert = UNKNOWN not in word.text and assignment_is_inert(word.text)
+        return _NOTHING if inert else judge_environment(word.text, Word(""))
     name, _, value = word.text.partition("=")
     return judge_environment(name, Word(value or UNKNOWN, word.variables, word.feeds, word.splits))
 

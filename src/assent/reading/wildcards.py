@@ -13,6 +13,7 @@ from typing import TypeAlias
 import assent.regex as re
 from assent.catalog import places
 from assent.model import UNKNOWN
+from assent.shell import braces
 from assent.shell.tree import Word
 
 Tokens: TypeAlias = tuple[str | None, ...]
@@ -21,6 +22,9 @@ Tokens: TypeAlias = tuple[str | None, ...]
 _TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]+|\[[\w-]+\](?!.*\])|\[.*\]|.", re.ASCII)
 _WILD = re.compile(r"[*?\[]")
 _RUN = re.compile(rf"[*?{UNKNOWN}]+|\[.*\]")
+_MAGIC = re.compile(r"^(?::\([^)]*\)|:/|[\w-]+:(?:include:)?)")
+"""What stands before the pattern itself: `:(glob)` of git, `name:` of a type that is defined."""
+_LEADING = re.compile(r"[*?]+(?!\.)|\[\.[^\]]*\]")
 _EVERYDAY = re.compile(r"\*+\.")
 _HISTORIES = ("bash", "zsh", "python", "psql", "mysql", "sqlite", "node_repl", "irb", "rediscli")
 _LONGEST_NAME, _DEEPEST = 255, 64
@@ -39,6 +43,27 @@ def blur(path: str) -> str:
 def may_be_secret(path: str) -> bool:
     """Tell whether a pattern is after a secret that it does not spell out."""
     return _secrets().find(path) is not None
+
+
+def let_through(text: str) -> Iterator[str]:
+    """Give the names that a filter of a search may mean; in those a star stands for a leading dot too."""
+    bare = _MAGIC.sub("", text)
+    if not bare or text.startswith(("!", ":!", ":^")):
+        return
+    try:
+        found = braces.expand(bare)
+    except braces.TooManyError:
+        found = [bare]
+    for name in found:
+        name = name.removeprefix("**/").lstrip("/")  # noqa: PLW2901 - the same name without what says nothing
+        yield name
+        if _LEADING.match(name):
+            yield "." + _LEADING.sub("", name)
+
+
+def spelled_out(path: str) -> str:
+    """Return the secret that a pattern is after, or the pattern."""
+    return (_secrets().find("/" + path) or path).lstrip("/")
 
 
 def control_plane(path: str) -> str | None:
@@ -195,7 +220,8 @@ def _is_rooted(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
     """Tell whether a path may be one of these; `*` alone is not after any, except of what processes hold."""
     row = parts[: len(names)]
     wild = [p for p in row if _is_wild(p)]
-    if len(row) < len(names) or not (any(map(_says_something, wild)) or (wild and names[:2] == ("proc", "*"))):
+    telling = any(map(_says_something, wild)) or (wild and not _is_wild(row[-1])) or names[:2] == ("proc", "*")
+    if len(row) < len(names) or not wild or not telling:
         return False
     return all(_fits(p, n.replace("*", "") if p.startswith("*") else n) for p, n in zip(row, names, strict=True))
 

@@ -8,6 +8,8 @@ import msgspec
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.shell.expansion import guessed
+from assent.shell.hints import MADE, formatted
 from assent.shell.parser import Parser
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, value_of
 from assent.shell.testing import check_words
@@ -103,39 +105,47 @@ def _operands(words: Sequence[Word], valued: str = "") -> Iterator[tuple[str, Wo
 
 
 def _name(walker: Walker, word: Word, value: Value = UNKNOWN_VALUE) -> None:
-    """Set a variable that a command names; a name that is more than one is evaluated."""
-    if not _NAME.fullmatch(word.text) or word.splits:
-        walker.notes.blame("a built-in command evaluates a name that is not plain")
-        walker.scope.forget()
-    else:
-        walker.scope.assign(word.text, value)
+    """Set a variable that a command names."""
+    if _is_name(walker, word):
+        walker.bind(word.text, value)
+
+
+def _is_name(walker: Walker, word: Word) -> bool:
+    """Tell whether a built-in command is given a plain name; more than that is evaluated."""
+    if _NAME.fullmatch(word.text) and not word.splits:
+        return True
+    walker.notes.blame("a built-in command evaluates a name that is not plain")
+    walker.scope.forget()
+    return False
 
 
 def _read(walker: Walker, words: Sequence[Word]) -> None:
     named = False
+    value = guessed(UNKNOWN_VALUE, walker.fed())
     for option, word in _operands(words, "adinNptu"):
         if option in {"", "a"}:
             named = True
-            _name(walker, word)
+            _name(walker, word, value)
     if not named:
-        walker.scope.assign("REPLY", UNKNOWN_VALUE)
+        walker.scope.assign("REPLY", value)
 
 
 def _mapfile(walker: Walker, words: Sequence[Word]) -> None:
-    walker.scope.assign("MAPFILE", UNKNOWN_VALUE)
+    value = guessed(UNKNOWN_VALUE, walker.fed())
+    walker.scope.assign("MAPFILE", value)
     for option, word in _operands(words, "dnOsucC"):
         if "C" in option:
             walker.notes.blame("`mapfile -C` runs code")
         elif not option:
-            _name(walker, word)
+            _name(walker, word, value)
 
 
 def _printf(walker: Walker, words: Sequence[Word]) -> None:
     first = words[1] if len(words) > 1 else Word("")
     if first.text == "-v" and len(words) > 2:
-        _name(walker, words[2])
+        _name(walker, words[2], guessed(UNKNOWN_VALUE, formatted(words[3:])))
     elif first.text.startswith("-v"):
-        _name(walker, Word(first.text[2:], splits=first.splits))
+        _name(walker, Word(first.text[2:], splits=first.splits), guessed(UNKNOWN_VALUE, formatted(words[2:])))
     elif first.splits or first.text.startswith(UNKNOWN):
         walker.scope.forget()  # it may become `-v` and a name
 
@@ -155,8 +165,8 @@ def _wait(walker: Walker, words: Sequence[Word]) -> None:
 
 def _unset(walker: Walker, words: Sequence[Word]) -> None:
     for option, word in _operands(words):
-        if not option:
-            _name(walker, word, Value())
+        if not option and _is_name(walker, word):
+            walker.scope.assign(word.text, Value())
 
 
 def _let(walker: Walker, words: Sequence[Word]) -> None:
@@ -169,44 +179,38 @@ def _let(walker: Walker, words: Sequence[Word]) -> None:
 
 
 def _declare(walker: Walker, words: Sequence[Word]) -> None:
-    allowed = _DECLARE_FLAGS.get(words[0].text, "aAfFgiprtx")
+    by = words[0].text
     flags = ""
     for word in words[1:]:
         if word.text[:1] in {"-", "+"} and len(word.text) > 1:
             flags += word.text[1:]
         else:
-            _declare_one(
-                walker,
-                word,
-                integer="i" in flags,
-                readonly="r" in flags or words[0].text == "readonly",
-                local=words[0].text == "local",
-            )
-    if not set(flags) <= set(allowed + "-"):
-        walker.notes.blame(f"`{words[0].text}` changes how values are read")
+            _declare_one(walker, word, by, flags)
+    if not set(flags) <= set(_DECLARE_FLAGS.get(by, "aAfFgiprtx") + "-"):
+        walker.notes.blame(f"`{by}` changes how values are read")
         walker.scope.forget()
 
 
-def _declare_one(walker: Walker, word: Word, *, integer: bool, readonly: bool, local: bool) -> None:
+def _declare_one(walker: Walker, word: Word, by: str, flags: str) -> None:
     scope = walker.scope
     match = _ASSIGNED.fullmatch(word.text)
     if word.splits or (match is None and not _NAME.fullmatch(word.text)):
         walker.notes.blame("a declaration evaluates a name that is not plain")
         scope.forget()
         return
-    name = word.text
-    if match is not None:
-        name = match[1]
-        value = value_of(msgspec.structs.replace(word, text=match[3]))
-        if integer and not value.calculable:
-            walker.notes.blame(f"`{name}` is an integer, and its value is evaluated")
-        plain = not match[2] and not match[3].startswith("(")
-        if local and not any(layer.startswith("function ") for layer in walker.through):
-            value = value.or_else(scope.value(name))  # outside functions it fails
-        scope.assign(name, value if plain else value.or_else(UNKNOWN_VALUE))
-    if integer:
+    name = word.text if match is None else match[1]
+    if "i" in flags:
         scope.integers |= {name}
-    if readonly:
+    if match is not None:
+        value = value_of(msgspec.structs.replace(word, text=match[3]))
+        plain = not match[2] and not match[3].startswith("(")
+        if by == "local" and not any(layer.startswith("function ") for layer in walker.through):
+            value = value.or_else(scope.value(name))  # outside functions it fails
+        walker.set(name, value if plain else value.or_else(UNKNOWN_VALUE))
+    if by != "export" and "p" not in flags:
+        # what is exported is judged by its value, like any variable that is handed to programs
+        walker.bound[name] = None
+    if "r" in flags or by == "readonly":
         scope.readonly |= {name}
 
 
@@ -268,6 +272,8 @@ def _folder(walker: Walker, words: Sequence[Word]) -> tuple[str | None, ...]:
 def _cd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     folders = _folder(walker, words)
+    if any(MADE in hint for word in words for hint in word.hints):
+        walker.notes.blame("the folder is made up while the line runs")
     if not folders:
         home = scope.value("HOME").text
         scope.enter(None if UNKNOWN in home else home)

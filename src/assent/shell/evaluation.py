@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assent.model import UNKNOWN
-from assent.shell.expansion import Expander, array, concatenate, silent
+from assent.shell.expansion import Expander, array, concatenate, silent, word_of
 from assent.shell.scope import UNKNOWN_NUMBER, Value, value_of
 from assent.shell.syntax import Assignment, HereText, Redirection
 from assent.shell.tree import Direction, Redirect, Word
@@ -22,8 +22,8 @@ class Evaluator(Expander):
         made: list[tuple[str, Word]] = []
         for node in nodes:
             value = self.assigned(node)
-            self.scope.assign(node.name, value)
-            made.append((node.name, Word(value.text, value.variables, value.feeds)))
+            self.set(node.name, value)
+            made.append((node.name, word_of(value)))
         if words and all(word.splits for word in words):
             outer.join(self.scope)  # the words may all vanish
         self.scope = outer
@@ -35,8 +35,6 @@ class Evaluator(Expander):
         if node.items is not None:
             return self.array_of(node, old)
         value = self.value(node.value, assigned=True)
-        if node.name in self.scope.integers and not value.calculable:
-            self.notes.blame(f"`{node.name}` is an integer, and its value is evaluated")
         if node.index is not None:
             self.subscript(node.index)
             return silent(concatenate([old, value]), UNKNOWN)
@@ -59,13 +57,13 @@ class Evaluator(Expander):
     def redirect(self, node: Redirection) -> Redirect:
         """Tell where a redirection leads."""
         if node.prefix.startswith("{"):
-            self.scope.assign(node.prefix[1:-1], UNKNOWN_NUMBER)
+            self.bind(node.prefix[1:-1], UNKNOWN_NUMBER)
         if isinstance(node.target, HereText):
             body = concatenate([self.part(part) for part in node.target.body])
-            return Redirect("here", Word(body.text, body.variables, body.feeds))
+            return Redirect("here", word_of(body))
         if node.operator == "<<<":
             value = self.value(node.target)
-            return Redirect("here", Word(value.text + "\n", value.variables, value.feeds))
+            return Redirect("here", Word(value.text + "\n", value.variables, value.feeds, hints=value.hints))
         target = self.target(node.target)
         if node.operator in {">&", "<&"} and target.known and target.text.rstrip("-").isdecimal():
             return Redirect("descriptor", target)

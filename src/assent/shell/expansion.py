@@ -7,8 +7,12 @@ import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from assent.model import UNKNOWN
 from assent.shell import braces
+from assent.shell.derived import derive
+from assent.shell.hints import combined, merged, split, texts
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
 from assent.shell.tree import Word
@@ -29,7 +33,7 @@ _STANDS = 0x100000
 class Field:
     """A word in the making."""
 
-    __slots__ = ("feeds", "pattern", "present", "splits", "text", "variables")
+    __slots__ = ("feeds", "hints", "pattern", "present", "splits", "text", "variables")
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -37,11 +41,15 @@ class Field:
         """What of it may be a pattern: its unquoted text."""
         self.variables: tuple[str, ...] = ()
         self.feeds: tuple[int, ...] = ()
+        self.hints: list[tuple[int, tuple[str, ...]]] = []
+        """Which of the texts may be what."""
         self.present = False
         self.splits = False
 
     def add(self, value: Value, text: str, *, quoted: bool) -> None:
         """Append text that comes from a value."""
+        if value.hints:
+            self.hints.append((len(self.text), value.hints))
         self.text.append(text)
         self.pattern.append("" if quoted else text)
         self.variables += tuple(name for name in value.variables if name not in self.variables)
@@ -52,7 +60,14 @@ class Field:
     def word(self) -> Word:
         """Finish it."""
         splits = self.splits or _is_pattern("".join(self.pattern))
-        return Word("".join(self.text), self.variables, self.feeds, splits)
+        return Word("".join(self.text), self.variables, self.feeds, splits, self.guesses())
+
+    def guesses(self) -> tuple[str, ...]:
+        """Give what the word may be."""
+        if not self.hints:
+            return ()
+        known = dict(self.hints)
+        return combined([known.get(place, (text,)) for place, text in enumerate(self.text)])
 
 
 class Expander(ABC):
@@ -60,12 +75,25 @@ class Expander(ABC):
 
     scope: Scope
     notes: Notes
+    bound: dict[str, None]
+    """Variables that were set by other means than an assignment."""
     room: int
     """Characters that values may still become; after that they are unknown, so that none can grow without end."""
 
     @abstractmethod
     def output_of(self, substitution: Substitution) -> Value:
         """Walk the commands of a substitution, and give what they become part of."""
+
+    def bind(self, name: str, value: Value) -> None:
+        """Set a variable by other means than an assignment."""
+        self.bound[name] = None
+        self.set(name, value)
+
+    def set(self, name: str, value: Value) -> None:
+        """Set a variable; an integer's value is evaluated."""
+        if name in self.scope.integers and not value.calculable:
+            self.notes.blame(f"`{name}` is an integer, and its value is evaluated")
+        self.scope.assign(name, value)
 
     def words(self, trees: Iterable[WordTree | Assignment], *, declares: bool = False) -> list[Word]:
         """Expand the words of a command, into as many as they become."""
@@ -92,8 +120,7 @@ class Expander(ABC):
 
     def joined(self, tree: WordTree) -> Word:
         """Expand a word that stays one word."""
-        value = self.value(tree, assigned=True)
-        return Word(value.text, value.variables, value.feeds)
+        return word_of(self.value(tree, assigned=True))
 
     def value(self, tree: WordTree, *, assigned: bool = False) -> Value:
         """Expand without splitting, patterns or braces, as in an assignment."""
@@ -152,6 +179,8 @@ class Expander(ABC):
         if not self.scope.splitting:
             fields[-1].add(silent(value), UNKNOWN, quoted=False)
             return
+        if value.hints:
+            value = msgspec.structs.replace(value, hints=split(value.hints))
         first, *others = _FIELDS.split(value.text)
         fields[-1].add(value, first, quoted=False)
         for text in others:
@@ -190,7 +219,8 @@ class Expander(ABC):
         if part.counts:
             return Value(UNKNOWN, value.variables, number=True)
         if part.derived:
-            return silent(concatenate([value, operand]), UNKNOWN)
+            guesses = derive(part.operator, texts(value.text, value.hints), texts(operand.text, operand.hints))
+            return guessed(silent(concatenate([value, operand]), UNKNOWN), guesses)
         self.room -= len(value.text)
         return value if self.room >= 0 else silent(value, UNKNOWN)
 
@@ -199,6 +229,8 @@ class Expander(ABC):
         arguments = self.scope.arguments
         if name in {"?", "$", "#", "!"}:
             return UNKNOWN_NUMBER
+        if name.startswith("~"):
+            return guessed(UNKNOWN_VALUE, ("/root",) if name == "~root" else (f"/home/{name[1:]}",))
         if arguments is None or name in {"0", "-", ""}:
             return UNKNOWN_VALUE
         if name in {"@", "*"}:
@@ -216,7 +248,8 @@ class Expander(ABC):
         if value.items is not None and part.index.isdigit():
             place = int(part.index)
             return value.items[place] if place < len(value.items) else Value()
-        return silent(value, UNKNOWN)
+        each = value.items if value.items is not None else (value,)
+        return guessed(silent(value, UNKNOWN), merged(*(texts(item.text, item.hints) for item in each)))
 
     def subscript(self, index: str) -> None:
         """Check the index of an array, which bash evaluates."""
@@ -234,7 +267,7 @@ class Expander(ABC):
         if not all(value.calculable for value in values):
             self.notes.blame(f"{where} evaluates a value that is not a plain number")
         for name in expression.assigned:
-            self.scope.assign(name, UNKNOWN_NUMBER)
+            self.bind(name, UNKNOWN_NUMBER)
         return silent(concatenate([*values, UNKNOWN_NUMBER]), UNKNOWN, number=True)
 
     def with_homes(self, tree: tuple[Part, ...], *, assigned: bool) -> Iterable[Part]:
@@ -269,7 +302,7 @@ class Expander(ABC):
     def home(self, user: str) -> Part:
         """Give the folder that a tilde stands for, as an expansion that does not split."""
         name = {"": "HOME", "+": "PWD", "-": "OLDPWD"}.get(user)
-        return Parameter(name or "", quoted=True)
+        return Parameter(name or f"~{user}", quoted=True)
 
 
 def _constant(tree: tuple[Part, ...]) -> Word | None:
@@ -304,16 +337,27 @@ def array(items: tuple[Value, ...]) -> Value:
 
 def concatenate(values: Iterable[Value]) -> Value:
     """Put values one behind the other."""
-    texts: list[str] = []
+    parts = tuple(values)
     variables: dict[str, None] = {}
     feeds: dict[int, None] = {}
-    opaque = False
-    for value in values:
-        texts.append(value.text)
+    opaque = hinted = False
+    for value in parts:
+        hinted = hinted or bool(value.hints)
         opaque = opaque or value.opaque
         variables.update(dict.fromkeys(value.variables))
         feeds.update(dict.fromkeys(value.feeds))
-    return Value("".join(texts), tuple(variables), tuple(feeds), opaque=opaque)
+    hints = combined([value.hints or (value.text,) for value in parts]) if hinted else ()
+    return Value("".join([v.text for v in parts]), tuple(variables), tuple(feeds), opaque=opaque, hints=hints)
+
+
+def word_of(value: Value) -> Word:
+    """Take a value as a word that does not split."""
+    return Word(value.text, value.variables, value.feeds, hints=value.hints)
+
+
+def guessed(value: Value, hints: tuple[str, ...]) -> Value:
+    """Add what a value may be."""
+    return msgspec.structs.replace(value, hints=hints) if hints else value
 
 
 def silent(value: Value, text: str = "", *, number: bool = False) -> Value:

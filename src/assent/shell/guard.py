@@ -24,6 +24,15 @@ _HIDDEN = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U0010ffff]",
 )
 _RESERVED = re.compile("[\ufdd0\U00100000-\U0010ffff]")
+_CYRILLIC = "авеѕіјкморсухһӏԁԛԝАВЕЅІЈКМНОРСТУХ"
+_GREEK = "ονρυχκιτΑΒΕΖΗΙΚΜΝΟΡΤΥΧ"
+_FOREIGN = f"[{_CYRILLIC}{_GREEK}]"
+_LOOKALIKE = re.compile(
+    f"(?<=[A-Za-z]){_FOREIGN}|{_FOREIGN}(?=[A-Za-z])"
+    "|[\u037e\u01c3\u2024\u2044\u2215\u2216\u29f8\uff04\uff06\uff0d-\uff0f\uff1b\uff1c\uff1e\uff21-\uff3a\uff41-\uff5a\uff5c]"
+    "|[\U0001d400-\U0001d7ff]|^[\u2010-\u2015\u2212](?=\\w)|^[\u2018-\u201f]",
+)
+"""Letters that look like those of commands and paths, and signs that look like those of the shell."""
 _ODD_SPACE = re.compile("[\u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
 
 
@@ -45,10 +54,15 @@ def cleaned(line: str) -> str:
     return _HIDDEN.sub("\ufffd", line)
 
 
-def odd_space(text: str) -> str | None:
-    """Name a space in unquoted text that the shell takes for a letter, or None."""
-    found = None if text.isascii() else _ODD_SPACE.search(text)
-    return None if found is None else _describe(found[0])
+def odd_letter(text: str) -> str | None:
+    """Name a character of unquoted text that is not what it looks like: a space, a sign or a letter; or None."""
+    if text.isascii():
+        return None
+    found = _ODD_SPACE.search(text)
+    if found is not None:
+        return _describe(found[0])
+    found = _LOOKALIKE.search(text)
+    return None if found is None else f"the line holds {_named(found[0])}, which looks like another character"
 
 
 def reserved(text: str) -> bool:
@@ -59,6 +73,9 @@ def reserved(text: str) -> bool:
 def _describe(character: str) -> str:
     if character == UNKNOWN:
         return "the line holds a reserved character"
+    return f"the line holds the invisible character {_named(character)}"
+
+
+def _named(character: str) -> str:
     name = unicodedata.name(character, "").lower()
-    code = f"U+{ord(character):04X}"
-    return f"the line holds the invisible character {code}" + (f" ({name})" if name else "")
+    return f"U+{ord(character):04X}" + (f" ({name})" if name else "")

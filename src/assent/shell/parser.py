@@ -355,16 +355,17 @@ class Parser(CommandScanner):
     def coprocess(self, _: str) -> Statement:
         """Read `coproc` and its command."""
         self.skip_blanks()
-        name = _COPROCESS_NAME.match(self.source, self.at)
-        if name is not None and name[1] not in _CLOSERS and name[1] not in _COMPOUND:
-            self.at = name.end()
+        found = _COPROCESS_NAME.match(self.source, self.at)
+        named = found is not None and found[1] not in _CLOSERS and found[1] not in _COMPOUND
+        name = found[1] if found is not None and named else "COPROC"
+        self.at = found.end() if found is not None and named else self.at
         keyword = TOKEN.match(self.source, self.at)
         body = None if keyword is not None and keyword[0] in {"!", "time", "coproc"} else self.command()
         if body is None or second_word(body) in RESERVED:
             self.notes.blame("`coproc` has no plain command")
         if body is None:
-            return Group("coproc", Sequence(()))
-        return Group("coproc", Sequence(((body, True),)))
+            return Group("coproc", Sequence(()), name)
+        return Group("coproc", Sequence(((body, True),)), name)
 
 
 _COMPOUND: dict[str, Callable[[Parser, str], Statement]] = {

@@ -10,12 +10,12 @@ from abc import ABC, abstractmethod
 
 import assent.regex as re
 from assent.shell.escapes import decode
-from assent.shell.guard import DEEPEST, odd_space, reserved
+from assent.shell.guard import DEEPEST, odd_letter, reserved
 from assent.shell.notes import Notes
 from assent.shell.syntax import Arithmetic, Parameter, Part, Sequence, Substitution, Text, WordTree
 
 _BLANK = re.compile(r"(?:[ \t]++|\\\n)*+(?:#[^\n]*+)?")
-_PLAIN = re.compile(r"[\w./:@%+,=^-]++(?=[ \t\n;&|)]|\Z)")
+_PLAIN = re.compile(r"[\w./:@%+,=^-]++(?=[ \t\n;&|)]|\Z)", re.ASCII)
 _ENCLOSED = re.compile(r"""(?:'([^']*+)'|"([^"\\$`]*+)")(?=[ \t\n;&|)]|\Z)""")
 _CHUNK = re.compile(r"[^\s|&;()<>'\"\\$`]+|[^\S \t\n]+")
 _SPECIAL = re.compile(r"[{*?~]|.\]", re.DOTALL)
@@ -129,7 +129,7 @@ class Scanner(ABC):
 
     def literal(self, text: str, parts: list[Part]) -> None:
         """Take unquoted characters."""
-        if (odd := odd_space(text)) is not None:
+        if (odd := odd_letter(text)) is not None:
             self.notes.blame(odd)
         parts.append(Text(text, quoted=False))
         self.at += len(text)
@@ -287,10 +287,12 @@ class Scanner(ABC):
             name, index = head[1], head[2]
         counts = head is not None and head[0].startswith("${#") and name != "#"
         derived = head is None or self.peek() != "}"
+        begin = self.at
         offsets = self.operator(counts=counts) if head is not None and derived else ()
+        operator = self.source[begin : self.at]
         operand = self.operand(quoted=quoted) if self.deeper() else ()
         self.depth -= 1
-        parts.append(Parameter(name, quoted, index, derived, counts, offsets + operand))
+        parts.append(Parameter(name, quoted, index, derived, counts, offsets + operand, operator=operator))
 
     def operator(self, *, counts: bool) -> tuple[Part, ...]:
         """Read the operator behind a name; those that assign, evaluate or look elsewhere are faults."""

@@ -9,6 +9,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.shell.hints import MADE, merged, texts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -50,12 +51,33 @@ _DYNAMIC = frozenset(
     }
 )
 """Variables that do not keep what is assigned to them."""
+_INTEGERS = frozenset(
+    {
+        "BASHPID",
+        "BASH_SUBSHELL",
+        "EPOCHREALTIME",
+        "EPOCHSECONDS",
+        "EUID",
+        "HISTCMD",
+        "LINENO",
+        "OPTIND",
+        "PPID",
+        "RANDOM",
+        "SECONDS",
+        "SRANDOM",
+        "UID",
+    }
+)
+"""Variables whose new value bash evaluates as arithmetic, without a declaration."""
+_ALTERNATIVES = 16
+"""Texts that a variable may hold before it may hold any."""
 _STATE = (
     "arguments",
     "cwd",
     "elsewhere",
     "forgotten",
     "integers",
+    "lost",
     "outside",
     "previous",
     "readonly",
@@ -64,8 +86,8 @@ _STATE = (
     "values",
 )
 """What makes two shells the same."""
-_PLACES = 8
-"""Folders a shell may be in before it may be anywhere."""
+_PLACES = 24
+"""Folders a shell may be in before nobody can tell any more."""
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -80,6 +102,8 @@ class Value(msgspec.Struct, frozen=True):
     """Some of it is unknown and was chosen by the line: output of a command, or input."""
     items: tuple[Value, ...] | None = None
     """The elements, if it is an array whose elements are known."""
+    hints: tuple[str, ...] = ()
+    """What it may be, where it is no constant."""
 
     @property
     def calculable(self) -> bool:
@@ -99,6 +123,7 @@ class Value(msgspec.Struct, frozen=True):
             tuple(dict.fromkeys((*self.feeds, *other.feeds))),
             number=self.numeric and other.numeric,
             opaque=not (self.calculable and other.calculable),
+            hints=_either(self, other),
         )
 
     @property
@@ -114,13 +139,19 @@ UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
 def value_of(word: Word) -> Value:
     """Take a word as a value; what of it is not surely from outside was chosen by the line."""
     opaque = bool(word.feeds) or word.text.count(UNKNOWN) > len(word.variables)
-    return Value(word.text, word.variables, word.feeds, opaque=opaque)
+    return Value(word.text, word.variables, word.feeds, opaque=opaque, hints=word.hints)
+
+
+def _either(one: Value, other: Value) -> tuple[str, ...]:
+    """Give what one of two values may be; in a loop that puts texts together there would be no end of it."""
+    found = merged(texts(one.text, one.hints), texts(other.text, other.hints))
+    return found if len(found) <= _ALTERNATIVES else (MADE,)
 
 
 class Scope:
     """The state of one shell. Forking gives a copy; joining keeps only what both agree on."""
 
-    integers: frozenset[str] = frozenset()
+    integers = _INTEGERS
     readonly: frozenset[str] = frozenset()
     arguments: tuple[Value, ...] | None = None
     forgotten = False
@@ -128,6 +159,8 @@ class Scope:
     """Words are still split at spaces, tabs and newlines."""
     elsewhere: tuple[str, ...] = ()
     """Where the shell is instead, if a change of folder failed."""
+    lost = False
+    """There are too many places where it may be."""
     assured: tuple[str, ...] | None = None
     """The same, if the last command succeeded; None if that was no change of folder."""
     previous: str | None = None
@@ -156,7 +189,13 @@ class Scope:
         copy.values["HOME"] = self.value("HOME")
         copy.splitting = self.splitting
         copy.elsewhere = self.places
+        copy.lost = self.lost
         return copy
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Give the folders it may be in, as far as they are known, the likeliest first if there is one."""
+        return self.elsewhere if self.cwd is None else (self.cwd, *self.elsewhere)
 
     def same(self, other: Scope) -> bool:
         """Tell whether nothing differs."""
@@ -171,13 +210,24 @@ class Scope:
                 if self.values.get(name) != other.values.get(name):
                     self.values[name] = self.value(name).or_else(other.value(name))
         self.arguments = self.arguments if self.arguments == other.arguments else None
-        self.settle(*self.places, *other.places, cwd=self.cwd if self.cwd == other.cwd else None)
+        self.meet(other)
         self.previous = self.previous if self.previous == other.previous else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
         self.splitting = self.splitting and other.splitting
         self.integers |= other.integers
         self.readonly |= other.readonly
+
+    def meet(self, other: Scope) -> None:
+        """Be where this one or the other is: if that is not one folder, it is not known, but may be any of them."""
+        places = dict.fromkeys((*self.elsewhere, *other.elsewhere))
+        if self.cwd != other.cwd:
+            places |= dict.fromkeys(each for each in (self.cwd, other.cwd) if each is not None)
+            self.cwd = None
+        self.elsewhere = tuple(each for each in places if each != self.cwd)
+        self.lost = self.lost or other.lost or len(self.elsewhere) > _PLACES
+        if self.lost:
+            self.cwd, self.elsewhere = None, ()
 
     def forget(self) -> None:
         """Know nothing any more: something ran that can change everything."""
@@ -208,29 +258,22 @@ class Scope:
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
-        before = self.places
+        before = () if self.cwd is None else (self.cwd,)
         self.previous = self.cwd
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
         if folder is None:
             self.cwd, self.elsewhere, self.assured = None, (), ()
             return
-        there = [normalise(posixpath.join(each, folder)) for each in before or ("/",) * folder.startswith("/")]
-        cwd = there[0] if self.cwd is not None or folder.startswith("/") else None
-        self.settle(*there, cwd=cwd)
-        self.assured = self.elsewhere
-        self.settle(*there, *before, cwd=cwd)
-
-    @property
-    def places(self) -> tuple[str, ...]:
-        """Give the folders it may be in, as far as they are known, the likeliest first if there is one."""
-        return self.elsewhere if self.cwd is None else (self.cwd, *self.elsewhere)
-
-    def settle(self, *places: str, cwd: str | None) -> None:
-        """Be in a folder, or in one of several others. Of too many it may be anywhere, and the nearest are kept."""
-        others = sorted({*places} - {cwd}, key=lambda each: (each.count("/"), each))
-        self.cwd = cwd if len(others) <= _PLACES else None
-        self.elsewhere = tuple(others[:_PLACES])
+        known = self.cwd is not None or folder.startswith("/")
+        self.cwd = normalise(posixpath.join(self.cwd or "/", folder)) if known else None
+        others = {normalise(posixpath.join(each, folder)): None for each in self.elsewhere}
+        failed = dict.fromkeys((*before, *self.elsewhere))
+        self.assured = tuple(each for each in others if each != self.cwd)
+        self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
+        self.lost = self.lost or len(self.elsewhere) > _PLACES
+        if self.lost:
+            self.cwd, self.elsewhere, self.assured = None, (), ()
 
 
 def normalise(path: str) -> str:

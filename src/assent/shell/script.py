@@ -38,7 +38,7 @@ def parse(
     if reason := too_long(line):
         return Script(unreadable=reason)
     if words := _plain_words(line):
-        return Script((Command(tuple(map(Word, words)), cwd=cwd, constant=True),))
+        return Script((Command(tuple(map(Word, words)), cwd=cwd, elsewhere=elsewhere, constant=True),))
     notes = Notes()
     if reason := refuse(line):
         notes.blame(reason)
@@ -53,7 +53,7 @@ def parse(
         pass  # said in the notes
     except RecursionError:
         notes.blame("the line is nested too deeply")
-    return Script(tuple(walker.commands), notes.fault, tuple(walker.functions))
+    return Script(tuple(walker.commands), notes.fault, tuple(walker.functions), tuple(walker.bound))
 
 
 def _plain_words(line: str) -> list[str]:

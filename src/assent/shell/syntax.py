@@ -27,6 +27,8 @@ class Parameter(msgspec.Struct, frozen=True):
     operand: tuple[Part, ...] = ()
     bare: bool = False
     """No braces around the name: letters that come to stand behind it become part of it."""
+    operator: str = ""
+    """What computes it from the value: `:-`, `%%`, or `:` with its numbers."""
 
 
 class Substitution(msgspec.Struct, frozen=True):
@@ -109,10 +111,11 @@ class Chain(msgspec.Struct, frozen=True):
 
 
 class Group(msgspec.Struct, frozen=True):
-    """`{ … }`, `( … )` or a coprocess."""
+    """`{ … }`, `( … )` or a coprocess, which sets a variable of its name."""
 
     kind: str
     body: Sequence
+    name: str = "COPROC"
 
 
 class If(msgspec.Struct, frozen=True):

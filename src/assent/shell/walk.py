@@ -9,10 +9,12 @@ import msgspec
 from assent.model import UNKNOWN
 from assent.shell.effects import affect
 from assent.shell.evaluation import Evaluator
-from assent.shell.expansion import concatenate, silent
+from assent.shell.expansion import concatenate, guessed, silent, word_of
 from assent.shell.guard import MOST
+from assent.shell.hints import fed, merged, of_word, printed, split
 from assent.shell.numeric import prints_number
 from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
+from assent.shell.shapes import layer_of, leaves, may_fail
 from assent.shell.syntax import (
     Calculation,
     Case,
@@ -41,6 +43,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SUBSTITUTIONS = frozenset({"$(…)", "`…`", "<(…)", ">(…)"})
+_REDEFINING = frozenset(
+    {"unset", "eval", "source", ".", "alias", "trap", "enable", "builtin", "command", "exec", "set"}
+)
+"""Commands after which a name may no longer call the function that was defined."""
 _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _REWALKED = 131_072
 """Characters that may be walked again because a loop changes what it reads."""
@@ -57,6 +63,8 @@ class Walker(Evaluator):
 
     through: tuple[str, ...] = ()
     inputs: tuple[int, ...] = ()
+    here: tuple[str, ...] = ()
+    """Texts of the line that are fed to the commands of a compound statement."""
     room = _EXPANDED
 
     def __init__(self, scope: Scope, notes: Notes, length: int) -> None:
@@ -64,6 +72,9 @@ class Walker(Evaluator):
         self.notes = notes
         self.commands: list[Command] = []
         self.functions: dict[str, None] = {}
+        self.bound = {}
+        self.callable: set[str] = set()
+        """Functions that are surely there from now on, and what they are: the commands in them were listed."""
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
 
@@ -79,6 +90,8 @@ class Walker(Evaluator):
         if len(self.commands) >= MOST:
             self.notes.blame(f"the line has more than {MOST} commands")
             raise EnoughError
+        if self.scope.lost:
+            self.notes.blame("there are too many folders in which it may run")
         last = self.inputs[-1] if self.inputs else None
         self.commands.append(
             Command(
@@ -90,6 +103,7 @@ class Walker(Evaluator):
                 self.inputs,
                 self.through,
                 self.scope.elsewhere,
+                bool(words) and words[0].text in self.callable and words[0].known,
                 constant,
             ),
         )
@@ -104,7 +118,10 @@ class Walker(Evaluator):
             if background:
                 self.aside(self.statement, statement)
             else:
+                known = statement.name in self.functions if isinstance(statement, Function) else True
                 _WALKS[type(statement)](self, statement)
+                if isinstance(statement, Function) and not known and not self.through:
+                    self.callable.add(statement.name)
 
     def aside(self, walk: Callable[[T], None], node: T) -> None:
         """Walk what may or may not have happened afterwards."""
@@ -138,7 +155,7 @@ class Walker(Evaluator):
             self.drain((len(self.commands) - 1,))
         self.sinks = sinks
         self.finish(words)
-        if before is not None and _may_fail(redirects):
+        if before is not None and may_fail(redirects):
             self.scope.join(before)
 
     def finish(self, words: tuple[Word, ...]) -> None:
@@ -146,6 +163,8 @@ class Walker(Evaluator):
         self.scope.assured = None
         if words:
             affect(self, words)
+            if self.callable and (not words[0].known or words[0].text in _REDEFINING):
+                self.callable.clear()
 
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
@@ -195,13 +214,15 @@ class Walker(Evaluator):
             self.sinks += [i for i in range(begin, len(self.commands)) if not self.commands[i].fed_by]
         self.scope, self.inputs, self.through = scope, inputs, through
         number = self.prints(feeds)
-        return Value(UNKNOWN, (), feeds, number, opaque=not number)
+        return Value(
+            UNKNOWN, (), feeds, number, opaque=not number, hints=() if number else printed(feeds, self.commands)
+        )
 
     def chain(self, node: Chain) -> None:
         """Walk `&&` and `||`: what follows the first may not have happened."""
         self.statement(node.first)
         certain = self.scope.fork()
-        if node.rest[0][0] == "||" and _leaves(node.rest[0][1]):
+        if node.rest[0][0] == "||" and leaves(node.rest[0][1]):
             self.succeed(node.first)
             certain = self.scope.fork()
         left = node.first
@@ -228,6 +249,7 @@ class Walker(Evaluator):
         self.inside(node.kind, self.sequence, node.body)
         self.scope = outer
         if node.kind == "coproc":
+            self.bound[node.name] = None
             self.scope.forget()
 
     def if_statement(self, node: If) -> None:
@@ -275,8 +297,10 @@ class Walker(Evaluator):
         words = self.words(node.words or ())
         values = [value_of(word) for word in words]
         numbers = bool(values) and all(value.numeric for value in values)
-        each = silent(concatenate(values), UNKNOWN, number=numbers or self.counted(words))
-        self.scope.assign(node.name, each)
+        numbers = numbers or self.counted(words)
+        each = silent(concatenate(values), UNKNOWN, number=numbers)
+        each = each if numbers else guessed(each, merged(*map(of_word, words)))
+        self.bind(node.name, each)
         self.loop(node.kind, self.for_once, (node, each))
 
     def counted(self, words: list[Word]) -> bool:
@@ -323,6 +347,7 @@ class Walker(Evaluator):
     def function(self, node: Function) -> None:
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
+        self.callable.discard(node.name)
         outer, inputs = self.scope, self.inputs
         self.scope, self.inputs = outer.later(), ()
         body = node.body
@@ -332,18 +357,27 @@ class Walker(Evaluator):
             self.inside(f"function {node.name}", self.statement, body)
         self.scope, self.inputs = outer, inputs
 
+    def fed(self) -> tuple[str, ...]:
+        """Give what the last command may read from its standard input, as far as it is text of the line."""
+        return fed(self.commands[-1], self.commands) or self.here
+
     def redirected(self, node: Redirected) -> None:
         """Walk a compound statement whose redirections are opened first."""
         sinks, self.sinks = self.sinks, []
         redirects = tuple(self.redirect(each) for each in node.redirections)
-        self.inside(_layer(node.body), self.opened, redirects)
+        self.inside(layer_of(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
-        fed = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
-        self.inputs = fed or inputs
+        feeds = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
+        given = any(each.direction in {"read", "both"} and each.target.text != "/dev/null" for each in redirects)
+        here, self.here = (
+            self.here,
+            split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target))),
+        )
+        self.inputs = feeds or ((*inputs, begin - 1) if given else inputs)
         self.statement(node.body)
         self.drain(self.outputs(begin))
-        self.inputs, self.sinks = inputs, sinks
-        if _may_fail(redirects):
+        self.inputs, self.sinks, self.here = inputs, sinks, here
+        if may_fail(redirects):
             self.scope.join(before)
 
     def opened(self, redirects: tuple[Redirect, ...]) -> None:
@@ -358,25 +392,7 @@ class Walker(Evaluator):
         """Walk `[[ … ]]`, some of whose operands bash evaluates."""
         values = [self.value(word) for word in node.words]
         check_test(self, values)
-        self.emit(tuple(Word(value.text, value.variables, value.feeds) for value in values))
-
-
-def _may_fail(redirects: tuple[Redirect, ...]) -> bool:
-    """Tell whether a file may not open: then nothing of the command happens."""
-    return any(each.direction not in {"descriptor", "here"} and each.target.text != "/dev/null" for each in redirects)
-
-
-def _leaves(node: Statement) -> bool:
-    """Tell whether a statement ends what is being read: nothing after it runs."""
-    if isinstance(node, Group) and node.kind == "{…}" and node.body.items:
-        return _leaves(node.body.items[-1][0])
-    return isinstance(node, Simple) and bool(node.words) and node.words[0] in ("exit", "return", "break", "continue")
-
-
-def _layer(node: Statement) -> str:
-    if isinstance(node, (Group, While, For)):
-        return node.kind
-    return {If: "if", Case: "case", Count: "for"}.get(type(node), "{…}")
+        self.emit(tuple(map(word_of, values)))
 
 
 _WALKS: dict[type, Callable[[Walker, Any], None]] = {

@@ -1,0 +1,162 @@
+"""What a word may be that is no constant: texts of the line from which it was chosen, printed or put together.
+
+Nothing is proved by them. They only tell, where a word is known when the line runs, what its author may have meant.
+"""
+
+from __future__ import annotations
+
+import itertools
+import posixpath
+from typing import TYPE_CHECKING
+
+import assent.regex as re
+from assent.model import UNKNOWN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from assent.shell.tree import Command, Word
+
+MADE = "\ufdd1"
+"""Stands in a hint for text that the line itself makes up, by means that are not followed."""
+MOST = 64
+"""Hints that a word may have; one that may be more is made up."""
+
+_PIECE = re.compile(r"[^\s'\"|&;(){},=]+")
+_SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
+_SLOT = re.compile(r"%[-0]?\d*[sd]")
+_ALL = re.compile(r"-\w*[aA]|--al")
+_CUTTING = frozenset("co")
+_SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "git"})
+_PASSING = frozenset({"cat", "sort", "uniq", "head", "tail", "tee", "tac", "xargs", *_SEARCHING})
+"""Commands that print of their input what they were given, unchanged."""
+_SPEAKING = frozenset({"expr", "awk", "gawk", "mawk", "nawk", "jq", "yq", "bc", "dc"})
+"""Commands that print what their words say, without a file."""
+
+
+def texts(value: str, hints: tuple[str, ...]) -> tuple[str, ...]:
+    """Give all that something may be: its hints, or what it says; nothing if that is not known at all."""
+    if hints:
+        return hints
+    return () if value == UNKNOWN else (value,)
+
+
+def merged(*groups: Iterable[str]) -> tuple[str, ...]:
+    """Put hints side by side; too many of them are as good as none."""
+    found = tuple(dict.fromkeys(itertools.chain(*groups)))
+    return found if len(found) <= MOST else (MADE,)
+
+
+def combined(parts: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """Put hints one behind the other, each with each."""
+    found: tuple[str, ...] = ("",)
+    for part in parts:
+        if len(found) * len(part) > MOST:
+            return (MADE,)
+        found = tuple(before + after for before in found for after in part)
+    return tuple(dict.fromkeys(MADE if MADE in text else text for text in found))
+
+
+def split(hints: tuple[str, ...]) -> tuple[str, ...]:
+    """Give the words that hints become where they are not quoted."""
+    return merged(piece for hint in hints for piece in hint.split())
+
+
+def of_word(word: Word) -> tuple[str, ...]:
+    """Give all that a word may be."""
+    return texts(word.text, word.hints)
+
+
+def fed(command: Command, commands: Sequence[Command]) -> tuple[str, ...]:
+    """Give what a command may read from its standard input, as far as it is text of the line."""
+    here = [hint for each in command.redirects if each.direction == "here" for hint in of_word(each.target)]
+    return merged(split(tuple(here)), printed(command.fed_by, commands))
+
+
+def printed(feeds: Iterable[int], commands: Sequence[Command]) -> tuple[str, ...]:
+    """Give what these commands may print, as far as it is text of the line."""
+    found = _upstream(feeds, commands)
+    if not found:
+        return ()
+    said = [text for each in found for text in _spoken(each) or ()]
+    if MADE not in said and all(_spoken(each) is not None or _passes(each) for each in found):
+        return merged(*(_SEPARATED.sub(" ", text).split() for text in said), _named(found))
+    made = any(text.strip(f" {UNKNOWN}") for text in said) or any(map(_says_itself, found))
+    return merged((MADE,) if made else (), _named(found))
+
+
+def _upstream(feeds: Iterable[int], commands: Sequence[Command]) -> list[Command]:
+    todo, seen = list(feeds), dict[int, None]()
+    while todo:
+        index = todo.pop()
+        if index not in seen and index < len(commands):
+            seen[index] = None
+            todo += commands[index].fed_by
+    return [commands[index] for index in seen if commands[index].words]
+
+
+def _name(command: Command) -> str:
+    return posixpath.basename(command.words[0].text)
+
+
+def _passes(command: Command) -> bool:
+    """Tell whether a command prints of its input some lines as they are."""
+    cuts = any(word.text.startswith("-") and not _CUTTING.isdisjoint(word.text) for word in command.words[1:])
+    return _name(command) in _PASSING and not cuts
+
+
+def _spoken(command: Command) -> tuple[str, ...] | None:
+    """Give what `echo` and its like print; None if a command does something else."""
+    name, words = _name(command), command.words[1:]
+    if name == "echo":
+        said = combined([part for word in words for part in ((" ",), of_word(word) or (UNKNOWN,))])
+        return (MADE,) if any("\\" in text for text in said) else said
+    if name == "printf":
+        return formatted(words)
+    if name == "basename" and words and all(word.known for word in words):
+        suffix = words[1].text if len(words) > 1 else ""
+        return (posixpath.basename(words[0].text).removesuffix(suffix),)
+    return None
+
+
+def formatted(words: Sequence[Word]) -> tuple[str, ...]:
+    """Give what `printf` prints, if its format only puts words in places."""
+    formats = of_word(words[0]) if words else ()
+    plain = _SEPARATED.sub(" ", formats[0]) if len(formats) == 1 else "\\"
+    if "\\" in plain or "%" in _SLOT.sub("", plain) or any("\\" in word.text for word in words[1:]):
+        return (MADE,)
+    pieces = _SLOT.split(plain)
+    values = [of_word(word) or (UNKNOWN,) for word in words[1:]] or [("",)]
+    each = len(pieces) - 1
+    values += [("",)] * (-len(values) % each if each else 0)
+    rounds = [values[at : at + each] for at in range(0, len(values), each)] if each else [[]]
+    parts = [
+        part for one in rounds for part in itertools.chain(*zip(((p,) for p in pieces), [*one, ("",)], strict=True))
+    ]
+    return combined(parts)
+
+
+def _says_itself(command: Command) -> bool:
+    """Tell whether a command prints text of the line in a form of its own."""
+    here = any(each.direction == "here" and of_word(each.target) for each in command.redirects)
+    return here or (_name(command) in _SPEAKING and not command.fed_by)
+
+
+def _named(commands: Sequence[Command]) -> Iterator[str]:
+    """Give every name that stands in the words and the input of commands, but for what is looked for in files."""
+    filtered = any(_name(command) in _SEARCHING for command in commands)
+    for command in commands:
+        name = _name(command)
+        words = () if name in _SEARCHING and not command.fed_by else command.words[1:]
+        given = (*words, *(each.target for each in command.redirects if each.direction == "here"))
+        pieces = [_bare(piece) for word in given for text in of_word(word) for piece in _PIECE.findall(text)]
+        yield from pieces
+        if name in _SEARCHING:
+            yield from (f".{piece}" for piece in pieces)
+        elif name == "ls" and not filtered and any(_ALL.match(word.text) for word in words):
+            yield ".*"
+
+
+def _bare(piece: str) -> str:
+    """Take what is no part of a name from a piece of a pattern or of a format."""
+    return piece.replace("\\", "").replace(".*", "*").lstrip("+^-").rstrip("$")
