@@ -19,6 +19,7 @@ from assent.config.facts import Observer
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 from assent.shell import parse
+from server import serving
 
 failures: list[str] = []
 
@@ -257,6 +258,7 @@ def main() -> None:
     loading()
     starting()
     log.run(report)
+    serving(report)
     sandbox.measure(report)
     print()
     if failures:
