@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from assent.sandbox.streams import Output
 
-TIMED_OUT = 124
 _TO_GROUP = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 _TO_COMMAND = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -142,7 +141,7 @@ class _Run:
         async with box:
             ended = await self._start(box)
         self._tell(ended)
-        return TIMED_OUT if ended.stopped == "wall time" else ended.code
+        return exits.TIMED_OUT if ended.stopped == "wall time" else ended.code
 
     def _before_it_begins(self, profile: SandboxProfile) -> None:
         """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
