@@ -18,7 +18,7 @@ import time
 
 CANARY = "-".join(("canary", "3f9c"))  # noqa: FLY002 - listings of processes must not show it as one
 MARKER = "/marker"
-HIT = f"#!/bin/sh\necho \"$0 $*\" >> {MARKER}/hit\n"
+HIT = f'#!/bin/sh\necho "$0 $*" >> {MARKER}/hit\n'
 WATCHED = ("/code", MARKER, "/home/u", "/tmp")  # noqa: S108 - all of it belongs to the sandbox
 PATIENCE = 1.0
 MANY = 120

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CELL = (Path(__file__).parent / "cell.py").read_text()
 BATCH = 200
 """Lines that one sandbox runs."""
-HANGS = 120
+HANGS = 500
 """Seconds after which a sandbox is given up: no line may take so long."""
 WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")  # noqa: S108 - inside the sandbox
 HIDDEN = {"proc", "dev", "run", "sys", *(root[1:] for root in WRITABLE)}

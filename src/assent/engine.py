@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from assent.catalog import build_lexicon
 from assent.model import (
     Consent,
     Decision,
@@ -54,6 +55,7 @@ class Engine:
         host_policies: Sequence[Voice] = (),
     ) -> None:
         self.merged: Merged = merge(policies)
+        self._lexicon = build_lexicon(policies)
         self._facts = facts
         self._checks: dict[str, list[Voice]] = defaultdict(list)
         for name, voices in (checks or {}).items():
@@ -78,30 +80,34 @@ class Engine:
     ) -> Decision:
         """Decide one call. Never raises: a fault is a denial."""
         try:
-            place = place_of(call, session, self._facts())
+            place = place_of(call, session, self._facts(), self._lexicon)
             key = self._key(call, session, consent, place)
             if key is None:
                 return self._weigh(call, session, consent, guard or self._guard, place)
             return self._recall(key, call, session, guard or self._guard, place)
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
-            return self._refuse(call, session, error)
+            return self.refuse(call, session, error)
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
         """Name a line for the memory; None for what is decided anew each time."""
         if self._voices or self._checks or find_tool(call.tool).shape != "command" or consent != _NOTHING_SAID:
             return None
-        return key_of(call, session, place, bisect.bisect_right(self._expiries, place.facts.now))
+        expired = bisect.bisect_right(self._expiries, place.facts.now) if self._expiries else 0
+        return key_of(call, session, place, expired)
 
     def _recall(self, key: Key, call: ToolCall, session: Session, guard: Guard, place: Place) -> Decision:
-        """Decide a line as it was decided before, or anew and remember it."""
+        """Decide a line as it was decided before; or anew, and remember it if it came before."""
         decision = self._memory.recall(key, guard, place)
-        if decision is None:
-            linked = guard.linked(place)
-            facts, witness = watch(place.facts)
-            watched = Place(facts, place.cwd, place.workspace, place.run)
-            decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
-            weight = weigh(call, decision, witness)
-            self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
+        if decision is not None:
+            return decision
+        if not self._memory.expects(key):
+            return self._weigh(call, session, _NOTHING_SAID, guard, place)
+        linked = guard.linked(place)
+        facts, witness = watch(place.facts)
+        watched = Place(facts, place.cwd, place.workspace, place.run, place.lexicon)
+        decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
+        weight = weigh(call, decision, witness)
+        self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
         return decision
 
     def _weigh(self, call: ToolCall, session: Session, consent: Consent, guard: Guard, place: Place) -> Decision:
@@ -115,7 +121,8 @@ class Engine:
         voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices
         return [o for source, name, voice in voices if (o := _listen(source, name, voice, call, session)) is not None]
 
-    def _refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
+    def refuse(self, call: ToolCall, session: Session, error: Exception) -> Decision:
+        """Deny a call because of a fault, and name it."""
         reason = f"it can not be decided: {_fault(error)}"
         operation = Operation(kind=OperationKind.TOOL_CALL, resource=call.tool, tier=Tier.DANGEROUS, reason=reason)
         reading = Reading(

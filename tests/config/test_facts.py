@@ -179,3 +179,16 @@ def test_an_observer_looks_again_every_second(environ):
 def test_a_home_that_can_be_no_path_is_an_error(environ):
     with pytest.raises(ConfigError, match="File name too long"):
         observe(environ | {"ASSENT_HOME": "/x" * 3000})
+
+
+def test_a_folder_tells_whether_a_name_in_it_starts_with_a_dash(tmp_path, monkeypatch):
+    assert facts.has_dashes(str(tmp_path)) is False
+    (tmp_path / "a-b").write_text("")
+    assert facts.has_dashes(str(tmp_path)) is False
+    (tmp_path / "-o").write_text("")
+    assert facts.has_dashes(str(tmp_path)) is True
+    assert facts.has_dashes(str(tmp_path / "x")) is None
+    assert facts.has_dashes("a\0b") is None
+    (tmp_path / "-o").unlink()
+    monkeypatch.setattr(facts, "MOST_NAMES", 0)
+    assert facts.has_dashes(str(tmp_path)) is None

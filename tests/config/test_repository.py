@@ -168,3 +168,55 @@ def test_a_disk_that_fails_is_a_trap(project, monkeypatch):
     (project / ".git/modules").mkdir()
     monkeypatch.setattr(repository.os, "listdir", fail)
     assert "can not be read" in find_trap("git", str(project))
+
+
+def git(project, *words):
+    names = {"GIT_AUTHOR_NAME": "a", "GIT_AUTHOR_EMAIL": "a@a", "GIT_COMMITTER_NAME": "a", "GIT_COMMITTER_EMAIL": "a@a"}
+    env = {"PATH": os.environ["PATH"], "HOME": str(project.parent), **names}
+    subprocess.run(["git", "-C", str(project), *words], check=True, env=env, capture_output=True)
+
+
+@pytest.fixture
+def history(project):
+    git(project, "commit", "--allow-empty", "-m", "x")
+    git(project, "tag", "v1")
+    return project
+
+
+def test_names_of_branches_and_tags_are_no_options(history):
+    assert find_trap("git-refs", str(history / "src")) is None
+    git(history, "pack-refs", "--all")
+    assert find_trap("git-refs", str(history)) is None
+
+
+def test_outside_a_repository_no_name_is_an_option(tmp_path):
+    assert find_trap("git-refs", str(tmp_path)) is None
+
+
+@pytest.mark.parametrize("name", ["refs/tags/--output=x", "refs/heads/-x", "refs/remotes/origin/-x"])
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_name_that_starts_with_a_dash_is_a_trap(history, name, packed):
+    git(history, "update-ref", name, "HEAD")
+    if packed:
+        git(history, "pack-refs", "--all")
+    assert find_trap("git-refs", str(history)) is not None
+
+
+def test_the_current_branch_may_start_with_a_dash(history):
+    git(history, "symbolic-ref", "HEAD", "refs/heads/-x")
+    assert find_trap("git-refs", str(history)) is not None
+
+
+def test_names_are_found_from_another_working_tree(history):
+    git(history, "worktree", "add", "../other")
+    assert find_trap("git-refs", str(history.parent / "other")) is None
+    git(history, "update-ref", "refs/tags/-x", "HEAD")
+    assert find_trap("git-refs", str(history.parent / "other")) is not None
+
+
+def test_names_that_can_not_be_read_or_are_too_many_are_a_trap(history, monkeypatch):
+    (history / ".git" / "reftable").mkdir()
+    assert find_trap("git-refs", str(history)) is not None
+    (history / ".git" / "reftable").rmdir()
+    monkeypatch.setattr(repository, "MOST_REFS", 1)
+    assert find_trap("git-refs", str(history)) is not None

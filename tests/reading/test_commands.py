@@ -556,9 +556,39 @@ def test_other_programs_are_not(line: str) -> None:
     assert tier(line) is Tier.DANGEROUS
 
 
-def test_a_function_may_hide_a_command() -> None:
-    assert worst("ls() { pwd; }; ls").reason == "ls is a function that the line defines"
-    assert tier("ls() { pwd; }; bash -c ls") is Tier.DANGEROUS
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls() { pwd; }; bash -c ls",
+        "f() { ls; }; env f",
+        "f; f() { ls; }",
+        "f() { f; }; f",
+        "f() { ls; }; f() { pwd; }; f",
+        "(f() { ls; }); f",
+        "true && f() { ls; }; f",
+        "f() { ls; } & f",
+        "f() { ls; }; unset -f f; f",
+        "f() { ls; }; alias f=id; f",
+        "f() { ls; }; eval 'f() { id; }'; f",
+        "f() { ls; }; $X; f",
+        "f() { sh; }; echo ls | f",
+        "f() { cat; }; f < x",
+        "f() { cat; }; { f; } < x",
+        "f() { ls; }; g() { f() { id; }; }; g; f",
+        'f() { "$@"; }; f ls',
+        "f() { touch x; }; f",
+        "f() { ls; }; PATH=. f",
+    ],
+)
+def test_a_name_may_stand_for_more_than_the_function_it_was_given_to(line: str) -> None:
+    assert tier(line) is not Tier.SAFE
+
+
+@pytest.mark.parametrize(
+    "line", ["f() { ls -la; }; f", 'say() { echo "hi $1"; }; say bob', "ls() { pwd; }; ls", "f() { ls; }; f; f | head"]
+)
+def test_calling_a_function_does_what_its_commands_do(line: str) -> None:
+    assert tier(line) is Tier.SAFE
 
 
 def test_words_without_a_shell_are_read_as_they_are() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from assent.model import Tier
 from assent.reading.commands import read_line
-from assent.reading.dialects import bash_alone
+from assent.reading.dialects import bash_alone, is_plain
 from lines import PLACE, operations, tier
 
 #: what bash reads in its own way, and the name it goes by
@@ -112,7 +112,49 @@ def test_what_bash_reads_is_read_as_bash(line: str) -> None:
     assert tier(line) is Tier.SAFE
 
 
-@pytest.mark.parametrize("line", ["zsh -c ls", "fish -c ls", "csh -c ls", "tcsh -c ls", "echo ls | zsh"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "zsh -c ls",
+        "zsh -lc 'git status && pwd'",
+        "zsh -c 'cat \"a b\" | head -5; ls 2>/dev/null'",
+        "zsh -c 'ls x 2>&1'",
+    ],
+)
+def test_what_every_shell_reads_alike_is_read_for_zsh_too(line: str) -> None:
+    assert tier(line) is Tier.SAFE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "=ls",
+        "ls *(e:id:)",
+        "ls **/x",
+        "echo $X",
+        "echo `id`",
+        "ls > x",
+        "ls < x",
+        "ls {a,b}",
+        "ls ~x",
+        "ls (a|b)",
+        "ls; (rm x)",
+        "ls\nrm x",
+        "ls &",
+        "a=1",
+        "ls # x",
+        "ls 2>/dev/nullx",
+        "ls " + "x" * 5000,
+    ],
+)
+def test_what_zsh_may_read_in_a_way_of_its_own_is_not_read(text: str) -> None:
+    assert not is_plain(text)
+    assert read_line(["zsh", "-c", text], PLACE)[1] is not None
+
+
+@pytest.mark.parametrize(
+    "line", ["fish -c ls", "csh -c ls", "tcsh -c ls", "echo ls | zsh", "zsh -ic ls", "zsh -o x -c ls"]
+)
 def test_a_shell_that_is_unlike_bash_is_never_safe(line: str) -> None:
     assert tier(line) is Tier.DANGEROUS
 

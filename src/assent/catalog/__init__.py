@@ -1,6 +1,7 @@
 """What commands do: data files, one per family, and their loader."""
 
 from assent.catalog.entry import Clause, Entry, Examples, Option, Role, expression
+from assent.catalog.lexicon import Lexicon, build_lexicon, command_names, convert_entry
 from assent.catalog.loader import entries, lookup, names, parse_entry
 from assent.catalog.variables import assignment_is_inert, environment_is_harmless, is_builtin, setting_is_harmless
 
@@ -8,9 +9,13 @@ __all__ = [
     "Clause",
     "Entry",
     "Examples",
+    "Lexicon",
     "Option",
     "Role",
     "assignment_is_inert",
+    "build_lexicon",
+    "command_names",
+    "convert_entry",
     "entries",
     "environment_is_harmless",
     "expression",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
-from assent.model import Tier
+from assent.model import ConfigError, Tier
 
 Role: TypeAlias = Literal[
     "text",  # only looked at by the program
@@ -27,7 +27,9 @@ Role: TypeAlias = Literal[
     "data",  # what is sent: text, @file, or name=@file
     "line",  # a shell line that is run: part of what this command is for
     "helper",  # a shell line that is run, where the command is not for running others
+    "words",  # a command that is run, as all the words that follow, up to `;`
     "code",  # a program in a language that is not read
+    "module",  # a module that is run with the words that follow: a subcommand called `-m name`, if it is known
     "sed",  # a sed script
     "awk",  # an awk program
     "jq",  # a jq or yq program
@@ -41,6 +43,47 @@ Role: TypeAlias = Literal[
 Style: TypeAlias = Literal["gnu", "single", "pairs", "bundled", "any"]
 Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]
 Reader: TypeAlias = Literal["", "find"]
+Kind: TypeAlias = Literal[
+    "",
+    "ansible",
+    "bazel",
+    "bundler",
+    "cargo",
+    "composer",
+    "dotnet",
+    "git",
+    "gradle",
+    "hg",
+    "jj",
+    "lein",
+    "luarocks",
+    "maven",
+    "mise",
+    "node",
+    "pip",
+    "pnpm",
+    "poetry",
+    "python",
+    "python-tools",
+    "rebar",
+    "sbt",
+    "terraform",
+    "tflint",
+    "vagrant",
+    "yarn",
+]
+"""Whose settings in a project can name code: what `Facts.trap` is asked about."""
+
+
+BOUNDED = "\0"
+"""Stands before an expression that must not be able to take long."""
+
+
+class Expression(Protocol):
+    """What an expression can be asked."""
+
+    def fullmatch(self, text: str, /) -> object | None:
+        """Match a whole text."""
 
 
 class Option(msgspec.Struct, frozen=True):
@@ -67,16 +110,31 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """An argument matches this expression as a whole."""
     first: str = ""
     """The first argument does."""
+    second: str = ""
+    """The second argument does."""
+    left: str = ""
+    """What stands before the `=` of an argument does."""
+    each: str = ""
+    """Every argument does; there may be none."""
     value: dict[str, str] = {}
     """An option's value does."""
+    every: dict[str, str] = {}
+    """Every value of these options does; they may be absent."""
     least: int = 0
     """There are at least so many arguments."""
     most: int | None = None
     """There are at most so many."""
     broad: bool = False
     """An argument is a root, a home, a whole workspace, or only known at run time."""
+    instead: bool = False
+    """Its tier takes the place of the entry's own: the safe case of a command that is not. What is not known of a word
+    never makes such a clause hold, and whatever else is said of the command counts as ever."""
     tier: Tier = Tier.SAFE
     does: str = ""
+    runs: Runs | None = None
+    """How the rest is run in this case; empty if it is not."""
+    obeys: Kind | None = None
+    """Whose settings it obeys in this case."""
     args: str | None = None
     """What the arguments are in this case."""
     roles: dict[str, Role] = {}
@@ -133,8 +191,11 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     args: str = ""
     """What the arguments are: roles, of which one may be repeated (`text read*`, `read* write`)."""
     subcommands: dict[str, Entry] = {}
+    """By name; several names to a key, of which some may be spelled as options: `--prefix`."""
     inherit: bool = False
     """Subcommands know the options of this level too."""
+    like: str = ""
+    """It is read by the entry of this command."""
     when: tuple[Clause, ...] = ()
     runs: Runs = ""
     """The words after `skip` arguments are a command: as words or a line, here, elsewhere, or remote."""
@@ -146,8 +207,16 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     reader: Reader = ""
     versioned: bool = False
     """Its name may end in a version: `python3.12`."""
-    obeys: Literal["", "git", "cargo"] = ""
-    """Whose settings in the repository can make it run code, also where it only looks."""
+    obeys: Kind = ""
+    """Whose settings in the project can make it run code, also where it only looks.
+
+    Subcommands obey what the level above does, unless they say otherwise.
+    """
+    informs: str | None = None
+    """Words that make it print about itself and end, where nothing else stands behind the name or the subcommand.
+
+    Not said: what the level above says, and for the command itself `--help` and `--version`.
+    """
     connects: bool = False
     """It uses the network without naming a host."""
     sweep: bool = False
@@ -186,7 +255,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         """Return the options without a value whose spelling, as a word of its own, can mean nothing else."""
         if self.options in ("pairs", "any"):
             return {}
-        return {s: o.name for s, o in self.table.items() if o.role is None and self._is_alone(s)}
+        taken = self.children if self.subcommands else {}
+        return {s: o.name for s, o in self.table.items() if o.role is None and s not in taken and self._is_alone(s)}
+
+    @functools.cached_property
+    def questions(self) -> frozenset[str] | None:
+        """Return the words that make it print about itself and end; None where the level above says so."""
+        return None if self.informs is None else frozenset(self.informs.split())
 
     def _is_alone(self, spelling: str) -> bool:
         """Tell whether a spelling is read neither as several letters, nor as a number, nor as a name and its value."""
@@ -234,7 +309,16 @@ def _inherit(child: Entry, parent: Entry) -> Entry:
     )
 
 
-@functools.cache
-def expression(text: str) -> re.Pattern[str]:
-    """Compile an expression of a clause once."""
-    return re.compile(text, re.DOTALL)
+@functools.lru_cache(maxsize=65_536)
+def expression(text: str) -> Expression:
+    """Compile an expression of a clause once; one that is marked as bounded can not take long, whatever it is."""
+    if not text.startswith(BOUNDED):
+        return re.compile(text, re.DOTALL)
+    import re2  # noqa: PLC0415 - only needed for entries that a policy brings along
+
+    options = re2.Options()
+    options.dot_nl, options.log_errors = True, False
+    try:
+        return cast("Expression", re2.compile(text[len(BOUNDED) :], options))
+    except (re2.error, UnicodeError) as error:
+        raise ConfigError(f"`{text[len(BOUNDED) :]}` is not an expression that can be used: {error}") from None

@@ -22,6 +22,14 @@ COMMANDS = {
     "policy": "show, lint and test the policy in force",
     "schema": "print the JSON Schemas of the records",
     "trust": "trust a project's allow rules",
+    "serve": "run the daemon: questions, answers, the log",
+    "pending": "list what waits for your answer",
+    "approve": "let a waiting call run",
+    "deny": "refuse a waiting call",
+    "token": "make, list and revoke tokens",
+    "hook-script": "print the hook for containers",
+    "doctor": "check what the daemon stands on",
+    "audit": "look into the log, and verify it",
     "demo": "see a dozen decisions",
 }
 
@@ -59,7 +67,7 @@ def _run(arguments: list[str]) -> int:
     name = arguments[0] if arguments else ""
     if name in COMMANDS:
         _refuse_bytes(arguments)
-        command: Callable[[list[str]], int] = importlib.import_module(f"assent.cli.{name}").run
+        command: Callable[[list[str]], int] = importlib.import_module(f"assent.cli.{name.replace('-', '_')}").run
         try:
             return command(arguments[1:])
         except SystemExit as end:  # how the parser ends after `--help`

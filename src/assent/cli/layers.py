@@ -44,6 +44,8 @@ class ShownLayer(msgspec.Struct, frozen=True, kw_only=True):
     forbidden: tuple[str, ...]
     deny_commands: tuple[str, ...]
     approve_commands: tuple[str, ...]
+    commands: tuple[str, ...]
+    """The commands that it has entries for."""
 
 
 class Shown(msgspec.Struct, frozen=True, kw_only=True):
@@ -84,8 +86,9 @@ def describe(bench: Bench) -> Shown:
 
 
 def _layer(policy: Policy) -> ShownLayer:
-    names = (f for f in ShownLayer.__struct_fields__ if f != "version")
-    return ShownLayer(version=policy.version, **{name: getattr(policy, name) for name in names})
+    names = (f for f in ShownLayer.__struct_fields__ if f not in ("version", "commands"))
+    commands = tuple(name for written in policy.commands for name in written.names)
+    return ShownLayer(version=policy.version, commands=commands, **{name: getattr(policy, name) for name in names})
 
 
 def _rules(policies: tuple[Policy, ...], effect: Effect) -> Iterator[ShownRule]:
@@ -132,6 +135,7 @@ def _outline_layer(layer: ShownLayer) -> Outline:
         ("forbidden", layer.forbidden),
         ("deny_commands", layer.deny_commands),
         ("approve_commands", layer.approve_commands),
+        ("commands", layer.commands),
     )
     said += [_fact(f"{name}: ", ", ".join(globs)) for name, globs in lists if globs]
     trust = Span("" if layer.trusted else " (not trusted: its allows do not count)", "yellow")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-import unicodedata
 from typing import TYPE_CHECKING, TextIO
 
-import assent.regex as re
-from assent.model import UNKNOWN
+from assent.model import visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+__all__ = ["STYLE_OF", "complain", "has_colour", "paint", "say", "visible"]
 
 _ANSI = {
     "": "",
@@ -38,27 +38,6 @@ STYLE_OF = {
     "warning": "yellow",
     "hint": "cyan",
 }
-_PLAIN = re.compile(r"[ -~]*")
-_HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
-# Letters and marks that leave no trace on a screen.
-_TRACELESS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t", UNKNOWN: "…"}
-
-
-def visible(text: str) -> str:
-    """Return the text with everything escaped that is invisible or moves what is visible; unknown parts are `…`."""
-    return text if _PLAIN.fullmatch(text) else "".join(map(_show, text))
-
-
-def _show(char: str) -> str:
-    if char in _SHORT:
-        return _SHORT[char]
-    if char == " " or not (unicodedata.category(char) in _HIDING or _TRACELESS.match(char)):
-        return char
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def has_colour(stream: TextIO, environ: Mapping[str, str] = os.environ) -> bool:

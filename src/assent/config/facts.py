@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
 ENDPOINTS = ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
+MOST_NAMES = 10_000
+"""Names in a folder that are looked through."""
 HOOKS_FILE = "hooks.json"
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 CASE_INSENSITIVE = sys.platform in ("darwin", "win32")
@@ -47,6 +49,7 @@ def observe(
         trap=find_trap,
         path=_search_path(environ.get("PATH", "")),
         is_program=is_program,
+        has_dashes=has_dashes,
         case_insensitive=CASE_INSENSITIVE,
         assent_paths=paths,
         assent_files=files,
@@ -64,6 +67,20 @@ def _search_path(path: str) -> tuple[str, ...]:
 def is_program(path: str) -> bool:
     """Tell whether a file is a program."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def has_dashes(folder: str) -> bool | None:
+    """Tell whether a folder holds a name that starts with a dash; None if it can not be told, or not quickly."""
+    try:
+        with os.scandir(folder) as names:
+            for seen, entry in enumerate(names):
+                if entry.name.startswith("-"):
+                    return True
+                if seen >= MOST_NAMES:
+                    return None
+    except (OSError, ValueError):
+        return None
+    return False
 
 
 class Observer:

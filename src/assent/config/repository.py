@@ -1,4 +1,4 @@
-"""What a repository's own files make of commands that only look: settings that turn a read into code.
+"""What a project's own files make of commands that only look: settings that turn a read into code.
 
 Looked up in the files themselves, never by starting the tool that would obey them; kept until a file changes.
 """
@@ -14,10 +14,13 @@ from typing import TypeAlias
 
 import assent.regex as re
 from assent.config.files import find_file
+from assent.config.places import user_home
+from assent.config.projects import find_project_code, find_shadow
 from assent.model import AssentError
 
 MOST_FOLDERS = 64
 MOST_MODULES = 64
+MOST_REFS = 20_000
 
 _Stamp: TypeAlias = tuple[int, int, int, int]
 
@@ -41,10 +44,12 @@ def find_trap(tool: str, folder: str) -> str | None:
         match tool:
             case "git":
                 return _git(folder)
-            case "cargo":
-                return _cargo(folder)
+            case "git-refs":
+                return _refs(folder)
+            case "python" | "pip":
+                return find_shadow(folder)
             case _:
-                return None
+                return find_project_code(tool, folder, user_home())
     except (OSError, ValueError, AssentError) as error:
         return f"the repository's settings can not be read: {error}"
 
@@ -67,6 +72,39 @@ def _git(folder: str) -> str | None:
             if trap is not None:
                 return trap
     return None
+
+
+def _refs(folder: str) -> str | None:
+    """Find a branch or a tag whose name could be taken for an option."""
+    found = _git_folder(folder)
+    if found is None:
+        return None
+    common = _read(os.path.join(found, "commondir"))
+    for store in {found, os.path.normpath(os.path.join(found, common.strip()))} if common else {found}:
+        packed = os.path.join(store, "packed-refs")
+        if _has_dashed_refs(packed, _stamp(packed)) or _has_dashed_files(os.path.join(store, "refs")):
+            return "a branch or a tag has a name that starts with a dash"
+        head = _read(os.path.join(store, "HEAD"))
+        if "/-" in head:
+            return "the current branch has a name that starts with a dash"
+        if os.path.isdir(os.path.join(store, "reftable")):
+            return "the names of branches and tags can not be read"
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _has_dashed_refs(path: str, stamp: _Stamp | None) -> bool:
+    return stamp is not None and re.search(r"^\S+ refs/\w+/(?:[^/\n]+/)?-", _read(path), re.MULTILINE) is not None
+
+
+def _has_dashed_files(folder: str) -> bool:
+    """Look through loose refs; more than are looked at count as found."""
+    seen = 0
+    for _, folders, files in os.walk(folder):
+        seen += len(files) + len(folders)
+        if seen > MOST_REFS or any(name.startswith("-") for name in (*files, *folders)):
+            return True
+    return False
 
 
 def _git_folder(folder: str) -> str | None:
@@ -132,23 +170,6 @@ def _runs_code(name: str, value: str) -> bool:
     if name == "core.fsmonitor":
         return _HARMLESS.fullmatch(value.lower()) is None
     return _RUNS.fullmatch(name) is not None and (name == "core.hookspath" or _HARMLESS.fullmatch(value) is None)
-
-
-def _cargo(folder: str) -> str | None:
-    """Find what makes cargo or rustc start another program than the one installed."""
-    current = folder
-    for _ in range(MOST_FOLDERS):
-        for name in (".cargo/config.toml", ".cargo/config"):
-            text = _read(os.path.join(current, name))
-            if re.search(r"rustc|wrapper|linker|runner|credential|alias|include|\[env|\[target|build", text):
-                return f"the project's {name} can name programs to run"
-        if re.search(r"\bpath\s*=", _read(os.path.join(current, "rust-toolchain.toml"))):
-            return "the project's rust-toolchain.toml names the programs to run"
-        parent = os.path.dirname(current)
-        if parent == current:
-            break
-        current = parent
-    return None
 
 
 def _stamp(path: str) -> _Stamp | None:

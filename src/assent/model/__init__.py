@@ -1,13 +1,24 @@
 """The vocabulary: immutable records with no behaviour beyond themselves."""
 
+from assent.model.approval import Answer, Approval, Enablement, QuestionKind, State
 from assent.model.call import Session, ToolCall, bound_digest
 from assent.model.canonical import canonical, digest
 from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome
-from assent.model.errors import AssentError, CallError, ConfigError, RuleError
+from assent.model.errors import (
+    AssentError,
+    CallError,
+    ConfigError,
+    ForbiddenError,
+    NotFoundError,
+    RuleError,
+    StoreError,
+)
 from assent.model.event import Event, EventType
 from assent.model.facts import Facts
+from assent.model.hiding import is_hidden, visible
+from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
-from assent.model.rule import Origin, PathPolicy, Policy, Rule
+from assent.model.rule import CommandEntry, Origin, PathPolicy, Policy, Rule
 from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
 from assent.model.words import (
     ALLOW,
@@ -57,22 +68,28 @@ __all__ = [
     "TOOL_CALL",
     "UNKNOWN",
     "YES",
+    "Answer",
+    "Approval",
     "AssentError",
     "CallError",
     "Certainty",
+    "CommandEntry",
     "ConfigError",
     "Consent",
     "Decision",
     "Effect",
+    "Enablement",
     "Event",
     "EventType",
     "Facts",
+    "ForbiddenError",
     "Grant",
     "Layer",
     "Limits",
     "Mechanism",
     "Mode",
     "Network",
+    "NotFoundError",
     "Operation",
     "OperationKind",
     "Opinion",
@@ -80,20 +97,29 @@ __all__ = [
     "Outcome",
     "PathPolicy",
     "Policy",
+    "Principal",
     "ProfileMode",
+    "QuestionKind",
     "Reading",
+    "Role",
     "Rule",
     "RuleError",
     "SandboxProfile",
     "Scope",
     "Session",
     "Source",
+    "State",
+    "StoreError",
     "Tier",
+    "Token",
+    "TokenKind",
     "ToolCall",
     "Verdict",
     "Violation",
     "bound_digest",
     "canonical",
     "digest",
+    "is_hidden",
+    "visible",
     "within",
 ]

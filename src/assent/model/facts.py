@@ -19,6 +19,10 @@ def _no_program(_path: str) -> bool:
     return False
 
 
+def _not_seen(_folder: str) -> bool | None:
+    return None
+
+
 class Facts(msgspec.Struct, frozen=True, eq=False):
     """The world as one decision sees it. The defaults know nothing. Each look at the world is equal to itself alone."""
 
@@ -34,6 +38,9 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     """The folders in which programs are looked for."""
     is_program: Callable[[str], bool] = _no_program
     """Tell whether a file is a program."""
+    has_dashes: Callable[[str], bool | None] = _not_seen
+    """Tell whether a folder holds a name that starts with a dash, so that a pattern there could become an option;
+    None where the disk can not be asked."""
     case_insensitive: bool = False
     """Names that differ in case are one file."""
     assent_paths: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import msgspec
 
@@ -58,6 +59,15 @@ class PathPolicy(msgspec.Struct, frozen=True):
     default: Verdict | None = None
 
 
+class CommandEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a policy says about a command, in the words of the catalog."""
+
+    names: tuple[str, ...]
+    entry: dict[str, Any]
+    """As it is written; the catalog knows what it means."""
+    origin: Origin = Origin()
+
+
 class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict=True):
     """One layer's word on what may happen. Layers merge; the strictest wins."""
 
@@ -75,6 +85,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict
     profile: str | None = None
     interactive: bool | None = None
     unknown_repository: Verdict | None = None
+    commands: tuple[CommandEntry, ...] = ()
+    """Entries beside the catalog's: instead of them from the user, where they are stricter from others."""
     layer: Layer = Layer.USER
     file: str = ""
     trusted: bool = False

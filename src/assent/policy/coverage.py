@@ -63,23 +63,13 @@ class Coverage(msgspec.Struct, frozen=True):
                 if opinion.verdict is ALLOW and opinion.source is Source.SESSION:
                     return opinion.policy
         for grant in self.consent.grants:
-            if (grant.destructive or not destructive) and self._is_in_force(grant) and self._covers(grant, operation):
+            if (grant.destructive or not destructive) and self._is_meant(grant) and self._covers(grant, operation):
                 return f"grant {grant.id}"
         return None
 
-    def _is_in_force(self, grant: Grant) -> bool:
-        """Tell whether a grant was given for this place and time."""
-        session = self.view.session
-        if grant.expires_at is not None and grant.expires_at <= self.view.facts.now:
-            return False
-        bound = (
-            (grant.user, session.user),
-            (grant.agent, session.agent),
-            (grant.session, session.id),
-            (grant.workspace, session.workspace),
-            (grant.boundary, self.boundary),
-        )
-        return all(ours is None or ours == theirs for ours, theirs in bound)
+    def _is_meant(self, grant: Grant) -> bool:
+        """Tell whether a person allowed something with it, here, now and inside this boundary."""
+        return grant.verdict is ALLOW and grant.boundary in (None, self.boundary) and is_in_force(grant, self.view)
 
     def _covers(self, grant: Grant, operation: Operation) -> bool:
         if grant.digest is not None:
@@ -98,3 +88,17 @@ class Coverage(msgspec.Struct, frozen=True):
 def exact_digest(call: ToolCall, tool: str) -> str:
     """Identify a call for a grant without a pattern: exactly this tool, input and cwd."""
     return digest(["assent.grant.v1", tool, call.input, call.cwd])
+
+
+def is_in_force(grant: Grant, view: View) -> bool:
+    """Tell whether a standing answer was given to this session, and has not ended."""
+    session = view.session
+    if grant.expires_at is not None and grant.expires_at <= view.facts.now:
+        return False
+    bound = (
+        (grant.user, session.user),
+        (grant.agent, session.agent),
+        (grant.session, session.id),
+        (grant.workspace, session.workspace),
+    )
+    return all(ours is None or ours == theirs for ours, theirs in bound)

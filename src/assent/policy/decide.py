@@ -25,6 +25,7 @@ from assent.policy.guard import Guard
 from assent.policy.modes import TABLE, Cell, Row
 from assent.policy.opinions import hear
 from assent.policy.profiles import SANDBOX, can_hold, intersect, profile
+from assent.policy.refusals import hear_refusals
 from assent.policy.settling import settle
 from assent.policy.view import View
 
@@ -65,6 +66,8 @@ class Judgement(msgspec.Struct, frozen=True):
 def decide(view: View, guard: Guard, consent: Consent, call_opinions: Sequence[Opinion] = ()) -> Decision:
     """Decide one call. `call_opinions` are what checks, hooks and the host's policy said about it as a whole."""
     heard = [hear(i, o, view, guard) for i, o in enumerate(view.reading.operations)]
+    if consent.grants:
+        call_opinions = [*call_opinions, *hear_refusals(view, consent)]
     modes = guard.merged.modes
     if view.session.modes:
         modes = tuple(dict.fromkeys((*modes, *map(Mode, view.session.modes))))

@@ -231,6 +231,12 @@ def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
     return tuple(links)
 
 
+def command_text(call: ToolCall) -> str | None:
+    """Return the command of a shell call as one text; None if it has none, or several."""
+    texts = command_texts(call)
+    return texts[0] if len(texts) == 1 else None
+
+
 def command_texts(call: ToolCall) -> list[str]:
     """Return every text that a shell call may run, with its arguments."""
     args = call.input.get("args")

@@ -51,6 +51,7 @@ class Memory:
         self._heaviest = heaviest
         self._kept: OrderedDict[Key, Kept] = OrderedDict()
         self._weight = 0
+        self._seen: set[int] = set()
         self._lock = threading.Lock()
 
     def recall(self, key: Key, guard: Guard, place: Place) -> Decision | None:
@@ -64,6 +65,16 @@ class Memory:
         if kept.world != world_of(facts) or kept.linked != guard.linked(place) or not kept.witness.holds(facts):
             return None
         return kept.decision
+
+    def expects(self, key: Key) -> bool:
+        """Tell whether a call was seen before: most lines come once, and are not worth keeping."""
+        name = hash(key)
+        if name in self._seen:
+            return True
+        if len(self._seen) >= 4 * self._most:
+            self._seen.clear()
+        self._seen.add(name)
+        return False
 
     def keep(self, key: Key, kept: Kept) -> None:
         """Remember a decision; one that is very large is not worth it."""

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Role, assignment_is_inert, places
+from assent.catalog import Clause, Entry, Role, assignment_is_inert, places
+from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
-from assent.reading.conditions import clauses_of, is_broad
+from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
 from assent.reading.effects import (
     Ground,
@@ -29,7 +30,8 @@ from assent.reading.effects import (
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_flows, mark_variables
-from assent.reading.judging import judge, judge_find, plain_words, quote, roles_of
+from assent.reading.foreign import foreign_shell
+from assent.reading.judging import join_plain, judge, judge_find, plain_words, quote, roles_of
 from assent.reading.opening import (
     DEEPEST,
     Inner,
@@ -37,6 +39,7 @@ from assent.reading.opening import (
     fed_text,
     find_openings,
     is_fed,
+    is_given_data,
     is_given_input,
     is_stream,
     join,
@@ -46,7 +49,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import find_program
+from assent.reading.programs import find_own, find_program, find_strict
 from assent.reading.roles import (
     CODE,
     LANGUAGES,
@@ -58,6 +61,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
+from assent.reading.unknowns import is_echo, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
@@ -117,8 +121,8 @@ class _Reader:
         """Tell whether the call stands in the workspace."""
         return self.base is not None and self.place.inside(self.place.locate(self.base))
 
-    def read_script(self, frame: _Frame) -> bool:
-        """Read every command, and tell whether one of them runs what the script is fed."""
+    def read_script(self, frame: _Frame) -> list[Trace]:
+        """Read every command, and return what each was found to be."""
         script = frame.script
         if script.functions:
             self.functions |= frozenset(script.functions)
@@ -130,14 +134,15 @@ class _Reader:
                 self._assignment(name, Word(UNKNOWN), DANGEROUS)
         mark_flows(script, traces, self.findings)
         mark_variables(script, self.findings)
-        return bool([c for t, c in zip(traces, script.commands, strict=True) if t.stdin and not c.fed_by])
+        return traces
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
         if not command.words:
             return self._bare(command)
         index = len(self.findings.operations)
         if not command.constant:
-            command = with_descriptors(command, frame.script)
+            described = with_descriptors(command, frame.script)
+            command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
         name, entry, reason = find_program(word, self.functions, self.place)
         cwd = command.cwd
@@ -151,11 +156,10 @@ class _Reader:
                 cwd = self._folder(match, cwd)
             moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd)
             trace = self._known(match, moved, frame)
+        if self.place.lexicon is not NOTHING:
+            self._revise(name, entry, command, index)
         if not command.constant:
-            for variable, value in command.assignments:
-                said = judge_environment(variable, value)
-                self.findings.worsen(index, said.tier, said.reason)
-                self._assignment(variable, value, said.tier)
+            self._given(name, command, index)
             self._around(command, index)
         for folder in _folders(command):
             self.findings.extend(own_folder(Ground(self.place, folder, index)))
@@ -164,6 +168,38 @@ class _Reader:
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
         return trace
+
+    def _given(self, name: str, command: Command, index: int) -> None:
+        """Judge the variables that a command is given."""
+        for variable, value in command.assignments:
+            if variable == "IFS" and name == "read":
+                continue  # it tells this one command where to cut what it reads
+            said = judge_environment(variable, value)
+            self.findings.worsen(index, said.tier, said.reason)
+            self._assignment(variable, value, said.tier)
+
+    def _revise(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
+        """Apply what policies say about a command: the user's own word counts instead, others' where it is stricter.
+
+        What the command touches and runs by the catalog stays; what they say that it touches comes in addition.
+        """
+        own = find_own(name, self.place) if entry is not None else None
+        if own is not None and own is not entry:
+            self.findings.judge_anew(index, self._judge_by(own, name, command, index))
+        for stricter in find_strict(name, self.place):
+            said = self._judge_by(stricter, name, command, index)
+            self.findings.worsen(index, said.tier, said.reason, said.impact, said.rollback)
+
+    def _judge_by(self, entry: Entry, name: str, command: Command, index: int) -> Judgement:
+        match = match_words(name, entry, command.words[1:])
+        clauses = clauses_of(match, self.place, command.cwd)
+        match = in_case(match, clauses)
+        roles, extra = roles_of(match, clauses)
+        for folder in _folders(command):
+            ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
+            self._effects(match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
+        judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
+        return self._trapped(judge(match, clauses, judged, extra=extra), match, command.cwd)
 
     def _bare(self, command: Command) -> Trace:
         """Read assignments and redirections that stand alone."""
@@ -213,6 +249,13 @@ class _Reader:
                 self.findings.add(secret_variable(variable, owner))
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
+        if command.calls and not is_given_input(command):
+            said = Judgement(SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such")
+            return Trace(self._execution(command, frame, said))
+        shell = foreign_shell(command.words)
+        if shell is not None:
+            reason = f"it looks like a line for {shell}, which is not read"
+            self.findings.blur(reason)
         said = Judgement(DANGEROUS, reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
@@ -223,15 +266,19 @@ class _Reader:
         return Trace(index)
 
     def _known(self, match: Match, command: Command, frame: _Frame) -> Trace:
-        entry, cwd = match.entry, command.cwd
+        cwd = command.cwd
         clauses = clauses_of(match, self.place, cwd)
+        match = in_case(match, clauses)
+        entry = match.entry
         roles, extra = roles_of(match, clauses)
         kinds = {r for r, _ in roles}
         judged = []
         if not kinds.isdisjoint(LANGUAGES):
             judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        if entry.connects or not kinds.isdisjoint(NETWORK):
+        if not kinds.isdisjoint(NETWORK):
             judged += [judge_sent(w, match.name) for _, w in roles]
+        elif entry.connects:
+            judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
@@ -240,7 +287,7 @@ class _Reader:
             for folder in _folders(command):
                 self._effects(match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists))
         trace = Trace(index)
-        if clauses or entry.runs or entry.stdin or not kinds.isdisjoint(RUNNING):
+        if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
             self._inside(match, clauses, roles, judged, command, frame, trace)
         return trace
 
@@ -276,10 +323,9 @@ class _Reader:
 
     def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
         """Raise a look to what a repository's own settings make of it."""
-        obeys = match.parents[0][0].obeys if match.parents else match.entry.obeys
-        if said.tier is not SAFE or not obeys or cwd is None:
+        if said.tier is not SAFE or not match.obeys or cwd is None:
             return said
-        trap = self.place.facts.trap(obeys, cwd)
+        trap = self.place.facts.trap(match.obeys, cwd)
         return said if trap is None else Judgement(DANGEROUS, f"{match.name} here: {trap}")
 
     def _folder(self, match: Match, cwd: str | None) -> str | None:
@@ -298,7 +344,7 @@ class _Reader:
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
             return []
         if stdin == "data":
-            if trace.index is not None and is_given_input(command):
+            if trace.index is not None and is_given_data(command, frame.script):
                 self.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends what it is fed")
             return []
         trace.stdin = True
@@ -328,14 +374,14 @@ class _Reader:
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
         index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
-        ground = Ground(self.place, command.cwd, index)
-        for root in roots:
-            walk = Ground(self.place, command.cwd, index, sweep=True, lists=True)
-            self.findings.extend(role_effects("read", root, walk))
-        for word in expression.files:
-            self.findings.extend(role_effects("read", word, ground))
-        for word in expression.writes:
-            self.findings.extend(role_effects("write", word, ground))
+        for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
+            ground, walk = Ground(self.place, cwd, index), Ground(self.place, cwd, index, sweep=True, lists=True)
+            for root in roots:
+                self.findings.extend(role_effects("read", root, walk))
+            for word in expression.files:
+                self.findings.extend(role_effects("read", word, ground))
+            for word in expression.writes:
+                self.findings.extend(role_effects("write", word, ground))
         trace = Trace(index)
         self._open(find_openings(expression, command), command, frame, trace)
         return trace
@@ -349,6 +395,7 @@ class _Reader:
             if inner.fault:
                 self.findings.blur(inner.fault)
             cwd = None if inner.elsewhere else command.cwd
+            others = () if inner.elsewhere else command.elsewhere
             deeper = _Frame(
                 frame.script,
                 (*frame.through, *command.through, inner.layer),
@@ -357,14 +404,15 @@ class _Reader:
                 frame.elsewhere or inner.elsewhere,
             )
             if inner.command is not None:
-                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd), deeper)
+                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
                 trace.code += found.code
                 trace.stdin |= found.stdin
             else:
                 trace.code += inner.line.feeds
-                trace.stdin |= self._line(inner.line, cwd, deeper)
+                trace.stdin |= self._line(inner.line, cwd, others, deeper)
 
-    def _line(self, word: Word, cwd: str | None, frame: _Frame) -> bool:
+    def _line(self, word: Word, cwd: str | None, others: tuple[str, ...], frame: _Frame) -> bool:
+        """Read a line inside the line, and tell whether a command of it runs what it is fed."""
         text = word.text
         if not frame.bash and (found := bash_alone(text)):
             self.findings.blur(f"`{found}` means something else in a shell that is not bash")
@@ -372,17 +420,19 @@ class _Reader:
             self.findings.blur("a line inside the line is only known when it runs")
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
-        script = parse(text, cwd=cwd, home=self.place.facts.home)
-        return self.read_script(msgspec.structs.replace(frame, script=script))
+        script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
+        traces = self.read_script(msgspec.structs.replace(frame, script=script))
+        return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
 
     def _execution(
         self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False, plain: tuple[str, ...] = ()
     ) -> int:
+        argv = tuple([w.text for w in command.words])
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,
-                resource=quote(command.words),
-                argv=tuple([w.text for w in command.words]),
+                resource=join_plain(argv) or quote(command.words),
+                argv=argv,
                 tier=said.tier,
                 reason=said.reason,
                 plain=plain,

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
+
+import msgspec
 
 from assent.catalog import Clause, expression, places
 from assent.model import DESTRUCTIVE, UNKNOWN, within
@@ -22,21 +25,42 @@ def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
     ]
 
 
+def in_case(match: Match, clauses: Sequence[Clause]) -> Match:
+    """Return the match as the clauses that hold have it: how it runs other commands, and whose settings it obeys."""
+    for clause in clauses:
+        if clause.runs is not None:
+            match = msgspec.structs.replace(match, entry=msgspec.structs.replace(match.entry, runs=clause.runs))
+        if clause.obeys is not None:
+            match = msgspec.structs.replace(match, obeys=clause.obeys)
+    return match
+
+
 def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None) -> bool:
     count = len(match.operands)
     if count < clause.least or (clause.most is not None and count > clause.most):
         return False
-    # What is not known may match: that counts where it makes a safe call ask, not where it makes one denied.
-    maybe = clause.tier is not DESTRUCTIVE
-    if clause.arg and not any(_fits(clause.arg, w, maybe=maybe) for w in match.operands):
+    if clause.arg and not any(_fits(clause.arg, w, clause) for w in match.operands):
         return False
-    if clause.first and not (count and _fits(clause.first, match.operands[0], maybe=maybe)):
+    for index, pattern in enumerate((clause.first, clause.second)):
+        if pattern and not (count > index and _fits(pattern, match.operands[index], clause)):
+            return False
+    if clause.left and not any(_fits(clause.left, _left(w), clause) for w in match.operands):
         return False
-    if clause.value and not any(
-        n in clause.value and _fits(clause.value[n], w, maybe=maybe) for n, _, w in match.values
-    ):
+    if clause.each and not all(_fits(clause.each, w, clause) for w in match.operands):
         return False
-    return not clause.broad or any(is_broad(w, place, cwd) for w in match.operands)
+    broad = not clause.broad or any(is_broad(w, place, cwd) for w in match.operands)
+    return broad and _values_hold(clause, match)
+
+
+def _left(word: Word) -> Word:
+    return Word(word.text.partition("=")[0], splits=word.splits)
+
+
+def _values_hold(clause: Clause, match: Match) -> bool:
+    values = [(n, w) for n, _, w in match.values]
+    if clause.value and not any(n in clause.value and _fits(clause.value[n], w, clause) for n, w in values):
+        return False
+    return all(_fits(clause.every[n], w, clause) for n, w in values if n in clause.every)
 
 
 def _options_hold(clause: Clause, present: frozenset[str]) -> bool:
@@ -46,9 +70,13 @@ def _options_hold(clause: Clause, present: frozenset[str]) -> bool:
     return present.isdisjoint(clause.barred)
 
 
-def _fits(pattern: str, word: Word, *, maybe: bool) -> bool:
-    if UNKNOWN in word.text:
-        return maybe
+def _fits(pattern: str, word: Word, clause: Clause) -> bool:
+    """Tell whether a word is as it should be.
+
+    What is not known may be: that counts where it makes a safe call ask, not where it makes one denied, or safe.
+    """
+    if UNKNOWN in word.text or (clause.instead and word.splits):
+        return clause.tier is not DESTRUCTIVE and not clause.instead
     return expression(pattern).fullmatch(word.text) is not None
 
 

@@ -26,6 +26,17 @@ _BASH_ALONE = (
 )
 
 
+_LONGEST = 4096
+_PLAIN_WORD = r"(?:[A-Za-z0-9_./:@%+,-]|'[^']*'|\"[^\"$`\\\\!]*\")+"
+_PLAIN_COMMAND = rf"{_PLAIN_WORD}(?:[ \t]+(?:2>&1|[12]?>[ \t]*/dev/null(?=\s|$)|{_PLAIN_WORD}))*"
+_PLAIN = re.compile(rf"[ \t]*{_PLAIN_COMMAND}(?:[ \t]*(?:&&|\|\||[|;])[ \t]*{_PLAIN_COMMAND})*[ \t]*;?[ \t]*")
+
+
+def is_plain(line: str) -> bool:
+    """Tell whether a line is nothing but words, quotes and pipes, which every shell of this family reads alike."""
+    return len(line) <= _LONGEST and _PLAIN.fullmatch(line) is not None
+
+
 def bash_alone(line: str) -> str | None:
     """Name something in a line that bash reads differently than other shells do, or None.
 

@@ -24,6 +24,8 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
+"""What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
 
 
@@ -112,6 +114,8 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
 def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
     if word.text in ("", "-") or _DESCRIPTORS.fullmatch(word.text):
         return
+    if word.feeds and word.text == _SUBSTITUTED and role != "exec":
+        return
     located, glob = locate(word, ground.place, ground.cwd), is_pattern(word)
     if role in ("read", "edit"):
         yield reading(located, ground, glob=glob)
@@ -181,7 +185,9 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
     own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
-    secret = ground.place.is_secret(located) or bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
+    secret = ground.place.is_secret(located)
+    if not secret and not ground.lists:
+        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
     near = _is_near(path, ground) and not glob
     return Operation(
         kind=OperationKind.FS_READ,
@@ -297,7 +303,7 @@ def _written(located: Located, ground: Ground) -> str:
 
 def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -> str | None:
     """Return which of Assent's own paths a pattern may find, or a walk come by."""
-    if not glob and not above:
+    if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
     names = [segments(n.lower()) for n in located.names]
     return next((p for p in paths if any(leads_to(n, segments(p.lower()), above=above) for n in names)), None)

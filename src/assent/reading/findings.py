@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from assent.model import NET_CONNECT, Operation, Tier
+from assent.reading.roles import Judgement
 
 _kind = operator.attrgetter("kind")
 
@@ -39,6 +40,16 @@ class Findings:
             self.operations[index] = msgspec.structs.replace(
                 old, tier=tier, reason=reason, impact=impact or old.impact, rollback=rollback or old.rollback
             )
+
+    def judge_anew(self, index: int, said: Judgement) -> None:
+        """Give an operation another tier and reason than it has."""
+        self.operations[index] = msgspec.structs.replace(
+            self.operations[index],
+            tier=said.tier,
+            reason=said.reason,
+            impact=said.impact or None,
+            rollback=said.rollback or None,
+        )
 
     def connects(self, start: int) -> bool:
         """Tell whether something found since then uses the network."""

@@ -23,10 +23,13 @@ _SEVERAL = re.compile(rf"[\w@%+=:,./{UNKNOWN}-]+(?: [\w@%+=:,./{UNKNOWN}-]+)*", 
 
 def quote(words: Sequence[Word]) -> str:
     """Write words as a shell would have to read them; patterns stay patterns."""
-    line = " ".join([w.text for w in words])
-    if line.count(" ") == len(words) - 1 and _SEVERAL.fullmatch(line):
-        return line
     return " ".join([_quoted(w) for w in words])
+
+
+def join_plain(texts: Sequence[str]) -> str | None:
+    """Write words that need no quotes as a line; None if one of them does."""
+    line = " ".join(texts)
+    return line if line.count(" ") == len(texts) - 1 and _SEVERAL.fullmatch(line) else None
 
 
 def _quoted(word: Word) -> str:
@@ -80,7 +83,7 @@ def plain_words(match: Match, command: Command) -> tuple[str, ...]:
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
     """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
-    entry = match.entry
+    entry = next((c for c in clauses if c.instead and c in match.entry.when), match.entry)
     worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
     for said in judged:
         if said.tier.rank > worst.tier.rank:

@@ -9,10 +9,12 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from assent.catalog import Role, is_builtin
+from assent.catalog import Role, is_builtin, places
 from assent.model import UNKNOWN
+from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match
+from assent.reading.wildcards import may_be_secret
 from assent.shell.hints import fed, merged, printed
 from assent.shell.tree import Command, Script, Word
 
@@ -21,6 +23,7 @@ DEEPEST = 10
 _COUNTED = ("-n", "-L", "-l", "-J", "--max-args", "--max-lines")
 _SOURCES = (":::", "::::", ":::+", "::::+")
 _ANYTHING = Word(UNKNOWN, splits=True)
+_MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
 _UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
 """What `env -S` expands, drops or splits at in ways of its own."""
 _feeds = operator.attrgetter("feeds")
@@ -50,10 +53,28 @@ def openings(
         return
     for role, word in roles:
         if role in ("line", "helper"):
-            yield Inner(_layer(match), line=word, bash=read_by_bash(match))
+            foreign = match.name == "zsh" and not is_plain(word.text)
+            fault = "a line of zsh that is more than plain words" if foreign else None
+            yield Inner(_layer(match), line=word, bash=read_by_bash(match), fault=fault)
+    for words in match.commands:
+        if words:
+            yield Inner(match.name, command=inner_command(command, _found(words, _sought(match))))
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
         yield from _rest(match, rest, command, commands)
+
+
+def _sought(match: Match) -> str:
+    """Name what fd is after, where that is a secret; otherwise what it finds is not known."""
+    names = [re.sub(r"[\^$\\]", "", w.text) for w in match.operands[:1]]
+    names += [f"x.{w.text}" for n, _, w in match.values if n in ("-e", "--extension")]
+    return next((n for n in names if places.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
+
+
+def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
+    """Put what fd finds into the words of its command: in place of its marks, or at the end."""
+    marked = tuple(Word(_MARKS.sub(lambda _: name, w.text), w.variables, w.feeds, w.splits) for w in words)
+    return marked if marked != words else (*words, Word(name))
 
 
 def read_by_bash(match: Match) -> bool | None:
@@ -191,6 +212,17 @@ def is_fed(command: Command) -> bool:
 def is_given_input(command: Command) -> bool:
     """Tell whether standard input is anything but what the call itself has."""
     return is_fed(command) or any(r.direction in ("read", "both", "here") for r in command.redirects)
+
+
+def is_given_data(command: Command, script: Script) -> bool:
+    """Tell whether standard input is more than nothing, and more than the line itself says."""
+    if not is_given_input(command):
+        return False
+    files = [r for r in command.redirects if r.direction in ("read", "both")]
+    if files:
+        return any(r.target.text != "/dev/null" for r in files)
+    text = fed_text(command, script)
+    return text is None or UNKNOWN in text.text or bool(text.feeds)
 
 
 def is_stream(word: Word) -> bool:

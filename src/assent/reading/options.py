@@ -9,8 +9,8 @@ import re
 
 import msgspec
 
-from assent.catalog import Entry, Option, Role
-from assent.model import UNKNOWN
+from assent.catalog import Entry, Option, Role, lookup
+from assent.model import UNKNOWN, Tier
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")
@@ -18,6 +18,12 @@ _MARKS = ("-", "+")
 _NUMBER = re.compile(r"-\d+(?:\.\d+)?(?: [a-z ]+)?")
 """`-5`, and `-2 days`: less than nothing, but no option."""
 _UNSURE = "a word of `{}` is only known when it runs and could be an option"
+_QUESTIONS = frozenset({"--help", "--version"})
+_AROUND_MODULES = frozenset({"-B", "-E", "-I", "-b", "-q", "-s", "-u"})
+"""Options of an interpreter that change nothing about the module that it runs."""
+_INFORMED = Entry(does="says how it is used, or which version it is", tier=Tier.SAFE)
+_FED = msgspec.structs.replace(_INFORMED, stdin="code")
+"""An interpreter that does not know the option may go on to what it is fed."""
 
 
 class Match(msgspec.Struct, frozen=True):
@@ -34,6 +40,10 @@ class Match(msgspec.Struct, frozen=True):
     fault: str | None = None
     start: int = 0
     """How many words stand before what follows the last subcommand."""
+    commands: tuple[tuple[Word, ...], ...] = ()
+    """What it is told to run for each thing it finds, as words."""
+    obeys: str = ""
+    """Whose settings in the project it obeys."""
 
 
 def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
@@ -49,6 +59,8 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
         tuple(scan.operands),
         scan.fault,
         scan.start,
+        tuple(scan.commands),
+        scan.obeys,
     )
 
 
@@ -77,6 +89,10 @@ class _Scan:
         self.values: list[tuple[str, Role, Word]] = []
         self.operands: list[Word] = []
         self.ended = entry.options == "any"
+        self.commands: list[tuple[Word, ...]] = []
+        self.obeys = entry.obeys
+        self.questions = _QUESTIONS if entry.questions is None else entry.questions
+        """Words that, where nothing else stands there, only make the program print about itself."""
 
     def run(self) -> None:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
@@ -84,6 +100,10 @@ class _Scan:
             self._bundle(self.words[0].text)
         while self.position < len(self.words):
             word = self.words[self.position]
+            if self.position == self.start == len(self.words) - 1 and word.text in self.questions and word.known:
+                self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED
+                self.parents = [(parent, present) for parent, present in self.parents if present]
+                return
             self.position += 1
             if self.ended:
                 self.operands.append(word)
@@ -108,6 +128,9 @@ class _Scan:
     def _marked(self, word: Word) -> None:
         """Take a word that begins like an option."""
         text = word.text
+        if self.entry.subcommands and not self.operands and text in self.entry.children and " " not in text:
+            self._descend(word)
+            return
         switch = self.entry.switches.get(text)
         if switch is not None and not word.splits:
             self.present.add(switch)
@@ -142,8 +165,25 @@ class _Scan:
             return
         self.parents.append((self.entry, self.present))
         self.present = self.present if self.entry.inherit else set()
-        self.name, self.entry, self.table = f"{self.name} {word.text}", child, child.table
-        self.ended = child.options == "any"
+        self._enter(word.text, child)
+
+    def _enter(self, name: str, child: Entry) -> None:
+        self.obeys = child.obeys or self.obeys
+        self.questions = self.questions if child.questions is None else child.questions
+        entry = (lookup(child.like) if child.like else None) or child
+        self.name, self.entry, self.table = f"{self.name} {name}", entry, entry.table
+        self.ended = entry.options == "any"
+
+    def _module(self, option: Option, word: Word) -> None:
+        """Go on with the entry of a module, if it is one that is known and nothing before it matters."""
+        name = f"{option.name} {word.text}"
+        child = self.entry.children.get(name) if word.known and self.present <= _AROUND_MODULES else None
+        if child is None:
+            self.present.add(option.name)
+            self.ended = True
+        else:
+            self.start = self.position
+            self._enter(name, child)
 
     def _pair(self, word: Word) -> None:
         key, equals, _ = word.text.partition("=")
@@ -218,12 +258,29 @@ class _Scan:
 
     def _whole(self, option: Option) -> None:
         """Take an option whose value, if it needs one, is the next word."""
+        if option.role == "words":
+            self._words(option)
+            return
+        if option.role == "module" and self.position < len(self.words):
+            self.position += 1
+            self._module(option, self.words[self.position - 1])
+            return
         if option.role is not None and not option.optional:
             self._value(option)
             return
         self.present.add(option.name)
         if option.optional:
             self.loose = self.position
+
+    def _words(self, option: Option, *head: Word) -> None:
+        """Take a command: all words that follow, up to a `;`."""
+        rest = self.words[self.position :]
+        end = next((i for i, w in enumerate(rest) if w.text == ";"), len(rest))
+        self.position += min(end + 1, len(rest))
+        self.present.add(option.name)
+        self.commands.append((*head, *rest[:end]))
+        if head or not end:
+            self._fail(f"the command of `{option.name}` has to stand behind it, as words of their own")
 
     def _bundle(self, text: str) -> None:
         """Take a first word without a dash, whose values follow in order."""
@@ -241,7 +298,7 @@ class _Scan:
         if len(words) < option.count:
             self._fail(f"`{option.name}` of `{self.name}` has no value")
             return
-        if any(w.splits for w in words) and not self.entry.pure:
+        if any(w.splits and not w.plain for w in words) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` could be more than one word when it runs")
         if any(map(is_option, words)) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")
@@ -249,6 +306,12 @@ class _Scan:
 
     def _record(self, option: Option, word: Word) -> None:
         self.present.add(option.name)
+        if option.role == "words":
+            self._words(option, word)
+            return
+        if option.role == "module":
+            self._module(option, word)
+            return
         self.values.append((option.name, option.role or "text", word))
         # What stands behind `env -S` is appended to the words in its value.
         self.ended = self.ended or (self.entry.assignments and option.role == "line")
@@ -274,4 +337,6 @@ def is_option(word: Word) -> bool:
 def may_be_option(word: Word) -> bool:
     """Tell whether a word could become an option, or bring one, when it is expanded."""
     text = word.text
+    if word.plain:
+        return False
     return text[:1] == UNKNOWN or (word.splits and (UNKNOWN in text or text.startswith(_GLOB)))

@@ -9,7 +9,8 @@ from collections.abc import Callable
 import msgspec
 
 import assent.regex as re
-from assent.catalog import places
+from assent.catalog import Lexicon, places
+from assent.catalog.lexicon import NOTHING
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
 
 _FILE_URL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
@@ -58,6 +59,8 @@ class Place(msgspec.Struct, frozen=True):
     workspace: tuple[str, ...] = ()
     """The workspace's roots, as named and with links followed."""
     run: bool = False
+    lexicon: Lexicon = NOTHING
+    """What policies say about commands."""
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
@@ -155,17 +158,23 @@ def normal(path: str) -> str:
     return path if tidy else posixpath.normpath("/" + path.lstrip("/"))
 
 
-def place_of(call: ToolCall, session: Session, facts: Facts) -> Place:
+def place_of(call: ToolCall, session: Session, facts: Facts, lexicon: Lexicon = NOTHING) -> Place:
     """Gather a call's surroundings; `/` and the home directory are no workspace."""
-    return _place(call.cwd, session.workspace, session.run, facts)
+    return _place(call.cwd, session.workspace, session.run, facts, lexicon)
 
 
 @functools.lru_cache(maxsize=256)
-def _place(folder: str | None, workspace: tuple[str, ...], run: bool, facts: Facts) -> Place:  # noqa: FBT001 - a key
+def _place(
+    folder: str | None,
+    workspace: tuple[str, ...],
+    run: bool,  # noqa: FBT001 - a key
+    facts: Facts,
+    lexicon: Lexicon,
+) -> Place:
     """Make a place; the same for all calls that stand there, as long as these facts hold."""
     cwd = normal(folder) if folder and folder.startswith("/") else None
     roots = _roots(workspace, facts.home, facts.resolve, int(facts.now)) if workspace else ()
-    return Place(facts, cwd, roots, run)
+    return Place(facts, cwd, roots, run, lexicon)
 
 
 @functools.lru_cache(maxsize=256)

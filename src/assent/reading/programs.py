@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
 from assent.catalog import Entry, is_builtin, lookup
@@ -11,7 +12,9 @@ from assent.model import within
 from assent.reading.paths import Place
 from assent.shell.tree import Word
 
-_BIN = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/opt/homebrew/bin"))
+_BIN = frozenset(
+    ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/bin")
+)
 _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
 _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
 
@@ -30,15 +33,32 @@ def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple
         return name, lookup("ld.so"), ""
     if slash and folder not in _BIN:
         return text, None, f"{text} is a program outside the system's folders"
-    return name, find_entry(name), f"{name} is not a command that is known"
+    return name, find_entry(name) or find_own(name, place), f"{name} is not a command that is known"
 
 
 def find_entry(name: str) -> Entry | None:
     """Look a program up by its name, or by its name without a version where the entry says so."""
-    entry = lookup(name)
+    return _find(name, lookup)
+
+
+def find_own(name: str, place: Place) -> Entry | None:
+    """Look up what the user's policies say about a program."""
+    return _find(name, place.lexicon.own.get) if place.lexicon.own else None
+
+
+def find_strict(name: str, place: Place) -> tuple[Entry, ...]:
+    """Look up what others' policies say about a program."""
+    strict = place.lexicon.strict
+    if not strict:
+        return ()
+    return (*strict.get(name, ()), *(e for e in strict.get(_VERSION.sub("", name), ()) if e.versioned))
+
+
+def _find(name: str, look: Callable[[str], Entry | None]) -> Entry | None:
+    entry = look(name)
     if entry is not None:
         return entry
-    entry = lookup(_VERSION.sub("", name))
+    entry = look(_VERSION.sub("", name))
     return entry if entry is not None and entry.versioned else None
 
 

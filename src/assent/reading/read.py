@@ -147,7 +147,8 @@ def _moved(call: ToolCall, place: Place) -> Place:
         return place
     folders = {place.locate(folder).path for folder in given}
     cwd = folders.pop()
-    return Place(place.facts, cwd if not folders and UNKNOWN not in cwd else None, place.workspace, place.run)
+    moved = cwd if not folders and UNKNOWN not in cwd else None
+    return Place(place.facts, moved, place.workspace, place.run, place.lexicon)
 
 
 def _extras(call: ToolCall) -> tuple[Operation, ...]:
@@ -197,13 +198,21 @@ def _text(value: Any) -> str:
     return value
 
 
+def _is_named(located: Located, place: Place) -> bool:
+    """Tell whether a file is named: wholly, or but for the folder in which a call that has none is made."""
+    if located.known:
+        return True
+    folder, _, name = located.path.partition("/")
+    return place.cwd is None and folder == UNKNOWN and bool(name) and UNKNOWN not in name
+
+
 def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) -> Operation:
     return Operation(
         kind=FS_READ,
         resource=located.path,
         target=located.target,
-        tier=SAFE if located.known else DANGEROUS,
-        reason=reason if located.known else "it does not say which file it reads",
+        tier=SAFE if _is_named(located, place) else DANGEROUS,
+        reason=reason if _is_named(located, place) else "it does not say which file it reads",
         sweep=sweep,
         secret=place.is_secret(located),
     )
@@ -232,7 +241,7 @@ def _is_patch(value: Any) -> bool:
 def _write(tool: Tool, located: Located, place: Place) -> Operation:
     tier, reason = SAFE, "writes a file"
     traits = place.traits(located.path, located.target)
-    if not located.known:
+    if not _is_named(located, place):
         tier, reason = DANGEROUS, "it does not say which file it writes"
     elif tool.name == "Delete":
         tier, reason = DANGEROUS, "deletes a file"

@@ -169,7 +169,9 @@ _PRAGMAS = frozenset(
 _LOST = frozenset({"TABLE", "DATABASE", "SCHEMA", "COLUMN", "USER", "ROLE", "TABLESPACE", "KEYSPACE", "OWNED"})
 _DESCRIBES = re.compile(r"\s*\\(?:d[a-zA-Z]*\+?|l\+?|conninfo|x|timing|encoding|q)(?:[ \t]+[\w.*]+)?\s*", re.ASCII)
 _SHOWS = re.compile(
-    r"\.(?:tables|schema|indexes|databases|headers|mode|help|quit|exit)(?:[ \t]+[\w.*]+)*[ \t]*", re.ASCII
+    r"\.(?:tables|schema|dump|fullschema|dbinfo|show|indexes|databases|headers|mode|help|quit|exit)"
+    r"(?:[ \t]+[\w.*]+)*[ \t]*",
+    re.ASCII,
 )
 _FILE = re.compile(r"'|\"[^\"]*[./]")
 

@@ -164,11 +164,24 @@ def read_host(text: str) -> Address:
         return read_address(text)
     if UNKNOWN in text:
         return Address()
+    if text.count(":") > 1 and _is_numbers(text):
+        return Address(f"[{text.lower()}]")
     found = _MACHINE.fullmatch(text)
     name = found["host"].lower().rstrip(".") if found else ""
     if found is None or not (name.startswith("[") or _NAME.fullmatch(name)):
         return Address(doubt="contacts a machine that is not surely known")
     return Address(f"{name}:{int(found['port'])}" if found["port"] else name)
+
+
+def _is_numbers(text: str) -> bool:
+    """Tell whether a text is an address of the sixth version."""
+    import ipaddress  # noqa: PLC0415 - as below
+
+    try:
+        ipaddress.IPv6Address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def is_private(host: str) -> bool:

@@ -19,6 +19,7 @@ class Witness(msgspec.Struct, frozen=True):
     links: Answers[str | None]
     traps: Answers[str | None]
     programs: Answers[bool]
+    dashes: Answers[bool | None]
 
     def holds(self, facts: Facts) -> bool:
         """Tell whether the world still answers every question as it did."""
@@ -26,21 +27,28 @@ class Witness(msgspec.Struct, frozen=True):
             _agree(facts.resolve, self.links)
             and _agree(facts.trap, self.traps)
             and _agree(facts.is_program, self.programs)
+            and _agree(facts.has_dashes, self.dashes)
         )
 
     @property
     def count(self) -> int:
         """Return how many questions there were."""
-        return len(self.links) + len(self.traps) + len(self.programs)
+        return len(self.links) + len(self.traps) + len(self.programs) + len(self.dashes)
 
 
 def watch(facts: Facts) -> tuple[Facts, Witness]:
     """Return the same facts, and the witness of everything that is asked of them."""
-    witness = Witness({}, {}, {})
+    witness = Witness({}, {}, {}, {})
     # A disk that can not be asked is known by the very function that does not ask it.
     resolve = _noted(facts.resolve, witness.links) if facts.disk == "known" else facts.resolve
-    trap, is_program = _noted(facts.trap, witness.traps), _noted(facts.is_program, witness.programs)
-    return msgspec.structs.replace(facts, resolve=resolve, trap=trap, is_program=is_program), witness
+    watched = msgspec.structs.replace(
+        facts,
+        resolve=resolve,
+        trap=_noted(facts.trap, witness.traps),
+        is_program=_noted(facts.is_program, witness.programs),
+        has_dashes=_noted(facts.has_dashes, witness.dashes),
+    )
+    return watched, witness
 
 
 def _noted(ask: Callable[..., T], answers: Answers[T]) -> Callable[..., T]:

@@ -179,6 +179,24 @@ class Scope:
         copy.assured = None
         return copy
 
+    def later(self) -> Scope:
+        """Give what is known at any later time: nothing, but that it may also be now.
+
+        What names the home folder and splits words is taken to stay: a line that changes it is never safe.
+        """
+        copy = Scope(None, self.outside)
+        copy.forget()
+        copy.values["HOME"] = self.value("HOME")
+        copy.splitting = self.splitting
+        copy.elsewhere = self.places
+        copy.lost = self.lost
+        return copy
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Give the folders it may be in, as far as they are known, the likeliest first if there is one."""
+        return self.elsewhere if self.cwd is None else (self.cwd, *self.elsewhere)
+
     def same(self, other: Scope) -> bool:
         """Tell whether nothing differs."""
         return all(getattr(self, name) == getattr(other, name) for name in _STATE)

@@ -25,6 +25,7 @@ def parse(
     line: str,
     *,
     cwd: str | None = None,
+    elsewhere: tuple[str, ...] = (),
     home: str | None = None,
     variables: Mapping[str, str] = _NOTHING,
 ) -> Script:
@@ -32,17 +33,20 @@ def parse(
 
     Never raises. What is not surely understood sets `unreadable`; the commands that were found are listed all the
     same, so that finding something can only make an answer stricter, and only a readable script proves anything.
+    `elsewhere` are folders in which it may run instead of `cwd`.
     """
     if reason := too_long(line):
         return Script(unreadable=reason)
     if words := _plain_words(line):
-        return Script((Command(tuple(map(Word, words)), cwd=cwd, constant=True),))
+        return Script((Command(tuple(map(Word, words)), cwd=cwd, elsewhere=elsewhere, constant=True),))
     notes = Notes()
     if reason := refuse(line):
         notes.blame(reason)
         line = cleaned(line)
     outside = variables if home is None or "HOME" in variables else {**variables, "HOME": home}
-    walker = Walker(Scope(cwd, outside), notes, len(line))
+    scope = Scope(cwd, outside)
+    scope.elsewhere = elsewhere
+    walker = Walker(scope, notes, len(line))
     try:
         walker.sequence(Parser(line, notes).whole())
     except EnoughError:

@@ -23,6 +23,8 @@ class Word(msgspec.Struct, frozen=True):
     """It may become no word, or several: an unquoted unknown, or a pattern the shell matches against files."""
     hints: tuple[str, ...] = ()
     """What it may be as a whole, where it is no constant: only ever a reason to ask (see `hints.py`)."""
+    plain: bool = False
+    """What is not known of it is known to bring no option."""
 
     @property
     def known(self) -> bool:
@@ -54,6 +56,8 @@ class Command(msgspec.Struct, frozen=True):
     """The layers it was found behind, outermost first: `$(…)`, `(…)`, `function f`, `trap`, …"""
     elsewhere: tuple[str, ...] = ()
     """Where it runs instead of `cwd` if a `cd` before it fails."""
+    calls: bool = False
+    """It surely calls a function of the line, whose commands are listed too."""
     constant: bool = False
     """It is words alone, and these are known as they stand: no variable, no pattern, no other command's output."""
 

@@ -43,6 +43,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SUBSTITUTIONS = frozenset({"$(…)", "`…`", "<(…)", ">(…)"})
+_REDEFINING = frozenset(
+    {"unset", "eval", "source", ".", "alias", "trap", "enable", "builtin", "command", "exec", "set"}
+)
+"""Commands after which a name may no longer call the function that was defined."""
 _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _REWALKED = 131_072
 """Characters that may be walked again because a loop changes what it reads."""
@@ -69,6 +73,8 @@ class Walker(Evaluator):
         self.commands: list[Command] = []
         self.functions: dict[str, None] = {}
         self.bound = {}
+        self.callable: set[str] = set()
+        """Functions that are surely there from now on, and what they are: the commands in them were listed."""
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
 
@@ -97,6 +103,7 @@ class Walker(Evaluator):
                 self.inputs,
                 self.through,
                 self.scope.elsewhere,
+                bool(words) and words[0].text in self.callable and words[0].known,
                 constant,
             ),
         )
@@ -111,7 +118,10 @@ class Walker(Evaluator):
             if background:
                 self.aside(self.statement, statement)
             else:
+                known = statement.name in self.functions if isinstance(statement, Function) else True
                 _WALKS[type(statement)](self, statement)
+                if isinstance(statement, Function) and not known and not self.through:
+                    self.callable.add(statement.name)
 
     def aside(self, walk: Callable[[T], None], node: T) -> None:
         """Walk what may or may not have happened afterwards."""
@@ -153,6 +163,8 @@ class Walker(Evaluator):
         self.scope.assured = None
         if words:
             affect(self, words)
+            if self.callable and (not words[0].known or words[0].text in _REDEFINING):
+                self.callable.clear()
 
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
@@ -335,9 +347,9 @@ class Walker(Evaluator):
     def function(self, node: Function) -> None:
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
+        self.callable.discard(node.name)
         outer, inputs = self.scope, self.inputs
-        self.scope, self.inputs = Scope(None, {}), ()
-        self.scope.forget()
+        self.scope, self.inputs = outer.later(), ()
         body = node.body
         if isinstance(body, Group) and body.kind == "{…}":
             self.inside(f"function {node.name}", self.sequence, body.body)
@@ -355,12 +367,13 @@ class Walker(Evaluator):
         redirects = tuple(self.redirect(each) for each in node.redirections)
         self.inside(layer_of(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
-        given = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
+        feeds = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
+        given = any(each.direction in {"read", "both"} and each.target.text != "/dev/null" for each in redirects)
         here, self.here = (
             self.here,
             split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target))),
         )
-        self.inputs = given or inputs
+        self.inputs = feeds or ((*inputs, begin - 1) if given else inputs)
         self.statement(node.body)
         self.drain(self.outputs(begin))
         self.inputs, self.sinks, self.here = inputs, sinks, here

@@ -1,0 +1,84 @@
+"""What the log is told of questions and answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from assent.model import Approval, Decision, Enablement, Event, EventType, Grant, Session, ToolCall
+
+
+def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str) -> Event:
+    """Say what was decided about a call."""
+    return Event(
+        type="permission.evaluated",
+        event_id="",
+        timestamp="",
+        session_id=session.id,
+        sequence=0,
+        tool_call_id=call.call_id,
+        action_id=decision.approval_action_id,
+        payload={
+            "user": session.user,
+            "agent": session.agent,
+            "tool": decision.reading.tool,
+            "summary": summary,
+            "cwd": call.cwd,
+        },
+        permission_decision=decision,
+    )
+
+
+def requested(approval: Approval) -> Event:
+    """Say that a person is asked."""
+    payload = {"kind": approval.kind, "tier": approval.tier.value, "reason": approval.reason}
+    return _about(approval, "permission.requested", {**payload, "expiresAt": approval.expires_at})
+
+
+def resolved(approval: Approval, grant: Grant | None) -> Event:
+    """Say how a question ended, and by whom."""
+    payload: dict[str, Any] = {"state": approval.state.value, "by": approval.by}
+    if (answer := approval.answer) is not None:
+        payload |= {
+            "scope": answer.scope.value,
+            "feedback": answer.feedback,
+            "modified": answer.modified_input is not None,
+        }
+    if grant is not None:
+        payload["grant"] = grant.id
+    return _about(approval, "permission.resolved", payload)
+
+
+def granted(grant: Grant, session: str, *, revoked_by: str | None = None) -> Event:
+    """Say that a standing answer begins, or by whom it was ended."""
+    rule = None if grant.rule is None else grant.rule.text
+    payload = {
+        "user": grant.user or "",
+        "agent": grant.agent or "",
+        "summary": rule or "exactly one call",
+        "grant": grant.id,
+        "verdict": grant.verdict.value,
+        "scope": grant.scope.value,
+        "expiresAt": grant.expires_at,
+        "by": revoked_by or grant.by,
+    }
+    return _plain("grant.revoked" if revoked_by else "grant.created", session, grant.approval, payload)
+
+
+def enabled(enablement: Enablement, *, revoked_by: str | None = None) -> Event:
+    """Say that destructive calls may be asked about, or that this was ended before its time."""
+    payload = msgspec.to_builtins(enablement) | {"agent": enablement.agent or ""}
+    kind: EventType = "destructive.revoked" if revoked_by else "destructive.enabled"
+    return _plain(kind, enablement.session or "", None, payload | {"by": revoked_by or enablement.by})
+
+
+def _about(approval: Approval, kind: EventType, payload: dict[str, Any]) -> Event:
+    about = {"user": approval.user, "agent": approval.agent, "tool": approval.tool, "summary": approval.summary}
+    event = _plain(kind, approval.session.id, approval.id, about | payload | {"digest": approval.digest})
+    return msgspec.structs.replace(event, tool_call_id=approval.call_id)
+
+
+def _plain(kind: EventType, session: str, action: str | None, payload: dict[str, Any]) -> Event:
+    kept = {key: value for key, value in payload.items() if value is not None}
+    return Event(type=kind, event_id="", timestamp="", session_id=session, sequence=0, action_id=action, payload=kept)

@@ -1,0 +1,41 @@
+"""What a decision rests on, and what an outcome makes of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assent.model import DENY, Approval, Decision, Opinion, Source, State
+
+
+def relied_on(decision: Decision) -> tuple[str, ...]:
+    """Return the ids of the grants without which a decision would have been stricter."""
+    named = {o.overruled for o in decision.opinions if o.overruled is not None}
+    return tuple(sorted(name.removeprefix("grant ") for name in named if name.startswith("grant ")))
+
+
+def turn_down(decision: Decision, approval: Approval | None) -> Decision:
+    """Turn an ask into the denial that its outcome is."""
+    source, reason = _outcome(approval)
+    opinion = Opinion(verdict=DENY, source=source, policy="person", reason=reason)
+    return msgspec.structs.replace(
+        decision,
+        verdict=DENY,
+        decision_source=source,
+        decision_reason=reason,
+        approval_action_id=None if approval is None else approval.id,
+        opinions=(*decision.opinions, opinion),
+    )
+
+
+def _outcome(approval: Approval | None) -> tuple[Source, str]:
+    if approval is None or approval.state is State.CANCELLED:
+        return Source.ERROR, f"the question was withdrawn: {'' if approval is None else approval.by}"
+    if approval.state is State.EXPIRED:
+        return Source.EXPIRY, "nobody answered in time"
+    feedback = approval.answer.feedback if approval.answer is not None else None
+    return Source.PERSON, feedback or f"refused by {approval.by}"
+
+
+def strict(decision: Decision) -> Decision:
+    """Leave no ask that nobody will be asked."""
+    return decision if decision.verdict is DENY else msgspec.structs.replace(decision, verdict=DENY)

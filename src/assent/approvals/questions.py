@@ -1,0 +1,169 @@
+"""The transitions of a question, each one guarded statement inside a job of the store, with its event."""
+
+from __future__ import annotations
+
+import secrets
+
+import msgspec
+
+from assent.approvals.errors import AlreadyAnsweredError
+from assent.approvals.events import granted, requested, resolved
+from assent.approvals.rows import APPROVAL_COLUMNS, approval_row, encode, read_approval
+from assent.audit.log import Log
+from assent.model import Answer, Approval, Grant, NotFoundError, QuestionKind, Scope, State
+from assent.store import Cursor
+
+TOPIC = "approvals"
+GRANTS = "grants"
+CLOCK_SLACK = 5.0
+"""By how much a clock may step back before an answer seems to come from the future, and does not count."""
+
+_SELECT = f"SELECT {APPROVAL_COLUMNS} FROM approvals"  # noqa: S608 - constants
+_INSERT = f"INSERT INTO approvals ({APPROVAL_COLUMNS}) VALUES ({', '.join('?' * 21)})"  # noqa: S608 - constants
+_PENDING = _SELECT + " WHERE digest = ? AND kind = ? AND state = 'pending' AND expires_at > ?"
+_PENDING_CALL = _PENDING + " AND call_id = ?"
+_PENDING_ANY = _PENDING + " ORDER BY created_at, id LIMIT 1"
+_SETTLED = (
+    _SELECT + " WHERE digest = ? AND kind = ? AND state IN ('approved', 'rejected') "
+    "AND (used_at IS NULL OR (state = 'rejected' AND call_id = ?)) AND expires_at > ? AND resolved_at <= ? "
+    "ORDER BY CASE WHEN call_id = ? THEN 0 ELSE 1 END, resolved_at DESC, id LIMIT 1"
+)
+_RESOLVE = (
+    "UPDATE approvals SET state = ?, resolved_at = ?, resolved_by = ?, answer = ?, expires_at = ?, call = NULL, "
+    "decision = NULL WHERE id = ? AND state = 'pending' AND expires_at > ?"
+)
+_END = (
+    "UPDATE approvals SET state = ?, resolved_at = ?, resolved_by = ?, call = NULL, decision = NULL "
+    "WHERE id = ? AND state = 'pending'"
+)
+_USE = (
+    "UPDATE approvals SET used_at = ?, answer = ? WHERE id = ? AND state = ? AND used_at IS NULL "
+    "AND expires_at > ? AND resolved_at <= ?"
+)
+
+
+def new_id(prefix: str, now: float) -> str:
+    """Make an id that sorts by time: `perm_1711929600000_a1b2c3d4e5`."""
+    return f"{prefix}_{int(now * 1000)}_{secrets.token_hex(5)}"
+
+
+def find(cursor: Cursor, approval_id: str) -> Approval | None:
+    """Return one question."""
+    rows = cursor.fetch(_SELECT + " WHERE id = ?", approval_id)
+    return read_approval(rows[0]) if rows else None
+
+
+def find_pending(cursor: Cursor, digest: str, kind: QuestionKind, call_id: str | None) -> Approval | None:
+    """Return the pending question that a call joins: by its call id and digest, or without one by the digest alone."""
+    if call_id is None:
+        rows = cursor.fetch(_PENDING_ANY, digest, kind, cursor.now)
+    else:
+        rows = cursor.fetch(_PENDING_CALL, digest, kind, cursor.now, call_id)
+    return read_approval(rows[0]) if rows else None
+
+
+def find_settled(cursor: Cursor, digest: str, kind: QuestionKind, call_id: str | None) -> Approval | None:
+    """Return the answer that waits for a call: an unused yes, or a no that nobody has heard, this call's own first.
+
+    A call that repeats its id hears the same no again.
+    """
+    now = cursor.now
+    rows = cursor.fetch(_SETTLED, digest, kind, call_id, now, now + CLOCK_SLACK, call_id)
+    return read_approval(rows[0]) if rows else None
+
+
+def open_question(cursor: Cursor, log: Log, approval: Approval) -> None:
+    """Write a new question, and tell everyone."""
+    cursor.execute(_INSERT, *approval_row(approval))
+    log.append(cursor, (log.prepare(requested(approval)),))
+    cursor.announce(TOPIC, approval.id, approval)
+
+
+def answer_question(
+    cursor: Cursor, log: Log, approval_id: str, answer: Answer, by: str, *, grant: Grant | None, expiry: float
+) -> Approval:
+    """Answer a pending question for good, or raise `AlreadyAnsweredError` or `NotFoundError`."""
+    now = cursor.now
+    state = State.APPROVED if answer.verdict.value == "allow" else State.REJECTED
+    until = now + expiry if answer.until is None or answer.scope is not Scope.ONCE else answer.until
+    kept = encode(answer)
+    if cursor.execute(_RESOLVE, state.value, now, by, kept, until, approval_id, now) != 1:
+        raise _lost(cursor, approval_id)
+    approval = _found(cursor, approval_id)
+    if grant is not None:
+        put_grant(cursor, log, msgspec.structs.replace(grant, created_at=now), approval.session.id)
+    _tell(cursor, log, approval, grant)
+    return approval
+
+
+def end_question(cursor: Cursor, log: Log, approval_id: str, state: State, by: str) -> Approval:
+    """Expire or cancel a pending question, or raise as an answer does."""
+    if cursor.execute(_END, state.value, cursor.now, by, approval_id) != 1:
+        raise _lost(cursor, approval_id)
+    approval = _found(cursor, approval_id)
+    _tell(cursor, log, approval, None)
+    return approval
+
+
+def use_answer(cursor: Cursor, approval: Approval) -> Approval | None:
+    """Mark an answer as used; None if it has been, or has run out. What would run instead is forgotten then."""
+    now = cursor.now
+    answer = None if approval.answer is None else msgspec.structs.replace(approval.answer, modified_input=None)
+    kept = None if answer is None else encode(answer)
+    if cursor.execute(_USE, now, kept, approval.id, approval.state.value, now, now + CLOCK_SLACK) != 1:
+        return None
+    used = msgspec.structs.replace(approval, used_at=now, answer=answer)
+    cursor.announce(TOPIC, approval.id, used)
+    return used
+
+
+def mark_caller(cursor: Cursor, approval_id: str, *, gone: bool) -> None:
+    """Write down whether somebody waits for the answer."""
+    changed = cursor.execute(
+        "UPDATE approvals SET caller_gone = ? WHERE id = ? AND state = 'pending' AND caller_gone <> ?",
+        *(gone, approval_id, gone),
+    )
+    if changed:
+        cursor.announce(TOPIC, approval_id, find(cursor, approval_id))
+
+
+def is_due(cursor: Cursor) -> bool:
+    """Tell whether some question has run out."""
+    return bool(cursor.fetch("SELECT 1 FROM approvals WHERE state = 'pending' AND expires_at <= ? LIMIT 1", cursor.now))
+
+
+def expire_due(cursor: Cursor, log: Log) -> list[Approval]:
+    """Expire what has run out."""
+    sql = "SELECT id FROM approvals WHERE state = 'pending' AND expires_at <= ? ORDER BY expires_at LIMIT 1000"
+    return [end_question(cursor, log, i, State.EXPIRED, "expiry") for (i,) in cursor.fetch(sql, cursor.now)]
+
+
+def put_grant(cursor: Cursor, log: Log, grant: Grant, session: str) -> None:
+    """Write a new grant, and tell everyone."""
+    cursor.execute(
+        "INSERT INTO grants (id, user_id, created_at, expires_at, approval, body) VALUES (?, ?, ?, ?, ?, ?)",
+        *(grant.id, grant.user or "", grant.created_at, grant.expires_at, grant.approval, encode(grant)),
+    )
+    log.append(cursor, (log.prepare(granted(grant, session)),))
+    cursor.announce(GRANTS, grant.id, grant)
+
+
+def _tell(cursor: Cursor, log: Log, approval: Approval, grant: Grant | None) -> None:
+    log.append(cursor, (log.prepare(resolved(approval, grant)),))
+    cursor.announce(TOPIC, approval.id, approval)
+
+
+def _found(cursor: Cursor, approval_id: str) -> Approval:
+    approval = find(cursor, approval_id)
+    if approval is None:
+        raise NotFoundError(f"there is no request `{approval_id}`")
+    return approval
+
+
+def _lost(cursor: Cursor, approval_id: str) -> AlreadyAnsweredError:
+    """Say who was first; time itself, if the question ran out and nobody has noted it yet."""
+    approval = _found(cursor, approval_id)
+    if approval.state is State.PENDING:
+        now = cursor.now
+        approval = msgspec.structs.replace(approval, state=State.EXPIRED, by="expiry", resolved_at=now, call=None)
+    return AlreadyAnsweredError(approval)

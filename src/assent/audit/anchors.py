@@ -1,0 +1,76 @@
+"""Anchors: every checkpoint once more in a file beside the database, so that a shortened log is found out."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH118, PTH123
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from io import FileIO
+
+import msgspec
+
+from assent.model import StoreError
+
+FILE_NAME = "anchors.jsonl"
+_LONGEST_LINE = 4096
+
+
+class Anchor(msgspec.Struct, frozen=True):
+    """A checkpoint, as it is written outside the database."""
+
+    writer: str
+    seq: int
+    position: int
+    hash: str
+    at: float
+    signature: str
+
+
+_decoder = msgspec.json.Decoder(Anchor)
+
+
+def anchor_file(home: str) -> str:
+    """Return where the anchors are."""
+    return os.path.join(home, FILE_NAME)
+
+
+def drop_anchors(path: str, anchors: Iterable[Anchor]) -> None:
+    """Append anchors, durably."""
+    data = b"".join(msgspec.json.encode(a) + b"\n" for a in anchors)
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open(os.open(path, flags, 0o600), "ab+", buffering=0) as file:
+        _cut_half_line(file)
+        file.write(data)
+        os.fsync(file.fileno())
+
+
+def read_anchors(path: str) -> Iterator[Anchor]:
+    """Go through the anchors that are there now, one at a time. A last line without its end was never finished."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return iter(())
+    return _read_lines(descriptor, os.fstat(descriptor).st_size, path)
+
+
+def _read_lines(descriptor: int, size: int, path: str) -> Iterator[Anchor]:
+    with open(descriptor, "rb") as file:
+        while file.tell() < size and (line := file.readline(_LONGEST_LINE)):
+            if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
+                return
+            try:
+                yield _decoder.decode(line)
+            except (msgspec.MsgspecError, ValueError):
+                raise StoreError(f"the anchors in `{path}` are damaged") from None
+
+
+def _cut_half_line(file: FileIO) -> None:
+    """Cut off what a crash left of a line, so that it does not spoil the next one."""
+    size = file.seek(0, os.SEEK_END)
+    start = file.seek(max(0, size - _LONGEST_LINE))
+    tail = file.read(_LONGEST_LINE)
+    whole = start + tail.rfind(b"\n") + 1
+    if whole < size:
+        file.truncate(whole)

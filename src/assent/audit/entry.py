@@ -1,0 +1,155 @@
+"""An event, made ready for the log: masked, bounded, nothing hidden in it, its columns drawn out."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from assent.audit.masking import Mask, may_hold_secrets
+from assent.model import Decision, Event, Reading, is_hidden, visible
+
+LARGEST_BODY = 256 * 1024
+LONGEST_TEXT = 4000
+_KEPT = 100
+"""How many operations and opinions are kept of a call that has far too many."""
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+_decoder = msgspec.json.Decoder(Event)
+_BEYOND_ASCII = re.compile("[^\x00-\x7e]")
+
+
+class Entry(msgspec.Struct, gc=False):
+    """An event's row. Where it stands in the log is known once it is written."""
+
+    columns: tuple[Any, ...]
+    """From `type` to `body`, as the chain has them."""
+    position: int = 0
+    seq: int = 0
+
+
+def make_entry(event: Event, mask: Mask) -> Entry:
+    """Make an event ready. Whatever is in it, this gives a record."""
+    try:
+        body = _encoder.encode(event)
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        event = _without_content(event, error)
+        body = _encoder.encode(event)
+    if len(body) > LARGEST_BODY:
+        event = _shorten(event)
+        body = _encoder.encode(event)
+    columns = _columns(event)
+    if may_hold_secrets(body):
+        body, columns = _masked(body, mask), tuple(mask.text(c) if isinstance(c, str) else c for c in columns)
+    if not body.isascii() or b"\x7f" in body:
+        body = _BEYOND_ASCII.sub(_escape, body.decode()).encode()
+    return Entry((*columns, body))
+
+
+def read_event(position: int, writer: str, seq: int, at: float, body: bytes) -> Event:
+    """Return an event as it was recorded, with its place in the log as its sequence."""
+    event = _decoder.decode(body)
+    return msgspec.structs.replace(
+        event,
+        event_id=event.event_id or f"evt_{writer}_{seq}",
+        timestamp=event.timestamp or format_time(at),
+        sequence=position,
+    )
+
+
+def format_time(at: float) -> str:
+    """Write a time as the log shows it: UTC, to the millisecond."""
+    return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _columns(event: Event) -> tuple[str | None, ...]:
+    """Draw out what the log is searched by. Payloads name user, agent, tool and summary by these words."""
+    payload = event.payload
+    decision = event.permission_decision
+    text = _said(payload.get("summary"))
+    found = ("", "", "", "")
+    if decision is not None:
+        text = f"{text} · {_plain(decision.decision_reason)}"
+        source = decision.decision_source._value_
+        found = (decision.reading.tier._value_, decision.verdict._value_, source, decision.digest)
+    return (
+        event.type,
+        _plain(event.session_id),
+        _said(payload.get("user")),
+        _said(payload.get("agent")),
+        _said(payload.get("tool")),
+        *found,
+        event.action_id,
+        text[:LONGEST_TEXT],
+    )
+
+
+def _said(value: Any) -> str:
+    return _plain(value) if isinstance(value, str) else ""
+
+
+def _plain(text: str) -> str:
+    return text if text.isascii() and text.isprintable() else visible(text)
+
+
+def _masked(body: bytes, mask: Mask) -> bytes:
+    return _encoder.encode(mask.value(msgspec.json.decode(body)))
+
+
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
+    if char != "\x7f" and not is_hidden(char):
+        return char
+    code = ord(char)
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    high, low = divmod(code - 0x10000, 0x400)
+    return f"\\u{0xD800 + high:04x}\\u{0xDC00 + low:04x}"
+
+
+def _shorten(event: Event) -> Event:
+    """Keep the beginning of what is far too long, and say so."""
+    payload = {k: v[:LONGEST_TEXT] if isinstance(v, str) else v for k, v in event.payload.items()}
+    payload = payload if len(_encoder.encode(payload)) < LARGEST_BODY // 2 else {}
+    decision = event.permission_decision
+    if decision is not None:
+        decision = _shorten_decision(decision)
+    return msgspec.structs.replace(event, payload={**payload, "shortened": True}, permission_decision=decision)
+
+
+def _shorten_decision(decision: Decision) -> Decision:
+    reading = decision.reading
+    operations = tuple(
+        msgspec.structs.replace(o, resource=o.resource[:200], reason=o.reason[:200], argv=(), plain=(), through=())
+        for o in reading.operations[:_KEPT]
+    )
+    opinions = tuple(msgspec.structs.replace(o, reason=o.reason[:200]) for o in decision.opinions[:_KEPT])
+    reading = msgspec.structs.replace(reading, operations=operations, reason=reading.reason[:LONGEST_TEXT])
+    reason = decision.decision_reason[:LONGEST_TEXT]
+    return msgspec.structs.replace(decision, reading=reading, opinions=opinions, decision_reason=reason)
+
+
+def _without_content(event: Event, error: Exception) -> Event:
+    """Keep what can surely be written of an event that has no encoding."""
+    decision = event.permission_decision
+    if decision is not None:
+        tool = visible(decision.reading.tool)
+        reading = Reading(tool=tool, operations=(), tier=decision.reading.tier, reason="")
+        reason = visible(decision.decision_reason)
+        decision = msgspec.structs.replace(
+            decision, reading=reading, opinions=(), rule_refs=(), decision_reason=reason, boundary=None
+        )
+    payload = {k: visible(v) for k, v in event.payload.items() if isinstance(v, str)}
+    return Event(
+        type=event.type,
+        event_id=visible(event.event_id),
+        timestamp=visible(event.timestamp),
+        session_id=visible(event.session_id),
+        sequence=0,
+        action_id=event.action_id,
+        tool_call_id=None if event.tool_call_id is None else visible(event.tool_call_id),
+        payload={**payload, "unreadable": type(error).__name__},
+        permission_decision=decision,
+    )

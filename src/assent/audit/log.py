@@ -1,0 +1,137 @@
+"""The log of one node: events are chained in the transaction that writes them, and sealed now and then."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+
+from assent.audit.anchors import Anchor, anchor_file, drop_anchors, read_anchors
+from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
+from assent.audit.entry import Entry, make_entry
+from assent.audit.keys import load_node
+from assent.audit.masking import Mask
+from assent.model import Event, StoreError
+from assent.store import Cursor, Store
+
+SEAL_EVERY = 1000
+SEAL_SECONDS = 60.0
+
+_INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}, hash) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"  # noqa: S608 - constants
+_SEALS_AFTER = (
+    "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
+    "WHERE writer = :writer AND seq > :last ORDER BY seq"
+)
+_HEAD = "SELECT seq, hash FROM heads WHERE writer = ?"
+_UNSEALED = (
+    "SELECT seq, hash FROM heads WHERE writer = ? "
+    "AND seq > (SELECT coalesce(max(seq), 0) FROM checkpoints WHERE writer = heads.writer)"
+)
+_log = logging.getLogger(__name__)
+
+
+class Log:
+    """Appends events. Several processes may write one node's log: the chain's head lives in the database."""
+
+    def __init__(self, store: Store, home: str) -> None:
+        self._store = store
+        self._node = load_node(home)
+        self._anchors = anchor_file(home)
+        self.mask = Mask(self._node.salt)
+        store.write(self._begin).result()
+        self._catch_up()
+        store.every(SEAL_SECONDS, self._is_unsealed, self._seal)
+
+    @property
+    def writer(self) -> str:
+        """Return whose chain this is."""
+        return self._node.id
+
+    def prepare(self, event: Event) -> Entry:
+        """Make an event ready to be appended; better not in the writer's thread."""
+        return make_entry(event, self.mask)
+
+    def append(self, cursor: Cursor, entries: Iterable[Entry]) -> None:
+        """Append entries in a job of the store. Their positions are known once the job's future is."""
+        for entry in entries:
+            cursor.defer(self, entry)
+
+    async def record(self, events: Sequence[Event]) -> tuple[int, ...]:
+        """Append events and return their positions once they last."""
+        entries = [self.prepare(event) for event in events]
+        await self._store.commit(lambda cursor: self.append(cursor, entries))
+        return tuple(entry.position for entry in entries)
+
+    def close(self) -> None:
+        """Seal what is not sealed yet."""
+        self._store.write(self._seal).result()
+
+    def finish(self, cursor: Cursor, items: list[Entry]) -> None:
+        """Chain and write all entries of a transaction."""
+        writer, at = self._node.id, cursor.now
+        seq, head = self._find_head(cursor)
+        position = cursor.fetch("SELECT coalesce(max(position), 0) FROM events")[0][0]
+        first, rows = seq, []
+        for entry in items:
+            position += 1
+            seq += 1
+            row = (position, writer, seq, at, *entry.columns)
+            head = hash_row(head, row)
+            rows.append((*row, head))
+            entry.position, entry.seq = position, seq
+        cursor.execute_many(_INSERT, rows)
+        moved = cursor.execute(
+            "UPDATE heads SET seq = ?, hash = ? WHERE writer = ? AND seq = ?", seq, head, writer, first
+        )
+        if moved != 1:
+            raise StoreError("the head of the log moved")
+        if seq // SEAL_EVERY > first // SEAL_EVERY:
+            self._put_seal(cursor, seq, position, head)
+
+    def _begin(self, cursor: Cursor) -> None:
+        if not cursor.fetch(_HEAD, self._node.id):
+            cursor.execute(
+                "INSERT INTO heads (writer, seq, hash, key, created_at) VALUES (?, 0, ?, ?, ?)",
+                self._node.id,
+                genesis(self._node.id),
+                self._node.public_key,
+                cursor.now,
+            )
+
+    def _find_head(self, cursor: Cursor) -> tuple[int, bytes]:
+        rows = cursor.fetch(_HEAD, self._node.id)
+        if not rows:
+            raise StoreError("the head of the log is missing")
+        return rows[0][0], rows[0][1]
+
+    def _is_unsealed(self, cursor: Cursor) -> bool:
+        return bool(cursor.fetch(_UNSEALED, self._node.id))
+
+    def _seal(self, cursor: Cursor) -> None:
+        for seq, head in cursor.fetch(_UNSEALED, self._node.id):
+            found = cursor.fetch("SELECT max(position) FROM events WHERE hash = ?", head)
+            self._put_seal(cursor, seq, found[0][0] or 0, head)
+
+    def _put_seal(self, cursor: Cursor, seq: int, position: int, head: bytes) -> None:
+        writer, at = self._node.id, cursor.now
+        signature = self._node.sign(seal_bytes(writer, seq, position, head, at))
+        cursor.execute(
+            "INSERT INTO checkpoints (writer, seq, position, hash, at, signature) VALUES (?, ?, ?, ?, ?, ?)",
+            *(writer, seq, position, head, at, signature),
+        )
+        anchor = Anchor(writer, seq, position, head.hex(), at, signature.hex())
+        cursor.after_commit(lambda: self._anchor([anchor]))
+
+    def _anchor(self, anchors: list[Anchor]) -> None:
+        try:
+            drop_anchors(self._anchors, anchors)
+        except OSError as error:
+            # The event itself lasts; the anchor is made up for when the log is opened next.
+            _log.warning("an anchor could not be written: %s", error)
+
+    def _catch_up(self) -> None:
+        """Anchor what was sealed just before a crash."""
+        last = max((a.seq for a in read_anchors(self._anchors) if a.writer == self._node.id), default=0)
+        rows = self._store.read(_SEALS_AFTER, {"writer": self._node.id, "last": last}).result()
+        missing = [Anchor(w, s, p, head.hex(), at, seal.hex()) for w, s, p, head, at, seal in rows]
+        if missing:
+            self._anchor(missing)

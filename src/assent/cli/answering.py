@@ -1,0 +1,101 @@
+"""What `assent approve` and `assent deny` share: how far an answer reaches, and changing a call before it runs."""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import os
+import shlex
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.cli.screen import say, visible
+from assent.config.settings import read_duration
+from assent.model import AssentError
+from assent.reading.tools import find_tool
+from assent.sdk.client import Client, find_client, quoted
+
+if TYPE_CHECKING:
+    import argparse
+
+
+def add_answer_options(parser: argparse.ArgumentParser) -> None:
+    """Add what both commands take."""
+    parser.add_argument("id", metavar="ID", help="the question, as `assent pending` shows it")
+    parser.add_argument("--session", action="store_true", help="for the rest of the session")
+    parser.add_argument("--for", dest="time", metavar="TIME", help="for this long, such as 30m or 2h")
+    parser.add_argument("--pattern", metavar="RULE", help="what a wider answer covers, such as 'Bash(npm test:*)'")
+    parser.add_argument("--feedback", metavar="TEXT", help="words for the agent")
+
+
+def send_answer(given: Any, decision: str, *, scope: str | None, modified: Any = None) -> str:
+    """Send an answer and return what became of it."""
+    seconds = _read_time(given.time)
+    body = {
+        "requestId": given.id,
+        "decision": decision,
+        "scope": scope,
+        "expiresIn": seconds,
+        "pattern": given.pattern,
+        "feedback": given.feedback,
+        "modifiedInput": modified,
+    }
+    answer = find_client().post("/api/permissions", {k: v for k, v in body.items() if v is not None})
+    wider = f" ({answer['scope']})" if answer.get("scope") else ""
+    return f"{answer.get('status', decision)}: {given.id}{wider}"
+
+
+def _read_time(text: str | None) -> float | None:
+    try:
+        return None if text is None else read_duration(text)
+    except ValueError as error:
+        raise AssentError(f"--for: {error}") from None
+
+
+def edit_call(wanted: str) -> str | dict[str, Any] | None:
+    """Have the person change a pending call in an editor; None if nothing was changed."""
+    item = _fetch(find_client(), wanted)
+    shell = find_tool(item["toolName"]).shape == "command"
+    before = item["command"] if shell else msgspec.json.format(msgspec.json.encode(item["toolInput"])).decode()
+    after = _open_editor(before, ".sh" if shell else ".json")
+    if after.strip() == before.strip():
+        return None
+    for line in difflib.unified_diff(before.splitlines(), after.splitlines(), "asked", "changed", lineterm=""):
+        say(visible(line))
+    if shell:
+        return after.strip("\n")
+    try:
+        changed: dict[str, Any] = msgspec.json.decode(after, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise AssentError(f"the changed input is not a JSON object: {error}") from None
+    return changed
+
+
+def _fetch(client: Client, wanted: str) -> dict[str, Any]:
+    item: dict[str, Any] = client.get(f"/api/permissions/{quoted(wanted)}")
+    if item["status"] != "pending":
+        raise AssentError(f"it is already {item['status']}")
+    return item
+
+
+def _open_editor(text: str, suffix: str) -> str:
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise AssentError("--edit needs an editor: set VISUAL or EDITOR")
+    descriptor, name = tempfile.mkstemp(suffix=suffix, prefix="assent-")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - an open descriptor
+            file.write(text + "\n")
+        done = subprocess.run([*shlex.split(editor), name], check=False)  # noqa: S603 - the person's own editor
+        if done.returncode:
+            raise AssentError(f"the editor ended with {done.returncode}; nothing was answered")
+        return Path(name).read_text(encoding="utf-8")
+    except OSError as error:
+        raise AssentError(f"the editor can not be started: {error.strerror}") from None
+    finally:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()

@@ -1,0 +1,116 @@
+"""Words that are only known when a line runs: which of them can surely bring no option."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import assent.regex as re
+from assent.model import UNKNOWN
+
+if TYPE_CHECKING:
+    from assent.model import Facts
+    from assent.shell.tree import Command, Script, Word
+
+_REVISION = r"[\w@][\w./@^~{}:-]*"
+_TOKENS = (
+    rf"git merge-base(?: --all| --octopus| --fork-point)?(?: {_REVISION})+",
+    rf"git rev-parse(?: --short(?:=\d+)?| --verify| -q| --quiet)*(?: {_REVISION})+",
+    rf"git rev-list(?: -n \d+| -\d+| --max-count=\d+| --max-parents=0| --no-merges| --first-parent)*(?: {_REVISION})+",
+    rf"git log -(?:1|n 1) (?:--format|--pretty)=(?:format:)?%[hH](?: {_REVISION})*",
+    r"git hash-object [\w./][\w./-]*",
+    r"(?:docker|podman) (?:ps|container ls|image ls|images)(?: -a| --all)* (?:-q|-aq|-qa|--quiet)",
+    r"(?:kubectl|oc) get [\w,./-]+(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)* -o name",
+    r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
+    r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
+    r"(?:pgrep(?: -[fnox]+)?|pidof) [\w.]+",
+    r"which [\w.+-]+",
+)
+"""Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""
+_PATHS = (
+    r"(?:command -v|type -P) [\w.+-]+",
+    r"(?:readlink -f|realpath) [\w./-]+",
+    r"git rev-parse --show-toplevel",
+    r"pwd(?: -[LP])?",
+)
+"""Print an absolute path, or a name that is known; there may be spaces in it."""
+_NAMES = (
+    r"git describe(?: --tags| --always| --abbrev=\d+| --long| --all)*(?: [\w@][\w./@^~-]*)?",
+    r"git branch --show-current",
+    r"git symbolic-ref(?: --short| -q)* HEAD",
+    rf"git rev-parse --abbrev-ref(?: --symbolic-full-name)? {_REVISION}",
+    r"git tag(?: --sort=[\w:-]+| -l| --list)*",
+    r"git for-each-ref(?: --sort=[\w:-]+| --count=\d+)* --format=%\(refname:short\)(?: refs/\w+)*",
+    r"git branch(?: -a| -r| --all)* --format=%\(refname:short\)",
+)
+"""Print names of branches and tags, which start with a dash only where somebody meant harm."""
+_FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
+_ODD = re.compile(r"[\s*?\[]")
+_GLOB = ("*", "?", "[")
+
+
+def _any(patterns: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{p})" for p in patterns))
+
+
+_token, _path, _name = _any(_TOKENS), _any(_PATHS), _any(_NAMES)
+
+
+def settle(command: Command, script: Script, facts: Facts, functions: frozenset[str]) -> Command:
+    """Mark the words that can bring no option: patterns in a folder without such names, and output of some commands."""
+    if not any(w.splits or w.feeds for w in command.words):
+        return command
+    words = tuple(
+        msgspec.structs.replace(w, plain=True)
+        if _is_pattern_without_options(w, command, facts) or _is_harmless_output(w, script, facts, functions)
+        else w
+        for w in command.words
+    )
+    return msgspec.structs.replace(command, words=words)
+
+
+def _is_pattern_without_options(word: Word, command: Command, facts: Facts) -> bool:
+    if not word.splits or not word.text.startswith(_GLOB) or UNKNOWN in word.text or command.cwd is None:
+        return False
+    return all(facts.has_dashes(folder) is False for folder in (command.cwd, *command.elsewhere))
+
+
+def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: frozenset[str]) -> bool:
+    if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
+        return False
+    return all(_prints_no_option(_source(script, f), word, facts, functions) for f in word.feeds)
+
+
+def is_echo(word: Word, command: Command, script: Script) -> bool:
+    """Tell whether all that is not known of a word was printed by the same program: its service knows it already."""
+    if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
+        return False
+    sources = [_source(script, f) for f in word.feeds]
+    return all(s.words and s.words[0] == command.words[0] and not s.assignments for s in sources)
+
+
+def _source(script: Script, index: int) -> Command:
+    """Return the command that output stems from, through filters that only drop lines."""
+    command = script.commands[index]
+    while len(command.fed_by) == 1 and command.fed_by[0] < index and _FILTER.fullmatch(_text(command)):
+        index = command.fed_by[0]
+        command = script.commands[index]
+    return command
+
+
+def _text(command: Command) -> str:
+    known = all(w.known and " " not in w.text for w in command.words) and not command.assignments
+    return " ".join(w.text for w in command.words) if known else ""
+
+
+def _prints_no_option(command: Command, word: Word, facts: Facts, functions: frozenset[str]) -> bool:
+    text, cwd = _text(command), command.cwd
+    if not text or command.words[0].text in functions:
+        return False
+    if _token.fullmatch(text):
+        return True
+    if _path.fullmatch(text):
+        here = text.startswith(("pwd", "git")) and cwd is not None and not _ODD.search(cwd) and not command.elsewhere
+        return here or not word.splits
+    return _name.fullmatch(text) is not None and cwd is not None and facts.trap("git-refs", cwd) is None

@@ -1,0 +1,120 @@
+"""Putting the daemon together, and what a first start leaves behind: an admin, the owner's token, a link."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from assent import __version__
+from assent.approvals.book import Approvals
+from assent.audit.log import Log
+from assent.config.endpoints import TOKEN_FILE
+from assent.config.files import find_private, write_private
+from assent.gate import Gate
+from assent.model import Event
+from assent.model.principal import Role
+from assent.server.daemon import Daemon
+from assent.server.doors import make_door
+from assent.server.identity import Identities, user_name
+from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, token_of
+from assent.server.projects import Projects
+from assent.store import Store, open_store
+
+if TYPE_CHECKING:
+    from assent.config.settings import ServerSettings
+    from assent.server.journal import Journal
+    from assent.server.routes import Route
+
+
+@contextlib.contextmanager
+def assemble(
+    settings: ServerSettings,
+    home: str,
+    *,
+    port: int,
+    journal: Journal,
+    routes: tuple[Route, ...],
+    environ: Mapping[str, str] = os.environ,
+) -> Iterator[Daemon]:
+    """Open everything, lend it as one, and close it in order."""
+    endpoints = tuple(f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]"))
+    projects = Projects(journal, endpoints=(*endpoints, *settings.names), environ=environ)
+    with open_store(settings.store or None, home=home) as store:
+        log = Log(store, home)
+        approvals = Approvals(store, log)
+        gate = Gate(projects, store, log, approvals, expiry=settings.expiry)
+        keys = Identities(store, cookie=cookie_name(settings, port))
+        daemon = Daemon(
+            settings=settings,
+            door=make_door(settings, port),
+            store=store,
+            log=log,
+            approvals=approvals,
+            gate=gate,
+            keys=keys,
+            projects=projects,
+            journal=journal,
+            routes=routes,
+            version=__version__,
+        )
+        try:
+            yield daemon
+        finally:
+            log.close()
+
+
+def cookie_name(settings: ServerSettings, port: int) -> str:
+    """Name the cookie: browsers send a cookie to every port, so the name tells daemons apart."""
+    return "__Host-assent" if settings.public_url.startswith("https://") else f"assent-{port}"
+
+
+def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
+    """Make the owner's admin token if there is none, and say where the daemon is; with a link on a first start."""
+    first = ensure_owner(daemon.store, daemon.log, home)
+    where = daemon.settings.public_url or f"http://{_shown_host(daemon.settings.host)}:{port}"
+    lines = [f"Assent listens on {where}"]
+    if first or link:
+        secret = make_link(daemon.store, daemon.log, user_name(), Role.ADMIN)
+        lines.append(f"Log in once, within {LINK_SECONDS / 60:.0f} minutes:  {where}/login#{secret}")
+    started = Event(
+        type="daemon.started", event_id="", timestamp="", session_id="", sequence=0, payload={"version": __version__}
+    )
+    daemon.store.write(lambda cursor: daemon.log.append(cursor, [daemon.log.prepare(started)])).result()
+    return "\n".join(lines)
+
+
+def ensure_owner(store: Store, log: Log, home: str) -> bool:
+    """Make sure that the owner's command line has a token that is good; true if there was no token at all before."""
+    path = os.path.join(home, TOKEN_FILE)
+    held = find_private(path, suggestion="make its mode 0600")
+    first = not store.read("SELECT id FROM tokens LIMIT 1").result()
+    if held is not None and _is_good(store, held.decode("ascii", "replace").strip()):
+        return first
+    wish = Wish(role=Role.ADMIN, user=user_name(), label="command line")
+    issued = store.write(issue(wish, "start", log)).result()
+    write_private(path, issued.secret.encode() + b"\n")
+    return first
+
+
+def make_link(store: Store, log: Log, user: str, role: Role) -> str:
+    """Make the code of a one-time link."""
+    wish = Wish(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
+    return store.write(issue(wish, "command line", log)).result().secret
+
+
+def _is_good(store: Store, secret: str) -> bool:
+    query = SELECT_TOKENS + " WHERE hash = :hash AND kind = 'bearer'"
+    rows = store.read(query, {"hash": hash_secret(secret)}).result()
+    return bool(rows) and token_of(rows[0]).role is Role.ADMIN and is_valid(token_of(rows[0]), time.time())
+
+
+def _shown_host(host: str) -> str:
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        return "localhost"
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,103 @@
+"""`POST /api/hooks/classify`: may this call run? Answered at once, or held until a person has said."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.agents.hook import HookCall
+from assent.model import MODE_ALIASES, Mode, Tier
+from assent.server.calls import place_call
+from assent.server.messages import Refusal, Reply, Request, read_seconds, reply
+from assent.server.rulings import answer_of
+
+if TYPE_CHECKING:
+    from assent.agents.hook import HookAnswer
+    from assent.server.daemon import Daemon
+
+MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
+
+
+class ClassifyBody(msgspec.Struct, frozen=True, rename="camel"):
+    """A tool call that an agent wants to make."""
+
+    tool_name: str = ""
+    tool_input: dict[str, Any] = {}
+    agent_id: str | None = None
+    user_id: str | None = None
+    cwd: str | None = None
+    session_id: str | None = None
+    tool_call_id: str | None = None
+    mode: str | None = None
+    """A mode that the agent is in; it may only tighten."""
+
+
+class Classified(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Whether the call may run, how bad it is, and why."""
+
+    allow: bool
+    tier: Tier
+    reason: str
+    request_id: str | None = None
+    """The question that is pending."""
+    updated_input: dict[str, Any] | None = None
+    """What to run instead: a person changed it."""
+    feedback: str | None = None
+
+
+_BODY = msgspec.json.Decoder(ClassifyBody)
+
+
+async def classify(daemon: Daemon, request: Request) -> Reply:
+    """Decide one call."""
+    body = request.decode(_BODY)
+    if not body.tool_name:
+        raise Refusal(400, "Missing toolName")
+    if body.mode is not None and body.mode not in MODES:
+        raise Refusal(400, "Invalid mode")
+    asked = HookCall(
+        tool=body.tool_name,
+        input=body.tool_input,
+        cwd=body.cwd,
+        session=body.session_id,
+        call_id=body.tool_call_id,
+        agent=body.agent_id,
+        user=body.user_id,
+        modes=(MODES[body.mode],) if body.mode is not None else (),
+    )
+    return reply(_classified(await rule(daemon, request, asked)))
+
+
+async def rule(daemon: Daemon, request: Request, asked: HookCall) -> HookAnswer:
+    """Have the gate rule on a hook's call, waiting for a person as long as the caller said."""
+    call, session = place_call(asked, request.who, daemon.projects)
+    if not request.query_string:
+        ruling = await daemon.gate.decide(call, session, prefix="hook")
+        daemon.metrics.count_decision(ruling.decision)
+        return answer_of(ruling)
+    wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
+    if not wait:
+        ruling = await daemon.gate.decide(call, session, prefix="hook")
+    else:
+        ruling = await daemon.settle(request, call, session, wait)
+    daemon.metrics.count_decision(ruling.decision)
+    return answer_of(ruling, waited=wait > 0)
+
+
+def _classified(answer: HookAnswer) -> Classified:
+    return Classified(
+        allow=answer.allow,
+        tier=answer.tier or Tier.DANGEROUS,
+        reason=answer.reason,
+        request_id=answer.request_id,
+        updated_input=answer.updated_input,
+        feedback=answer.feedback,
+    )
+
+
+def refuse_call(refusal: Refusal) -> Reply:
+    """Say no in this dialect: who asks wrongly gets an error, every other refusal is a call not allowed."""
+    if refusal.status in (401, 403):
+        return reply({"error": refusal.message}, refusal.status)
+    return reply({"allow": False, "reason": refusal.message}, refusal.status)

@@ -1,0 +1,47 @@
+"""Connections as uvicorn has them, knowing who is at the other end and able to be cut off."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+
+from assent.server.listening import peer_uid
+
+SILENCE_SECONDS = 60.0
+"""How long a connection may stay open without a request."""
+
+
+class HttpConnection(HttpToolsProtocol):
+    """A connection that says who is at its other end, and is closed if nothing comes over it."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Find out who called."""
+        super().connection_made(transport)
+        state: dict[str, Any] = {"abort": transport.abort}
+        raw = transport.get_extra_info("socket")
+        if raw is not None and raw.family == socket.AF_UNIX:
+            state["peer"] = peer_uid(raw)
+        self.app_state = state
+        self.loop.call_later(SILENCE_SECONDS, self._give_up)
+
+    def _give_up(self) -> None:
+        # A request under way, or a socket that took this connection over, is left alone.
+        if not self._has_begun() and self.transport.get_protocol() is self:
+            self.transport.abort()
+
+    def _has_begun(self) -> bool:
+        begun: object = self.cycle
+        return begun is not None
+
+
+class SocketConnection(WebSocketsSansIOProtocol):
+    """A WebSocket that is cut off when it does not even answer a ping: its buffer would never drain."""
+
+    def keepalive_timeout(self) -> None:
+        """Give up on a peer that is not there."""
+        super().keepalive_timeout()
+        self.transport.abort()

@@ -1,0 +1,29 @@
+"""What the gate raises → what a caller is told."""
+
+from __future__ import annotations
+
+from assent.approvals.errors import AlreadyAnsweredError, ContradictionError, RefusedError
+from assent.model import AssentError, ForbiddenError, NotFoundError, StoreError
+from assent.server.messages import Refusal
+
+
+def refusal_of(error: Exception) -> Refusal | None:
+    """Translate what the gate raises; None for a fault of ours."""
+    match error:
+        case AlreadyAnsweredError(approval=approval):
+            detail = f"already {approval.state} by {approval.by}"
+            return Refusal(404, "Request not found", detail=detail, state=approval.state, by=approval.by)
+        case RefusedError():
+            return Refusal(400, f"The modified input is not allowed: {error}")
+        case ContradictionError():
+            return Refusal(400, str(error))
+        case NotFoundError():
+            return Refusal(404, "Not found")
+        case ForbiddenError():
+            return Refusal(403, "Forbidden")
+        case StoreError():
+            return Refusal(503, "The store can not be used; nothing was done")
+        case AssentError():
+            return Refusal(400, str(error))
+        case _:
+            return None

@@ -1,0 +1,140 @@
+"""Who is behind a request: by bearer token, by cookie, or by the other end of the Unix socket."""
+
+from __future__ import annotations
+
+import hmac
+import itertools
+import os
+import pwd
+import threading
+import time
+from concurrent.futures import Future
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.model.principal import Principal, Role, Token
+from assent.server.keys import SELECT_TOKENS, TOPIC, hash_secret, is_valid, token_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assent.store import Store
+    from assent.store.cursor import Row
+
+SUBPROTOCOL = "assent.bearer."
+_LONGEST_SECRET = 256
+_PEER = "peer"
+"""Stands for a token where the other end of the Unix socket is all that is known."""
+
+
+_QUERY = SELECT_TOKENS + " WHERE revoked_at IS NULL AND kind <> 'link'"
+
+
+class _Holder(msgspec.Struct, frozen=True):
+    hash: bytes
+    token: Token
+    principal: Principal
+
+
+class Identities:
+    """The tokens in force, kept in memory and up to date by the store's hints."""
+
+    def __init__(self, store: Store, *, cookie: str, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self.cookie = cookie
+        """The name of the cookie: another port is another daemon."""
+        self._clock = clock
+        self._holders: dict[bytes, _Holder] = {}
+        self._here = Principal(token=_PEER, role=Role.AGENT, user=user_name(), agent="local")
+        self._looks = itertools.count(1)
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def look(self) -> Future[None]:
+        """Read every token that is in force; the future completes once they count."""
+        done: Future[None] = Future()
+        look = next(self._looks)
+
+        def take(read: Future[list[Row]]) -> None:
+            try:
+                self._take(look, read.result())
+                done.set_result(None)
+            except Exception as error:  # noqa: BLE001 - it goes to whoever waits, and the next look tries again
+                done.set_exception(error)
+
+        self._store.read(_QUERY).add_done_callback(take)
+        return done
+
+    def hear(self, topic: str, _ref: str, _value: object) -> None:
+        """Look again when tokens changed: the store calls this from a thread of its own."""
+        if topic in (TOPIC, "*"):
+            self.look()
+
+    def _take(self, look: int, rows: list[Row]) -> None:
+        holders = [_Holder(bytes(row[-1]), token := token_of(row), principal_of(token)) for row in rows]
+        with self._lock:
+            # An earlier look that comes back late must not bring back what was revoked since.
+            if look > self._last:
+                self._holders, self._last = {holder.hash: holder for holder in holders}, look
+
+    def identify(self, headers: dict[bytes, bytes], *, peer: int | None = None) -> tuple[Principal | None, bool]:
+        """Return who is asking, or None, and whether a cookie says so.
+
+        A bearer token that is not good is nobody's, whatever else is there. The same user at the other end of the
+        Unix socket is an agent at most.
+        """
+        given = headers.get(b"authorization")
+        if given is not None:
+            scheme, _, secret = given.partition(b" ")
+            return (self.find(secret.strip()) if scheme.lower() == b"bearer" else None), False
+        offered = _offered_secret(headers.get(b"sec-websocket-protocol", b""))
+        if offered is not None:
+            return self.find(offered), False
+        baked = _cookie_secret(headers.get(b"cookie", b""), self.cookie.encode())
+        if baked is not None:
+            return self.find(baked, kind="cookie"), True
+        return (self._here if peer is not None and peer == os.geteuid() else None), False
+
+    def find(self, secret: bytes, *, kind: str = "bearer") -> Principal | None:
+        """Return the holder of a secret; None if it is not good, or of another kind."""
+        if len(secret) > _LONGEST_SECRET:
+            return None
+        hashed = hash_secret(secret.decode("latin-1"))
+        # The look-up is by a hash, which tells nothing about the secret; what counts is compared in constant time.
+        holder = self._holders.get(hashed)
+        if holder is None or not hmac.compare_digest(holder.hash, hashed) or holder.token.kind != kind:
+            return None
+        return holder.principal if is_valid(holder.token, self._clock()) else None
+
+
+def principal_of(token: Token) -> Principal:
+    """Return what a token says of its holder."""
+    return Principal(
+        token=token.id,
+        role=token.role,
+        user=token.user,
+        agent=token.agent,
+        remote=token.remote,
+        interactive=token.interactive,
+        workspace=token.workspace,
+    )
+
+
+def user_name() -> str:
+    """Return the name of the user whose daemon this is."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return f"uid-{os.geteuid()}"
+
+
+def _offered_secret(offered: bytes) -> bytes | None:
+    prefix = SUBPROTOCOL.encode()
+    names = [name.strip() for name in offered.split(b",")]
+    return next((name[len(prefix) :] for name in names if name.startswith(prefix)), None)
+
+
+def _cookie_secret(header: bytes, wanted: bytes) -> bytes | None:
+    found = [v.strip() for n, _, v in (part.partition(b"=") for part in header.split(b";")) if n.strip() == wanted]
+    return found[0] if len(found) == 1 else None

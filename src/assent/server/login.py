@@ -1,0 +1,70 @@
+"""`/api/login`: a one-time link becomes a browser's session; a session ends here, or everywhere at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.model.principal import Role
+from assent.server.keys import COOKIE_SECONDS, redeem, revoke, revoke_sessions
+from assent.server.messages import Refusal, Reply, Request, reply
+
+if TYPE_CHECKING:
+    from assent.server.daemon import Daemon
+
+
+class LoginBody(msgspec.Struct, frozen=True):
+    """The code of a one-time link: what stands behind its `#`."""
+
+    code: str = ""
+
+
+class Who(msgspec.Struct, frozen=True, rename="camel"):
+    """Who is logged in."""
+
+    user_id: str
+    role: Role
+
+
+class LoggedOut(msgspec.Struct, frozen=True):
+    """How many sessions were ended."""
+
+    success: bool
+    sessions: int
+
+
+_BODY = msgspec.json.Decoder(LoginBody)
+
+
+async def log_in(daemon: Daemon, request: Request) -> Reply:
+    """Turn the code of a one-time link into a cookie."""
+    body = request.decode(_BODY)
+    if not body.code or not body.code.isascii():
+        raise Refusal(400, "Missing code")
+    daemon.rates.take("login")
+    issued = await daemon.store.commit(redeem(body.code, daemon.log))
+    await daemon.refresh_tokens()
+    daemon.journal.note("info", "login", user=issued.token.user, id=issued.token.id)
+    cookie = daemon.bake(issued.secret, int(COOKIE_SECONDS))
+    return reply(Who(issued.token.user, issued.token.role), headers=((b"set-cookie", cookie),))
+
+
+async def who_is_it(_daemon: Daemon, request: Request) -> Reply:
+    """Say who is logged in."""
+    return reply(Who(request.who.user, request.who.role))
+
+
+async def log_out(daemon: Daemon, request: Request) -> Reply:
+    """End this session, or with `everywhere=true` every session of the user."""
+    who = request.who
+    if request.query.get("everywhere") == "true":
+        ended = await daemon.store.commit(revoke_sessions(who.user, who.user, daemon.log))
+    elif request.cookie:
+        await daemon.store.commit(revoke(who.token, who.user, daemon.log))
+        ended = 1
+    else:
+        raise Refusal(400, "There is no session to end; use everywhere=true to end those of your browsers")
+    await daemon.refresh_tokens()
+    daemon.journal.note("info", "logout", user=who.user, sessions=ended)
+    return reply(LoggedOut(success=True, sessions=ended), headers=((b"set-cookie", daemon.bake("", 0)),))

@@ -1,0 +1,169 @@
+"""What decides a call: the layers of its project, made into an engine, read again when a file changes.
+
+An agent on another disk, or without a folder, is decided by the user's and the organisation's rules alone, and the
+daemon's own disk is not consulted for it.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NoReturn
+
+import msgspec
+
+from assent.config.facts import Observer
+from assent.config.layers import Layers, LivePolicies
+from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
+from assent.engine import Engine
+from assent.model import AssentError, ConfigError, Facts
+
+if TYPE_CHECKING:
+    from assent.model import Session, ToolCall
+    from assent.server.journal import Journal
+
+MOST_PROJECTS = 256
+MOST_FOLDERS = 4096
+FRESH = 0.5
+"""For how many seconds a folder's rules are taken as read."""
+_NOWHERE = ""
+
+
+class Bench(msgspec.Struct, frozen=True):
+    """What decides in one project."""
+
+    found: Layers
+    engine: Engine
+    """With the daemon's disk in view."""
+    blind: Engine
+    """For calls from a disk that is not the daemon's."""
+    fault: str | None = None
+    seen: bool = True
+    """Whether the folder is there, on the daemon's disk."""
+
+
+class _Seat(msgspec.Struct):
+    live: LivePolicies
+    bench: Bench
+
+
+class Projects:
+    """Finds the bench for a folder, and so the engine for a call."""
+
+    def __init__(
+        self,
+        journal: Journal,
+        *,
+        endpoints: tuple[str, ...] = (),
+        environ: Mapping[str, str] = os.environ,
+        managed_file: str = MANAGED_FILE,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._journal = journal
+        self._environ = environ
+        self._managed = managed_file
+        self._clock = clock
+        self._seen = _Eyes(environ, endpoints)
+        self._blind = _Blindness(endpoints)
+        self._seats: dict[Places, _Seat] = {}
+        self._folders: dict[str, tuple[float, Bench]] = {}
+        self.bench()  # what is broken there is to be heard of before anything is decided
+
+    def __call__(self, call: ToolCall, session: Session) -> Engine:
+        """Return the engine for a call; one that denies everything if the call's rules can not be read."""
+        try:
+            return self._find(call, session)
+        except AssentError as error:
+            return _refusing(error)
+
+    def _find(self, call: ToolCall, session: Session) -> Engine:
+        if session.remote or call.cwd is None:
+            return self.bench(_NOWHERE if session.remote or not session.workspace else session.workspace[0]).blind
+        # Where the user fixed the workspace, its project's rules hold, wherever in it the agent goes.
+        return self.bench(session.workspace[0] if session.workspace else call.cwd).engine
+
+    def bench(self, folder: str = _NOWHERE) -> Bench:
+        """Return what decides in this folder by the files as they are now; no folder means no project."""
+        known = self._folders.get(folder)
+        now = self._clock()
+        if known is not None and known[0] > now:
+            return known[1]
+        bench = self._refresh(folder)
+        if real_folder(folder) is None:
+            bench = msgspec.structs.replace(bench, seen=False)
+        if len(self._folders) >= MOST_FOLDERS:
+            self._folders.clear()
+        self._folders[folder] = (now + FRESH, bench)
+        return bench
+
+    def _refresh(self, folder: str) -> Bench:
+        places = find_places(folder, environ=self._environ, managed_file=self._managed)
+        seat = self._seats.pop(places, None)
+        if seat is None:
+            live = LivePolicies(folder, environ=self._environ, managed_file=self._managed)
+            seat = _Seat(live, self._make(live.current()))
+        before = seat.live.fault
+        found = seat.live.current()
+        if found is not seat.bench.found or seat.live.fault != seat.bench.fault:
+            seat.bench = self._make(found, seat.live.fault)
+            self._tell(seat, before)
+        self._seats[places] = seat
+        if len(self._seats) > MOST_PROJECTS:
+            del self._seats[next(iter(self._seats))]
+        return seat.bench
+
+    def _make(self, found: Layers, fault: str | None = None) -> Bench:
+        return Bench(found, Engine(found.policies, facts=self._seen), Engine(found.policies, facts=self._blind), fault)
+
+    def _tell(self, seat: _Seat, before: str | None) -> None:
+        fault = seat.live.fault
+        if fault is not None and fault != before:
+            self._journal.note("error", "policy.broken", fault=fault, in_force="the rules before the last change")
+        elif fault is None:
+            self._journal.note("info", "policy.loaded", version=seat.bench.engine.merged.version)
+
+    def look(self, folder: str) -> tuple[str, ...] | None:
+        """Return the workspace of a folder's project; None if there is no such folder on the daemon's disk.
+
+        Where its rules are broken it has no workspace, and its calls are denied.
+        """
+        try:
+            bench = self.bench(folder)
+        except ConfigError:
+            return ()
+        return bench.found.workspace if bench.seen else None
+
+
+def _refusing(error: AssentError) -> Engine:
+    def fail() -> NoReturn:
+        raise error
+
+    return Engine(facts=fail)
+
+
+class _Eyes:
+    """The world as the daemon sees it, with the addresses it really listens on."""
+
+    def __init__(self, environ: Mapping[str, str], endpoints: tuple[str, ...]) -> None:
+        self._observer = Observer(environ)
+        self._endpoints = endpoints
+        self._last: tuple[Facts, Facts] | None = None
+
+    def __call__(self) -> Facts:
+        seen = self._observer()
+        if self._last is None or self._last[0] is not seen:
+            addresses = tuple(dict.fromkeys((*seen.assent_endpoints, *self._endpoints)))
+            # A hook can say yes or no, not "yes, inside": nothing here starts what the agent runs.
+            self._last = (seen, msgspec.structs.replace(seen, assent_endpoints=addresses, sandbox=False))
+        return self._last[1]
+
+
+class _Blindness:
+    """The world of an agent elsewhere: a clock, and nothing else that is known."""
+
+    def __init__(self, endpoints: tuple[str, ...]) -> None:
+        self._endpoints = endpoints
+
+    def __call__(self) -> Facts:
+        return Facts(now=time.time(), assent_endpoints=self._endpoints)

@@ -1,0 +1,222 @@
+"""`WS /ws/permissions`: questions as they come, answers as they are given, to every session of a user."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs
+
+import msgspec
+
+from assent.model import Answer, AssentError, NotFoundError, Verdict
+from assent.model.principal import Role
+from assent.server.doors import gather_headers, is_local, peer_of
+from assent.server.faults import refusal_of
+from assent.server.hub import now, request_message, write_message
+from assent.server.identity import SUBPROTOCOL
+from assent.server.messages import Refusal, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from assent.model.principal import Principal
+    from assent.server.daemon import Daemon
+    from assent.server.hub import Member
+    from assent.server.messages import Message, Receive, Scope, Send
+
+PATH = "/ws/permissions"
+GREETING_SECONDS = 30.0
+_VERDICTS = {"approve": Verdict.ALLOW, "reject": Verdict.DENY}
+
+
+class ClientMessage(msgspec.Struct, frozen=True):
+    """What a client says."""
+
+    type: str
+    data: dict[str, Any] = {}
+
+
+_MESSAGE = msgspec.json.Decoder(ClientMessage)
+
+
+class CloseError(AssentError):
+    """The socket is closed, with this code."""
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+        self.reason = reason
+
+
+class Sockets:
+    """Serves every WebSocket of the daemon."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one socket from its handshake to its end."""
+        await receive()  # the request to connect
+        try:
+            principal = self._admit(scope)
+        except Refusal as refusal:
+            self._daemon.metrics.count_refusal(refusal.status)
+            await _reject(send, refusal)
+            return
+        await send({"type": "websocket.accept", "subprotocol": _choose_protocol(scope["subprotocols"])})
+        try:
+            who, user = _check(scope, principal)
+        except CloseError as closing:
+            await send({"type": "websocket.close", "code": closing.code, "reason": closing.reason})
+            return
+        # What a closed or vanished peer leaves behind is not worth a word.
+        with contextlib.suppress(OSError):
+            await self._talk(who, user, scope, receive, send)
+
+    def _admit(self, scope: Scope) -> Principal | None:
+        headers = gather_headers(scope["headers"])
+        self._daemon.door.check(headers, local=is_local(scope), page=False)
+        if scope["path"] != PATH:
+            raise Refusal(404, "Not found")
+        principal, cookie = self._daemon.keys.identify(headers, peer=peer_of(scope))
+        if cookie and b"origin" not in headers:
+            raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
+        return principal
+
+    async def _talk(self, principal: Principal, user: str, scope: Scope, receive: Receive, send: Send) -> None:
+        abort = scope["state"]["abort"]
+        member = self._daemon.hub.join(user, abort)
+        closing = self._daemon.closing
+        work = [
+            asyncio.create_task(self._send(member, abort, send)),
+            asyncio.create_task(self._listen(principal, member, receive)),
+        ]
+        try:
+            await asyncio.wait((*work, closing), return_when=asyncio.FIRST_COMPLETED)
+            if closing.done():
+                await send({"type": "websocket.close", "code": 1001, "reason": "Server shutting down"})
+        finally:
+            self._daemon.hub.leave(member)
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+
+    async def _send(self, member: Member, abort: Callable[[], None], send: Send) -> None:
+        try:
+            async with asyncio.timeout(GREETING_SECONDS):
+                await send(_text(write_message("connected", userId=member.user, timestamp=now())))
+                await self._send_pending(member, send)
+        except TimeoutError:
+            abort()
+            return
+        while True:
+            await send(_text(await member.next()))
+
+    async def _send_pending(self, member: Member, send: Send) -> None:
+        cursor: str | None = None
+        while True:
+            found, cursor = await self._daemon.approvals.list(user=member.user, limit=200, cursor=cursor)
+            for approval in found:
+                member.known.add(approval.id)
+                self._daemon.hub.open.setdefault(approval.id, approval.user)
+                await send(_text(request_message(approval)))
+            if cursor is None:
+                return
+
+    async def _listen(self, principal: Principal, member: Member, receive: Receive) -> None:
+        while (event := await receive())["type"] == "websocket.receive":
+            try:
+                self._daemon.rates.take(principal.token)
+                reply = await self._hear(principal, event)
+            except AssentError as error:
+                refusal = error if isinstance(error, Refusal) else refusal_of(error)
+                reply = write_message("error", message=_complaint(refusal))
+            except Exception as error:  # noqa: BLE001 - the last resort: the socket stays, and nothing was applied
+                self._daemon.journal.fault("socket.failed", error)
+                reply = write_message("error", message="Internal error")
+            if reply is not None and not member.push(reply):
+                return
+
+    async def _hear(self, principal: Principal, event: Message) -> str | None:
+        message = _decode(event)
+        match message.type:
+            case "ping":
+                return write_message("pong", timestamp=now())
+            case "decision":
+                await self._decide(principal, message.data)
+                return None  # the acknowledgement goes to every session, this one among them
+            case _:
+                raise Refusal(400, "Unknown message type")
+
+    async def _decide(self, principal: Principal, data: dict[str, Any]) -> None:
+        wanted, decision = data.get("requestId"), data.get("decision")
+        if not isinstance(wanted, str) or not isinstance(decision, str) or not wanted:
+            raise Refusal(400, "Missing requestId or decision")
+        if decision not in _VERDICTS:
+            raise Refusal(400, f"Invalid decision value. Must be one of: {', '.join(_VERDICTS)}.")
+        feedback = data.get("feedback")
+        if feedback is not None and not isinstance(feedback, str):
+            raise Refusal(400, "Invalid feedback: expected a string")
+        answer = Answer(verdict=_VERDICTS[decision], feedback=feedback)
+        try:
+            approval = await self._daemon.gate.answer(wanted, answer, principal)
+        except NotFoundError:
+            raise Refusal(404, "Request not found") from None
+        self._daemon.note_answer(approval, principal)
+
+
+def _check(scope: Scope, principal: Principal | None) -> tuple[Principal, str]:
+    """Refuse whoever may not listen: first without a user, then without a token, then with the wrong one."""
+    user = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=32).get("userId", [""])[0]
+    if not user:
+        raise CloseError(4001, "Missing userId")
+    if principal is None:
+        raise CloseError(4401, "Unauthorized")
+    if principal.role is Role.AGENT or principal.user != user:
+        raise CloseError(4403, "Forbidden")
+    return principal, user
+
+
+def _decode(event: Message) -> ClientMessage:
+    text = event.get("text")
+    data = text.encode() if text is not None else event.get("bytes") or b""
+    try:
+        return _MESSAGE.decode(data)
+    except msgspec.ValidationError:
+        # The decoder stops at the first thing that does not fit: what follows it may not even be JSON.
+        raise Refusal(400, "Invalid message" if _is_json(data) else "Invalid JSON") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise Refusal(400, "Invalid JSON") from None
+
+
+def _is_json(data: bytes) -> bool:
+    try:
+        msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+def _complaint(refusal: Refusal | None) -> str:
+    if refusal is None:
+        return "Internal error"
+    detail = refusal.more.get("detail")
+    return f"{refusal.message}: {detail}" if detail else refusal.message
+
+
+def _choose_protocol(offered: list[str]) -> str | None:
+    """Pick what the client offered beside its token, if anything: browsers want their offer taken up."""
+    plain = [name for name in offered if not name.startswith(SUBPROTOCOL)]
+    return "assent" if "assent" in plain else next(iter(offered), None)
+
+
+def _text(message: str) -> Message:
+    return {"type": "websocket.send", "text": message}
+
+
+async def _reject(send: Send, refusal: Refusal) -> None:
+    body = encode({"error": refusal.message})
+    headers = [(b"content-type", b"application/json")]
+    await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
+    await send({"type": "websocket.http.response.body", "body": body})

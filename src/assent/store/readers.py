@@ -1,0 +1,39 @@
+"""Reading a store without opening it for writing: for the command line, beside a daemon or without one."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH110
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+from sqlalchemy import Executable
+from sqlalchemy.exc import SQLAlchemyError
+
+from assent.model import StoreError
+from assent.store import postgres, sqlite
+from assent.store.address import Address
+from assent.store.cursor import Row
+
+
+@contextlib.contextmanager
+def open_reader(address: Address) -> Iterator[Callable[[Executable], list[Row]]]:
+    """Lend a function that runs queries, or raise `StoreError`."""
+    if address.engine == "sqlite" and not os.path.exists(address.path):
+        raise StoreError(f"there is no store in `{address.path}`")
+    is_file = address.engine == "sqlite"
+    engine = sqlite.make_engine(address.path) if is_file else postgres.make_engine(address.conninfo)
+
+    def read(statement: Executable) -> list[Row]:
+        with engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(statement)]
+
+    try:
+        yield read
+    except SQLAlchemyError as error:
+        reason = str(getattr(error, "orig", None) or error).splitlines()[0]
+        raise StoreError(f"the store {address.shown} can not be read: {reason}") from error
+    finally:
+        engine.dispose()

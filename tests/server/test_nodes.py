@@ -1,0 +1,92 @@
+"""Several daemons on one PostgreSQL: what is said to one is heard by all, also when nobody is notified."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from websockets.sync.client import connect
+
+from daemons import Running, until
+
+
+def ask(client, command, query=""):
+    body = {"toolName": "bash", "toolInput": {"command": command}}
+    return client.post(f"/api/hooks/classify{query}", json=body)
+
+
+@pytest.fixture(params=["", "?notify=off"], ids=["notified", "not notified"])
+def nodes(request, tmp_path, postgres):
+    url = postgres.new_database() + request.param
+    one, two = (Running(tmp_path / name, "--store", url, "--rate", "0") for name in ("one", "two"))
+    with one, two:
+        yield one, two
+
+
+def test_an_answer_on_one_wakes_the_call_held_by_the_other(nodes):
+    one, two = nodes
+    agent, person = one.mint("agent", agent="a", remote=True), one.mint("user")
+    until(lambda: two.api(person).get("/api/login").status_code == 200)
+    told = []
+    thread = threading.Thread(target=lambda: told.append(ask(one.api(agent), "node x.js", "?wait=60").json()))
+    thread.start()
+    question = until(lambda: two.api(person).get("/api/permissions").json()["pending"])[0]
+    done = two.api(person).post("/api/permissions", json={"requestId": question["id"], "decision": "approve"})
+    assert done.status_code == 200
+    thread.join(60)
+    assert told[0]["allow"] is True
+    again = one.api(person).post("/api/permissions", json={"requestId": question["id"], "decision": "reject"})
+    assert again.status_code == 404
+
+
+def test_questions_and_answers_reach_the_sockets_of_every_node(nodes):
+    one, two = nodes
+    agent, person = one.mint("agent", agent="a", remote=True), one.mint("user")
+    until(lambda: two.api(person).get("/api/login").status_code == 200)
+    url = f"ws://127.0.0.1:{two.port}/ws/permissions?userId={one.user}"
+    with connect(url, additional_headers={"Authorization": f"Bearer {person}"}, proxy=None) as ws:
+        assert json.loads(ws.recv(timeout=30))["type"] == "connected"
+        wanted = ask(one.api(agent), "node y.js").json()["requestId"]
+        assert heard(ws, "permission_request")["id"] == wanted
+        one.api(person).post("/api/permissions", json={"requestId": wanted, "decision": "reject"})
+        assert heard(ws, "decision_ack")["requestId"] == wanted
+
+
+def heard(ws, kind):
+    while True:
+        message = json.loads(ws.recv(timeout=30))
+        if message["type"] == kind:
+            return message["data"]
+
+
+def test_a_token_revoked_on_one_is_nobodys_on_the_other(nodes):
+    one, two = nodes
+    made = one.api(one.owner).post("/api/tokens", json={"role": "user"}).json()
+    until(lambda: two.api(made["secret"]).get("/api/login").status_code == 200)
+    one.api(one.owner).delete(f"/api/tokens/{made['token']['id']}")
+    until(lambda: two.api(made["secret"]).get("/api/login").status_code == 401)
+
+
+def test_a_grant_given_on_one_holds_on_the_other_until_it_is_revoked(nodes):
+    one, two = nodes
+    agent, person = one.mint("agent", agent="a", remote=True), one.mint("user")
+    until(lambda: two.api(person).get("/api/login").status_code == 200)
+    wanted = ask(one.api(agent), "node z.js").json()["requestId"]
+    one.api(person).post("/api/permissions", json={"requestId": wanted, "decision": "approve_always"})
+    until(lambda: ask(two.api(agent), "node z.js").json()["allow"] is True)
+    (grant,) = two.api(person).get("/api/grants").json()["grants"]
+    assert two.api(person).delete(f"/api/grants/{grant['id']}").status_code == 200
+    until(lambda: ask(one.api(agent), "node z.js").json()["allow"] is False)
+
+
+def test_a_node_that_dies_leaves_its_questions_to_the_other(nodes):
+    one, two = nodes
+    agent, person = one.mint("agent", agent="a", remote=True), one.mint("user")
+    until(lambda: two.api(person).get("/api/login").status_code == 200)
+    wanted = ask(one.api(agent), "node w.js").json()["requestId"]
+    one.kill()
+    done = two.api(person).post("/api/permissions", json={"requestId": wanted, "decision": "approve"})
+    assert done.status_code == 200
+    assert ask(two.api(agent), "node w.js").json()["allow"] is True
+    assert ask(two.api(agent), "node w.js").json()["allow"] is False
