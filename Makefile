@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: run test check bench setup format lock clean
+.PHONY: run test check bench crash setup format lock clean
 
 run: setup            ## show how Assent decides (a guided demo)
 	@$(BIN)/assent demo
@@ -22,6 +22,10 @@ check: $(VENV)/.dev   ## format, lint, types, import direction
 
 bench: $(VENV)/.dev   ## what is fast, as ratios within one run
 	$(BIN)/python bench/run.py
+
+crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers
+	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 200
+	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 20 --postgresql
 
 setup: $(VENV)/.run   ## the Python environment, and a working .venv/bin/assent
 

@@ -11,6 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import log
+
+import sandbox
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
@@ -253,6 +256,8 @@ def main() -> None:
     growing()
     loading()
     starting()
+    log.run(report)
+    sandbox.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")

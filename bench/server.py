@@ -1,4 +1,4 @@
-"""Durable decisions over HTTP, against a bare echo of the same bodies: one core for the server, another for the client."""
+"""Durable decisions over HTTP against a bare echo of the same bodies: a core for the server, one for the client."""
 
 from __future__ import annotations
 
@@ -101,7 +101,10 @@ class Caller(asyncio.Protocol):
 async def drive(port: int, following: Callable[[], bytes], seconds: float, check: bytes) -> Measured:
     loop = asyncio.get_running_loop()
     delays: list[float] = []
-    made = [await loop.create_connection(lambda: Caller(following, delays, check), "127.0.0.1", port) for _ in range(CONNECTIONS)]
+    made = [
+        await loop.create_connection(lambda: Caller(following, delays, check), "127.0.0.1", port)
+        for _ in range(CONNECTIONS)
+    ]
     callers = [caller for _, caller in made]
     delays.clear()
     start = time.perf_counter()
@@ -170,7 +173,9 @@ def counted(metrics: str, name: str) -> float:
     return float(found[1]) if found else 0.0
 
 
-def measure(echo_port: int, port: int, make: Callable[[int], Callable[[], bytes]]) -> tuple[list[Measured], list[Measured]]:
+def measure(
+    echo_port: int, port: int, make: Callable[[int], Callable[[], bytes]]
+) -> tuple[list[Measured], list[Measured]]:
     """Drive both in turn, so that what else the machine does hits both."""
     bare, durable = [], []
     for _ in range(ROUNDS):
@@ -195,7 +200,12 @@ def _serve(report: Callable[..., None], root: Path) -> None:
     project = root / "project"
     (project / ".git").mkdir(parents=True)
     (project / "src").mkdir()
-    environ = {**os.environ, "ASSENT_HOME": str(root / "state"), "HOME": str(root), "XDG_CONFIG_HOME": str(root / "config")}
+    environ = {
+        **os.environ,
+        "ASSENT_HOME": str(root / "state"),
+        "HOME": str(root),
+        "XDG_CONFIG_HOME": str(root / "config"),
+    }
     assent = [sys.executable, "-m", "assent"]
     echo_port = free_port()
     with (

@@ -16,10 +16,10 @@ import subprocess
 import sys
 import time
 
-CANARY = "-".join(("canary", "3f9c"))  # noqa: FLY002 - listings of processes must not show it as one
+CANARY = "canary-3f9c"
 MARKER = "/marker"
 HIT = f'#!/bin/sh\necho "$0 $*" >> {MARKER}/hit\n'
-WATCHED = ("/code", MARKER, "/home/u", "/tmp")  # noqa: S108 - all of it belongs to the sandbox
+WATCHED = ("/code", MARKER, "/home/u", "/tmp")
 PATIENCE = 1.0
 MANY = 120
 """Processes at which a line is ended."""
@@ -53,7 +53,7 @@ def build() -> None:
     """Make the place as a line finds it."""
     for root in WATCHED:
         for name in os.listdir(root):
-            path = os.path.join(root, name)  # noqa: PTH118 - strings are what is compared
+            path = os.path.join(root, name)
             if os.path.isdir(path) and not os.path.islink(path):
                 shutil.rmtree(path)
             else:
@@ -104,7 +104,7 @@ def processes() -> int:
     return sum(name.isdecimal() for name in os.listdir("/proc"))
 
 
-def run(line: str, before: dict[str, tuple[object, ...]]) -> dict[str, object]:
+def run(line: str, before: dict[str, tuple[object, ...]], alone: int) -> dict[str, object]:
     """Run one line, and report what is different afterwards."""
     with open("/out/stdout", "w+b") as out, open("/out/stderr", "w+b") as err:
         child = subprocess.Popen(
@@ -127,7 +127,7 @@ def run(line: str, before: dict[str, tuple[object, ...]]) -> dict[str, object]:
             time.sleep(0.001)
         late = child.poll() is None
         # What runs on in the background gets a moment to leave its mark.
-        while not late and processes() > 3 and time.monotonic() < ends:
+        while not late and processes() > alone and time.monotonic() < ends:
             time.sleep(0.002)
         end_all()
         child.wait()
@@ -154,10 +154,10 @@ def build_all() -> dict[str, tuple[object, ...]]:
 
 
 def main() -> None:
-    before = build_all()
+    before, alone = build_all(), processes()
     print(json.dumps("ready"), flush=True)
     for raw in sys.stdin:
-        found = run(json.loads(raw), before)
+        found = run(json.loads(raw), before, alone)
         print(json.dumps(found), flush=True)
         if found["changed"]:
             before = build_all()

@@ -62,7 +62,8 @@ FILES = (
     "x.sed",
 )
 NAMES = ("x", "y", "a", "PATH", "IFS", "IFS", "HOME", "PS4", "i", "BASH_ENV", "REPLY", "_", "OPTIND", "CDPATH", "PAGER")
-META = tuple(" \t\n;&|()<>{}[]$`'\"\\*?!#~=%^-+,:@./0aex") + (
+META = (
+    *tuple(" \t\n;&|()<>{}[]$`'\"\\*?!#~=%^-+,:@./0aex"),
     "$(",
     "${",
     "$((",
@@ -552,8 +553,8 @@ def _options(words: tuple[str, ...], entry: Entry | None) -> Iterator[str]:
             for spelling in ([option], [option, value], [f"{option}={value}"], [f"{option}{value}"]):
                 for operands in ([], ["a.txt", "b.txt"]):
                     yield shlex.join([*words, *spelling, *operands])
-    for names, child in entry.subcommands.items():
-        yield from _options((*words, names.partition(",")[0].strip()), child)
+    for spelled, child in entry.subcommands.items():
+        yield from _options((*words, spelled.partition(",")[0].strip()), child)
 
 
 class Lines:

@@ -28,11 +28,12 @@ if TYPE_CHECKING:
     from assent.model import Decision
 
 CELL = (Path(__file__).parent / "cell.py").read_text()
+START = "import json, sys; exec(json.loads(sys.stdin.readline()))"
 BATCH = 200
 """Lines that one sandbox runs."""
 HANGS = 500
 """Seconds after which a sandbox is given up: no line may take so long."""
-WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")  # noqa: S108 - inside the sandbox
+WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")
 HIDDEN = {"proc", "dev", "run", "sys", *(root[1:] for root in WRITABLE)}
 STATE = (
     *("/code/.git/", "/home/u/.gnupg", "/home/u/.npm", "/home/u/.cache", "/home/u/.lesshst", "/home/u/.config"),
@@ -91,8 +92,24 @@ def _sandbox() -> subprocess.Popen[str]:
     assert bwrap, "bubblewrap has to be installed"
     nobody = {"user": 65534, "group": 65534, "extra_groups": ()} if os.geteuid() == 0 else {}
     return subprocess.Popen(
-        [bwrap, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--clearenv"]
-        + ["--setenv", "PATH", "/usr/bin:/bin", *_mounts(), "--", _python(), "-IS", "-c", CELL],
+        [
+            bwrap,
+            "--unshare-all",
+            "--cap-drop",
+            "ALL",
+            "--die-with-parent",
+            "--new-session",
+            "--clearenv",
+            "--setenv",
+            "PATH",
+            "/usr/bin:/bin",
+            *_mounts(),
+            "--",
+            _python(),
+            "-IS",
+            "-c",
+            START,
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -107,7 +124,7 @@ def run(lines: list[str]) -> Iterator[Outcome]:
         given = rest[:BATCH]
         with _sandbox() as cell:
             try:
-                said, _ = cell.communicate("".join(json.dumps(line) + "\n" for line in given), timeout=HANGS)
+                said, _ = cell.communicate("".join(json.dumps(line) + "\n" for line in (CELL, *given)), timeout=HANGS)
             finally:
                 cell.kill()
         ready, *heard = map(json.loads, said.splitlines())

@@ -325,6 +325,24 @@ def test_a_disk_that_fails_later_is_a_denial():
     assert engine.decide(line("cat a"), SESSION).verdict is ALLOW
 
 
+def test_a_rule_that_could_not_be_evaluated_is_evaluated_anew():
+    broken = []
+
+    def resolve(path):
+        if broken and path == "/ws/private":
+            raise OSError(5, "io")
+        return path
+
+    facts = Facts(home="/home/dev", resolve=resolve)
+    engine = used(policy(deny=["Read(/ws/private/**)"]), facts=lambda: facts)
+    engine.decide(line("cat private/a"), SESSION)  # now it is known which rules are about links
+    broken.append(True)
+    for _ in range(2):
+        assert "could not be evaluated" in engine.decide(line("cat private/b"), SESSION).decision_reason
+    broken.clear()
+    assert engine.decide(line("cat private/b"), SESSION).decision_reason == "denied by Read(/ws/private/**)"
+
+
 # --- any sequence of changes ---
 
 LINES = [
@@ -382,7 +400,7 @@ def test_whatever_changes_the_memory_is_never_noticed(changes):
 
 
 def keep(store: Memory, name: str, size: int = 10) -> memory.Kept:
-    engine, witness = Engine(facts=world), memory.Witness({}, {}, {})
+    engine, witness = Engine(facts=world), memory.Witness({}, {}, {}, [])
     call = line(name, description="x" * size)
     decision = engine.decide(call, SESSION)
     weight = memory.weigh(call, decision, witness)

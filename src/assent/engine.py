@@ -62,6 +62,7 @@ class Engine:
             self._checks[find_tool(name).name.lower()] += voices
         self._voices = [(Source.HOOK, "hooks", h) for h in hooks]
         self._voices += [(Source.HOST_POLICY, "host-policy", h) for h in host_policies]
+        self._spoken = bool(self._voices or self._checks)
         self._guard = Guard(self.merged)
         self._memory = Memory()
         rules = [r for p in policies for r in (*p.allow, *p.ask, *p.deny)]
@@ -90,7 +91,7 @@ class Engine:
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
         """Name a line for the memory; None for what is decided anew each time."""
-        if self._voices or self._checks or find_tool(call.tool).shape != "command" or consent != _NOTHING_SAID:
+        if self._spoken or find_tool(call.tool).shape != "command" or consent != _NOTHING_SAID:
             return None
         expired = bisect.bisect_right(self._expiries, place.facts.now) if self._expiries else 0
         return key_of(call, session, place, expired)
@@ -112,12 +113,10 @@ class Engine:
 
     def _weigh(self, call: ToolCall, session: Session, consent: Consent, guard: Guard, place: Place) -> Decision:
         reading = read(call, place)
-        view = View(call, session, reading, place)
-        return decide(view, guard, consent, self._hear(call, session, reading.tool))
+        heard = self._hear(call, session, reading.tool) if self._spoken else ()
+        return decide(View(call, session, reading, place), guard, consent, heard)
 
     def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:
-        if not self._voices and not self._checks:
-            return []
         voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices
         return [o for source, name, voice in voices if (o := _listen(source, name, voice, call, session)) is not None]
 

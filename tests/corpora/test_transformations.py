@@ -105,7 +105,7 @@ SPELLINGS = {
     "a backslash": lambda words: " ".join(w[:1] + "\\" + w[1:] if len(w) > 1 else w for w in words),
     "empty quotes": lambda words: " ".join(w[:1] + "''" + w[1:] for w in words),
     "half quoted": lambda words: " ".join(f'{w[:2]}"{w[2:]}"' for w in words),
-    "spaces": lambda words: "   ".join(words),
+    "spaces": "   ".join,
     "tabs": "\t".join,
     "continued": " \\\n".join,
     "variables": lambda words: "v=" + words[0] + "; $v " + " ".join(words[1:]),
@@ -164,7 +164,7 @@ def is_program(line: str) -> bool:
 
 
 def is_plain(line: str) -> bool:
-    return is_simple(line) and bool(PLAIN.fullmatch(line)) and "~" not in line and "=" not in line.split()[0]
+    return is_simple(line) and bool(PLAIN.fullmatch(line)) and "~" not in line and "=" not in line.split(maxsplit=1)[0]
 
 
 @cache

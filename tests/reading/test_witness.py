@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from assent.model import Facts
 from assent.reading.witness import watch
 
@@ -82,3 +84,19 @@ def test_what_was_not_asked_may_change():
     world.traps.clear()
     world.programs.clear()
     assert witness.holds(world.facts())
+
+
+def test_a_question_without_an_answer_is_no_ground_to_stand_on():
+    broken = [True]
+
+    def resolve(path: str) -> str:
+        if broken:
+            raise OSError(5, "io")
+        return path
+
+    facts, witness = watch(Facts(resolve=resolve))
+    with pytest.raises(OSError, match="io"):
+        facts.resolve("/a")
+    broken.clear()
+    assert facts.resolve("/a") == "/a"
+    assert not witness.holds(Facts(resolve=resolve))

@@ -115,8 +115,11 @@ ELSEWHERE = [
     ("(cd a); x", ()),
     ("pushd a; x", ("/w",)),
     ("cd a; cd $D; x", ()),
-    ("cd a; cd b; cd c; cd d; cd e; x", ()),
     ("cd a > /dev/null && x", ()),
+    ("if y; then cd a; fi; x", ("/w", "/w/a")),
+    ("if y; then cd a; fi; cd b && x", ("/w/b", "/w/a/b")),
+    ("f() { x; }", ("/w",)),
+    ("f() { cd a && x; }", ("/w/a",)),
 ]
 
 
@@ -124,7 +127,7 @@ ELSEWHERE = [
 def test_a_command_tells_where_it_runs_if_a_change_of_folder_fails(line, places):
     commands = read(line).commands
     last = next(command for command in reversed(commands) if command.words and command.words[0].text == "x")
-    assert last.elsewhere == places
+    assert sorted(last.elsewhere) == sorted(places)
 
 
 @pytest.mark.parametrize(
@@ -135,11 +138,12 @@ def test_a_command_tells_where_it_runs_if_a_change_of_folder_fails(line, places)
         "while x; do cd a; done; x",
     ],
 )
-def test_too_many_places_to_be_in_are_unreadable(line):
+def test_too_many_places_to_be_in_are_unreadable_and_the_nearest_are_told(line):
     script = read(line)
+    last = script.commands[-1]
     assert script.unreadable
-    assert script.commands[-1].cwd is None
-    assert script.commands[-1].elsewhere == ()
+    assert last.cwd is None
+    assert len(last.elsewhere) == 24
 
 
 def test_a_few_changes_of_folder_are_followed():

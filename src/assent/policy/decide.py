@@ -92,15 +92,16 @@ def _judge(
     boundary = sandbox = None
     if view.reading.tool == "Bash":
         if guard.merged.profiles:
-            boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
+            boundary = intersect(profile(p, view.place, guard.merged.specs) for p in guard.merged.profiles)
         if row.dangerous in _SANDBOXED:
             sandbox = boundary or profile(SANDBOX, view.place)
     held = sandbox is not None and _holds(row, sandbox, view)
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
     kept: list[Opinion] = []
+    silent = not call_opinions and not any(heard)
     for index, opinions in enumerate(heard):
         spoken = [*opinions, *call_opinions]
-        if not coverage.is_covered(index):
+        if silent or not coverage.is_covered(index):
             spoken += defaults(index, row, view, guard, consent, spoken, held=held)
         kept += settle(index, row, view, guard, spoken, coverage)
     said = [o.verdict for o in kept if o.overruled is None]
@@ -125,7 +126,7 @@ def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
     winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
-    rules = [o.rule for o in said if o.rule]
+    rules = (winner.rule,) if len(said) == 1 else dict.fromkeys(o.rule for o in said)
     merged = guard.merged
     return Decision(
         verdict=judgement.verdict,
@@ -133,7 +134,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         available=boundary is None or view.facts.sandbox,
         decision_source=winner.source,
         decision_reason=winner.reason,
-        rule_refs=tuple(dict.fromkeys(rules)) if rules else (),
+        rule_refs=tuple(filter(None, rules)),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=judgement.opinions,

@@ -38,7 +38,6 @@ class Kept(msgspec.Struct, frozen=True):
     """The rules whose own folder was, or lay behind, a symbolic link."""
     world: tuple[Any, ...]
     witness: Witness
-
     weight: int
     """How many bytes it may take: an estimate, and a generous one."""
 
@@ -77,8 +76,8 @@ class Memory:
         return False
 
     def keep(self, key: Key, kept: Kept) -> None:
-        """Remember a decision; one that is very large is not worth it."""
-        if kept.weight * 64 > self._heaviest:
+        """Remember a decision; one that is very large is not worth it, and one that rests on a fault is not sure."""
+        if kept.weight * 64 > self._heaviest or kept.witness.faults:
             return
         with self._lock:
             self._forget(key)
@@ -109,9 +108,10 @@ def key_of(call: ToolCall, session: Session, place: Place, expired: int) -> Key 
 
 
 def weigh(call: ToolCall, decision: Decision, witness: Witness) -> int:
-    """Estimate what it takes to keep a decision. Each operation may name much of the line, and several opinions it."""
+    """Estimate what it takes to keep a decision: each of several operations may name much of the line."""
     texts = sum([len(v) for v in call.input.values() if isinstance(v, str)])
-    return 2_000 + 64 * texts + 1_500 * len(decision.reading.operations) + 500 * witness.count
+    parts = 2 * len(decision.reading.operations) + len(decision.opinions) + witness.count
+    return 2_000 + 64 * texts + 500 * parts
 
 
 def world_of(facts: Facts) -> tuple[Any, ...]:

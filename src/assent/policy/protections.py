@@ -51,7 +51,7 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
     found = []
     if why := _self_harm(operation, view):
         found.append(_opinion(DENY, "self-protection", why, index))
-    elif operation.kind is FS_WRITE and _is_control_plane(operation, view):
+    elif operation.kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
         shown = operation.resource.replace(UNKNOWN, "…")
         why = f"{shown} decides what runs later: a person must agree to each change"
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
@@ -70,10 +70,6 @@ def _opinion(verdict: Verdict, policy: str, reason: str, index: int, *, firm: bo
         firm=firm,
         built_in=True,
     )
-
-
-def _is_control_plane(operation: Operation, view: View) -> bool:
-    return (operation.known or operation.globbed) and view.traits(operation).control_plane
 
 
 def _self_harm(operation: Operation, view: View) -> str | None:

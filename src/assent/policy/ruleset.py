@@ -123,7 +123,7 @@ class PathIndex:
 
     def candidates(self, operation: Operation, view: View) -> list[Matcher]:
         """Return the rules whose folder lies above the operation's path, by any of its names."""
-        if not operation.known or (operation.sweep and operation.kind is FS_WRITE):
+        if UNKNOWN in operation.resource or (operation.sweep and operation.kind is FS_WRITE):
             return list(self._all)
         found = list(self._any)
         names = _low_names(operation)
@@ -178,7 +178,9 @@ def _last_name(glob: Glob) -> str | None:
 
 def _low_names(operation: Operation) -> tuple[str, ...]:
     name, target = operation.resource, operation.target
-    return (name.lower(),) if target is None or target == name else (name.lower(), target.lower())
+    if target is None or target == name:
+        return (name.lower(),)
+    return tuple(dict.fromkeys((name.lower(), target.lower())))
 
 
 def _file(by_base: Bases, base: str, matcher: Matcher) -> None:

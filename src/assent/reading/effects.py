@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Role, places
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
 from assent.reading.options import part
@@ -24,6 +24,8 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
+"""All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 """What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
 _PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
@@ -181,6 +183,20 @@ def secret_variable(name: str, owner: int | None) -> Operation:
     )
 
 
+def working(located: Located, owner: int) -> Operation:
+    """Return the use of a folder outside the workspace, which needs an allow of its own."""
+    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=Tier.DANGEROUS,
+        reason=f"works {where} the workspace",
+        owner=owner,
+        own_cover=True,
+    )
+
+
 def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
@@ -243,7 +259,7 @@ def own_folder(ground: Ground) -> Iterator[Operation]:
 
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
-    if is_pattern(word) and not _URL.match(word.text):
+    if is_pattern(word) and not _URL.match(word.text) and not _DOTTED.fullmatch(word.text):
         found = reading(locate(word, ground.place, ground.cwd), ground, glob=True)
         if found.secret or _own_read(found, ground):
             yield found
@@ -313,17 +329,3 @@ def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
     return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
-
-
-def working(located: Located, owner: int) -> Operation:
-    """Return the use of a folder outside the workspace, which needs an allow of its own."""
-    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
-    return Operation(
-        kind=OperationKind.FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=Tier.DANGEROUS,
-        reason=f"works {where} the workspace",
-        owner=owner,
-        own_cover=True,
-    )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Sequence
 from typing import cast
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Clause, Role
 from assent.model import DANGEROUS, DESTRUCTIVE, SAFE, UNKNOWN
 from assent.reading.find import Expression

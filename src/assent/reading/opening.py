@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import operator
-import re
 import shlex
 from collections.abc import Iterator, Sequence
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Role, is_builtin, places
 from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
@@ -73,7 +73,7 @@ def _sought(match: Match) -> str:
 
 def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
     """Put what fd finds into the words of its command: in place of its marks, or at the end."""
-    marked = tuple(Word(_MARKS.sub(lambda _: name, w.text), w.variables, w.feeds, w.splits) for w in words)
+    marked = tuple(msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text)) for w in words)
     return marked if marked != words else (*words, Word(name))
 
 
@@ -134,7 +134,7 @@ def assignment_of(word: Word) -> tuple[str, Word]:
 
 def inner_command(outer: Command, words: tuple[Word, ...], assignments: tuple[tuple[str, Word], ...] = ()) -> Command:
     """Return a command that takes over the outer one's standard input and folder."""
-    fed = tuple(r for r in outer.redirects if r.direction == "here")
+    fed = tuple(r for r in outer.redirects if r.direction in ("here", "read", "both"))
     return Command(words, assignments, fed, outer.cwd, outer.piped_from, outer.fed_by)
 
 

@@ -5,10 +5,9 @@ Whatever does not fit is a fault: it is kept, with the reason, and the command c
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Entry, Option, Role, lookup
 from assent.model import UNKNOWN, Tier
 from assent.shell.tree import Word
@@ -98,9 +97,10 @@ class _Scan:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
             self.position = 1
             self._bundle(self.words[0].text)
-        while self.position < len(self.words):
-            word = self.words[self.position]
-            if self.position == self.start == len(self.words) - 1 and word.text in self.questions and word.known:
+        words, count = self.words, len(self.words)
+        while self.position < count:
+            word = words[self.position]
+            if self.position == self.start == count - 1 and word.text in self.questions and word.known:
                 self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED
                 self.parents = [(parent, present) for parent, present in self.parents if present]
                 return

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 
+import assent.regex as re
 from assent.catalog import Entry, is_builtin, lookup
 from assent.model import within
 from assent.reading.paths import Place

@@ -45,6 +45,8 @@ _NAMES = (
     r"git branch(?: -a| -r| --all)* --format=%\(refname:short\)",
 )
 """Print names of branches and tags, which start with a dash only where somebody meant harm."""
+_WORDS = frozenset({"USER", "LOGNAME", "HOSTNAME", "UID", "EUID", "PPID", "BASHPID", "SHLVL", "LINENO"})
+"""Variables that hold one plain word, as long as nobody sets them; setting them is asked about."""
 _FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
 _ODD = re.compile(r"[\s*?\[]")
 _GLOB = ("*", "?", "[")
@@ -59,15 +61,26 @@ _token, _path, _name = _any(_TOKENS), _any(_PATHS), _any(_NAMES)
 
 def settle(command: Command, script: Script, facts: Facts, functions: frozenset[str]) -> Command:
     """Mark the words that can bring no option: patterns in a folder without such names, and output of some commands."""
-    if not any(w.splits or w.feeds for w in command.words):
+    if not any(w.splits or w.feeds or w.variables for w in command.words):
         return command
     words = tuple(
         msgspec.structs.replace(w, plain=True)
-        if _is_pattern_without_options(w, command, facts) or _is_harmless_output(w, script, facts, functions)
+        if _is_plain_variable(w)
+        or _is_pattern_without_options(w, command, facts)
+        or _is_harmless_output(w, script, facts, functions)
         else w
         for w in command.words
     )
     return msgspec.structs.replace(command, words=words)
+
+
+def _is_plain_variable(word: Word) -> bool:
+    return (
+        bool(word.variables)
+        and _WORDS.issuperset(word.variables)
+        and not word.feeds
+        and word.text.count(UNKNOWN) == len(word.variables)
+    )
 
 
 def _is_pattern_without_options(word: Word, command: Command, facts: Facts) -> bool:

@@ -20,11 +20,14 @@ class Witness(msgspec.Struct, frozen=True):
     traps: Answers[str | None]
     programs: Answers[bool]
     dashes: Answers[bool | None]
+    faults: list[Exception]
+    """Questions that were not answered: what rests on them holds for once only."""
 
     def holds(self, facts: Facts) -> bool:
         """Tell whether the world still answers every question as it did."""
         return (
-            _agree(facts.resolve, self.links)
+            not self.faults
+            and _agree(facts.resolve, self.links)
             and _agree(facts.trap, self.traps)
             and _agree(facts.is_program, self.programs)
             and _agree(facts.has_dashes, self.dashes)
@@ -38,24 +41,29 @@ class Witness(msgspec.Struct, frozen=True):
 
 def watch(facts: Facts) -> tuple[Facts, Witness]:
     """Return the same facts, and the witness of everything that is asked of them."""
-    witness = Witness({}, {}, {}, {})
+    faults: list[Exception] = []
+    witness = Witness({}, {}, {}, {}, faults)
     # A disk that can not be asked is known by the very function that does not ask it.
-    resolve = _noted(facts.resolve, witness.links) if facts.disk == "known" else facts.resolve
+    resolve = _noted(facts.resolve, witness.links, faults) if facts.disk == "known" else facts.resolve
     watched = msgspec.structs.replace(
         facts,
         resolve=resolve,
-        trap=_noted(facts.trap, witness.traps),
-        is_program=_noted(facts.is_program, witness.programs),
-        has_dashes=_noted(facts.has_dashes, witness.dashes),
+        trap=_noted(facts.trap, witness.traps, faults),
+        is_program=_noted(facts.is_program, witness.programs, faults),
+        has_dashes=_noted(facts.has_dashes, witness.dashes, faults),
     )
     return watched, witness
 
 
-def _noted(ask: Callable[..., T], answers: Answers[T]) -> Callable[..., T]:
+def _noted(ask: Callable[..., T], answers: Answers[T], faults: list[Exception]) -> Callable[..., T]:
     def answer(*question: Any) -> T:
-        if question not in answers:
-            answers[question] = ask(*question)
-        return answers[question]
+        try:
+            if question not in answers:
+                answers[question] = ask(*question)
+            return answers[question]
+        except Exception as error:
+            faults.append(error)
+            raise
 
     return answer
 

@@ -19,7 +19,9 @@ REDIRECT = re.compile(
 )
 _ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[(-?\w+|\$\w+)\])?(\+?)=(\(?)", re.ASCII)
 _LINES = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
-WORDS = re.compile(r"(?:[\w./:@%+,=^-]++[ \t]*+)++(?=[\n;|)]|&(?!>)|\Z)", re.ASCII)
+_KEYWORDS = "case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while"
+# A run of words is looked at once: one that begins with a keyword would be read again behind it, and again.
+WORDS = re.compile(rf"(?!(?:{_KEYWORDS})\b)(?:[\w./:@%+,=^-]++[ \t]*+)++(?=[\n;|)]|&(?!>)|\Z)", re.ASCII)
 _RUN = re.compile(r"(?:[\w./:@%+,=^-]++(?:[ \t]++|(?=[\n;&|)]|\Z)))++", re.ASCII)
 _INDEXED = re.compile(r"[A-Za-z_]\w*\[", re.ASCII)
 _COMPARED = re.compile(rf"\]\]{_ENDS}|&&|\|\||[()]|[<>](?!\()|(?:==?|!=|=~)(?=[ \t\n])")

@@ -9,7 +9,7 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.expansion import guessed
-from assent.shell.hints import MADE, formatted
+from assent.shell.hints import MADE, formatted, parted
 from assent.shell.parser import Parser
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
@@ -121,8 +121,11 @@ def _is_name(walker: Walker, word: Word) -> bool:
 
 def _read(walker: Walker, words: Sequence[Word]) -> None:
     named = False
-    value = guessed(UNKNOWN_VALUE, walker.fed())
-    for option, word in _operands(words, "adinNptu"):
+    operands = list(_operands(words, "adinNptu"))
+    separators = "".join(value.text for name, value in walker.commands[-1].assignments if name == "IFS")
+    separators += "".join(word.text for option, word in operands if "d" in option)
+    value = guessed(UNKNOWN_VALUE, parted(walker.fed(), separators))
+    for option, word in operands:
         if option in {"", "a"}:
             named = True
             _name(walker, word, value)
@@ -295,8 +298,8 @@ def _enter(walker: Walker, folder: str | None, words: Sequence[Word]) -> None:
 def _pushd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     folders = _folder(walker, words)
-    if len(folders) == 1 and folders[0] and folders[0][0] not in "-+" and scope.stack is not None:
-        scope.stack = (scope.cwd, *scope.stack)
+    if len(folders) == 1 and folders[0] and folders[0][0] not in "-+":
+        scope.stack = None if scope.stack is None else (scope.cwd, *scope.stack)
         scope.enter(folders[0])
     elif not folders and scope.stack:
         first, *others = scope.stack

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell import braces
 from assent.shell.derived import derive

@@ -71,6 +71,14 @@ def split(hints: tuple[str, ...]) -> tuple[str, ...]:
     return merged(piece for hint in hints for piece in hint.split())
 
 
+def parted(hints: tuple[str, ...], separators: str) -> tuple[str, ...]:
+    """Give hints and what is between these characters in them; of separators that are not known, anything."""
+    if UNKNOWN in separators:
+        return (MADE,) if hints else ()
+    table = str.maketrans(dict.fromkeys(separators, " "))
+    return merged(hints, split(tuple(hint.translate(table) for hint in hints)))
+
+
 def of_word(word: Word) -> tuple[str, ...]:
     """Give all that a word may be."""
     return texts(word.text, word.hints)

@@ -5,9 +5,9 @@ It reads on after a fault: a token that does not fit is skipped, and what follow
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+import assent.regex as re
 from assent.shell.commands import REDIRECT, TOKEN, WORDS, CommandScanner, second_word
 from assent.shell.syntax import (
     Arithmetic,
@@ -150,7 +150,7 @@ class Parser(CommandScanner):
         if run is None:
             return None
         words = tuple(run[0].split())
-        if words[0] in RESERVED or "=" in words[0]:
+        if "=" in words[0]:
             return None
         self.at = run.end()
         self.spend(4)

@@ -225,9 +225,15 @@ class Scope:
             places |= dict.fromkeys(each for each in (self.cwd, other.cwd) if each is not None)
             self.cwd = None
         self.elsewhere = tuple(each for each in places if each != self.cwd)
-        self.lost = self.lost or other.lost or len(self.elsewhere) > _PLACES
+        self.lost = self.lost or other.lost
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Say so when it may be in too many folders; the nearest are kept, for what is denied there."""
+        self.lost = self.lost or len(self.elsewhere) > _PLACES
         if self.lost:
-            self.cwd, self.elsewhere = None, ()
+            self.elsewhere = tuple(sorted(self.places, key=_distance)[:_PLACES])
+            self.cwd = None
 
     def forget(self) -> None:
         """Know nothing any more: something ran that can change everything."""
@@ -271,9 +277,11 @@ class Scope:
         failed = dict.fromkeys((*before, *self.elsewhere))
         self.assured = tuple(each for each in others if each != self.cwd)
         self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
-        self.lost = self.lost or len(self.elsewhere) > _PLACES
-        if self.lost:
-            self.cwd, self.elsewhere, self.assured = None, (), ()
+        self.give_up()
+
+
+def _distance(path: str) -> tuple[int, str]:
+    return path.count("/"), path
 
 
 def normalise(path: str) -> str:

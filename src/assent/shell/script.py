@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
+import assent.regex as re
 from assent.shell.effects import EFFECTS
 from assent.shell.guard import cleaned, refuse, too_long
 from assent.shell.notes import Notes
