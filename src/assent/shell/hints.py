@@ -158,7 +158,12 @@ def formatted(words: Sequence[Word]) -> tuple[str, ...]:
 def _says_itself(command: Command) -> bool:
     """Tell whether a command prints text of the line in a form of its own."""
     here = any(each.direction == "here" and of_word(each.target) for each in command.redirects)
-    return here or (_name(command) in _SPEAKING and not command.fed_by)
+    return here or (_name(command) in _SPEAKING and (not command.fed_by or any(map(_quotes, command.words[1:]))))
+
+
+def _quotes(word: Word) -> bool:
+    """Tell whether a program holds text of its own, which it can print whatever it is fed."""
+    return '"' in word.text or "BEGIN" in word.text
 
 
 def _named(commands: Sequence[Command]) -> Iterator[str]:
