@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import msgspec
 
@@ -16,6 +16,7 @@ from assent.config.document import Mapping, Scalar, decode_document
 from assent.config.fields import Field, root_field, shorten
 from assent.config.files import read_file
 from assent.config.places import user_home
+from assent.config.settings import read_block
 from assent.model import (
     MODE_ALIASES,
     CallError,
@@ -46,7 +47,7 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 # Each example is a call to be read: a file must not be able to make loading it slow.
 MOST_EXAMPLES = 1000
 
-_TOP_KEYS = ("permissions", "workspace")
+_TOP_KEYS = ("permissions", "workspace", "server")
 _PERMISSION_KEYS = (
     "mode",
     "allow",
@@ -89,6 +90,8 @@ class Assentfile(msgspec.Struct, frozen=True):
 
     policy: Policy
     settings: Settings
+    server: dict[str, Any] = {}
+    """What it says about the daemon."""
 
 
 def load_policy(path: str | os.PathLike[str], *, layer: Layer, trusted: bool = False) -> Policy:
@@ -109,7 +112,8 @@ def parse_assentfile(
     permissions = top["permissions"].fields(_PERMISSION_KEYS) if "permissions" in top else {}
     policy = _read_policy(permissions, layer, file, trusted=trusted)
     roots = _read_workspace(top["workspace"], layer, home) if "workspace" in top else ()
-    return Assentfile(policy, Settings(roots))
+    server = read_block(top["server"], layer) if "server" in top else {}
+    return Assentfile(policy, Settings(roots), server)
 
 
 def _take(fields: dict[str, Field], key: str, read: Callable[[Field], T], default: T) -> T:

@@ -1,11 +1,21 @@
 """The vocabulary: immutable records with no behaviour beyond themselves."""
 
+from assent.model.approval import Answer, Approval, Enablement, QuestionKind, State
 from assent.model.call import Session, ToolCall, bound_digest
 from assent.model.canonical import canonical, digest
 from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome
-from assent.model.errors import AssentError, CallError, ConfigError, RuleError
+from assent.model.errors import (
+    AssentError,
+    CallError,
+    ConfigError,
+    ForbiddenError,
+    NotFoundError,
+    RuleError,
+    StoreError,
+)
 from assent.model.event import Event, EventType
 from assent.model.facts import Facts
+from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
 from assent.model.rule import Origin, PathPolicy, Policy, Rule
 from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
@@ -57,6 +67,8 @@ __all__ = [
     "TOOL_CALL",
     "UNKNOWN",
     "YES",
+    "Answer",
+    "Approval",
     "AssentError",
     "CallError",
     "Certainty",
@@ -64,15 +76,18 @@ __all__ = [
     "Consent",
     "Decision",
     "Effect",
+    "Enablement",
     "Event",
     "EventType",
     "Facts",
+    "ForbiddenError",
     "Grant",
     "Layer",
     "Limits",
     "Mechanism",
     "Mode",
     "Network",
+    "NotFoundError",
     "Operation",
     "OperationKind",
     "Opinion",
@@ -80,15 +95,22 @@ __all__ = [
     "Outcome",
     "PathPolicy",
     "Policy",
+    "Principal",
     "ProfileMode",
+    "QuestionKind",
     "Reading",
+    "Role",
     "Rule",
     "RuleError",
     "SandboxProfile",
     "Scope",
     "Session",
     "Source",
+    "State",
+    "StoreError",
     "Tier",
+    "Token",
+    "TokenKind",
     "ToolCall",
     "Verdict",
     "Violation",

@@ -24,6 +24,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     interactive: bool = True
     run: bool = False
     """A run of the daemon's own: reads outside the workspace ask as well."""
+    remote: bool = False
+    """The agent's disk is not the daemon's, which therefore looks at nothing there."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):

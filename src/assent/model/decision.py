@@ -38,13 +38,19 @@ class Opinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a person said for more than one call. It answers soft asks; never a deny, never a firm ask."""
+    """What a person said for more than one call. An allow answers soft asks; never a deny, never a firm ask.
+
+    A deny refuses what it is about, by any name; a call that says `override` asks once more instead.
+    """
 
     id: str
+    verdict: Verdict = Verdict.ALLOW
     rule: Rule | None = None
     """Covers what this pattern surely covers …"""
     digest: str | None = None
     """… or exactly this call."""
+    files: tuple[tuple[str, str], ...] = ()
+    """Files that it runs, each with the SHA-256 it had: it holds while they are unchanged."""
     scope: Scope = Scope.ALWAYS
     user: str | None = None
     agent: str | None = None
@@ -54,12 +60,17 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     destructive: bool = False
     expires_at: float | None = None
     created_at: float = 0.0
+    by: str = ""
+    approval: str | None = None
+    """The question it was the answer to."""
+    revoked_at: float | None = None
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):
     """Everything people have said that may bear on one call."""
 
     grants: tuple[Grant, ...] = ()
+    """Standing answers, allows and denies alike; those that do not concern the call do nothing."""
     yes: bool = False
     """A person said yes to exactly this call (its digest)."""
     destructive: bool = False

@@ -28,3 +28,15 @@ class ConfigError(AssentError):
 
 class CallError(AssentError):
     """A tool call can not be read."""
+
+
+class StoreError(AssentError):
+    """What must last could not be written or read, so nothing was allowed."""
+
+
+class NotFoundError(AssentError):
+    """There is nothing by that id, or nothing that this principal may see."""
+
+
+class ForbiddenError(AssentError):
+    """This principal may not do that."""

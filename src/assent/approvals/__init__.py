@@ -1,0 +1,1 @@
+"""Pending questions, their answers, and what answers leave behind: grants and enablements."""

@@ -1,0 +1,25 @@
+"""What can be wrong with an answer."""
+
+from __future__ import annotations
+
+from assent.model import Approval, AssentError, Decision
+
+
+class AlreadyAnsweredError(AssentError):
+    """The question was answered before; the first answer counts."""
+
+    def __init__(self, approval: Approval) -> None:
+        super().__init__(f"already {approval.state} by {approval.by}")
+        self.approval = approval
+
+
+class RefusedError(AssentError):
+    """The policy denies what would run instead; the question stays pending."""
+
+    def __init__(self, decision: Decision) -> None:
+        super().__init__(decision.decision_reason)
+        self.decision = decision
+
+
+class ContradictionError(AssentError):
+    """The parts of an answer do not fit together."""

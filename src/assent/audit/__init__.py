@@ -1,0 +1,1 @@
+"""The log: append-only, chained by hashes, sealed by signatures."""

@@ -1,0 +1,170 @@
+"""PostgreSQL: one writer among all nodes at a time, and NOTIFY as a hint that the tables changed."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import psycopg
+from psycopg.pq import TransactionStatus
+from sqlalchemy import Engine, create_engine
+from sqlalchemy.pool import QueuePool
+
+from assent.model import StoreError
+from assent.store.cursor import Row
+
+CHANNEL = "assent"
+LOOK_EVERY = 2.0
+"""How often to look for what other nodes changed, hint or no hint, in seconds."""
+_LOCK = 0x617373656E74
+"""The advisory lock that makes one node write at a time, so that positions become visible in order."""
+_BEGIN = (
+    f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK}); "  # noqa: S608 - a constant
+    "SELECT extract(epoch FROM clock_timestamp())::float8"
+)
+_OPTIONS = {
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 15000,
+    "application_name": "assent",
+}
+# A node that stops in the middle of a transaction must not hold up the others for good.
+_SETTINGS = """
+SET synchronous_commit = on;
+SET lock_timeout = '5s';
+SET statement_timeout = '10s';
+SET idle_in_transaction_session_timeout = '10s'
+"""
+
+
+@functools.lru_cache(maxsize=256)
+def translate(sql: str) -> str:
+    """Turn our placeholders into the driver's."""
+    return sql.replace("%", "%%").replace("?", "%s")
+
+
+def connect(conninfo: str) -> psycopg.Connection[Row]:
+    """Connect as everything here does."""
+    return psycopg.connect(conninfo, autocommit=True, **_OPTIONS)  # type: ignore[arg-type]
+
+
+def make_engine(conninfo: str) -> Engine:
+    """Return what cold queries read with; it can not write."""
+
+    def open_reader() -> psycopg.Connection[Row]:
+        connection = connect(conninfo)
+        connection.execute("SET default_transaction_read_only = on; SET statement_timeout = '60s'")
+        connection.autocommit = False
+        return connection
+
+    return create_engine(
+        "postgresql+psycopg://", creator=open_reader, poolclass=QueuePool, pool_size=4, pool_pre_ping=True
+    )
+
+
+class PostgresConnection:
+    """The writer's connection."""
+
+    def __init__(self, conninfo: str, *, notify: bool) -> None:
+        self._notify = notify
+        self._raw = connect(conninfo)
+        self._now = 0.0
+        try:
+            self._raw.execute(_SETTINGS)
+            if self._raw.execute("SHOW fsync").fetchone() == ("off",):
+                raise StoreError("this PostgreSQL server runs with fsync off, so nothing it keeps is sure to last")
+        except BaseException:
+            self._raw.close()
+            raise
+
+    def begin(self) -> None:
+        """Begin a transaction as the only writer of all nodes."""
+        cursor = self._raw.execute(_BEGIN)
+        while cursor.nextset():
+            pass
+        row = cursor.fetchone()
+        self._now = float(row[0]) if row else 0.0
+
+    def commit(self) -> None:
+        """Make it last, or raise."""
+        # A failed transaction answers COMMIT with ROLLBACK, and no error.
+        if self._raw.execute("COMMIT").statusmessage != "COMMIT":
+            raise StoreError("the transaction was rolled back by the server")
+
+    def rollback(self) -> None:
+        """Undo it."""
+        if self._raw.info.transaction_status is not TransactionStatus.IDLE:
+            self._raw.execute("ROLLBACK")
+
+    def is_whole(self, *, saved: bool) -> bool:
+        """Tell whether, after a statement failed, the transaction can go on from its savepoint, or as it is."""
+        status = self._raw.info.transaction_status
+        return status is TransactionStatus.INTRANS or (saved and status is TransactionStatus.INERROR)
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query."""
+        return self._raw.execute(translate(sql), parameters).fetchall()  # type: ignore[arg-type]
+
+    def execute(self, sql: str, parameters: Sequence[Any]) -> int:
+        """Run a statement and return how many rows it touched."""
+        return self._raw.execute(translate(sql), parameters or None).rowcount  # type: ignore[arg-type]
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each row."""
+        with self._raw.cursor() as cursor:
+            cursor.executemany(translate(sql), rows)  # type: ignore[arg-type]
+
+    def now(self) -> float:
+        """Return the server's time: the nodes' clocks need not agree."""
+        if self._raw.info.transaction_status is TransactionStatus.IDLE:
+            return float(self.fetch("SELECT extract(epoch FROM clock_timestamp())::float8", ())[0][0])
+        return self._now
+
+    def hint(self) -> None:
+        """Tell other nodes, at the commit, that something changed."""
+        if self._notify:
+            self._raw.execute(f"NOTIFY {CHANNEL}")
+
+    def close(self) -> None:
+        """Close it; never raises."""
+        with contextlib.suppress(psycopg.Error):
+            self._raw.close()
+
+
+class PostgresWatch:
+    """Tells when it may be worth a look: after a hint, and every two seconds anyway."""
+
+    def __init__(self, conninfo: str, *, notify: bool) -> None:
+        self._raw = connect(conninfo)
+        self._notify = notify
+        if notify:
+            # Listening comes first and reading after it, so that nothing falls between.
+            self._raw.execute(f"LISTEN {CHANNEL}")
+        self._first = True
+
+    def wait(self, stop: threading.Event) -> None:
+        """Wait for a hint, for two seconds, or for the end."""
+        if self._first:
+            self._first = False
+            return
+        if not self._notify:
+            stop.wait(LOOK_EVERY)
+            return
+        end = time.monotonic() + LOOK_EVERY
+        while time.monotonic() < end and not stop.is_set():
+            if list(self._raw.notifies(timeout=0.5, stop_after=1)):
+                return
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query."""
+        return self._raw.execute(translate(sql), parameters).fetchall()  # type: ignore[arg-type]
+
+    def close(self) -> None:
+        """Close it."""
+        self._raw.close()

@@ -1,0 +1,190 @@
+"""SQLite: one file in a private folder, written in WAL mode with every commit synced to the disk."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH108, PTH114, PTH116, PTH118, PTH120, PTH202
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event
+from sqlalchemy.engine import URL
+
+from assent.config.files import check_owner, make_private_folder
+from assent.model import ConfigError, StoreError
+from assent.store.cursor import Row
+
+BUSY_SECONDS = 5.0
+LOOK_EVERY = 0.1
+"""How often to look for what other processes changed, in seconds."""
+_SETTINGS = (
+    "PRAGMA journal_mode = WAL",
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA trusted_schema = OFF",
+)
+
+
+def prepare_file(path: str) -> None:
+    """Make sure that the file exists and that nobody but its owner can change it."""
+    folder = os.path.dirname(path)
+    try:
+        if not os.path.isdir(folder):
+            make_private_folder(folder)
+        owners = tuple(dict.fromkeys((os.geteuid(), 0)))
+        check_owner(folder, os.stat(folder), owners, suggestion="make its mode 0700")
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+        descriptor = os.open(path, flags, 0o600)
+    except OSError as error:
+        reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise StoreError(f"the store `{path}` can not be opened: {reason}") from None
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise StoreError(f"the store `{path}` is not a regular file")
+        check_owner(path, status, owners, suggestion="make its mode 0600")
+        if status.st_mode & 0o077:
+            os.fchmod(descriptor, 0o600)
+    finally:
+        os.close(descriptor)
+
+
+class Presence:
+    """Says that this process has the file open; the first to come after a crash finds that nobody else does."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._descriptor = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+
+    def enter(self) -> None:
+        """Share the file; if the last one to have it did not close it, look whether it is sound."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+            return
+        if os.path.exists(f"{self._path}-wal") and os.path.getsize(f"{self._path}-wal"):
+            check_integrity(self._path)
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+
+    def leave(self) -> None:
+        """Stop sharing it."""
+        os.close(self._descriptor)
+
+
+def check_integrity(path: str) -> None:
+    """Have SQLite read the whole file; raise `StoreError` if it is damaged."""
+    try:
+        with contextlib.closing(sqlite3.connect(path, timeout=BUSY_SECONDS)) as connection:
+            (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.Error as error:
+        found = str(error)
+    if found != "ok":
+        raise StoreError(f"the store `{path}` is damaged: {found}; restore it from a backup")
+
+
+def make_engine(path: str) -> Engine:
+    """Return what cold queries read with; it can not write."""
+    engine = create_engine(URL.create("sqlite", database=path), connect_args={"timeout": BUSY_SECONDS}, pool_size=4)
+    event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA query_only = ON").close())
+    return engine
+
+
+class SqliteConnection:
+    """The writer's connection."""
+
+    def __init__(self, path: str, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._raw = sqlite3.connect(
+            path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+        )
+        try:
+            for setting in _SETTINGS:
+                self._raw.execute(setting).close()
+            self._file = _identity(path)
+        except (sqlite3.Error, OSError):
+            self._raw.close()
+            raise
+
+    def begin(self) -> None:
+        """Begin a transaction as the only writer."""
+        # A file that was deleted or replaced would take what is written with it.
+        if _identity(self._path) != self._file:
+            raise StoreError(f"the store `{self._path}` was replaced while it was open")
+        self._raw.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """Make it last, or raise."""
+        self._raw.execute("COMMIT")
+
+    def rollback(self) -> None:
+        """Undo it."""
+        if self._raw.in_transaction:
+            self._raw.execute("ROLLBACK")
+
+    def is_whole(self, *, saved: bool) -> bool:  # noqa: ARG002 - only PostgreSQL needs it
+        """Tell whether the transaction is still under way, after a statement failed."""
+        return self._raw.in_transaction
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query."""
+        return self._raw.execute(sql, parameters).fetchall()
+
+    def execute(self, sql: str, parameters: Sequence[Any]) -> int:
+        """Run a statement and return how many rows it touched."""
+        return self._raw.execute(sql, parameters).rowcount
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each row."""
+        self._raw.executemany(sql, rows)
+
+    def now(self) -> float:
+        """Return this machine's time: every process that shares the file is on it."""
+        return self._clock()
+
+    def hint(self) -> None:
+        """Other processes look for themselves."""
+
+    def close(self) -> None:
+        """Close it; never raises."""
+        with contextlib.suppress(sqlite3.Error):
+            self._raw.close()
+
+
+def _identity(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
+
+
+class SqliteWatch:
+    """Tells when the file changed, by whichever connection."""
+
+    def __init__(self, path: str) -> None:
+        self._raw = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        self._version = -1
+
+    def wait(self, stop: threading.Event) -> None:
+        """Wait for the next change, or for the end."""
+        while not stop.wait(LOOK_EVERY):
+            (version,) = self._raw.execute("PRAGMA data_version").fetchone()
+            if version != self._version:
+                self._version = version
+                return
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query."""
+        return self._raw.execute(sql, parameters).fetchall()
+
+    def close(self) -> None:
+        """Close it."""
+        self._raw.close()

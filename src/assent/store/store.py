@@ -1,0 +1,267 @@
+"""The store: writes through one thread, reads through a few, and tells when something changed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import secrets
+import sqlite3
+import time
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeAlias, TypeVar
+
+import psycopg
+from sqlalchemy import Connection as ReadConnection
+from sqlalchemy import Engine, Executable, Row, create_engine, text
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
+
+from assent.config.files import make_private_folder
+from assent.model import StoreError
+from assent.store import postgres, sqlite
+from assent.store.address import Address, read_address
+from assent.store.cursor import Change, Connection, Cursor
+from assent.store.upgrade import upgrade
+from assent.store.watcher import Subscriber, Watch, Watcher
+from assent.store.writer import Figures, Job, Work, Writer
+
+T = TypeVar("T")
+Clock: TypeAlias = Callable[[], float]
+
+WRITE_SECONDS = 10.0
+"""How long a write may take before whoever waits for it is told that it failed."""
+_KEPT_CHANGES = 10_000
+_log = logging.getLogger(__name__)
+
+
+def open_store(url: str | None = None, *, home: str, clock: Clock = time.time) -> Store:
+    """Open the store at a URL (none: SQLite in Assent's home), bringing its tables up to date.
+
+    Raises `StoreError` or `ConfigError` for one that can not be trusted to keep what it is given.
+    """
+    make_private_folder(home)
+    return Store(read_address(url, home=home), clock=clock)
+
+
+class Store:
+    """An open store. `write` and `commit` queue work for the one writer; `read` never waits for it."""
+
+    def __init__(self, address: Address, *, clock: Clock = time.time) -> None:
+        self.address = address
+        self.origin = secrets.token_hex(8)
+        """Tells this process's changes from others'."""
+        self._clock = clock
+        self._presence = _enter(address)
+        try:
+            self._engine = _prepare(address)
+            self._connect().close()  # what can not be written to is to be heard of now
+        except BaseException as error:
+            self._leave()
+            if isinstance(error, SQLAlchemyError | sqlite3.Error | psycopg.Error | OSError):
+                raise StoreError(f"the store {address.shown} can not be opened: {_first_line(error)}") from error
+            raise
+        self._subscribers: list[Subscriber] = []
+        self._guards: dict[asyncio.AbstractEventLoop, _Guard] = {}
+        self._readers = ThreadPoolExecutor(4, thread_name_prefix="assent-reader")
+        self._writer = Writer(self._connect, self.origin, self._tell_all)
+        self._watcher = Watcher(self._watch, self.origin, self._tell)
+        self._writer.start()
+        self._watcher.start()
+        self._writer.every(600, _has_old_changes, _clear_old_changes)
+        self.write_seconds = WRITE_SECONDS
+
+    @property
+    def figures(self) -> Figures:
+        """Return what the writer did so far."""
+        return self._writer.figures
+
+    @property
+    def queued(self) -> int:
+        """Return how many writes wait."""
+        return self._writer.queued
+
+    @property
+    def is_up(self) -> bool:
+        """Tell whether both threads live."""
+        return self._writer.is_alive() and self._watcher.is_alive()
+
+    def write(self, work: Work[T]) -> Future[T]:
+        """Queue work; the future completes once it lasts. For threads: a loop uses `commit`."""
+        job: Job[T] = Job(work, None)
+        self._writer.put(job)
+        return job.future  # type: ignore[return-value]
+
+    async def commit(self, work: Work[T]) -> T:
+        """Do work in the next transaction and return its result once it lasts, or raise.
+
+        A job's own error is raised as it is; `StoreError` means that nothing is known to have been written.
+        """
+        loop = asyncio.get_running_loop()
+        job: Job[T] = Job(work, loop)
+        self._writer.put(job)
+        guard = self._guards.get(loop)
+        if guard is None:
+            guard = self._guards[loop] = _Guard(loop)
+        guard.watch(job, self.write_seconds)
+        return await job.future  # type: ignore[misc]
+
+    def read(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> Future[list[Row[Any]]]:
+        """Run a query on a reader's connection."""
+        return self._readers.submit(self._read, statement, parameters)
+
+    async def query(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row[Any]]:
+        """Run a query without holding up the loop."""
+        return await asyncio.wrap_future(self.read(statement, parameters))
+
+    @contextlib.contextmanager
+    def reader(self) -> Any:
+        """Lend a reader's connection, for rows that do not fit into memory at once."""
+        with self._engine.connect() as connection:
+            yield connection
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Have a function told of changes; see `Subscriber` for what it may rely on."""
+        self._subscribers.append(subscriber)
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Tell it no more."""
+        self._subscribers.remove(subscriber)
+
+    def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
+        """Do some work from time to time, in a transaction, where a look says that it is needed."""
+        self._writer.every(seconds, needed, work)
+
+    def close(self) -> None:
+        """Finish what is queued and close everything."""
+        self._watcher.stop()
+        self._writer.stop()
+        self._readers.shutdown()
+        self._engine.dispose()
+        self._leave()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _read(self, statement: Executable | str, parameters: dict[str, Any] | None) -> list[Row[Any]]:
+        query = text(statement) if isinstance(statement, str) else statement
+        try:
+            with self._engine.connect() as connection:
+                return list(connection.execute(query, parameters or {}))
+        except SQLAlchemyError as error:
+            raise StoreError(f"the store can not be read: {_first_line(error)}") from error
+
+    def _connect(self) -> Connection:
+        if self.address.engine == "sqlite":
+            return sqlite.SqliteConnection(self.address.path, self._clock)
+        return postgres.PostgresConnection(self.address.conninfo, notify=self.address.notify)
+
+    def _watch(self) -> Watch:
+        if self.address.engine == "sqlite":
+            return sqlite.SqliteWatch(self.address.path)
+        return postgres.PostgresWatch(self.address.conninfo, notify=self.address.notify)
+
+    def _tell_all(self, changes: list[Change]) -> None:
+        for topic, ref, value in changes:
+            self._tell(topic, ref, value)
+
+    def _tell(self, topic: str, ref: str, value: Any) -> None:
+        for subscriber in tuple(self._subscribers):
+            try:
+                subscriber(topic, ref, value)
+            except Exception:
+                _log.exception("a subscriber failed on %s %s", topic, ref)
+
+    def _leave(self) -> None:
+        if self._presence is not None:
+            self._presence.leave()
+
+
+class _Guard:
+    """Fails the writes of one loop that take too long: an answer must not wait for a disk that hangs."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._waiting: deque[tuple[float, Job[Any]]] = deque()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch(self, job: Job[Any], seconds: float) -> None:
+        """Give a job its time."""
+        self._waiting.append((self._loop.time() + seconds, job))
+        if self._timer is None:
+            self._timer = self._loop.call_later(min(seconds, 1.0), self._look)
+
+    def _look(self) -> None:
+        now = self._loop.time()
+        waiting = self._waiting
+        while waiting and (waiting[0][1].future.done() or waiting[0][0] <= now):
+            job = waiting.popleft()[1]
+            if not job.future.done():
+                job.future.set_exception(StoreError("the store took too long to write"))
+        self._timer = None
+        if waiting:
+            pause = max(0.01, min(waiting[0][0] - now, 1.0))
+            self._timer = self._loop.call_later(pause, self._look)
+
+
+def _enter(address: Address) -> sqlite.Presence | None:
+    if address.engine == "postgresql":
+        return None
+    sqlite.prepare_file(address.path)
+    presence = sqlite.Presence(address.path)
+    try:
+        presence.enter()
+    except BaseException:
+        presence.leave()
+        raise
+    return presence
+
+
+def _prepare(address: Address) -> Engine:
+    """Bring the tables up to date, and return what cold queries read with."""
+    if address.engine == "sqlite":
+        writable = create_engine(
+            URL.create("sqlite", database=address.path), connect_args={"timeout": 30, "isolation_level": None}
+        )
+        reading = sqlite.make_engine(address.path)
+    else:
+        writable = create_engine("postgresql+psycopg://", creator=lambda: _plain(address.conninfo))
+        reading = postgres.make_engine(address.conninfo)
+    try:
+        upgrade(writable, _lock_sqlite if address.engine == "sqlite" else _lock_postgres)
+    finally:
+        writable.dispose()
+    return reading
+
+
+def _plain(conninfo: str) -> psycopg.Connection[Any]:
+    connection = postgres.connect(conninfo)
+    connection.autocommit = False
+    return connection
+
+
+def _lock_sqlite(connection: ReadConnection) -> None:
+    connection.exec_driver_sql("PRAGMA journal_mode = WAL")
+    connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+
+def _lock_postgres(connection: ReadConnection) -> None:
+    connection.exec_driver_sql("SELECT pg_advisory_xact_lock(6008895)")
+
+
+def _has_old_changes(cursor: Cursor) -> bool:
+    return cursor.fetch("SELECT coalesce(max(id) - min(id), 0) FROM changes")[0][0] > 2 * _KEPT_CHANGES
+
+
+def _clear_old_changes(cursor: Cursor) -> None:
+    cursor.execute("DELETE FROM changes WHERE id <= (SELECT max(id) FROM changes) - ?", _KEPT_CHANGES)
+
+
+def _first_line(error: BaseException) -> str:
+    original = getattr(error, "orig", None) or error
+    return (str(original) or type(original).__name__).splitlines()[0]

@@ -1,0 +1,84 @@
+"""Notices what other processes and nodes changed, and tells the subscribers. The table is the truth."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from assent.store.cursor import Row
+
+Subscriber: TypeAlias = Callable[[str, str, Any], None]
+"""Called with a topic, an id and, for a change made in this process, what it has become (else None).
+
+It is a hint: it may come twice, from any thread, and must return soon. The topic `*` means: look at everything again.
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class Watch(Protocol):
+    """How one engine tells that something changed."""
+
+    def wait(self, stop: threading.Event) -> None:
+        """Wait until a look may be worth it."""
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query."""
+
+    def close(self) -> None:
+        """Close it."""
+
+
+class Watcher(threading.Thread):
+    """Reads the table of changes from where it left off, however often its connection is lost."""
+
+    def __init__(self, connect: Callable[[], Watch], origin: str, tell: Subscriber) -> None:
+        super().__init__(name="assent-watcher", daemon=True)
+        self._connect = connect
+        self._origin = origin
+        self._tell = tell
+        self._stop_now = threading.Event()
+        self._last: int | None = None
+        self.reconnects = 0
+
+    def run(self) -> None:
+        """Watch until told to stop."""
+        delay = 0.1
+        while not self._stop_now.is_set():
+            try:
+                self._watch()
+                delay = 0.1
+            except Exception as error:  # noqa: BLE001 - whatever ended it, it begins anew
+                _log.warning("watching the store failed: %s", error)
+                self.reconnects += 1
+                self._stop_now.wait(delay)
+                delay = min(2 * delay, 2.0)
+
+    def stop(self) -> None:
+        """Stop, and wait for it."""
+        self._stop_now.set()
+        if self.is_alive():
+            self.join()
+
+    def _watch(self) -> None:
+        watch = self._connect()
+        try:
+            if self._last is None:
+                self._last = watch.fetch("SELECT coalesce(max(id), 0) FROM changes", ())[0][0]
+                self._tell("*", "", None)  # what changed before, nobody was told
+            while not self._stop_now.is_set():
+                watch.wait(self._stop_now)
+                self._last = self._read(watch, self._last)
+        finally:
+            watch.close()
+
+    def _read(self, watch: Watch, last: int) -> int:
+        rows = watch.fetch("SELECT id, origin, topic, ref FROM changes WHERE id >= ? ORDER BY id LIMIT 10000", (last,))
+        if last and (not rows or rows[0][0] != last):
+            self._tell("*", "", None)  # what followed the last one seen may have been cleared away
+        for position, origin, topic, ref in rows:
+            if position > last and origin != self._origin:
+                self._tell(topic, ref, None)
+        return max((row[0] for row in rows), default=last)

@@ -1,0 +1,251 @@
+"""The one thread that writes. It takes every job that waits, runs them in one transaction, and commits once.
+
+A job that fails fails alone; a commit that fails fails every job in it. No job is answered before its commit.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, Generic, TypeAlias, TypeVar
+
+import msgspec
+
+from assent.model import AssentError, StoreError
+from assent.store.cursor import Change, Connection, Cursor
+
+T = TypeVar("T")
+Work: TypeAlias = Callable[[Cursor], T]
+
+LARGEST_BATCH = 512
+MOST_QUEUED = 20_000
+"""Past this many waiting jobs a new one is refused at once: the disk does not keep up."""
+
+_log = logging.getLogger(__name__)
+
+
+class Job(Generic[T]):
+    """Work for the writer, and where its outcome goes: to a loop's future, or to a thread's."""
+
+    __slots__ = ("_error", "_result", "future", "loop", "work")
+
+    def __init__(self, work: Work[T], loop: asyncio.AbstractEventLoop | None) -> None:
+        self.work = work
+        self.loop = loop
+        self.future: Future[T] | asyncio.Future[T] = Future() if loop is None else loop.create_future()
+        self._result: T | None = None
+        self._error: BaseException | None = None
+
+    def run(self, cursor: Cursor) -> bool:
+        """Do the work inside the transaction; false if the whole transaction is lost with it."""
+        cursor.start_job()
+        try:
+            self._result = self.work(cursor)
+            cursor.end_job()
+        except Exception as error:  # noqa: BLE001 - it is the job's own, and goes to whoever wants its result
+            self._error = error
+            return cursor.undo_job()
+        return True
+
+    def fail(self, error: BaseException) -> None:
+        """Replace the outcome: nothing of it lasts."""
+        self._error = error
+
+    def deliver(self) -> None:
+        """Hand the outcome over; whoever gave up waiting is not disturbed."""
+        future = self.future
+        if future.done():
+            return
+        if self._error is not None:
+            future.set_exception(self._error)
+        else:
+            future.set_result(self._result)  # type: ignore[arg-type]
+
+
+class Figures(msgspec.Struct):
+    """What the writer did so far."""
+
+    jobs: int = 0
+    batches: int = 0
+    largest_batch: int = 0
+    last_batch: int = 0
+    failures: int = 0
+    commit_seconds: float = 0.0
+    """Time spent in transactions, from first to last statement."""
+    oldest_wait: float = 0.0
+    """How long the first job of the last batch took from the start of its batch to its commit."""
+
+
+class Tick(msgspec.Struct):
+    """Something to be done from time to time."""
+
+    seconds: float
+    needed: Callable[[Cursor], bool]
+    work: Work[Any]
+    due: float
+
+
+class Writer(threading.Thread):
+    """Owns the only connection that writes."""
+
+    def __init__(self, connect: Callable[[], Connection], origin: str, tell: Callable[[list[Change]], None]) -> None:
+        super().__init__(name="assent-writer", daemon=True)
+        self._connect = connect
+        self._origin = origin
+        self._tell = tell
+        self._queue: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
+        self._connection: Connection | None = None
+        self._ticks: list[Tick] = []
+        self._closing = False
+        self.figures = Figures()
+
+    @property
+    def queued(self) -> int:
+        """How many jobs wait."""
+        return self._queue.qsize()
+
+    def put(self, job: Job[Any]) -> None:
+        """Queue a job, or raise `StoreError` if it would wait too long or for ever."""
+        if self._closing:
+            raise StoreError("the store is closed")
+        if self._queue.qsize() >= MOST_QUEUED:
+            raise StoreError(f"{MOST_QUEUED} writes are waiting already")
+        self._queue.put(job)
+
+    def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
+        """Do some work from time to time, in a transaction, where a look says that it is needed."""
+        self._ticks.append(Tick(seconds, needed, work, time.monotonic() + seconds))
+        self._queue.put(Job(_nothing, None))  # wakes it, so that it counts from now
+
+    def stop(self) -> None:
+        """Finish what is queued, then end."""
+        self._closing = True
+        self._queue.put(None)
+        if self.is_alive():
+            self.join()
+
+    def run(self) -> None:
+        """Write until told to stop."""
+        open_for_more = True
+        while open_for_more:
+            jobs, open_for_more = self._take()
+            if jobs:
+                self._write(jobs)
+            self._do_ticks()
+        if self._connection is not None:
+            self._connection.close()
+
+    def _take(self) -> tuple[list[Job[Any]], bool]:
+        jobs: list[Job[Any]] = []
+        pause = max(0.0, min((t.due for t in self._ticks), default=time.monotonic() + 60) - time.monotonic())
+        try:
+            job = self._queue.get(timeout=pause)
+            while job is not None:
+                jobs.append(job)
+                if len(jobs) == LARGEST_BATCH:
+                    return jobs, True
+                job = self._queue.get_nowait()
+        except queue.Empty:
+            return jobs, True
+        return jobs, False
+
+    def _write(self, jobs: list[Job[Any]]) -> None:
+        started = time.perf_counter()
+        # Whoever gave up has been told that nothing was written.
+        jobs = [job for job in jobs if not job.future.done()]
+        cursor = None
+        try:
+            cursor = self._transact(jobs)
+        except Exception as error:  # noqa: BLE001 - whatever it is, nothing of this batch lasts
+            self._fail(jobs, error)
+        self._count(jobs, time.perf_counter() - started)
+        _deliver(jobs)
+        if cursor is not None:
+            self._announce(cursor)
+
+    def _transact(self, jobs: list[Job[Any]]) -> Cursor:
+        connection = self._connection = self._connection or self._connect()
+        connection.begin()
+        cursor = Cursor(connection, connection.now())
+        for job in jobs:
+            if not job.run(cursor):
+                raise StoreError("the transaction was lost")
+        cursor.finish(self._origin)
+        connection.commit()
+        return cursor
+
+    def _fail(self, jobs: list[Job[Any]], error: Exception) -> None:
+        self.figures.failures += 1
+        _log.error("writing to the store failed: %s", error)
+        told = error if isinstance(error, AssentError) else StoreError(f"the store can not be written: {error}")
+        for job in jobs:
+            job.fail(told)
+        if self._connection is not None:
+            try:
+                self._connection.rollback()
+            except Exception as again:  # noqa: BLE001 - it is closed next
+                _log.warning("rolling back failed too: %s", again)
+            # After an error of the disk or the line nothing is known of this connection.
+            self._connection.close()
+            self._connection = None
+
+    def _announce(self, cursor: Cursor) -> None:
+        try:
+            cursor.run_later()
+            if cursor.changes:
+                self._tell(cursor.changes)
+        except Exception:
+            _log.exception("telling about changes failed")
+
+    def _count(self, jobs: list[Job[Any]], seconds: float) -> None:
+        figures = self.figures
+        figures.jobs += len(jobs)
+        figures.batches += 1
+        figures.last_batch = len(jobs)
+        figures.largest_batch = max(figures.largest_batch, len(jobs))
+        figures.commit_seconds += seconds
+        figures.oldest_wait = seconds
+
+    def _do_ticks(self) -> None:
+        now = time.monotonic()
+        for tick in self._ticks:
+            if tick.due <= now:
+                tick.due = now + tick.seconds
+                self._do_tick(tick)
+
+    def _do_tick(self, tick: Tick) -> None:
+        try:
+            connection = self._connection = self._connection or self._connect()
+            if tick.needed(Cursor(connection, connection.now())):
+                self._write([Job(tick.work, None)])
+        except Exception as error:  # noqa: BLE001 - it is tried again in time
+            self._fail([], error)
+
+
+def _nothing(_cursor: Cursor) -> None:
+    pass
+
+
+def _deliver(jobs: list[Job[Any]]) -> None:
+    """Hand all outcomes over, waking each loop once."""
+    by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
+    for job in jobs:
+        if job.loop is None:
+            job.deliver()
+        else:
+            by_loop.setdefault(job.loop, []).append(job)
+    for loop, group in by_loop.items():
+        try:
+            loop.call_soon_threadsafe(_deliver_all, group)
+        except RuntimeError:  # the loop has closed, and nobody waits any more
+            _log.debug("a loop was closed before its answers came")
+
+
+def _deliver_all(jobs: list[Job[Any]]) -> None:
+    for job in jobs:
+        job.deliver()
