@@ -1,17 +1,21 @@
 """What an agent's hook runs: hands the call to the daemon, waits while a person is asked, and answers for it.
 
 One file, standard library only, started as `python -I -S FILE AGENT HOME SECONDS`. It loads nothing it does not need,
-since it starts before every call. Whatever goes wrong is a denial, in the form and with the exit code the agent honours.
+since it starts before every call. Whatever goes wrong is a denial, in the form and with the code the agent honours.
 """
 
 # The usual modules (socket, json, pathlib …) would double the time this takes; what is used here is built in.
-# ruff: noqa: ANN001, ANN202, ANN204, D103, PTH
 
+from __future__ import annotations
+
+import _socket
 import posix
 import sys
 import time
 
-import _socket
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _MOST = 5 << 20
 _LONGEST_ANSWER = 1 << 20
@@ -19,15 +23,20 @@ _GRACE = 20.0
 """How long a daemon that was there may be away: a restart takes a second or two."""
 
 
-class Failure(Exception):
+class RefusedError(Exception):
     """Why there is no answer."""
 
 
-class Gone(Failure):
-    """The daemon went away; it may come back."""
+class AbsentError(RefusedError):
+    """Nobody answers where the daemon should be."""
 
 
-def main(argv):
+class LostError(AbsentError):
+    """The daemon was there and went away; it may come back."""
+
+
+def main(argv: list[str]) -> int:
+    """Answer for one call. Ends with 0 or 2, never anything else."""
     agent, home, seconds = argv[1], argv[2], float(argv[3])
     deadline = time.monotonic() + seconds
     text = b""
@@ -40,55 +49,56 @@ def main(argv):
     return _write(1, body) or code
 
 
-def _read_input():
+def _read_input() -> bytes:
     pieces, size = [], 0
     while piece := posix.read(0, 1 << 16):
         size += len(piece)
         if size > _MOST:
-            raise Failure("the call is larger than 5 MB")
+            raise RefusedError("the call is larger than 5 MB")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def _read_token(path):
+def _read_token(path: str) -> bytes:
     try:
         found = posix.open(path, posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_CLOEXEC)
     except OSError as error:
-        raise Failure("the token for this agent can not be read; run `assent init` again") from error
+        raise RefusedError("the token for this agent can not be read; run `assent init` again") from error
     try:
         return posix.read(found, 4096).strip()
     finally:
         posix.close(found)
 
 
-def _ask(agent, home, token, text, deadline):
+def _ask(agent: str, home: str, token: bytes, text: bytes, deadline: float) -> tuple[int, bytes]:
     """Ask until there is an answer or the time is up. A daemon that restarts is asked again: it knows the question."""
-    gone_since = None
+    lost_since: float | None = None
     while True:
         left = deadline - time.monotonic()
         if left <= 0:
-            raise Failure("no answer in time; repeat the same call")
+            raise RefusedError("no answer in time; repeat the same call")
         try:
             return _post(agent, home, token, text, left)
-        except Gone as error:
+        except AbsentError as error:
             now = time.monotonic()
-            gone_since = gone_since or (now if error.args[1:] else None)
-            if gone_since is None or now - gone_since > _GRACE:
+            if lost_since is None and isinstance(error, LostError):
+                lost_since = now
+            if lost_since is None or now - lost_since > _GRACE:
                 raise
             time.sleep(0.25)
 
 
-def _post(agent, home, token, text, left):
+def _post(agent: str, home: str, token: bytes, text: bytes, left: float) -> tuple[int, bytes]:
     line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
         line.settimeout(left)
         try:
             line.connect(home + "/assent.sock")
         except OSError as error:
-            raise Gone("the daemon does not answer; start it with `assent serve`") from error
+            raise AbsentError("the daemon does not answer; start it with `assent serve`") from error
         head = (
-            "POST /api/hooks/%s?wait=%d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-            "Content-Type: application/json\r\nContent-Length: %d\r\n" % (agent, max(0, int(left) - 2), len(text))
+            f"POST /api/hooks/{agent}?wait={max(0, int(left) - 2)} HTTP/1.1\r\nHost: localhost\r\n"
+            f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n"
         ).encode()
         for name, value in ((b"Authorization", b"Bearer " + token), *_surroundings()):
             head += name + b": " + value + b"\r\n"
@@ -96,14 +106,14 @@ def _post(agent, home, token, text, left):
             line.sendall(head + b"\r\n" + text)
             return _parse(_receive(line))
         except TimeoutError as error:
-            raise Failure("no answer in time; repeat the same call") from error
+            raise RefusedError("no answer in time; repeat the same call") from error
         except OSError as error:
-            raise Gone("the daemon went away while it was asked", True) from error
+            raise LostError("the daemon went away while it was asked") from error
     finally:
         line.close()
 
 
-def _surroundings():
+def _surroundings() -> Iterator[tuple[bytes, bytes]]:
     """Tell how the agent would find its programs."""
     for name, variable in ((b"X-Assent-Path", b"PATH"), (b"X-Assent-Shell", b"SHELL")):
         value = posix.environ.get(variable)
@@ -111,20 +121,20 @@ def _surroundings():
             yield name, value
 
 
-def _receive(line):
+def _receive(line: _socket.socket) -> bytes:
     pieces, size = [], 0
     while piece := line.recv(1 << 16):
         size += len(piece)
         if size > _LONGEST_ANSWER:
-            raise Failure("the daemon's answer is too long")
+            raise RefusedError("the daemon's answer is too long")
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def _parse(answer):
+def _parse(answer: bytes) -> tuple[int, bytes]:
     head, found, body = answer.partition(b"\r\n\r\n")
     if not found:
-        raise Gone("the daemon went away while it was asked", True)
+        raise LostError("the daemon went away while it was asked")
     lines = head.split(b"\r\n")
     headers = {}
     for each in lines[1:]:
@@ -132,23 +142,23 @@ def _parse(answer):
         headers[name.strip().lower()] = value.strip()
     status = lines[0].split(b" ")[1:2]
     if status == [b"503"]:
-        raise Gone("the daemon is stopping", True)
+        raise LostError("the daemon is stopping")
     if int(headers.get(b"content-length", b"-1")) != len(body):
-        raise Gone("the daemon's answer was cut short", True)
+        raise LostError("the daemon's answer was cut short")
     code = headers.get(b"x-assent-exit")
     if status != [b"200"] or code not in (b"0", b"2"):
-        raise Failure("the daemon refused: " + _shown(body))
+        raise RefusedError("the daemon refused: " + _shown(body))
     reason = headers.get(b"x-assent-reason")
     if code == b"2" and reason:
         _write(2, reason + b"\n")
     return int(code), body
 
 
-def _shown(body):
+def _shown(body: bytes) -> str:
     return body[:300].decode("utf-8", "replace")
 
 
-def _refuse(agent, text, why):
+def _refuse(agent: str, text: bytes, why: str) -> int:
     """Deny in the agent's own form."""
     import json  # noqa: PLC0415 - only needed when something is wrong
 
@@ -168,7 +178,7 @@ def _refuse(agent, text, why):
     return 2
 
 
-def _write(channel, data):
+def _write(channel: int, data: bytes) -> int:
     """Write all of it. An agent that no longer listens gets exit 2: it must not read half an answer as a whole one."""
     try:
         while data:
@@ -178,8 +188,8 @@ def _write(channel, data):
     return 0
 
 
-def _word(error):
-    return str(error.args[0]) if isinstance(error, Failure) else type(error).__name__ + ": " + str(error)
+def _word(error: Exception) -> str:
+    return str(error.args[0]) if isinstance(error, RefusedError) else type(error).__name__ + ": " + str(error)
 
 
 if __name__ == "__main__":
