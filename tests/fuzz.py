@@ -100,7 +100,7 @@ def fault(line: str) -> str | None:
 
 @contextlib.contextmanager
 def hurried(seconds: float) -> Iterator[None]:
-    """Raise in what takes so much of the processor's time: no step of it is counted, such as a search in a long text."""
+    """Raise in what takes so much of the processor: a search in a long text is one step, and may take for ever."""
 
     def hang(_signal: int, _frame: object) -> None:
         raise TimeoutError(f"takes more than {seconds} seconds")

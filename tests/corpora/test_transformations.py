@@ -106,7 +106,7 @@ SPELLINGS = {
     "a backslash": lambda words: " ".join(w[:1] + "\\" + w[1:] if len(w) > 1 else w for w in words),
     "empty quotes": lambda words: " ".join(w[:1] + "''" + w[1:] for w in words),
     "half quoted": lambda words: " ".join(f'{w[:2]}"{w[2:]}"' for w in words),
-    "spaces": lambda words: "   ".join(words),
+    "spaces": "   ".join,
     "tabs": "\t".join,
     "continued": " \\\n".join,
     "variables": lambda words: "v=" + words[0] + "; $v " + " ".join(words[1:]),
