@@ -4,9 +4,12 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: run test check bench crash setup format lock clean
+.PHONY: run demo test check bench crash setup format lock clean
 
-run: setup            ## show how Assent decides (a guided demo)
+run: setup            ## the daemon, on SQLite, with a link to log in
+	@$(BIN)/assent serve --link
+
+demo: setup           ## show how Assent decides
 	@$(BIN)/assent demo
 
 test: check           ## everything that is promised

@@ -13,11 +13,13 @@ from typing import TypeAlias
 
 import log
 
+import sandbox
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 from assent.shell import parse
+from server import serving
 
 failures: list[str] = []
 
@@ -256,6 +258,8 @@ def main() -> None:
     loading()
     starting()
     log.run(report)
+    serving(report)
+    sandbox.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")

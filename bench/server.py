@@ -1,4 +1,4 @@
-"""Durable decisions over HTTP, against a bare echo of the same bodies: one core for the server, another for the client."""
+"""Durable decisions over HTTP, against a bare echo of the same bodies: servers on one core, the client on another."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import itertools
 import json
 import os
 import re
+import socket
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple, TypeAlias
 
 CONNECTIONS = 64
 SECONDS = 3.0
@@ -46,49 +48,45 @@ LINES = (
     "sort names.txt | uniq -c | sort -rn",
     "cd src && grep -c import app.py",
 )
+Following: TypeAlias = Callable[[], bytes]
+"""Gives the next request."""
 
 
 class Measured:
-    """What one round of requests gave."""
+    """What a round gave: requests a second, how long all but the slowest hundredth took, the server's time for one."""
 
-    def __init__(self, count: int, seconds: float, delays: list[float]) -> None:
-        self.rate = count / seconds
-        delays.sort()
-        self.p99 = delays[int(len(delays) * 0.99)] * 1000
-
-
-def request_bytes(port: int, token: str, command: str, cwd: str) -> bytes:
-    body = json.dumps({"toolName": "bash", "toolInput": {"command": command}, "cwd": cwd}).encode()
-    head = (
-        f"POST /api/hooks/classify HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
-        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
-    )
-    return head.encode() + body
+    def __init__(self, delays: list[float], seconds: float, spent: float) -> None:
+        self.rate = len(delays) / seconds
+        self.spent = spent / len(delays) * 1e6
+        self.p99 = sorted(delays)[int(len(delays) * 0.99)] * 1000
 
 
 class Caller(asyncio.Protocol):
     """One connection that asks again as soon as it was answered."""
 
-    def __init__(self, following: Callable[[], bytes], delays: list[float], check: bytes) -> None:
-        self.following, self.delays, self.check = following, delays, check
+    def __init__(self, following: Following, delays: list[float], expected: bytes) -> None:
+        self.following, self.delays, self.expected = following, delays, expected
         self.data, self.sent, self.going = b"", 0.0, True
         self.idle = asyncio.get_running_loop().create_future()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin."""
         self.transport = transport
         self.ask()
 
     def ask(self) -> None:
+        """Send the next request."""
         self.sent = time.perf_counter()
         self.transport.write(self.following())  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
+        """Take in an answer; whatever is not the expected one ends the measurement."""
         self.data += data
         head, gap, body = self.data.partition(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head)
         if not gap or length is None or len(body) < int(length[1]):
             return
-        if self.check not in body:
+        if self.expected not in body:
             sys.exit(f"an answer is wrong: {self.data[:500]!r}")
         self.delays.append(time.perf_counter() - self.sent)
         self.data = b""
@@ -98,143 +96,156 @@ class Caller(asyncio.Protocol):
             self.idle.set_result(None)
 
 
-async def drive(port: int, following: Callable[[], bytes], seconds: float, check: bytes) -> Measured:
+class Server(NamedTuple):
+    """A server under test."""
+
+    port: int
+    pid: int
+
+    def spent(self) -> float:
+        """Return the processor time it took so far, in seconds."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def drive(server: Server, following: Following, expected: bytes) -> Measured:
     loop = asyncio.get_running_loop()
     delays: list[float] = []
-    made = [await loop.create_connection(lambda: Caller(following, delays, check), "127.0.0.1", port) for _ in range(CONNECTIONS)]
-    callers = [caller for _, caller in made]
+
+    def call() -> Caller:
+        return Caller(following, delays, expected)
+
+    made = [await loop.create_connection(call, "127.0.0.1", server.port) for _ in range(CONNECTIONS)]
     delays.clear()
-    start = time.perf_counter()
-    await asyncio.sleep(seconds)
-    count, took = len(delays), time.perf_counter() - start
-    for caller in callers:
+    start, spent = time.perf_counter(), server.spent()
+    await asyncio.sleep(SECONDS)
+    measured = Measured(list(delays), time.perf_counter() - start, server.spent() - spent)
+    for _, caller in made:
         caller.going = False
-    await asyncio.gather(*(caller.idle for caller in callers))
+    await asyncio.gather(*(caller.idle for _, caller in made))
     for transport, _ in made:
         transport.close()
-    return Measured(count, took, delays[:count])
+    return measured
+
+
+def request_bytes(port: int, token: str, command: str, cwd: Path) -> bytes:
+    body = json.dumps({"toolName": "bash", "toolInput": {"command": command}, "cwd": str(cwd)}).encode()
+    head = (
+        f"POST /api/hooks/classify HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    return head.encode() + body
 
 
 @contextlib.contextmanager
-def process(words: list[str], ready: str, environ: dict[str, str] | None = None) -> Iterator[subprocess.Popen[bytes]]:
-    """Start a server on the first core."""
-    pinned = [*(["taskset", "-c", "0"] if (os.cpu_count() or 1) > 1 else []), *words]
-    started = subprocess.Popen(pinned, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environ)
-    try:
-        if ready:
-            found = b""
-            while ready.encode() not in found and started.stdout is not None:
-                piece = os.read(started.stdout.fileno(), 4096)
-                if not piece:
-                    sys.exit(f"{words} did not start")
-                found += piece
-            started.said = found.decode()  # type: ignore[attr-defined]
-        yield started
-    finally:
-        started.kill()
-        started.wait()
-        if started.stdout is not None:
-            started.stdout.close()
+def process(words: list[str], environ: dict[str, str], port: int, *, core: int) -> Iterator[Server]:
+    """Run a server on one core."""
+    pinned = ["taskset", "-c", str(core), *words]
+    with subprocess.Popen(pinned, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environ) as started:
+        try:
+            wait_for(port)
+            yield Server(port, started.pid)
+        finally:
+            started.kill()
 
 
 def free_port() -> int:
-    import socket  # noqa: PLC0415 - only here
-
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
 
 
+def fetch(port: int, token: str, path: str) -> str:
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", port, timeout=30)) as connection:
+        connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
+        return connection.getresponse().read().decode()
+
+
 def wait_for(port: int) -> None:
-    for _ in range(400):
+    for _ in range(600):
         with contextlib.suppress(OSError):
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
-            connection.request("GET", "/health")
-            connection.getresponse().read()
-            connection.close()
+            fetch(port, "", "/health")
             return
         time.sleep(0.05)
     sys.exit("the server did not start")
 
 
-def fetch(port: int, token: str, path: str) -> str:
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", path, headers={"Authorization": f"Bearer {token}"})
-    text = connection.getresponse().read().decode()
-    connection.close()
-    return text
-
-
-def counted(metrics: str, name: str) -> float:
-    found = re.search(rf"^{name} (\S+)$", metrics, re.MULTILINE)
-    return float(found[1]) if found else 0.0
-
-
-def measure(echo_port: int, port: int, make: Callable[[int], Callable[[], bytes]]) -> tuple[list[Measured], list[Measured]]:
-    """Drive both in turn, so that what else the machine does hits both."""
-    bare, durable = [], []
-    for _ in range(ROUNDS):
-        bare.append(asyncio.run(drive(echo_port, make(echo_port), SECONDS, b"toolName")))
-        durable.append(asyncio.run(drive(port, make(port), SECONDS, b'"allow":true')))
-    return bare, durable
+def counted(port: int, owner: str) -> tuple[float, float]:
+    """Return how many events and commits there were."""
+    text = fetch(port, owner, "/metrics")
+    names = ("assent_audit_position", "assent_commits_total")
+    events, commits = (re.search(rf"^{name} (\S+)$", text, re.MULTILINE) for name in names)
+    if events is None or commits is None:
+        sys.exit("the daemon does not say what it did")
+    return float(events[1]), float(commits[1])
 
 
 def serving(report: Callable[..., None]) -> None:
-    print(f"\nDurable decisions through POST /api/hooks/classify, {CONNECTIONS} connections, one core")
+    print(f"\nDurable decisions through POST /api/hooks/classify: {CONNECTIONS} connections, one core for the server")
     before = os.sched_getaffinity(0)
-    if len(before) > 1:
-        os.sched_setaffinity(0, {max(before)})
+    os.sched_setaffinity(0, {max(before)})
     try:
         with tempfile.TemporaryDirectory() as folder:
-            _serve(report, Path(folder).resolve())
+            _serve(report, Path(folder).resolve(), min(before))
     finally:
         os.sched_setaffinity(0, before)
 
 
-def _serve(report: Callable[..., None], root: Path) -> None:
-    project = root / "project"
+def _serve(report: Callable[..., None], root: Path, core: int) -> None:
+    project, state = root / "project", root / "state"
     (project / ".git").mkdir(parents=True)
     (project / "src").mkdir()
-    environ = {**os.environ, "ASSENT_HOME": str(root / "state"), "HOME": str(root), "XDG_CONFIG_HOME": str(root / "config")}
+    environ = {**os.environ, "ASSENT_HOME": str(state), "HOME": str(root), "XDG_CONFIG_HOME": str(root / "config")}
     assent = [sys.executable, "-m", "assent"]
-    echo_port = free_port()
+    words = [*assent, "token", "create", "--role", "agent", "--agent", "bench"]
+    token = subprocess.run(words, capture_output=True, text=True, check=True, env=environ).stdout.strip()
+    port, echo_port = free_port(), free_port()
     with (
-        process([*assent, "serve", "--port", "0", "--rate", "0"], "listens on", environ) as daemon,
-        process([sys.executable, "-c", ECHO, str(echo_port)], ""),
+        process([*assent, "serve", "--port", str(port), "--rate", "0"], environ, port, core=core) as daemon,
+        process([sys.executable, "-c", ECHO, str(echo_port)], environ, echo_port, core=core) as echo,
     ):
-        port = int(re.search(r":(\d+)", daemon.said)[1])  # type: ignore[attr-defined, index]
-        words = [*assent, "token", "create", "--role", "agent", "--agent", "bench"]
-        token = subprocess.run(words, capture_output=True, text=True, check=True, env=environ).stdout.strip()
-        owner = (root / "state" / "token").read_text().strip()
-        wait_for(echo_port)
-        wait_for(port)
-        time.sleep(1)
+        owner = (state / "token").read_text().strip()
         numbers = itertools.count()
 
-        def repeated(to: int) -> Callable[[], bytes]:
-            ready = itertools.cycle([request_bytes(to, token, line, str(project)) for line in LINES])
+        def repeated(to: int) -> Following:
+            ready = itertools.cycle([request_bytes(to, token, line, project) for line in LINES])
             return lambda: next(ready)
 
-        def different(to: int) -> Callable[[], bytes]:
-            return lambda: request_bytes(to, token, f"{LINES[(n := next(numbers)) % len(LINES)]} # {n}", str(project))
+        def different(to: int) -> Following:
+            return lambda: request_bytes(to, token, f"{LINES[(n := next(numbers)) % len(LINES)]} # {n}", project)
 
         for what, make, least in (("repeated lines", repeated, 0.5), ("all lines different", different, 0.3)):
-            figures = fetch(port, owner, "/metrics")
-            jobs, commits = counted(figures, "assent_audit_position"), counted(figures, "assent_commits_total")
-            bare, durable = measure(echo_port, port, make)
-            figures = fetch(port, owner, "/metrics")
-            batch = (counted(figures, "assent_audit_position") - jobs) / max(
-                1.0, counted(figures, "assent_commits_total") - commits
-            )
-            rates = statistics.median(m.rate for m in bare), statistics.median(m.rate for m in durable)
-            tails = statistics.median(m.p99 for m in bare), statistics.median(m.p99 for m in durable)
-            report(f"bare Starlette echo, {what}", f"{rates[0]:,.0f}/s {tails[0]:.1f} ms")
-            report(f"decided and durable, {what}", f"{rates[1]:,.0f}/s {tails[1]:.1f} ms")
-            report("decisions in one commit", f"{batch:.1f}")
-            ratio, tail = rates[1] / rates[0], tails[1] / tails[0]
-            report("decisions per echo", f"{ratio:.2f}", limit=f"at least {least}", ok=ratio >= least)
-            report("99th percentile", f"{tail:.1f} x", limit="at most 4 x", ok=tail <= 4)
+            _compare(report, what, least, (echo, daemon), owner, make)
+
+
+def _compare(
+    report: Callable[..., None],
+    what: str,
+    least: float,
+    servers: tuple[Server, Server],
+    owner: str,
+    make: Callable[[int], Following],
+) -> None:
+    """Drive both in turn, so that what else the machine does hits both."""
+    bare: list[Measured] = []
+    durable: list[Measured] = []
+    before = counted(servers[1].port, owner)
+    for _ in range(ROUNDS):
+        for server, found, expected in ((servers[0], bare, b"toolName"), (servers[1], durable, b'"allow":true')):
+            found.append(asyncio.run(drive(server, make(server.port), expected)))
+    after = counted(servers[1].port, owner)
+    batch = (after[0] - before[0]) / max(1.0, after[1] - before[1])
+    rates = [statistics.median(m.rate for m in found) for found in (bare, durable)]
+    tails = [statistics.median(m.p99 for m in found) for found in (bare, durable)]
+    report(f"{what}: bare Starlette echo", f"{rates[0]:,.0f}/s {tails[0]:.1f} ms")
+    report(f"{what}: decided and durable", f"{rates[1]:,.0f}/s {tails[1]:.1f} ms")
+    spent = [statistics.median(m.spent for m in found) for found in (bare, durable)]
+    report(f"{what}: the server's time for one, echo and decision", f"{spent[0]:.0f} and {spent[1]:.0f} µs")
+    report(f"{what}: decisions that shared a commit", f"{batch:.1f}")
+    ratio, tail = rates[1] / rates[0], tails[1] / tails[0]
+    report(f"{what}: decisions per echo", f"{ratio:.2f}", limit=f"at least {least}", ok=ratio >= least)
+    report(f"{what}: 99th percentile", f"{tail:.1f} x", limit="at most 4 x the echo's", ok=tail <= 4)
 
 
 if __name__ == "__main__":
-    serving(lambda what, figure, **more: print(f"{what:<50} {figure:>24}  {more.get('limit', '')}"))
+    serving(lambda what, figure, **more: print(f"{what:<58}{figure:>20}   {more.get('limit', '')}"))

@@ -51,6 +51,8 @@ Engines: TypeAlias = Callable[[ToolCall, Session], Engine]
 EXPIRY = 1800.0
 """How long a question waits for its answer, and an unused yes for its call, in seconds."""
 _MOST_TRIES = 5
+_MOST_KEPT = 1024
+_LARGEST_KEPT = 16 * 1024
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,6 +85,7 @@ class Gate:
         self._standing = approvals.standing
         self._expiry = expiry
         self._last_resort = Engine()
+        self._prepared: dict[int, _Prepared] = {}
 
     async def decide(self, call: ToolCall, session: Session, *, prefix: str = "perm", waiting: bool = False) -> Ruling:
         """Decide a call and record it durably; an ask opens a question, or joins the one that is pending.
@@ -192,7 +195,7 @@ class Gate:
 
     async def _record(self, call: ToolCall, session: Session, decision: Decision, relied: Sequence[str]) -> Ruling:
         """Write one decision down; an allow by grants only if they still hold in that very transaction."""
-        entry = self._log.prepare(evaluated(call, session, decision, summarise(call, decision.reading)))
+        entry = self._prepare(call, session, decision)
 
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
@@ -201,6 +204,18 @@ class Gate:
 
         await self._store.commit(work)
         return Ruling(decision=decision, position=entry.position)
+
+    def _prepare(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
+        """Make a decision's record. One that an engine remembered, for a call that came again, is made once."""
+        kept = self._prepared.get(id(decision))
+        if kept is not None and kept.decision is decision and kept.call == call and kept.session == session:
+            return Entry(kept.columns)
+        entry = self._log.prepare(evaluated(call, session, decision, summarise(call, decision.reading)))
+        if len(entry.columns[-1]) <= _LARGEST_KEPT:
+            if len(self._prepared) >= _MOST_KEPT:
+                self._prepared.clear()
+            self._prepared[id(decision)] = _Prepared(decision, call, session, entry.columns)
+        return entry
 
     async def _reconsider(self, engine: Engine, consent: Consent, case: _Case) -> Ruling:
         """Look whether a person enabled, or already answered, this one destructive call; else it stays denied."""
@@ -331,6 +346,16 @@ class Gate:
             return await self._record(call, session, decision, ())
         except Exception:  # noqa: BLE001 - it is denied either way
             return Ruling(decision=decision)
+
+
+class _Prepared(msgspec.Struct, frozen=True):
+    """A record's columns, and all that they were made of."""
+
+    decision: Decision
+    """Kept, so that nothing else can come to have its identity."""
+    call: ToolCall
+    session: Session
+    columns: tuple[Any, ...]
 
 
 class _Case(msgspec.Struct, frozen=True):

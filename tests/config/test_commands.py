@@ -90,7 +90,8 @@ def test_the_organisation_has_the_last_word():
 
 def test_what_the_catalog_knows_that_a_command_touches_and_runs_still_counts():
     policy = load(
-        "commands: {tee: {does: copies, tier: safe, args: 'text*'}, env: {does: runs, tier: safe, options: any, args: 'text*'}}"
+        "commands: {tee: {does: copies, tier: safe, args: 'text*'}, "
+        "env: {does: runs, tier: safe, options: any, args: 'text*'}}"
     )
     assert decide("echo x | tee out.txt", policy) == "allow"
     assert decide("echo x | tee /etc/hosts", policy) == "ask"
@@ -130,7 +131,10 @@ FAULTS = [
         "the example `x` is safe, though it is listed under `not_safe`",
     ),
     (
-        "commands:\n  x:\n    does: a\n    tier: safe\n    subcommands: {y: {does: b, tier: dangerous, examples: {safe: [x y]}}}",
+        (
+            "commands:\n  x:\n    does: a\n    tier: safe\n"
+            "    subcommands: {y: {does: b, tier: dangerous, examples: {safe: [x y]}}}"
+        ),
         2,
         "the example `x y` is dangerous, though it is listed under `safe`: x y b",
     ),

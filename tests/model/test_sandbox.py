@@ -97,6 +97,7 @@ _profiles = st.builds(
     read_roots=_paths,
     write_roots=_paths,
     masked=_paths,
+    protected=_paths,
     network=st.sampled_from((OFF, NONE, FULL, SOME, OTHERS)),
 )
 _touched = st.tuples(

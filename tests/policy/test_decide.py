@@ -22,6 +22,7 @@ from assent.model import (
 from assent.policy.coverage import exact_digest
 from assent.policy.guard import Guard, SessionDecision
 from assent.policy.layers import merge
+from assent.policy.profiles import LIMITS
 from scenes import (
     DANGEROUS,
     DESTRUCTIVE,
@@ -195,7 +196,7 @@ def grant(**fields):
     return Consent(grants=(Grant(**{"id": "g", "rule": Rule(tool="Bash", pattern="make"), **fields}),))
 
 
-READ_ONLY = SandboxProfile(name="read-only", mode="read-only", cwd="/ws")
+READ_ONLY = SandboxProfile(name="read-only", mode="read-only", cwd="/ws", process_limits=LIMITS)
 
 #: what the grant says, whether it answers
 GRANTS = [

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 import stat
+import subprocess
 
 import pytest
 
@@ -175,3 +177,14 @@ def test_tokens_are_kept_as_hashes(fresh):
     assert kept
     assert all(len(hashed) == 32 for hashed in kept)
     assert fresh.owner.encode() not in (fresh.state / "assent.db").read_bytes()
+
+
+def test_the_lines_to_try_it_with_work_as_printed(fresh):
+    fresh.start("--link")
+    tries = [line.strip() for line in fresh.said.splitlines() if line.strip().startswith("curl ")]
+    asked, listed = (
+        subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=True, timeout=60).stdout
+        for line in tries
+    )
+    wanted = json.loads(asked)["requestId"]
+    assert [p["id"] for p in json.loads(listed)["pending"]] == [wanted]

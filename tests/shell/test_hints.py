@@ -46,6 +46,7 @@ FED = [
     ("read f <<< a; cat $f", {"a"}),
     ("read f <<< 'a b'; cat $f", {"a", "b"}),
     ("read <<< a; cat $REPLY", {"a"}),
+    ("IFS=: read a b <<< x:y; cat $b", {"x:y", "x", "y"}),
     ("echo a | while read f; do cat $f; done", {"a"}),
     ("while read f; do cat $f; done <<< a", {"a"}),
     ("while read f; do cat $f; done < <(echo a)", {"a"}),

@@ -30,7 +30,7 @@ def parse(data: bytes) -> HookCall:
     )
 
 
-def render(answer: HookAnswer) -> Rendered:
+def render(answer: HookAnswer, call: HookCall | None = None) -> Rendered:  # noqa: ARG001 - as every agent has it
     """Write the answer."""
     details: dict[str, Any] = {
         "hook_event_name": EVENT,

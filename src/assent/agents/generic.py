@@ -31,7 +31,7 @@ def parse(data: bytes) -> HookCall:
     )
 
 
-def render(answer: HookAnswer) -> Rendered:
+def render(answer: HookAnswer, call: HookCall | None = None) -> Rendered:  # noqa: ARG001 - as every agent has it
     """Write the answer."""
     body: dict[str, Any] = {"allow": answer.allow}
     if answer.tier is not None:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.model import CallError, Mode, Tier
+from assent.model import MODE_ALIASES, CallError, Mode, Tier
 
 ALLOWED, REFUSED = 0, 2
 """How a hook's process ends: nothing but an allow ends with 0."""
+
+
+Moment: TypeAlias = Literal["before", "permission", "after"]
+"""When a hook speaks: before a call, when the agent itself would ask, or after the call."""
+
+LONGEST_REASON = 4000
+"""Agents cut longer texts, each at its own length."""
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """What became of a call, as the agent tells it."""
+
+    failed: bool
+    error: str | None = None
+    duration_ms: int | None = None
 
 
 class HookCall(msgspec.Struct, frozen=True, kw_only=True):
@@ -17,6 +33,10 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
 
     tool: str
     input: dict[str, Any]
+    event: str = ""
+    """The agent's own name for the moment."""
+    moment: Moment = "before"
+    report: Report | None = None
     cwd: str | None = None
     session: str | None = None
     call_id: str | None = None
@@ -30,6 +50,8 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the call may run, and what to tell the model."""
 
     allow: bool
+    abstain: bool = False
+    """Say nothing, so that the agent does what it would do without a hook."""
     reason: str
     tier: Tier | None = None
     request_id: str | None = None
@@ -49,6 +71,57 @@ class Rendered(msgspec.Struct, frozen=True):
 
     body: bytes
     exit: int
+
+
+SILENCE = Rendered(b"", ALLOWED)
+
+
+def reason_for_model(answer: HookAnswer) -> str:
+    """Return a reason that no agent refuses: never empty, never too long."""
+    reason = answer.reason.strip() or ("allowed" if answer.allow else "not allowed")
+    return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
+
+
+def parse_claude_shape(data: bytes, moments: Mapping[str, Moment]) -> HookCall:
+    """Read the shape that Claude Code began and others took over, or raise `CallError`."""
+    given = decode_object(data)
+    event = take_text(given, "hook_event_name") or ""
+    if event not in moments:
+        raise CallError(f"Expected hook_event_name to be one of: {', '.join(moments)}")
+    tool = take_text(given, "tool_name")
+    if tool is None:
+        raise CallError("Missing tool_name")
+    mode = take_text(given, "permission_mode")
+    return HookCall(
+        tool=tool,
+        input=take_input(given, "tool_input"),
+        event=event,
+        moment=moments[event],
+        cwd=take_text(given, "cwd"),
+        session=take_text(given, "session_id"),
+        call_id=take_text(given, "tool_use_id"),
+        modes=_modes(mode),
+        report=_report(given) if moments[event] == "after" else None,
+    )
+
+
+def _modes(word: str | None) -> tuple[Mode, ...]:
+    """Read a reported mode. One that is not known might be a strict one, so the strictest of ours stands in."""
+    if word is None:
+        return ()
+    if word in MODE_ALIASES:
+        return (MODE_ALIASES[word],)
+    return (Mode(word),) if word in list(Mode) else (Mode.UNTRUSTED,)
+
+
+def _report(given: dict[str, Any]) -> Report:
+    error = given.get("error")
+    duration = given.get("duration_ms")
+    return Report(
+        failed=error is not None or given.get("hook_event_name") == "PostToolUseFailure",
+        error=str(error)[:LONGEST_REASON] if error is not None else None,
+        duration_ms=duration if isinstance(duration, int) else None,
+    )
 
 
 def decode_object(data: bytes) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The tag is a keyed hash, so that it can be compared within one installation and 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
 from typing import Any
@@ -50,6 +51,8 @@ _MAY_HOLD = re2.compile(
 )
 # What stands for a value that is only known later is no secret.
 _REFERENCES = ("$", "\ufdd0", "<", "{", "%", "`", "[masked:")
+_SHORT = 200
+_MOST_REMEMBERED = 4096
 
 
 def may_hold_secrets(encoded: bytes) -> bool:
@@ -62,6 +65,8 @@ class Mask:
 
     def __init__(self, salt: bytes) -> None:
         self._salt = salt
+        self._clean: set[str] = set()
+        """Short texts that hold nothing to mask: most of a record is the same in the next one."""
 
     def tag(self, secret: str) -> str:
         """Return what stands in a secret's place: the same for the same secret."""
@@ -70,11 +75,20 @@ class Mask:
 
     def text(self, text: str) -> str:
         """Return the text with everything masked in it that looks like a secret."""
-        if not may_hold_secrets(text.encode(errors="surrogatepass")):
+        if text in self._clean:
             return text
-        for pattern in _PATTERNS:
-            text = self._replace(pattern, text)
-        return text
+        masked = text
+        if may_hold_secrets(text.encode(errors="surrogatepass")):
+            for pattern in _PATTERNS:
+                masked = self._replace(pattern, masked)
+        if masked == text and len(text) <= _SHORT:
+            self._remember(text)
+        return masked
+
+    def _remember(self, text: str) -> None:
+        if len(self._clean) >= _MOST_REMEMBERED:
+            self._clean = set()  # in one step: other threads look into it
+        self._clean.add(text)
 
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value with secrets masked, by their look or by the name they go under."""
@@ -108,7 +122,12 @@ class Mask:
 
 
 def _says_secret(name: str, value: str) -> bool:
-    return bool(name) and not value.startswith(_REFERENCES) and _SAYS_SECRET.search(name) is not None
+    return bool(name) and not value.startswith(_REFERENCES) and _is_secrets_name(name)
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_secrets_name(name: str) -> bool:
+    return _SAYS_SECRET.search(name) is not None
 
 
 def _secret_span(match: Any) -> tuple[int, int]:

@@ -133,8 +133,6 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     does: str = ""
     runs: Runs | None = None
     """How the rest is run in this case; empty if it is not."""
-    obeys: Kind | None = None
-    """Whose settings it obeys in this case."""
     args: str | None = None
     """What the arguments are in this case."""
     roles: dict[str, Role] = {}

@@ -315,6 +315,35 @@ CONTROL_PLANE = (
 )
 """Writing one decides later what runs: firm asks."""
 
+PROTECTED = (
+    ".git/hooks",
+    ".git/config",
+    ".git/config.worktree",
+    ".git/info/attributes",
+    ".git/commondir",
+    ".claude",
+    ".mcp.json",
+    ".codex",
+    ".gemini",
+    ".cursor",
+    ".opencode",
+    "opencode.json",
+    ".agents",
+    ".vscode",
+    ".idea",
+    ".zed",
+    ".devcontainer",
+    ".husky",
+    ".envrc",
+    ".mise.toml",
+    "assent.yaml",
+    "agentrail.yaml",
+)
+"""In the root of a workspace a sandboxed command may read these and not write them, whether they exist or not.
+
+Fewer than the control plane: what builds and installs must write (`.venv/bin`, `conftest.py`) is left out.
+"""
+
 CONTROL_PATHS = (
     "/etc/assent",
     "/etc/cron*",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "check": "decide a call without running it",
     "explain": "show how a decision comes about",
+    "run": "run a command inside the sandbox",
     "policy": "show, lint and test the policy in force",
     "schema": "print the JSON Schemas of the records",
     "trust": "trust a project's allow rules",

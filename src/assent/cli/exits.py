@@ -13,6 +13,8 @@ FOUND = 1
 USAGE = 2
 ASK = 3
 DENY = 4
+TIMED_OUT = 124
+"""The time of a command in the sandbox was up."""
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from assent.config.document import Mapping, Scalar, decode_document
 from assent.config.fields import Field, root_field, shorten
 from assent.config.files import read_file
 from assent.config.places import user_home
+from assent.config.profiles import profile_names, read_profiles
 from assent.config.settings import read_block
 from assent.model import (
     MODE_ALIASES,
@@ -28,7 +29,7 @@ from assent.model import (
     Origin,
     PathPolicy,
     Policy,
-    ProfileMode,
+    ProfileSpec,
     Rule,
     RuleError,
     Verdict,
@@ -48,7 +49,7 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 # Each example is a call to be read: a file must not be able to make loading it slow.
 MOST_EXAMPLES = 1000
 
-_TOP_KEYS = ("permissions", "workspace", "commands", "server")
+_TOP_KEYS = ("permissions", "workspace", "commands", "profiles", "server")
 _PERMISSION_KEYS = (
     "mode",
     "allow",
@@ -111,7 +112,8 @@ def parse_assentfile(
     root = root_field(decode_document(data, file))
     top = {} if root is None else root.fields(_TOP_KEYS)
     permissions = top["permissions"].fields(_PERMISSION_KEYS) if "permissions" in top else {}
-    policy = _read_policy(permissions, layer, file, trusted=trusted)
+    profiles = read_profiles(top["profiles"], layer, home) if "profiles" in top else ()
+    policy = _read_policy(permissions, profiles, layer, file, trusted=trusted)
     if "commands" in top:
         policy = msgspec.structs.replace(policy, commands=read_commands(top["commands"], layer))
     roots = _read_workspace(top["workspace"], layer, home) if "workspace" in top else ()
@@ -123,7 +125,9 @@ def _take(fields: dict[str, Field], key: str, read: Callable[[Field], T], defaul
     return read(fields[key]) if key in fields else default
 
 
-def _read_policy(fields: dict[str, Field], layer: Layer, file: str, *, trusted: bool) -> Policy:
+def _read_policy(
+    fields: dict[str, Field], profiles: tuple[ProfileSpec, ...], layer: Layer, file: str, *, trusted: bool
+) -> Policy:
     def rules(effect: Effect) -> tuple[Rule, ...]:
         return _take(fields, effect, lambda field: _read_rules(field, effect, layer), ())
 
@@ -138,7 +142,8 @@ def _read_policy(fields: dict[str, Field], layer: Layer, file: str, *, trusted: 
         deny_commands=_take(fields, "deny_commands", _read_commands, ()),
         approve_commands=_take(fields, "approve_commands", _read_commands, ()),
         classifier=_take(fields, "classifier", _read_switch, None),
-        profile=_take(fields, "profile", lambda field: field.choice(get_args(ProfileMode)), None),
+        profile=_take(fields, "profile", profile_names(profiles), None),
+        profiles=profiles,
         interactive=_take(fields, "interactive", Field.boolean, None),
         unknown_repository=_take(fields, "unknown_repository", _read_verdict, None),
         layer=layer,

@@ -19,7 +19,7 @@ from assent.model.hiding import is_hidden, visible
 from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
 from assent.model.rule import CommandEntry, Origin, PathPolicy, Policy, Rule
-from assent.model.sandbox import Limits, Mechanism, Network, SandboxProfile, Violation, within
+from assent.model.sandbox import Extensible, Limits, Mechanism, Network, ProfileSpec, SandboxProfile, Violation, within
 from assent.model.words import (
     ALLOW,
     ASK,
@@ -81,6 +81,7 @@ __all__ = [
     "Enablement",
     "Event",
     "EventType",
+    "Extensible",
     "Facts",
     "ForbiddenError",
     "Grant",
@@ -99,6 +100,7 @@ __all__ = [
     "Policy",
     "Principal",
     "ProfileMode",
+    "ProfileSpec",
     "QuestionKind",
     "Reading",
     "Role",

@@ -51,6 +51,8 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     """Where the daemon listens, as `host:port`."""
     sandbox: bool = False
     """Whether a boundary can be set up on this machine."""
+    sandbox_hosts: tuple[str, ...] = ()
+    """What installing and fetching needs to reach: the configured package indexes, the repository's remotes."""
 
     @property
     def disk(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from assent.model.canonical import digest
+from assent.model.sandbox import ProfileSpec
 from assent.model.words import Layer, Mode, Verdict
 
 
@@ -83,6 +84,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict
     classifier: bool | None = None
     """Whether tiers vote. None: on, but off for an embedded policy."""
     profile: str | None = None
+    profiles: tuple[ProfileSpec, ...] = ()
+    """Sandbox profiles this layer defines; only the user's and the organisation's count."""
     interactive: bool | None = None
     unknown_repository: Verdict | None = None
     commands: tuple[CommandEntry, ...] = ()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal, assert_never
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
 from assent.model.words import OperationKind, ProfileMode
+
+Extensible: TypeAlias = Literal["read-only", "workspace-write", "agent"]
 
 _LADDER: dict[str, int] = {"read-only": 0, "agent": 1, "workspace-write": 2, "off": 3}
 
@@ -64,8 +66,17 @@ class SandboxProfile(msgspec.Struct, frozen=True):
     read_roots: tuple[str, ...] = ("/",)
     write_roots: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    """Not even seen inside."""
+    protected: tuple[str, ...] = ()
+    """Inside the write roots, and yet only read: what decides later what runs."""
     network: Network = Network()
+    environment: tuple[str, ...] = ()
+    """Variables passed on besides those that every program needs."""
     environment_ref: str | None = None
+    unix_sockets: bool = False
+    """Whether it may open Unix sockets, which reach whatever listens on a path it sees."""
+    ask: bool = False
+    """Whether what lies outside may be asked about while the command waits."""
     process_limits: Limits = Limits()
     violation_refs: tuple[str, ...] = ()
     mechanisms: tuple[Mechanism, ...] = ()
@@ -80,7 +91,11 @@ class SandboxProfile(msgspec.Struct, frozen=True):
             read_roots=_shared_roots(low.read_roots, high.read_roots),
             write_roots=_shared_roots(low.write_roots, high.write_roots),
             masked=tuple(sorted({*low.masked, *high.masked})),
+            protected=tuple(sorted({*low.protected, *high.protected})),
             network=low.network & high.network,
+            environment=tuple(n for n in low.environment if n in high.environment),
+            unix_sockets=low.unix_sockets and high.unix_sockets,
+            ask=low.ask and high.ask,
             environment_ref=low.environment_ref or high.environment_ref,
             process_limits=low.process_limits & high.process_limits,
             violation_refs=(*low.violation_refs, *high.violation_refs),
@@ -91,9 +106,10 @@ class SandboxProfile(msgspec.Struct, frozen=True):
         """Tell whether an operation on this resource stays inside the boundary."""
         match kind:
             case OperationKind.FS_READ:
-                return any(within(resource, r) for r in self.read_roots) and not self._masks(resource)
+                return _among(resource, self.read_roots) and not _among(resource, self.masked)
             case OperationKind.FS_WRITE:
-                return any(within(resource, r) for r in self.write_roots) and not self._masks(resource)
+                outside = (*self.masked, *self.protected)
+                return _among(resource, self.write_roots) and not _among(resource, outside)
             case OperationKind.NET_CONNECT:
                 return self.network.admits(resource)
             case OperationKind.FS_EXEC | OperationKind.COMMAND_EXECUTE:
@@ -103,8 +119,23 @@ class SandboxProfile(msgspec.Struct, frozen=True):
             case _:
                 assert_never(kind)
 
-    def _masks(self, path: str) -> bool:
-        return any(within(path, m) for m in self.masked)
+
+class ProfileSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A profile as somebody wrote it down: what it changes about the built-in one that it extends.
+
+    Paths are absolute, or relative to the workspace. None leaves what the built-in profile says.
+    """
+
+    name: str
+    extends: Extensible = "workspace-write"
+    read: tuple[str, ...] | None = None
+    write: tuple[str, ...] | None = None
+    masked: tuple[str, ...] = ()
+    network: Network | None = None
+    environment: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    unix_sockets: bool | None = None
+    ask: bool = False
 
 
 class Violation(msgspec.Struct, frozen=True):
@@ -121,6 +152,10 @@ class Violation(msgspec.Struct, frozen=True):
 def within(path: str, root: str) -> bool:
     """Tell whether a normalised absolute path is the root or lies below it; a name prefix is not enough."""
     return path == root or path.startswith(root if root.endswith("/") else root + "/")
+
+
+def _among(path: str, roots: tuple[str, ...]) -> bool:
+    return any(within(path, root) for root in roots)
 
 
 def _shared_roots(ours: tuple[str, ...], theirs: tuple[str, ...]) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def _judge(
     boundary = sandbox = None
     if view.reading.tool == "Bash":
         if guard.merged.profiles:
-            boundary = intersect(profile(p, view.place) for p in guard.merged.profiles)
+            boundary = intersect(profile(p, view.place, guard.merged.specs) for p in guard.merged.profiles)
         if row.dangerous in _SANDBOXED:
             sandbox = boundary or profile(SANDBOX, view.place)
     held = sandbox is not None and _holds(row, sandbox, view)

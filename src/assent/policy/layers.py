@@ -6,7 +6,20 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from assent.model import MODE_ALIASES, Layer, Mode, Origin, PathPolicy, Policy, Rule, RuleError, Source, Verdict, digest
+from assent.model import (
+    MODE_ALIASES,
+    Layer,
+    Mode,
+    Origin,
+    PathPolicy,
+    Policy,
+    ProfileSpec,
+    Rule,
+    RuleError,
+    Source,
+    Verdict,
+    digest,
+)
 from assent.policy.ruleset import RuleSet
 
 
@@ -40,6 +53,8 @@ class Merged(msgspec.Struct, frozen=True):
     read_defaults: tuple[PathDefault, ...]
     write_defaults: tuple[PathDefault, ...]
     profiles: tuple[str, ...]
+    specs: dict[str, ProfileSpec]
+    """The sandbox profiles that the organisation and the user defined, by name."""
     unknown_repository: Verdict
     """What happens to commands that read a repository where its disk can not be seen."""
     version: str
@@ -66,6 +81,7 @@ def merge(policies: Sequence[Policy]) -> Merged:
         read_defaults=_defaults(trusted, others, lambda p: p.read),
         write_defaults=_defaults(trusted, others, lambda p: p.write),
         profiles=tuple(dict.fromkeys(p.profile for p in layers if p.profile)),
+        specs={s.name: s for p in sorted(trusted, key=lambda p: p.layer.rank) for s in p.profiles},
         unknown_repository=_unknown_repository(trusted, others),
         version=digest(["assent.layers.v1", [p.version for p in layers]])[:16],
         sources=tuple(f"{p.layer} {p.file or '(built in)'} {p.version}" for p in layers),

@@ -4,35 +4,93 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable
+import posixpath
+from collections.abc import Iterable, Mapping
 
-from assent.model import NET_CONNECT, AssentError, Network, Reading, SandboxProfile
+import msgspec
+
+from assent.catalog.places import PROTECTED
+from assent.model import (
+    NET_CONNECT,
+    AssentError,
+    Extensible,
+    Limits,
+    Network,
+    ProfileSpec,
+    Reading,
+    SandboxProfile,
+)
 from assent.reading.paths import Place
 
 NAMES = ("read-only", "workspace-write", "agent", "off")
 SANDBOX = "workspace-write"
 """The profile that modes use when they run something in the sandbox."""
+LIMITS = Limits(processes=4096)
+"""What holds unless a profile says otherwise: enough for any build, too little for a fork bomb."""
 
 
-def profile(name: str, place: Place) -> SandboxProfile | None:
+def profile(name: str, place: Place, specs: Mapping[str, ProfileSpec] | None = None) -> SandboxProfile | None:
     """Return the boundary a profile sets here; `off` sets none."""
-    own = place.facts.assent_paths
     match name:
         case "off":
             return None
-        case "read-only":
-            return SandboxProfile(name=name, mode="read-only", cwd=place.cwd, masked=own)
-        case "workspace-write" | "agent":
-            return SandboxProfile(
-                name=name,
-                mode="workspace-write" if name == "workspace-write" else "agent",
-                cwd=place.cwd,
-                write_roots=place.workspace,
-                masked=own,
-                network=Network("hosts", ()),
-            )
+        case "read-only" | "workspace-write" | "agent":
+            return _built_in(name, place)
         case _:
-            raise AssentError(f'no sandbox profile is called "{name}"; there are {", ".join(NAMES)}')
+            spec = specs.get(name) if specs else None
+            if spec is None:
+                known = ", ".join((*NAMES, *(specs or ())))
+                raise AssentError(f'no sandbox profile is called "{name}"; there are {known}')
+            return apply(spec, place)
+
+
+def _built_in(name: Extensible, place: Place) -> SandboxProfile:
+    own = place.facts.assent_paths
+    if name == "read-only":
+        return SandboxProfile(name=name, mode=name, cwd=place.cwd, masked=own, process_limits=LIMITS)
+    return SandboxProfile(
+        name=name,
+        mode=name,
+        cwd=place.cwd,
+        write_roots=place.workspace,
+        masked=own,
+        protected=_protect(place.workspace),
+        network=Network("hosts", place.facts.sandbox_hosts if name == "workspace-write" else ()),
+        unix_sockets=name == "agent",
+        process_limits=LIMITS,
+    )
+
+
+def apply(spec: ProfileSpec, place: Place) -> SandboxProfile:
+    """Return the built-in profile that a written one extends, with what it changes."""
+    base = _built_in(spec.extends, place)
+    write = base.write_roots if spec.write is None else _paths(spec.write, place)
+    read = base.read_roots if spec.read is None else tuple(dict.fromkeys((*_paths(spec.read, place), *write)))
+    said = {f: getattr(spec.limits, f) for f in Limits.__struct_fields__ if getattr(spec.limits, f) is not None}
+    return msgspec.structs.replace(
+        base,
+        name=spec.name,
+        read_roots=read,
+        write_roots=write,
+        masked=tuple(dict.fromkeys((*base.masked, *_paths(spec.masked, place)))),
+        # Whoever names a protected path itself means it.
+        protected=tuple(p for p in _protect(write) if p not in write),
+        network=base.network if spec.network is None else spec.network,
+        environment=spec.environment,
+        unix_sockets=base.unix_sockets if spec.unix_sockets is None else spec.unix_sockets,
+        ask=spec.ask,
+        process_limits=msgspec.structs.replace(base.process_limits, **said),
+    )
+
+
+def _protect(roots: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(posixpath.join(root, name) for root in roots for name in PROTECTED)
+
+
+def _paths(written: tuple[str, ...], place: Place) -> tuple[str, ...]:
+    """Make paths absolute: a relative one counts from each root of the workspace."""
+    found = (posixpath.join(root, path) for path in written for root in place.workspace or ("/",))
+    return tuple(dict.fromkeys("/" + posixpath.normpath(path).lstrip("/") for path in found))
 
 
 def intersect(boundaries: Iterable[SandboxProfile | None]) -> SandboxProfile | None:

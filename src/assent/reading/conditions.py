@@ -26,12 +26,10 @@ def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
 
 
 def in_case(match: Match, clauses: Sequence[Clause]) -> Match:
-    """Return the match as the clauses that hold have it: how it runs other commands, and whose settings it obeys."""
+    """Return the match as the clauses that hold have it: how it runs other commands."""
     for clause in clauses:
         if clause.runs is not None:
             match = msgspec.structs.replace(match, entry=msgspec.structs.replace(match.entry, runs=clause.runs))
-        if clause.obeys is not None:
-            match = msgspec.structs.replace(match, obeys=clause.obeys)
     return match
 
 

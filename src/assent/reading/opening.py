@@ -73,8 +73,14 @@ def _sought(match: Match) -> str:
 
 def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
     """Put what fd finds into the words of its command: in place of its marks, or at the end."""
-    marked = tuple(msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text)) for w in words)
-    return marked if marked != words else (*words, Word(name))
+    wild = name != UNKNOWN
+    marked = tuple(
+        msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text), splits=w.splits or wild)
+        if _MARKS.search(w.text)
+        else w
+        for w in words
+    )
+    return marked if marked != words else (*words, Word(name, splits=wild))
 
 
 def read_by_bash(match: Match) -> bool | None:

@@ -305,13 +305,13 @@ class _Scan:
         self._record(option, words[-1])
 
     def _record(self, option: Option, word: Word) -> None:
-        self.present.add(option.name)
         if option.role == "words":
             self._words(option, word)
             return
         if option.role == "module":
             self._module(option, word)
             return
+        self.present.add(option.name)
         self.values.append((option.name, option.role or "text", word))
         # What stands behind `env -S` is appended to the words in its value.
         self.ended = self.ended or (self.entry.assignments and option.role == "line")

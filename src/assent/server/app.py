@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from assent.server.doors import (
     SAFE_METHODS,
@@ -37,6 +37,9 @@ SECURITY_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
+HOOK_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+"""For answers that no browser shows."""
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 
 class App:
@@ -76,7 +79,8 @@ class App:
             return
         except Exception as error:  # noqa: BLE001 - the last resort: no internals leave, and nothing is allowed
             answer = self._refuse(scope, self._as_refusal(error, scope), refuse)
-        await _send(send, answer, head=scope["method"] == "HEAD")
+        plain = route is not None and route.hook
+        await _send(send, answer, HOOK_HEADERS if plain else SECURITY_HEADERS, head=scope["method"] == "HEAD")
 
     def _check_door(self, scope: Scope, headers: dict[bytes, bytes], route: Route | None) -> None:
         self._daemon.door.check(headers, local=is_local(scope), page=route is not None and route.page)
@@ -170,12 +174,8 @@ def _too_large(limit: int) -> Refusal:
     return Refusal(413, f"The body is larger than {limit} bytes")
 
 
-async def _send(send: Send, answer: Reply, *, head: bool) -> None:
-    headers = [
-        (b"content-type", answer.kind),
-        (b"content-length", b"%d" % len(answer.body)),
-        *SECURITY_HEADERS,
-        *answer.headers,
-    ]
+async def _send(send: Send, answer: Reply, more: Headers, *, head: bool) -> None:
+    length = b"%d" % len(answer.body)
+    headers = [(b"content-type", answer.kind), (b"content-length", length), *more, *answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else answer.body})

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import time
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING
 from assent import __version__
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
-from assent.config.endpoints import TOKEN_FILE
+from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE
 from assent.config.files import find_private, write_private
 from assent.gate import Gate
 from assent.model import Event
@@ -30,6 +31,14 @@ if TYPE_CHECKING:
     from assent.config.settings import ServerSettings
     from assent.server.journal import Journal
     from assent.server.routes import Route
+
+_TRY = (
+    (
+        "curl --unix-socket {path} http://localhost/api/hooks/classify -H 'content-type: application/json'"
+        """ -d '{{"toolName":"bash","toolInput":{{"command":"node script.js"}}}}'"""
+    ),
+    'curl --unix-socket {path} http://localhost/api/permissions -H "Authorization: Bearer $(cat {home}/token)"',
+)
 
 
 @contextlib.contextmanager
@@ -77,11 +86,14 @@ def cookie_name(settings: ServerSettings, port: int) -> str:
 def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
     """Make the owner's admin token if there is none, and say where the daemon is; with a link on a first start."""
     first = ensure_owner(daemon.store, daemon.log, home)
+    path = os.path.join(home, SOCKET_NAME)
     where = daemon.settings.public_url or f"http://{_shown_host(daemon.settings.host)}:{port}"
     lines = [f"Assent listens on {where}"]
     if first or link:
         secret = make_link(daemon.store, daemon.log, user_name(), Role.ADMIN)
         lines.append(f"Log in once, within {LINK_SECONDS / 60:.0f} minutes:  {where}/login#{secret}")
+        if daemon.settings.socket:
+            lines += ["Try it:", *(f"  {line.format(path=shlex.quote(path), home=shlex.quote(home))}" for line in _TRY)]
     started = Event(
         type="daemon.started", event_id="", timestamp="", session_id="", sequence=0, payload={"version": __version__}
     )

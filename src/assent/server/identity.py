@@ -54,6 +54,7 @@ class Identities:
     def look(self) -> Future[None]:
         """Read every token that is in force; the future completes once they count."""
         done: Future[None] = Future()
+        done.set_running_or_notify_cancel()  # whoever gives up waiting does not stop the look
         look = next(self._looks)
 
         def take(read: Future[list[Row]]) -> None:

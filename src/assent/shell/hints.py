@@ -25,6 +25,7 @@ MOST = 64
 _LONGEST = 16
 """Commands of a pipe that are followed."""
 _PIECE = re.compile(r"[^\s'\"|&;(){},=]+")
+_FIELD = re.compile(r"[^:,;|=]+")
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _SLOT = re.compile(r"%[-0]?\d*[sd]")
 _ALL = re.compile(r"-\w*[aA]|--al")
@@ -86,7 +87,9 @@ def of_word(word: Word) -> tuple[str, ...]:
 def fed(command: Command, commands: Sequence[Command]) -> tuple[str, ...]:
     """Give what a command may read from its standard input, as far as it is text of the line."""
     here = [hint for each in command.redirects if each.direction == "here" for hint in of_word(each.target)]
-    return merged(split(tuple(here)), printed(command.fed_by, commands))
+    given = merged(split(tuple(here)), printed(command.fed_by, commands))
+    # The separator may be another one than the blank.
+    return merged(given, (field for hint in given for field in _FIELD.findall(hint)))
 
 
 def printed(feeds: Iterable[int], commands: Sequence[Command]) -> tuple[str, ...]:

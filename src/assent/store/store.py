@@ -106,6 +106,7 @@ class Store:
         self._writer.put(job)
         guard = self._guards.get(loop)
         if guard is None:
+            self._guards = {known: held for known, held in self._guards.items() if not known.is_closed()}
             guard = self._guards[loop] = _Guard(loop)
         guard.watch(job, self.write_seconds)
         return await cast("asyncio.Future[T]", job.future)

@@ -26,6 +26,10 @@ LARGEST_BATCH = 512
 MOST_QUEUED = 20_000
 """Past this many waiting jobs a new one is refused at once: the disk does not keep up."""
 
+_BUSY = 4
+_GATHER_SECONDS = 0.001
+"""Where several writes come at once, a moment's wait lets many more of them share a commit."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -145,6 +149,8 @@ class Writer(threading.Thread):
         pause = max(0.0, min((t.due for t in self._ticks), default=time.monotonic() + 60) - time.monotonic())
         try:
             job = self._queue.get(timeout=pause)
+            if self.figures.last_batch >= _BUSY:
+                time.sleep(_GATHER_SECONDS)
             while job is not None:
                 jobs.append(job)
                 if len(jobs) == LARGEST_BATCH:

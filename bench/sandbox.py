@@ -1,0 +1,127 @@
+"""What the sandbox costs, in multiples of bubblewrap alone and of the same work without a supervisor."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from assent.model import Facts, SandboxProfile
+from assent.policy.profiles import profile
+from assent.reading.paths import Place
+from assent.sandbox import Sandbox
+
+Report = Callable[..., None]
+
+FILES = 5000
+SOURCES = 40
+
+
+def make_profile(workspace: Path) -> SandboxProfile:
+    made = profile("workspace-write", Place(Facts(), str(workspace), (str(workspace),)))
+    if made is None:
+        sys.exit("there is no such profile")
+    return made
+
+
+async def enter(profile: SandboxProfile, argv: list[str], rounds: int, *, supervised: bool) -> float:
+    """Return the median time, in milliseconds, of a command from start to end in an open sandbox."""
+    times = []
+    async with Sandbox(profile, supervised=supervised) as box:
+        for _ in range(rounds):
+            start = time.perf_counter()
+            process = await box.start(argv, stdout=2, stderr=2)
+            ended = await process.wait()
+            times.append(time.perf_counter() - start)
+            if ended.code:
+                sys.exit(f"{argv} failed in the sandbox")
+    return statistics.median(times) * 1000
+
+
+def bare(argv: list[str], rounds: int) -> float:
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        subprocess.run(argv, check=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1000
+
+
+def entering(report: Report, workspace: Path) -> None:
+    print("\nEntering the sandbox from a warm process, and leaving it")
+    lone = bare(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"], 25)
+    report("bwrap … true", f"{lone:.1f} ms")
+    full = make_profile(workspace)
+    steps = {
+        "namespaces, Landlock, seccomp, rlimits": (msgspec.structs.replace(full, masked=(), protected=()), False),
+        "and protected names": (full, False),
+        "and the supervisor": (full, True),
+    }
+    took = lone
+    for what, (wanted, supervised) in steps.items():
+        took = asyncio.run(enter(wanted, ["true"], 25, supervised=supervised))
+        report(what, f"{took:.1f} ms {took / lone:.1f} x")
+    again = bare(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"], 25)
+    ratio = took / max(lone, again)
+    report("all of it", f"{ratio:.1f} x", limit="at most 6 x bwrap", ok=ratio <= 6)
+
+
+def unpacking(report: Report, workspace: Path) -> None:
+    print(f"\nUnpacking {FILES:,} files")
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder) / "many"
+        for index in range(FILES):
+            file = source / f"d{index % 50}" / f"f{index}"
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("x" * 200)
+        with tarfile.open(workspace / "many.tar", "w") as archive:
+            archive.add(source, "many")
+    compare(report, workspace, ["sh", "-c", "tar -xf many.tar -C $(mktemp -d -p .)"], 2.5)
+
+
+def compiling(report: Report, workspace: Path) -> None:
+    print(f"\nCompiling {SOURCES} C files")
+    for index in range(SOURCES):
+        body = "".join(f'int f{index}_{i}(int a) {{ return printf("%d", a * {i}); }}\n' for i in range(60))
+        (workspace / f"m{index}.c").write_text(f"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n{body}")
+    compare(report, workspace, ["sh", "-c", "rm -f *.o; for f in m*.c; do gcc -O2 -c $f || exit 1; done"], 1.15)
+
+
+def compare(report: Report, workspace: Path, argv: list[str], limit: float) -> None:
+    wanted = make_profile(workspace)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(5):  # turn by turn, so that what else the machine does hits both
+        for supervised, found in times.items():
+            found.append(asyncio.run(enter(wanted, argv, 1, supervised=supervised)))
+    without, watched = (statistics.median(times[s]) for s in (False, True))
+    report("without the supervisor", f"{without:.0f} ms")
+    report(
+        "with it",
+        f"{watched:.0f} ms {watched / without:.2f} x",
+        limit=f"at most {limit} x",
+        ok=watched <= limit * without,
+    )
+
+
+def measure(report: Report) -> None:
+    """Measure everything about the sandbox."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        workspace = Path(folder) / "ws"
+        workspace.mkdir()
+        os.environ["ASSENT_HOME"] = f"{folder}/assent"
+        try:
+            entering(report, workspace)
+            unpacking(report, workspace)
+            compiling(report, workspace)
+        finally:
+            shutil.rmtree(workspace, ignore_errors=True)

@@ -1,0 +1,57 @@
+"""Claude Code's hooks: an allow is a grant there, a deny reaches the model, and a rewrite replaces the input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from assent.agents.hook import (
+    ALLOWED,
+    SILENCE,
+    HookAnswer,
+    HookCall,
+    Moment,
+    Rendered,
+    parse_claude_shape,
+    reason_for_model,
+)
+
+EVENTS: dict[str, Moment] = {
+    "PreToolUse": "before",
+    "PermissionRequest": "permission",
+    "PostToolUse": "after",
+    "PostToolUseFailure": "after",
+}
+_NEEDS_THE_USER = ("AskUserQuestion", "ExitPlanMode")
+"""Tools that are a question themselves: an allow would answer it with nothing."""
+
+
+def parse(data: bytes) -> HookCall:
+    """Read what the hook sent, or raise `CallError`."""
+    return parse_claude_shape(data, EVENTS)
+
+
+def render(answer: HookAnswer, call: HookCall) -> Rendered:
+    """Write the answer. It is JSON with exit 0: a permission request does not honour an exit code."""
+    if answer.abstain or call.moment == "after" or (answer.allow and call.tool in _NEEDS_THE_USER):
+        return SILENCE
+    said = _permission(answer) if call.moment == "permission" else _before(answer)
+    return Rendered(msgspec.json.encode({"hookSpecificOutput": {"hookEventName": call.event, **said}}), ALLOWED)
+
+
+def _before(answer: HookAnswer) -> dict[str, Any]:
+    said: dict[str, Any] = {
+        "permissionDecision": "allow" if answer.allow else "deny",
+        "permissionDecisionReason": reason_for_model(answer),
+    }
+    if answer.allow and answer.updated_input is not None:
+        said["updatedInput"] = answer.updated_input
+    return said
+
+
+def _permission(answer: HookAnswer) -> dict[str, Any]:
+    if not answer.allow:
+        return {"decision": {"behavior": "deny", "message": reason_for_model(answer)}}
+    rewrite = {} if answer.updated_input is None else {"updatedInput": answer.updated_input}
+    return {"decision": {"behavior": "allow", **rewrite}}

@@ -1,0 +1,47 @@
+"""Gemini CLI's hooks: a deny blocks, an allow leaves its own policy in force, a rewrite is merged into the input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from assent.agents.hook import (
+    ALLOWED,
+    SILENCE,
+    HookAnswer,
+    HookCall,
+    Moment,
+    Rendered,
+    parse_claude_shape,
+    reason_for_model,
+)
+
+EVENTS: dict[str, Moment] = {"BeforeTool": "before", "AfterTool": "after"}
+
+
+def parse(data: bytes) -> HookCall:
+    """Read what the hook sent, or raise `CallError`."""
+    return parse_claude_shape(data, EVENTS)
+
+
+def render(answer: HookAnswer, call: HookCall) -> Rendered:
+    """Write the answer."""
+    if answer.abstain or call.moment == "after":
+        return SILENCE
+    if not answer.allow:
+        return _say({"decision": "deny", "reason": reason_for_model(answer)})
+    rewrite = answer.updated_input
+    if rewrite is None:
+        return _say({"decision": "allow"})
+    if call.input.keys() - rewrite.keys():
+        # Merging can not take a field away: what would run is not what was decided.
+        lost = ", ".join(sorted(call.input.keys() - rewrite.keys()))
+        return _say(
+            {"decision": "deny", "reason": f"the changed call leaves out {lost}; make the changed call instead"}
+        )
+    return _say({"decision": "allow", "hookSpecificOutput": {"hookEventName": call.event, "tool_input": rewrite}})
+
+
+def _say(said: dict[str, Any]) -> Rendered:
+    return Rendered(msgspec.json.encode(said), ALLOWED)

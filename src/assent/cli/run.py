@@ -1,0 +1,223 @@
+"""`assent run`: a command inside the sandbox, as if it ran without, and afterwards what was stopped."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import itertools
+import os
+import secrets
+import signal
+import sys
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.cli import exits
+from assent.cli.arguments import make_parser
+from assent.cli.boundaries import find_boundary
+from assent.cli.calls import find_folder
+from assent.cli.screen import complain
+from assent.cli.stopped import questions, sum_up
+from assent.model import AssentError, Event, EventType, SandboxProfile, Violation
+from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
+from assent.sandbox.terminal import Terminal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assent.sandbox.streams import Output
+
+_TO_GROUP = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
+_TO_COMMAND = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
+
+
+def run(argv: Sequence[str]) -> int:
+    """Run the command and return its exit code."""
+    parser = make_parser(
+        "run",
+        "Run a command inside the sandbox. Its exit code is passed on.",
+        (
+            "assent run -- npm test",
+            "assent run --profile read-only -- ./script.sh",
+            "assent run --allow-host a.test -- make",
+        ),
+    )
+    parser.add_argument("--profile", metavar="NAME", help="read-only, workspace-write, agent, off, or one of your own")
+    parser.add_argument("--allow-host", metavar="HOST", action="append", default=[], help="also reach this host")
+    parser.add_argument("--ask", action="store_true", help="ask, at this terminal, about what lies outside")
+    parser.add_argument("--json", action="store_true", help="write events to stderr, a line of JSON each")
+    parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its words")
+    given = _parse(parser, list(argv))
+    boundary = find_boundary(find_folder(None), given.profile, given.allow_host, ask=given.ask)
+    events = Events(shown=given.json)
+    if boundary is None:
+        events.write("sandbox.applied", profile=SandboxProfile(name="off", mode="off", cwd=find_folder(None)))
+        return _run_without(given.command)
+    try:
+        return asyncio.run(_Run(boundary, given.command, events).run())
+    except Unavailable as error:
+        events.write("runtime.error", payload={"decision": "unavailable", "reason": str(error)})
+        complain(f"unavailable: {error}", "nothing was run")
+        return exits.DENY
+    except CommandNotStarted as error:
+        complain(str(error))
+        return error.code
+
+
+def _parse(parser: argparse.ArgumentParser, argv: list[str]) -> Any:
+    given = parser.parse_args(argv)
+    if given.command[:1] == ["--"]:
+        given.command = given.command[1:]
+    if not given.command:
+        raise AssentError("there is no command to run (see `assent run --help`)")
+    return given
+
+
+def _run_without(command: list[str]) -> int:
+    complain("note: the profile `off` sets no boundary")
+    try:
+        os.execvp(command[0], command)  # noqa: S606 - asked for, by name
+    except OSError as error:
+        complain(f"{command[0]}: {error.strerror}")
+        return 127 if isinstance(error, FileNotFoundError) else 126
+
+
+class Events:
+    """The events of one run, in order."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self.shown = shown
+        self._session = f"run-{secrets.token_hex(8)}"
+        self._next = itertools.count()
+
+    def write(
+        self,
+        kind: EventType,
+        *,
+        profile: SandboxProfile | None = None,
+        violation: Violation | None = None,
+        payload: dict[str, Any] | None = None,
+    ) -> None:
+        """Write one event, if they are asked for."""
+        event = Event(
+            type=kind,
+            event_id=f"event-{secrets.token_hex(8)}",
+            timestamp=datetime.now(UTC).isoformat(timespec="microseconds"),
+            session_id=self._session,
+            sequence=next(self._next),
+            thread_id=self._session,
+            turn_id=self._session,
+            payload=payload or {},
+            sandbox_profile=profile,
+            violation=violation,
+        )
+        if self.shown:
+            sys.stderr.write(msgspec.json.encode(event).decode() + "\n")
+            sys.stderr.flush()
+
+
+class _Run:
+    """One command, its terminal and its events."""
+
+    def __init__(self, boundary: SandboxProfile, command: list[str], events: Events) -> None:
+        self._boundary = boundary
+        self._command = command
+        self._events = events
+        self._terminal: Terminal | None = None
+        self._asking = asyncio.Lock()
+        self._process: Process | None = None
+        self._early: list[int] = []
+
+    async def run(self) -> int:
+        box = Sandbox(
+            self._boundary,
+            on_applied=self._before_it_begins,
+            on_violation=lambda violation: self._events.write("sandbox.violation", violation=violation),
+            ask=self._ask,
+        )
+        async with box:
+            ended = await self._start(box)
+        self._tell(ended)
+        return exits.TIMED_OUT if ended.stopped == "wall time" else ended.code
+
+    def _before_it_begins(self, profile: SandboxProfile) -> None:
+        """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
+        self._events.write("sandbox.applied", profile=profile)
+        if self._terminal is not None:
+            self._terminal.join()
+
+    async def _start(self, box: Sandbox) -> Ended:
+        is_terminal = [_is_terminal(stream) for stream in range(3)]
+        streams = [0, 1, 2]
+        if any(is_terminal):
+            self._terminal = Terminal(0 if is_terminal[0] else None, _first(is_terminal[1:], offset=1))
+            streams = [self._terminal.inner if t else s for s, t in zip(streams, is_terminal, strict=True)]
+        elif self._boundary.process_limits.output_bytes is not None:
+            streams = [0, PIPE, PIPE]
+        self._listen()
+        try:
+            self._process = await box.start(
+                self._command,
+                stdin=streams[0],
+                stdout=streams[1],
+                stderr=streams[2],
+                terminal=is_terminal.index(True) if any(is_terminal) else -1,
+            )
+            return await self._accompany(self._process)
+        finally:
+            if self._terminal is not None:
+                await self._terminal.leave()
+
+    def _listen(self) -> None:
+        """Hear signals from now on: before the command begins they are kept for it."""
+        for number in (*_TO_GROUP, *_TO_COMMAND):
+            asyncio.get_running_loop().add_signal_handler(number, self._pass_signal, number)
+
+    def _pass_signal(self, number: int) -> None:
+        if self._process is None:
+            self._early.append(number)
+        else:
+            self._process.signal(number, group=number in _TO_GROUP)
+
+    async def _accompany(self, process: Process) -> Ended:
+        for number in self._early:
+            self._pass_signal(number)
+        copies = [_copy(process.stdout, 1), _copy(process.stderr, 2)]
+        await asyncio.gather(*copies)
+        return await process.wait()
+
+    async def _ask(self, violation: Violation) -> bool:
+        """Ask at this terminal; where there is none, nobody can be asked."""
+        async with self._asking:
+            return self._terminal is not None and await self._terminal.ask(lambda: questions(violation))
+
+    def _tell(self, ended: Ended) -> None:
+        self._events.write("process.completed", payload={"exit_code": ended.code, "stopped": ended.stopped})
+        if ended.stopped is not None:
+            complain(f"the command was ended: its limit of {ended.stopped} was reached")
+        if ended.violations and not self._events.shown:
+            for line in sum_up(ended.violations, self._boundary.name):
+                complain(line)
+
+
+def _is_terminal(stream: int) -> bool:
+    try:
+        return os.isatty(stream)
+    except OSError:
+        return False
+
+
+def _first(flags: list[bool], *, offset: int) -> int | None:
+    return next((i + offset for i, flag in enumerate(flags) if flag), None)
+
+
+async def _copy(output: Output | None, descriptor: int) -> None:
+    if output is not None:
+        with contextlib.suppress(OSError):
+            async for piece in output:
+                view = memoryview(piece)
+                while view:
+                    view = view[os.write(descriptor, view) :]

@@ -1,0 +1,50 @@
+"""What a sandbox stopped, in plain words, with what to allow and how."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from assent.cli.screen import visible
+from assent.model import NET_CONNECT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from assent.model import Violation
+
+_MOST_SHOWN = 10
+
+
+def sum_up(violations: Sequence[Violation], profile: str) -> Iterator[str]:
+    """Say what was stopped, a line each, and how it could be allowed."""
+    count = len(violations)
+    yield f"the sandbox ({profile}) stopped {'1 thing' if count == 1 else f'{count} things'}:"
+    for violation in violations[:_MOST_SHOWN]:
+        yield f"  {_describe(violation)}"
+    if count > _MOST_SHOWN:
+        yield f"  … and {count - _MOST_SHOWN} more (`--json` shows all)"
+    hosts = [v.resource for v in violations if v.operation is NET_CONNECT and v.mechanism == "proxy"]
+    if hosts:
+        yield "to reach: assent run " + " ".join(f"--allow-host {h}" for h in hosts[:3]) + " -- …"
+    if any(v.operation is NET_CONNECT and v.mechanism != "proxy" for v in violations):
+        yield "a program that goes past the proxy (HTTPS_PROXY) reaches nothing: see `network: full` in docs/sandbox.md"
+    folders = dict.fromkeys(os.path.dirname(v.resource) for v in violations if v.operation is not NET_CONNECT)  # noqa: PTH120 - a string here
+    if folders:
+        yield f"to write: a profile of your own in assent.yaml, with `write: [., {next(iter(folders))}]`"
+
+
+def _describe(violation: Violation) -> str:
+    verb = "connecting to" if violation.operation is NET_CONNECT else "writing"
+    who = f" by {violation.command_line[:60]}" if violation.command_line else ""
+    return visible(f"{verb} {violation.resource}{who}")
+
+
+async def questions(violation: Violation) -> bool:
+    """Ask the person at the terminal, and wait for a line."""
+    sys.stderr.write(f"\nassent: outside the sandbox: {_describe(violation)}\nallow it? [y/N] ")
+    sys.stderr.flush()
+    line = await asyncio.get_running_loop().run_in_executor(None, sys.stdin.readline)
+    return line.strip().lower() in ("y", "yes")

@@ -1,0 +1,177 @@
+"""Changing one place in a JSON file of somebody else: all other bytes, comments included, stay as they are."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import msgspec
+
+from assent.model import ConfigError
+
+_BLANK = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_SCALAR = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null")
+_DEEPEST = 200
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A value with its place in the text; members and items have theirs."""
+
+    start: int
+    end: int
+    value: Any
+    members: dict[str, Span] | None = None
+    items: tuple[Span, ...] | None = None
+
+
+def parse(text: str, *, file: str = "") -> Span:
+    """Read JSON, with comments and trailing commas, and where each value stands; or raise `ConfigError`."""
+    reader = _Reader(text, file)
+    start = reader.skip(0)
+    if start == len(text):
+        return Span(len(text), len(text), None)
+    span = reader.value(start, 0)
+    if reader.skip(span.end) != len(text):
+        raise reader.error(span.end, "nothing more was expected")
+    return span
+
+
+def append(text: str, path: tuple[str, ...], item: Any, *, file: str = "") -> str:
+    """Add an item to the list at this path, making the objects above it where they are missing."""
+    root = parse(text, file=file)
+    if root.value is None and not root.members:
+        return json.dumps(_wrapped(path, [item]), indent=2, ensure_ascii=False) + "\n"
+    span, depth = root, 0
+    for depth, key in enumerate(path):
+        if span.members is None:
+            raise ConfigError(f"expected {'.'.join(path[:depth]) or 'the file'} to be an object", file=file)
+        if key not in span.members:
+            return _put_member(text, span, key, _wrapped(path[depth + 1 :], [item]), depth)
+        span = span.members[key]
+    if span.items is None:
+        raise ConfigError(f"expected {'.'.join(path)} to be a list", file=file)
+    return _put(text, span, len(span.items), _written(item, depth + 2), depth + 1)
+
+
+def remove(text: str, path: tuple[str, ...], index: int, *, file: str = "") -> str:
+    """Take the item at this index out of the list at this path."""
+    span = parse(text, file=file)
+    for key in path:
+        span = (span.members or {})[key]
+    items = span.items or ()
+    if index > 0:
+        return text[: items[index - 1].end] + text[items[index].end :]
+    end = items[1].start if len(items) > 1 else span.end - 1
+    return text[: span.start + 1] + ("" if len(items) == 1 else text[_gap(text, span) : items[0].start]) + text[end:]
+
+
+def _gap(text: str, span: Span) -> int:
+    return span.start + 1 if text[span.start] == "[" else span.start
+
+
+def _wrapped(path: tuple[str, ...], value: Any) -> Any:
+    for key in reversed(path):
+        value = {key: value}
+    return value
+
+
+def _written(value: Any, depth: int) -> str:
+    return json.dumps(value, indent=2, ensure_ascii=False).replace("\n", "\n" + "  " * depth)
+
+
+def _put_member(text: str, span: Span, key: str, value: Any, depth: int) -> str:
+    written = f"{json.dumps(key, ensure_ascii=False)}: {_written(value, depth + 1)}"
+    return _put(text, span, len(span.members or {}), written, depth)
+
+
+def _put(text: str, span: Span, count: int, written: str, depth: int) -> str:
+    """Write one more member or item behind the last one, before whatever comments stand there."""
+    inner, outer = "\n" + "  " * (depth + 1), "\n" + "  " * depth
+    if count == 0:
+        return text[: span.start + 1] + inner + written + outer + text[span.start + 1 :].lstrip()
+    held = span.items if span.items is not None else tuple((span.members or {}).values())
+    last = max(item.end for item in held)
+    return text[:last] + "," + inner + written + text[_past_comma(text, last) :]
+
+
+def _past_comma(text: str, at: int) -> int:
+    """Step over a trailing comma, so that there are never two."""
+    found = _BLANK.match(text, at)
+    after = found.end() if found else at
+    return after + 1 if text[after : after + 1] == "," and after == at else at
+
+
+class _Reader:
+    def __init__(self, text: str, file: str) -> None:
+        self.text = text
+        self.file = file
+
+    def error(self, at: int, what: str) -> ConfigError:
+        line = self.text.count("\n", 0, at) + 1
+        return ConfigError(f"not valid JSON: {what}", file=self.file, line=line)
+
+    def skip(self, at: int) -> int:
+        found = _BLANK.match(self.text, at)
+        return found.end() if found else at
+
+    def value(self, at: int, depth: int) -> Span:
+        if depth > _DEEPEST:
+            raise self.error(at, "it is nested too deeply")
+        match self.text[at : at + 1]:
+            case "{":
+                return self._object(at, depth)
+            case "[":
+                return self._list(at, depth)
+            case '"':
+                return self._string(at)
+            case _:
+                return self._scalar(at)
+
+    def _string(self, at: int) -> Span:
+        found = _STRING.match(self.text, at)
+        if found is None:
+            raise self.error(at, "a string is not closed")
+        try:
+            return Span(at, found.end(), json.loads(found[0]))
+        except ValueError:
+            raise self.error(at, "a string has a bad escape") from None
+
+    def _scalar(self, at: int) -> Span:
+        found = _SCALAR.match(self.text, at)
+        if found is None:
+            raise self.error(at, "a value was expected")
+        return Span(at, found.end(), json.loads(found[0]))
+
+    def _object(self, at: int, depth: int) -> Span:
+        members: dict[str, Span] = {}
+        here = self.skip(at + 1)
+        while self.text[here : here + 1] != "}":
+            if self.text[here : here + 1] != '"':
+                raise self.error(here, "a name in quotes was expected")
+            key = self._string(here)
+            if key.value in members:
+                raise self.error(here, f'the name "{key.value}" stands twice')
+            colon = self.skip(key.end)
+            if self.text[colon : colon + 1] != ":":
+                raise self.error(colon, "a colon was expected")
+            members[key.value] = self.value(self.skip(colon + 1), depth + 1)
+            here = self._next(members[key.value].end, "}")
+        return Span(at, here + 1, {k: s.value for k, s in members.items()}, members=members)
+
+    def _list(self, at: int, depth: int) -> Span:
+        items: list[Span] = []
+        here = self.skip(at + 1)
+        while self.text[here : here + 1] != "]":
+            items.append(self.value(here, depth + 1))
+            here = self._next(items[-1].end, "]")
+        return Span(at, here + 1, [s.value for s in items], items=tuple(items))
+
+    def _next(self, at: int, closing: str) -> int:
+        here = self.skip(at)
+        if self.text[here : here + 1] == ",":
+            return self.skip(here + 1)
+        if self.text[here : here + 1] != closing:
+            raise self.error(here, f"a comma or `{closing}` was expected")
+        return here

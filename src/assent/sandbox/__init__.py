@@ -1,0 +1,18 @@
+"""Real boundaries: a command runs inside one, with its facts on record, or it does not run."""
+
+from assent.sandbox.box import NOTHING, PIPE, Sandbox
+from assent.sandbox.errors import CommandNotStarted, Unavailable
+from assent.sandbox.mechanisms import Machine, probe
+from assent.sandbox.process import Ended, Process
+
+__all__ = [
+    "NOTHING",
+    "PIPE",
+    "CommandNotStarted",
+    "Ended",
+    "Machine",
+    "Process",
+    "Sandbox",
+    "Unavailable",
+    "probe",
+]

@@ -1,0 +1,276 @@
+"""`async with Sandbox(profile) as box: process = await box.start(argv)`: commands inside a boundary, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Self, TypeAlias
+
+import msgspec
+
+from assent.config.files import make_private_folder
+from assent.config.places import assent_home
+from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
+from assent.sandbox import caches, mounts
+from assent.sandbox.boundary import Boundary, settle
+from assent.sandbox.cgroups import Group
+from assent.sandbox.environment import pass_on, proxy_variables
+from assent.sandbox.errors import CommandNotStarted, Unavailable
+from assent.sandbox.indexes import npm_registry
+from assent.sandbox.launch import Order, Started, launch, resolve_environment
+from assent.sandbox.mechanisms import Machine, probe
+from assent.sandbox.placeholders import Placeholders
+from assent.sandbox.process import Process
+from assent.sandbox.proxy import Proxy
+from assent.sandbox.streams import Input, Output, Tally, wait_readable
+from assent.sandbox.supervisor import Supervisor
+
+PIPE = -1
+NOTHING = -3
+PROXY_PORT = 3128
+_SETUP_SECONDS = 30
+_MOST_VIOLATIONS = 1000
+
+Applied: TypeAlias = Callable[[SandboxProfile], Awaitable[None] | None]
+Ask: TypeAlias = Callable[[Violation], Awaitable[bool]]
+
+
+class Sandbox:
+    """A boundary, set up anew for each command that is started in it.
+
+    `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
+    nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
+    profile says so. Start commands from the thread of the event loop: they end with the thread that started them.
+    """
+
+    def __init__(
+        self,
+        profile: SandboxProfile,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        machine: Machine | None = None,
+        supervised: bool = True,
+        on_applied: Applied | None = None,
+        on_violation: Callable[[Violation], None] | None = None,
+        ask: Ask | None = None,
+    ) -> None:
+        self._wished = profile
+        self._environ = dict(environ)
+        self._machine = machine
+        self._supervised = supervised
+        self._on_applied = on_applied
+        self._on_violation = on_violation
+        self._ask = ask if profile.ask else None
+        self._stack = contextlib.AsyncExitStack()
+        self._processes: set[Process] = set()
+        self._boundary: Boundary | None = None
+        self._placeholders: Placeholders | None = None
+        self._binds: tuple[tuple[str, str], ...] = ()
+
+    async def __aenter__(self) -> Self:
+        if self._wished.mode == "off":
+            raise Unavailable("the profile `off` is no boundary")
+        machine = self._machine or probe()
+        machine.demand()
+        self._machine = machine
+        try:
+            self._settle()
+        except ConfigError as error:
+            raise Unavailable(str(error)) from None
+        return self
+
+    def _settle(self) -> None:
+        home = assent_home(self._environ)
+        make_private_folder(home)
+        hidden = tuple(dict.fromkeys((*self._wished.masked, home)))
+        boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
+        user = boundary.user
+        owner = (user.uid, user.gid) if user.dropped else None
+        self._placeholders = Placeholders(os.path.join(home, "sandbox", "places"), boundary.profile.protected, owner)
+        self._stack.callback(self._placeholders.release)
+        if boundary.profile.write_roots:
+            self._binds = ((caches.open_cache(home, boundary.profile.write_roots, user), mounts.CACHE),)
+        self._boundary = boundary
+
+    async def __aexit__(self, *_: object) -> None:
+        for process in list(self._processes):
+            await process.close()
+        await self._stack.aclose()
+
+    async def start(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int = NOTHING,
+        stdout: int = PIPE,
+        stderr: int = PIPE,
+        terminal: int = -1,
+        environment: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a command, or raise `Unavailable` or `CommandNotStarted`.
+
+        The streams are descriptors, `PIPE` or `NOTHING`; `terminal` says which of the three is the command's own.
+        """
+        boundary, machine = self._boundary, self._machine
+        if boundary is None or machine is None or self._placeholders is None:
+            raise Unavailable("the sandbox is not open")
+        if not argv or not argv[0]:
+            raise CommandNotStarted("there is no command", code=127)
+        reach = boundary.profile.network.mode == "hosts"
+        order = Order(
+            argv=tuple(argv),
+            environment=self._environment(boundary, environment or {}, reach=reach),
+            port=PROXY_PORT if reach else 0,
+            supervised=self._supervised and machine.notify,
+            terminal=terminal,
+            binds=self._binds,
+            empty=self._placeholders.made,
+        )
+        pipes = _Pipes(stdin, stdout, stderr)
+        started = None
+        try:
+            started = launch(boundary, order, machine, pipes.inner)
+            pipes.close_inner()
+            return await self._begin(started, order, boundary, machine, pipes)
+        except BaseException:
+            pipes.close()
+            if started is not None:
+                started.abandon()
+            raise
+
+    async def _begin(
+        self, started: Started, order: Order, boundary: Boundary, machine: Machine, pipes: _Pipes
+    ) -> Process:
+        async with asyncio.timeout(_SETUP_SECONDS):
+            await wait_readable(started.control.fileno())
+        started.read_report()
+        guards = contextlib.ExitStack()
+        group = Group(boundary.profile.process_limits)
+        guards.callback(group.remove)
+        group.add(started.fds["pid"])
+        try:
+            return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
+        except BaseException:
+            started.abandon()
+            guards.close()
+            raise
+
+    async def _begin_in(
+        self,
+        group: Group,
+        guards: contextlib.ExitStack,
+        started: Started,
+        order: Order,
+        boundary: Boundary,
+        machine: Machine,
+        pipes: _Pipes,
+    ) -> Process:
+        profile = self._in_force(boundary, order, (*machine.mechanisms(), group.mechanism))
+        if self._on_applied is not None:
+            told = self._on_applied(profile)
+            if inspect.isawaitable(told):
+                await told
+        violations: list[Violation] = []
+        hear = self._hear(violations)
+        if "proxy" in started.fds:
+            proxy = Proxy(profile.network.hosts, hear, self._ask)
+            guards.callback(proxy.stop)
+            await proxy.serve(started.take("proxy"))
+        if "supervisor" in started.fds:
+            supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask)
+            guards.callback(supervisor.stop)
+            supervisor.start()
+        started.go()
+        await wait_readable(started.control.fileno())
+        started.read_begin(order.argv)
+        process = Process(
+            started.process,
+            started.take("pid"),
+            profile,
+            on_end=guards.close,
+            violations=lambda: tuple(violations),
+        )
+        started.close()
+        pipes.attach(process, boundary.profile.process_limits.output_bytes)
+        process.end_after(boundary.profile.process_limits.wall_seconds)
+        self._processes.add(process)
+        return process
+
+    def _hear(self, violations: list[Violation]) -> Callable[[Violation], None]:
+        seen: set[tuple[str, str]] = set()
+
+        def hear(violation: Violation) -> None:
+            key = (violation.operation, violation.resource)
+            if key not in seen and len(seen) < _MOST_VIOLATIONS:
+                seen.add(key)
+                violations.append(violation)
+                if self._on_violation is not None:
+                    self._on_violation(violation)
+
+        return hear
+
+    def _environment(self, boundary: Boundary, more: Mapping[str, str], *, reach: bool) -> dict[str, str]:
+        profile, user = boundary.profile, boundary.user
+        found = pass_on(self._environ, profile.environment)
+        registry = npm_registry(self._environ, user.home)
+        found |= {"npm_config_registry": registry} if registry else {}
+        found |= caches.cache_variables() if self._binds else {}
+        found |= proxy_variables(PROXY_PORT, profile.network.hosts) if reach else {}
+        found |= {"HOME": user.home, "TMPDIR": "/tmp", "ASSENT_SANDBOX": profile.name}  # noqa: S108 - private inside
+        return resolve_environment(found, more)
+
+    def _in_force(self, boundary: Boundary, order: Order, mechanisms: tuple[Mechanism, ...]) -> SandboxProfile:
+        names = sorted(order.environment)
+        return msgspec.structs.replace(
+            boundary.profile,
+            mechanisms=mechanisms,
+            environment=tuple(names),
+            environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
+        )
+
+
+class _Pipes:
+    """The streams of a command, inner ends and ours."""
+
+    def __init__(self, *wanted: int) -> None:
+        self._made: list[int] = []
+        self._ours: list[int | None] = []
+        inner = []
+        for index, want in enumerate(wanted):
+            if want == PIPE:
+                read, write = os.pipe2(os.O_CLOEXEC)
+                theirs, ours = (read, write) if index == 0 else (write, read)
+                self._made.append(theirs)
+                self._ours.append(ours)
+                inner.append(theirs)
+            elif want == NOTHING:
+                theirs = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+                self._made.append(theirs)
+                self._ours.append(None)
+                inner.append(theirs)
+            else:
+                self._ours.append(None)
+                inner.append(want)
+        self.inner = (inner[0], inner[1], inner[2])
+
+    def close_inner(self) -> None:
+        while self._made:
+            os.close(self._made.pop())
+
+    def close(self) -> None:
+        self.close_inner()
+        for descriptor in self._ours:
+            if descriptor is not None:
+                os.close(descriptor)
+        self._ours = [None, None, None]
+
+    def attach(self, process: Process, limit: int | None) -> None:
+        tally = Tally(limit, lambda: process.kill("output"))
+        given, out, err = self._ours
+        process.stdin = None if given is None else Input(given)
+        process.stdout = None if out is None else Output(out, tally)
+        process.stderr = None if err is None else Output(err, tally)
+        self._ours = [None, None, None]

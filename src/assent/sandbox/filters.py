@@ -1,0 +1,191 @@
+"""Which system calls a sandboxed process may not make, and which are shown to the supervisor."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import platform
+
+from assent.sandbox import bpf
+from assent.sandbox.errors import Unavailable
+
+X86_64 = "x86_64"
+AARCH64 = "aarch64"
+_ARCHES = {X86_64: 0xC000003E, AARCH64: 0xC00000B7}
+_X32 = 0x40000000
+
+# Name → number on x86_64 and on aarch64 (None: it does not exist there).
+_NUMBERS: dict[str, tuple[int | None, int | None]] = {
+    "open": (2, None),
+    "creat": (85, None),
+    "openat": (257, 56),
+    "openat2": (437, 437),
+    "truncate": (76, 45),
+    "rename": (82, None),
+    "renameat": (264, 38),
+    "renameat2": (316, 276),
+    "mkdir": (83, None),
+    "mkdirat": (258, 34),
+    "rmdir": (84, None),
+    "unlink": (87, None),
+    "unlinkat": (263, 35),
+    "link": (86, None),
+    "linkat": (265, 37),
+    "symlink": (88, None),
+    "symlinkat": (266, 36),
+    "mknod": (133, None),
+    "mknodat": (259, 33),
+    "chmod": (90, None),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "connect": (42, 203),
+    "execve": (59, 221),
+    "execveat": (322, 281),
+    "socket": (41, 198),
+    "ioctl": (16, 29),
+    "clone": (56, 220),
+    "clone3": (435, 435),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "kcmp": (312, 272),
+    "pidfd_getfd": (438, 438),
+    "add_key": (248, 217),
+    "request_key": (249, 218),
+    "keyctl": (250, 219),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "pivot_root": (155, 41),
+    "chroot": (161, 51),
+    "unshare": (272, 97),
+    "setns": (308, 268),
+    "open_tree": (428, 428),
+    "move_mount": (429, 429),
+    "fsopen": (430, 430),
+    "fsconfig": (431, 431),
+    "fsmount": (432, 432),
+    "fspick": (433, 433),
+    "mount_setattr": (442, 442),
+    "open_tree_attr": (467, 467),
+    "open_by_handle_at": (304, 265),
+    "kexec_load": (246, 104),
+    "kexec_file_load": (320, 294),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "delete_module": (176, 106),
+    "reboot": (169, 142),
+    "swapon": (167, 224),
+    "swapoff": (168, 225),
+    "acct": (163, 89),
+    "quotactl": (179, 60),
+    "quotactl_fd": (443, 443),
+    "syslog": (103, 116),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "uselib": (134, None),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+    "fanotify_init": (300, 262),
+    "lookup_dcookie": (212, 18),
+    "vhangup": (153, 58),
+    "seccomp": (317, 277),
+}
+
+DANGEROUS = (
+    *("ptrace", "process_vm_readv", "process_vm_writev", "kcmp", "pidfd_getfd"),
+    *("add_key", "request_key", "keyctl", "bpf", "perf_event_open", "userfaultfd"),
+    *("io_uring_setup", "io_uring_enter", "io_uring_register"),
+    *("mount", "umount2", "pivot_root", "chroot", "unshare", "setns", "open_tree", "move_mount", "fsopen", "fsconfig"),
+    *("fsmount", "fspick", "mount_setattr", "open_tree_attr", "open_by_handle_at"),
+    *("kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module", "reboot", "swapon", "swapoff"),
+    *("acct", "quotactl", "quotactl_fd", "syslog", "iopl", "ioperm", "modify_ldt", "uselib", "vhangup"),
+    *("sethostname", "setdomainname", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex"),
+    *("fanotify_init", "lookup_dcookie"),
+)
+"""Nothing that builds, tests or installs needs these; each has led out of a sandbox, or could."""
+
+WATCHED = (
+    *("creat", "truncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat"),
+    *("link", "linkat", "symlink", "symlinkat", "mknod", "mknodat", "chmod", "fchmodat", "fchmodat2"),
+    *("connect", "execve", "execveat"),
+)
+"""Shown to the supervisor whatever their arguments; opens are shown if they are for writing."""
+
+_TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_NEW_NAMESPACES = 0x7E020000
+_O_WRITE = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000
+
+
+def machine() -> str:
+    """Return the machine's kind, or raise `Unavailable` where the numbers of its system calls are not known."""
+    found = platform.machine()
+    if found not in _ARCHES:
+        raise Unavailable(f"the system calls of {found} are not known")
+    return found
+
+
+def numbers(kind: str) -> dict[str, int]:
+    """Return the numbers of the system calls on this kind of machine."""
+    column = 0 if kind == X86_64 else 1
+    return {name: number for name, row in _NUMBERS.items() if (number := row[column]) is not None}
+
+
+@functools.cache
+def build_filter(kind: str, *, unix_sockets: bool, supervised: bool) -> bytes:
+    """Return the filter as a BPF program. Whatever comes by another ABI than the machine's own is killed."""
+    number = numbers(kind)
+    code = bpf.load_arch() + bpf.unless_equal(_ARCHES[kind], bpf.answer(bpf.KILL)) + bpf.load_number()
+    if kind == X86_64:
+        code += bpf.when_at_least(_X32, bpf.answer(bpf.KILL))
+    for name in DANGEROUS:
+        if name in number:
+            code += bpf.when_equal(number[name], bpf.answer(bpf.refuse(errno.EPERM)))
+    rules = {"ioctl": _ioctl(), "socket": _socket(unix_sockets=unix_sockets), "clone": _clone()}
+    # The C library falls back to `clone`, whose flags can be looked at.
+    rules["clone3"] = bpf.answer(bpf.refuse(errno.ENOSYS))
+    if supervised:
+        rules |= _watch()
+    for name, then in rules.items():
+        if name in number:
+            code += bpf.when_equal(number[name], then)
+    return bpf.assemble(code + bpf.answer(bpf.ALLOW))
+
+
+def _ioctl() -> bpf.Code:
+    refused = bpf.answer(bpf.refuse(errno.EPERM))
+    checks = bpf.when_equal(_TIOCSTI, refused) + bpf.when_equal(_TIOCLINUX, refused)
+    return bpf.load_argument(1) + checks + bpf.answer(bpf.ALLOW)
+
+
+def _socket(*, unix_sockets: bool) -> bpf.Code:
+    families = (_AF_INET, _AF_INET6, _AF_NETLINK, *((_AF_UNIX,) if unix_sockets else ()))
+    known = tuple(i for family in families for i in bpf.when_equal(family, bpf.answer(bpf.ALLOW)))
+    return bpf.load_argument(0) + known + bpf.answer(bpf.refuse(errno.EACCES))
+
+
+def _clone() -> bpf.Code:
+    refused = bpf.answer(bpf.refuse(errno.EPERM))
+    return bpf.load_argument(0) + bpf.when_any_bit(_NEW_NAMESPACES, refused) + bpf.answer(bpf.ALLOW)
+
+
+def _watch() -> dict[str, bpf.Code]:
+    shown = bpf.answer(bpf.NOTIFY)
+
+    def opening(flags: int) -> bpf.Code:
+        return bpf.load_argument(flags) + bpf.when_any_bit(_O_WRITE, shown) + bpf.answer(bpf.ALLOW)
+
+    # The flags of openat2 lie in memory, where they can be changed after a look: programs fall back to openat.
+    rules = dict.fromkeys(WATCHED, shown)
+    return rules | {"open": opening(1), "openat": opening(2), "openat2": bpf.answer(bpf.refuse(errno.ENOSYS))}

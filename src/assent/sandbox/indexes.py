@@ -1,0 +1,142 @@
+"""What everyday installing and fetching needs to reach: the configured package indexes and the repository's remotes.
+
+Configured by the user, that is: files of the project itself are not asked, for a repository widens nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from assent.config.files import find_file
+from assent.model import AssentError
+from assent.reading.hosts import Host, parse_host
+
+# What each manager reaches when nobody configured it.
+_PYTHON = ("pypi.org", "files.pythonhosted.org")
+_NODE = ("registry.npmjs.org",)
+_NODE_YARN = ("registry.yarnpkg.com",)
+_RUST = ("index.crates.io", "static.crates.io", "crates.io")
+_GO = ("proxy.golang.org", "sum.golang.org")
+
+_PIP_VARIABLES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
+_UV_VARIABLES = ("UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS")
+_URL = re.compile(r"https?://[^\s\"',;]+")
+_PIP_KEY = re.compile(r"\s*(index-url|extra-index-url|find-links|index_url|extra_index_url|find_links)\s*[=:](.*)")
+_NPM_KEY = re.compile(r"\s*(?:@[\w.-]+:)?registry\s*=(.*)")
+_REMOTE = re.compile(r"\s*(?:url|pushurl)\s*=\s*(https?://\S+)")
+
+
+def package_hosts(environ: Mapping[str, str], home: str | None) -> tuple[str, ...]:
+    """Return the hosts of the configured indexes, each with its port if that is not the scheme's."""
+    found = [*_python(environ, home), *_node(environ, home), *_rust(environ, home), *_go(environ)]
+    return tuple(dict.fromkeys(found))
+
+
+def remote_hosts(root: str) -> tuple[str, ...]:
+    """Return the hosts that a repository's remotes name, where they speak HTTP."""
+    store = os.path.join(root, ".git")
+    pointer = _lines(store) if os.path.isfile(store) else []
+    if pointer and pointer[0].startswith("gitdir:"):
+        store = os.path.join(root, pointer[0].partition(":")[2].strip(), "..", "..")
+    urls = (m[1] for line in _lines(os.path.join(store, "config")) if (m := _REMOTE.match(line)))
+    return tuple(dict.fromkeys(_hosts(urls)))
+
+
+def _python(environ: Mapping[str, str], home: str | None) -> list[str]:
+    said = [v for n in (*_PIP_VARIABLES, *_UV_VARIABLES) if (v := environ.get(n))]
+    index = [v for n in ("PIP_INDEX_URL", "UV_INDEX_URL", "UV_DEFAULT_INDEX") if (v := environ.get(n))]
+    for file in _pip_files(environ, home):
+        for key, value in _pip_settings(_lines(file)):
+            said.append(value)
+            if key.replace("_", "-") == "index-url":
+                index.append(value)
+    hosts = _hosts(u for text in said for u in _URL.findall(text))
+    return [*hosts, *(() if index else _PYTHON)]
+
+
+def _pip_files(environ: Mapping[str, str], home: str | None) -> list[str]:
+    files = ["/etc/pip.conf", environ.get("PIP_CONFIG_FILE", "")]
+    files += [os.path.join(v, "pip.conf") for n in ("VIRTUAL_ENV", "CONDA_PREFIX") if (v := environ.get(n))]
+    if home is not None:
+        config = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        files += [os.path.join(config, "pip/pip.conf"), os.path.join(home, ".pip/pip.conf")]
+    return [f for f in files if f and f != os.devnull]
+
+
+def _pip_settings(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
+    """Yield the settings that name indexes; a value may go on in indented lines."""
+    key = ""
+    for line in lines:
+        if found := _PIP_KEY.match(line):
+            key = found[1]
+            yield key, found[2]
+        elif key and line[:1] in (" ", "\t"):
+            yield key, line
+        else:
+            key = ""
+
+
+def _node(environ: Mapping[str, str], home: str | None) -> list[str]:
+    files = ["/etc/npmrc", "/usr/etc/npmrc", "/usr/local/etc/npmrc", environ.get("NPM_CONFIG_USERCONFIG", "")]
+    files += [os.path.join(home, ".npmrc")] if home else []
+    said = [m[1] for f in files if f for line in _lines(f) if (m := _NPM_KEY.match(line))]
+    own = [
+        v for n in ("npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER") if (v := environ.get(n))
+    ]
+    hosts = _hosts(u for text in (*said, *own) for u in _URL.findall(text))
+    return list(dict.fromkeys(hosts)) or [*_NODE, *_NODE_YARN]
+
+
+def npm_registry(environ: Mapping[str, str], home: str | None) -> str | None:
+    """Return the registry of the user's own `.npmrc`, which holds tokens and is not seen inside."""
+    if home is None or any(n in environ for n in ("npm_config_registry", "NPM_CONFIG_REGISTRY")):
+        return None
+    lines = _lines(environ.get("NPM_CONFIG_USERCONFIG") or os.path.join(home, ".npmrc"))
+    said = [m[1] for line in lines if (m := re.match(r"\s*registry\s*=\s*(\S+)", line))]
+    return said[-1].strip("\"'") if said else None
+
+
+def _rust(environ: Mapping[str, str], home: str | None) -> list[str]:
+    place = environ.get("CARGO_HOME") or (os.path.join(home, ".cargo") if home else "")
+    text = "\n".join(_lines(os.path.join(place, "config.toml")) or _lines(os.path.join(place, "config")))
+    try:
+        settings: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        settings = {}
+    tables = [t for k in ("source", "registries") for t in settings.get(k, {}).values() if isinstance(t, dict)]
+    urls = [str(t[k]).removeprefix("sparse+") for t in tables for k in ("registry", "index") if k in t]
+    replaced = "replace-with" in settings.get("source", {}).get("crates-io", {})
+    return [*_hosts(urls), *(() if replaced else _RUST)]
+
+
+def _go(environ: Mapping[str, str]) -> list[str]:
+    said = environ.get("GOPROXY", "")
+    return _hosts(_URL.findall(said)) if said else list(_GO)
+
+
+def _hosts(urls: Iterable[str]) -> list[str]:
+    """Return the hosts of these addresses; one that can not be read is one that can not be reached."""
+    found = []
+    for url in urls:
+        try:
+            parts = urlsplit(url.strip().strip("\"'"))
+            usual = {"http": 80, "https": 443}.get(parts.scheme)
+            port = None if parts.port == usual else parts.port
+            name = parts.hostname or ""
+            found.append(str(parse_host(str(Host(name, port)))))
+        except (ValueError, AssentError):
+            continue
+    return found
+
+
+def _lines(path: str) -> list[str]:
+    try:
+        content = find_file(path)
+    except AssentError:
+        return []
+    return [] if content is None else content.data.decode("utf-8", errors="replace").splitlines()

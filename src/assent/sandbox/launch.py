@@ -1,0 +1,247 @@
+"""Starting bubblewrap and the first program inside, up to the point where the command could begin.
+
+Nothing of the launcher goes inside but what is named here: three streams, the plan, and one socket to report on.
+"""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import fcntl
+import marshal
+import os
+import resource
+import signal
+import socket
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from assent.model import Limits
+from assent.sandbox import filters, landlock, mounts
+from assent.sandbox.boundary import Boundary
+from assent.sandbox.errors import CommandNotStarted, Unavailable
+from assent.sandbox.interpreter import compile_stage2, find_interpreter
+from assent.sandbox.mechanisms import Machine
+
+_MOST_FDS = 8
+_LONGEST_REPORT = 1 << 16
+_DYING_SECONDS = 10
+_MOST_ARGUMENT_BYTES = 1 << 21
+_LIMITS = (
+    ("processes", resource.RLIMIT_NPROC),
+    ("memory_bytes", resource.RLIMIT_AS),
+    ("file_bytes", resource.RLIMIT_FSIZE),
+    ("cpu_seconds", resource.RLIMIT_CPU),
+)
+
+
+class Order(msgspec.Struct, frozen=True, kw_only=True):
+    """What to start, and how."""
+
+    argv: tuple[str, ...]
+    environment: dict[str, str]
+    port: int = 0
+    """Where the command finds the proxy; 0 is nowhere."""
+    supervised: bool = False
+    terminal: int = -1
+    """Which of the three streams is its terminal."""
+    binds: tuple[tuple[str, str], ...] = ()
+    """Folders of ours and where they are written inside."""
+    empty: tuple[str, ...] = ()
+    """Stand-ins for protected names that do not exist."""
+
+
+class Started:
+    """A sandbox that stands, its command not yet begun."""
+
+    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, complaints: int) -> None:
+        self.process = process
+        self.control = control
+        self.complaints = complaints
+        """What bubblewrap says, if it fails."""
+        self.fds: dict[str, int] = {}
+
+    def read_report(self) -> None:
+        """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable."""
+        rights = socket.CMSG_SPACE(_MOST_FDS * 4)
+        try:
+            data, ancillary, flags, _ = self.control.recvmsg(_LONGEST_REPORT, rights, socket.MSG_CMSG_CLOEXEC)
+        except OSError:
+            data, ancillary, flags = b"", [], 0
+        fds = array.array("i")
+        for _, _, raw in ancillary:
+            fds.frombytes(raw[: len(raw) - len(raw) % fds.itemsize])
+        report = _decode(data)
+        if report is None or "error" in report or flags & socket.MSG_CTRUNC:
+            _close(fds)
+            raise Unavailable("the sandbox can not be set up: " + (report or {}).get("error", self._complaint()))
+        self.fds = dict(zip(report["fds"], fds, strict=True))
+
+    def _complaint(self) -> str:
+        with contextlib.suppress(OSError):
+            os.set_blocking(self.complaints, False)
+            said = os.read(self.complaints, 4096).decode(errors="replace").strip()
+            return said.splitlines()[-1] if said else "bubblewrap ended without a word"
+        return "bubblewrap ended without a word"
+
+    def go(self) -> None:
+        """Let the command begin."""
+        self.control.send(b"!")
+
+    def read_begin(self, argv: Sequence[str]) -> None:
+        """Find out whether the command began, or raise `CommandNotStarted`. Call it when `control` is readable."""
+        try:
+            report = _decode(self.control.recv(_LONGEST_REPORT))
+        except OSError:
+            report = None
+        if report is not None and "error" in report:
+            raise CommandNotStarted(f"{argv[0]}: {report['error']}", code=report["code"])
+
+    def abandon(self) -> None:
+        """End it before the command begins, and wait until really nothing of it is left.
+
+        What bubblewrap forked may still be mounting, and making the folders to mount on, after bubblewrap itself is
+        gone: the other end of the socket closes when the last of them is.
+        """
+        end_group(self.process)
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            self.control.shutdown(socket.SHUT_WR)
+            self.control.settimeout(_DYING_SECONDS)
+            while self.control.recv(_LONGEST_REPORT):
+                pass
+        self.close()
+
+    def close(self) -> None:
+        """Let go of everything but the process."""
+        self.control.close()
+        _close([self.complaints, *self.fds.values()])
+        self.complaints, self.fds = -1, {}
+
+    def take(self, name: str) -> int:
+        """Hand over a descriptor that came out; the caller closes it."""
+        return self.fds.pop(name)
+
+
+def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[int, int, int]) -> Started:
+    """Start everything but the command, or raise `Unavailable`."""
+    if sum(len(os.fsencode(a)) + 1 for a in order.argv) > _MOST_ARGUMENT_BYTES:
+        raise Unavailable("the command is longer than a command can be")
+    wrap = machine.demand()
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with contextlib.ExitStack() as stack:
+        stack.callback(theirs.close)
+        heard, said = os.pipe2(os.O_CLOEXEC)
+        stack.callback(os.close, said)
+        passed = [theirs.fileno()]
+        plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
+        code = _keep(stack, passed, _file("stage2", compile_stage2()))
+        folder, program = find_interpreter()
+        open_network = boundary.profile.network.mode == "full"
+        words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
+        words += mounts.mount_words(
+            mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
+        )
+        words += ["--perms", "0755", "--dir", mounts.INNER]
+        words += ["--ro-bind", folder, mounts.PYTHON]
+        words += [word for source, place in order.binds for word in ("--bind", source, place)]
+        words += ["--perms", "0444", "--ro-bind-data", str(code), mounts.STAGE2]
+        words += ["--setenv", "LD_LIBRARY_PATH", f"{mounts.PYTHON}/lib"]
+        words += ["--chdir", boundary.profile.cwd or "/"]
+        stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
+        first = [f"{mounts.PYTHON}/{program}", "-I", "-S", mounts.STAGE2]
+        first += [str(theirs.fileno()), str(plan), str(stderr)]
+        arguments = _keep(stack, passed, _file("words", b"".join(os.fsencode(w) + b"\0" for w in words)))
+        try:
+            process = _popen([wrap.path, "--args", str(arguments), *first], (*streams[:2], said), passed)
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            ours.close()
+            os.close(heard)
+            raise Unavailable(f"bubblewrap can not be started: {error}") from None
+    return Started(process, ours, heard)
+
+
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """Kill bubblewrap with what it forked: a child that still waits for its parent would wait for ever."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def _popen(argv: list[str], streams: tuple[int, int, int], passed: list[int]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - bubblewrap, by its full path
+        argv,
+        stdin=streams[0],
+        stdout=streams[1],
+        stderr=streams[2],
+        env={},
+        cwd="/",
+        close_fds=True,
+        pass_fds=passed,
+        start_new_session=True,  # what the terminal sends to our group must not end bubblewrap
+        restore_signals=True,
+    )
+
+
+def _plan(boundary: Boundary, order: Order, machine: Machine) -> dict[str, Any]:
+    profile = boundary.profile
+    writable = (*mounts.PRIVATE, "/dev", *(place for _, place in order.binds))
+    return {
+        "argv": list(order.argv),
+        "environment": order.environment,
+        "user": (boundary.user.uid, boundary.user.gid) if boundary.user.dropped else None,
+        "limits": _limits(profile.process_limits),
+        "landlock": landlock.locks_for(profile, writable, machine.landlock).plan(),
+        "filter": filters.build_filter(
+            filters.machine(), unix_sockets=profile.unix_sockets, supervised=order.supervised
+        ),
+        "supervised": order.supervised,
+        "port": order.port,
+        "terminal": order.terminal,
+    }
+
+
+def _limits(limits: Limits) -> list[tuple[int, int]]:
+    return [(number, limit) for name, number in _LIMITS if (limit := getattr(limits, name)) is not None]
+
+
+def _keep(stack: contextlib.ExitStack, passed: list[int], descriptor: int) -> int:
+    stack.callback(os.close, descriptor)
+    passed.append(descriptor)
+    return descriptor
+
+
+def _file(name: str, data: bytes) -> int:
+    """Return a nameless file that holds this, to be read from its beginning."""
+    descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def _decode(data: bytes) -> dict[str, Any] | None:
+    if not data:
+        return None
+    try:
+        found = marshal.loads(data)  # noqa: S302 - sent before anything but our own program ran
+    except (EOFError, ValueError, TypeError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _close(fds: Sequence[int] | array.array[int]) -> None:
+    for descriptor in fds:
+        if descriptor >= 0:
+            with contextlib.suppress(OSError):
+                os.close(descriptor)
+
+
+def resolve_environment(environ: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
+    """Join variables; those that can not be passed at all are left out."""
+    joined = dict(environ) | dict(more)
+    return {n: v for n, v in joined.items() if n and "=" not in n and "\0" not in n + v}

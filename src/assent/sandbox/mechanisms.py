@@ -1,0 +1,135 @@
+"""What this machine can enforce a boundary with: found by trying, once, and named with its version."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+import msgspec
+
+from assent.model import Mechanism
+from assent.sandbox import filters, landlock
+from assent.sandbox.errors import Unavailable
+
+T = TypeVar("T")
+
+_LOWEST_BUBBLEWRAP = (0, 5, 0)
+_TRUSTED_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+_SECONDS = 10
+
+
+class Bubblewrap(msgspec.Struct, frozen=True):
+    """The program that makes namespaces, and which of its newer options it has."""
+
+    path: str
+    version: str
+    disable_userns: bool
+    bind_fd: bool
+
+
+class Machine(msgspec.Struct, frozen=True):
+    """What there is, and, for what is missing, why."""
+
+    bubblewrap: Bubblewrap | None
+    landlock: int
+    seccomp: bool
+    notify: bool
+    """Whether a supervisor can be told of system calls."""
+    missing: tuple[str, ...] = ()
+
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """Name everything, in force or not."""
+        wrap = self.bubblewrap
+        lock = f"ABI {self.landlock}" + (f", errata {landlock.errata():#x}" if self.landlock else "")
+        return (
+            Mechanism("bubblewrap", wrap.version if wrap else "", enforced=wrap is not None),
+            Mechanism("landlock", lock if self.landlock else "", enforced=self.landlock >= landlock.LOWEST),
+            Mechanism("seccomp", f"linux {platform.release()}" if self.seccomp else "", enforced=self.seccomp),
+        )
+
+    def demand(self) -> Bubblewrap:
+        """Return what makes the namespaces, or raise `Unavailable` with everything that is missing."""
+        if self.bubblewrap is None or self.missing:
+            raise Unavailable("no sandbox can be set up here: " + "; ".join(self.missing or ("bubblewrap is missing",)))
+        return self.bubblewrap
+
+
+@functools.lru_cache(maxsize=8)
+def probe(path: str = _TRUSTED_PATH) -> Machine:
+    """Find out what works here. Looks for programs only in folders that belong to the system."""
+    if sys.platform != "linux":
+        return Machine(None, 0, seccomp=False, notify=False, missing=(f"{sys.platform} is not supported, Linux is",))
+    missing: list[str] = []
+    wrap = _try(missing, lambda: _find_bubblewrap(path))
+    seccomp = _try(missing, lambda: bool(_seccomp_actions()) or _lack("the kernel has no seccomp filters")) or False
+    _try(missing, filters.machine)
+    if landlock.version() < landlock.LOWEST:
+        missing.append(f"the kernel's Landlock is too old: ABI {landlock.version()}, needed {landlock.LOWEST}")
+    notify = "user_notif" in _seccomp_actions()
+    return Machine(wrap, landlock.version(), seccomp=seccomp, notify=notify, missing=tuple(missing))
+
+
+def _try(missing: list[str], find: Callable[[], T]) -> T | None:
+    try:
+        return find()
+    except Unavailable as error:
+        missing.append(str(error))
+        return None
+
+
+def _lack(what: str) -> bool:
+    raise Unavailable(what)
+
+
+def _seccomp_actions() -> tuple[str, ...]:
+    try:
+        with open("/proc/sys/kernel/seccomp/actions_avail", encoding="ascii") as file:
+            return tuple(file.read().split())
+    except OSError:
+        return ()
+
+
+def _find_bubblewrap(path: str) -> Bubblewrap:
+    found = shutil.which("bwrap", path=path)
+    if found is None:
+        raise Unavailable("bubblewrap (`bwrap`) is not installed")
+    found = os.path.realpath(found)
+    if os.stat(found).st_uid != 0 and os.stat(found).st_uid != os.geteuid():
+        raise Unavailable(f"{found} belongs to somebody else")
+    version = _ask(found, "--version").removeprefix("bubblewrap").strip()
+    if tuple(map(int, re.findall(r"\d+", version)[:3])) < _LOWEST_BUBBLEWRAP:
+        raise Unavailable(f"bubblewrap is too old: {version}, needed {'.'.join(map(str, _LOWEST_BUBBLEWRAP))}")
+    options = _ask(found, "--help")
+    _try_namespaces(found)
+    return Bubblewrap(found, version, "--disable-userns" in options, "--ro-bind-fd" in options)
+
+
+def _ask(program: str, option: str) -> str:
+    try:
+        done = subprocess.run(  # noqa: S603 - a program of the system
+            [program, option], capture_output=True, text=True, timeout=_SECONDS, env={}, check=True
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Unavailable(f"bubblewrap does not run: {error}") from None
+    return done.stdout
+
+
+def _try_namespaces(program: str) -> None:
+    """Make all namespaces once: whether one may is known to the kernel, its settings and the container around."""
+    argv = [program, "--unshare-user", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/"]
+    argv += ["--dev", "/dev", "--proc", "/proc", "/bin/true"]
+    try:
+        done = subprocess.run(  # noqa: S603 - as above
+            argv, capture_output=True, text=True, timeout=_SECONDS, env={}, check=False
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        raise Unavailable(f"bubblewrap does not run: {error}") from None
+    if done.returncode:
+        raise Unavailable(f"namespaces can not be made: {done.stderr.strip()[:300] or 'bubblewrap failed'}")

@@ -1,0 +1,131 @@
+"""A boundary in bubblewrap's words: what is mounted where, outer folders before inner ones, the inner one counting."""
+
+from __future__ import annotations
+
+import os
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model import within
+from assent.sandbox.boundary import Boundary
+from assent.sandbox.mechanisms import Bubblewrap
+
+Kind: TypeAlias = Literal["write", "way", "read", "private", "protect", "empty", "mask"]
+
+PRIVATE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - these are the sandbox's own
+"""Empty inside, and gone with the sandbox."""
+INNER = "/run/assent"
+"""Where our own things are inside."""
+PYTHON = f"{INNER}/python"
+STAGE2 = f"{INNER}/stage2.pyc"
+CACHE = f"{INNER}/cache"
+SOCKET = f"{INNER}/ask.sock"
+
+_STRENGTH: dict[Kind, int] = {"private": 0, "read": 1, "way": 2, "write": 3, "protect": 4, "empty": 4, "mask": 5}
+
+
+class Mount(msgspec.Struct, frozen=True):
+    """One path and what becomes of it inside."""
+
+    path: str
+    kind: Kind
+
+
+def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount, ...]:
+    """Return what is mounted, in order; of two things said of one path the stronger counts.
+
+    `empty` are stand-ins for protected names.
+    """
+    profile = boundary.profile
+    said: list[tuple[str, Kind]] = [(path, "private") for path in _private()]
+    said += [(path, "read") for path in profile.read_roots if path != "/"]
+    said += [(profile.cwd, "read")] if profile.cwd and _is_hidden(profile.cwd) else []
+    said += [(path, "write") for path in profile.write_roots]
+    said += [(path, "way") for path in boundary.mount_points]
+    held = [path for path in profile.protected if os.path.lexists(path)]
+    said += [(path, "empty" if path in empty and os.path.isdir(path) else "protect") for path in held]
+    said += [(path, "mask") for path in profile.masked if not _is_hidden(path) or _is_shown(path, boundary)]
+    strongest: dict[str, Kind] = {}
+    for path, kind in said:
+        if path not in strongest or _STRENGTH[kind] > _STRENGTH[strongest[path]]:
+            strongest[path] = kind
+    return tuple(Mount(path, strongest[path]) for path in sorted(strongest, key=_order))
+
+
+def _order(path: str) -> tuple[int, str]:
+    return path.count("/"), path
+
+
+def _private() -> list[str]:
+    return [path for path in PRIVATE if os.path.isdir(path) and not os.path.islink(path)]
+
+
+def _is_hidden(path: str) -> bool:
+    return any(within(path, place) for place in PRIVATE)
+
+
+def _is_shown(path: str, boundary: Boundary) -> bool:
+    """Tell whether a path in a hidden place is brought back by a root above it."""
+    shown = (*boundary.profile.read_roots, *boundary.profile.write_roots)
+    return any(within(path, root) for root in shown if root != "/")
+
+
+def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
+    """Return bubblewrap's arguments for these mounts; `everything`: what is not said is read."""
+    words = ["--ro-bind", "/", "/"] if everything else _links()
+    words += ["--dev", "/dev", "--proc", "/proc"]
+    inner = {m.path for m in mounts}
+    for mount in mounts:
+        words += _folders_above(mount.path, mounts)
+        match mount.kind:
+            case "private":
+                words += ["--perms", "1777", "--tmpfs", mount.path]
+            case "read" | "protect":
+                words += ["--ro-bind", mount.path, mount.path]
+            case "write" | "way":
+                words += ["--bind", mount.path, mount.path]
+            case "empty":
+                # What is put there is gone with the sandbox. Many read-only mounts would take much longer.
+                words += ["--perms", "0555", "--tmpfs", mount.path]
+            case "mask":
+                if os.path.isdir(mount.path):
+                    holds = any(path != mount.path and within(path, mount.path) for path in inner)
+                    words += ["--perms", "0111" if holds else "0000", "--tmpfs", mount.path]
+                else:
+                    # On a mount without devices this device can not be opened.
+                    words += ["--ro-bind", "/dev/null", mount.path]
+    return words
+
+
+def _folders_above(path: str, mounts: tuple[Mount, ...]) -> list[str]:
+    """Return what makes the folders on the way to a path in a place that is empty inside."""
+    above = [m for m in mounts if m.kind in ("private", "mask") and m.path != path and within(path, m.path)]
+    if not above:
+        return []
+    names = os.path.relpath(path, above[-1].path).split("/")[:-1]
+    folders = [os.path.join(above[-1].path, *names[: i + 1]) for i in range(len(names))]
+    new = [f for f in folders if not any(m.path == f or within(f, m.path) for m in mounts if m not in above)]
+    return [word for folder in new for word in ("--perms", "0755", "--dir", folder)]
+
+
+def _links() -> list[str]:
+    """Return the links of the root that programs rely on (`/bin` → `usr/bin`)."""
+    links = [e for e in os.scandir("/") if e.is_symlink()]
+    return [word for entry in links for word in ("--symlink", os.readlink(entry.path), entry.path)]
+
+
+def namespace_words(wrap: Bubblewrap, *, network: bool, dropped: bool) -> list[str]:
+    """Return bubblewrap's arguments for everything but mounts.
+
+    `dropped`: root starts it, and the first program inside becomes somebody else before anything happens. Only root
+    itself gets to all folders that are mounted, so there is no user namespace around it then.
+    """
+    words = ["--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"]
+    words += [] if network else ["--unshare-net"]
+    if dropped:
+        words += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    else:
+        words += ["--unshare-user"]
+        words += ["--disable-userns", "--assert-userns-disabled"] if wrap.disable_userns else []
+    return [*words, "--new-session", "--die-with-parent", "--clearenv"]

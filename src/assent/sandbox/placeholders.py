@@ -1,0 +1,172 @@
+"""Empty stand-ins for protected names that do not exist: a mount needs something to lie on.
+
+Each is written down before it is made, is shared by all sandboxes that need it, and goes with the last of them; what a
+killed one left is removed by the next.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+import msgspec
+
+from assent.config.files import make_private_folder
+from assent.sandbox.errors import Unavailable
+
+_LOCK = "lock"
+_SUFFIX = ".places"
+# In a repository's store a folder would stop git; elsewhere a file would be committed.
+_FILES: dict[str, bytes] = {
+    ".git/config": b"",
+    ".git/config.worktree": b"",
+    ".git/info/attributes": b"",
+    ".git/commondir": b".\n",
+}
+_CANNOT = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+class Placeholders:
+    """The stand-ins of one sandbox."""
+
+    def __init__(self, folder: str, paths: Iterable[str], owner: tuple[int, int] | None = None) -> None:
+        """Make what is missing. `folder` is where it is written down; `owner` is whose workspace it is."""
+        self._folder = folder
+        self._owner = owner
+        self._journal = os.path.join(folder, secrets.token_hex(8) + _SUFFIX)
+        make_private_folder(folder)
+        with _locked(folder):
+            live = _sweep(folder)
+            missing = [path for path in paths if path in live or not os.path.lexists(path)]
+            self._descriptor = _write_down(self._journal, missing)
+            try:
+                self.made = tuple(path for path in missing if path in live or self._make(path))
+            except OSError as error:
+                self._remove(frozenset())
+                raise Unavailable(f"a protected name can not be held: {error}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Remove what no other sandbox needs. Does nothing the second time."""
+        if self._descriptor >= 0:
+            with _locked(self._folder):
+                self._remove(_sweep(self._folder, but=self._journal))
+
+    def _remove(self, needed: frozenset[str]) -> None:
+        _remove_all(self._journal, needed)
+        os.close(self._descriptor)
+        self._descriptor = -1
+
+    def _make(self, path: str) -> bool:
+        """Make one; False if nobody could make anything there."""
+        try:
+            if (content := _content(path)) is None:
+                os.mkdir(path, 0o755)
+            else:
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+                os.write(descriptor, content)
+                os.close(descriptor)
+            if self._owner is not None:
+                os.chown(path, *self._owner, follow_symlinks=False)
+        except OSError as error:
+            if error.errno in _CANNOT:
+                return False
+            raise
+        return True
+
+
+def _content(path: str) -> bytes | None:
+    return next((content for name, content in _FILES.items() if path.endswith("/" + name)), None)
+
+
+def _write_down(journal: str, paths: list[str]) -> int:
+    """Write the names down, and keep the file locked for as long as this process lives."""
+    try:
+        descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.write(descriptor, msgspec.json.encode(paths))
+    except OSError as error:
+        raise Unavailable(f"{journal} can not be written: {error.strerror}") from None
+    return descriptor
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    descriptor = os.open(os.path.join(folder, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _sweep(folder: str, but: str = "") -> frozenset[str]:
+    """Remove what dead sandboxes left, and return what living ones need."""
+    dead, live = [], set[str]()
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if not name.endswith(_SUFFIX) or path == but:
+            continue
+        if _is_live(path):
+            live.update(_read(path))
+        else:
+            dead.append(path)
+    for path in dead:
+        _remove_all(path, frozenset(live) | (frozenset(_read(but)) if but else frozenset()))
+    return frozenset(live)
+
+
+def _is_live(journal: str) -> bool:
+    try:
+        descriptor = os.open(journal, os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _read(journal: str) -> list[str]:
+    try:
+        with open(journal, "rb") as file:
+            return msgspec.json.decode(file.read(), type=list[str])
+    except (OSError, msgspec.MsgspecError):
+        return []
+
+
+def _remove_all(journal: str, needed: frozenset[str]) -> None:
+    for path in reversed(_read(journal)):
+        if path not in needed:
+            _remove_one(path)
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(journal)
+
+
+def _remove_one(path: str) -> None:
+    """Remove a stand-in, unless somebody has put something in its place."""
+    content = _content(path)
+    with contextlib.suppress(OSError):
+        if content is None:
+            os.rmdir(path)
+            return
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            same = os.read(descriptor, len(content) + 1) == content
+        finally:
+            os.close(descriptor)
+        if same:
+            os.unlink(path)

@@ -1,0 +1,110 @@
+"""A command at work in its sandbox: it can be signalled, waited for, and ended with everything it started."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model import SandboxProfile, Violation
+from assent.sandbox.launch import end_group
+from assent.sandbox.streams import Input, Output, wait_readable
+
+_PROCESS_GROUP = 4
+
+Stop: TypeAlias = Literal["wall time", "output", "cancelled"]
+
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True):
+    """How a command ended, and what it was kept from doing."""
+
+    code: int
+    """As a shell tells it: 128 and the number of the signal, if one ended it."""
+    stopped: Stop | None = None
+    """What Assent ended it for."""
+    violations: tuple[Violation, ...] = ()
+
+
+class Process:
+    """One command. Made by `Sandbox.start`."""
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        pid: int,
+        profile: SandboxProfile,
+        *,
+        on_end: Callable[[], None] = lambda: None,
+        violations: Callable[[], tuple[Violation, ...]] = tuple,
+    ) -> None:
+        self._process = process
+        self._pid = pid
+        self._on_end = on_end
+        self._violations = violations
+        self._watch = os.pidfd_open(process.pid)
+        self._timer: asyncio.TimerHandle | None = None
+        self._stopped: Stop | None = None
+        self._ended: Ended | None = None
+        self._waiting = asyncio.Lock()
+        self.profile = profile
+        """The boundary in force."""
+        self.stdin: Input | None = None
+        self.stdout: Output | None = None
+        self.stderr: Output | None = None
+
+    def end_after(self, seconds: float | None) -> None:
+        """Set the time after which everything is ended."""
+        if seconds is not None:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self.kill, "wall time")
+
+    def signal(self, number: int, *, group: bool = False) -> None:
+        """Send a signal to the command; `group`: to all that a terminal would send it to."""
+        if self._ended is None:
+            with contextlib.suppress(ProcessLookupError):
+                try:
+                    signal.pidfd_send_signal(self._pid, number, None, _PROCESS_GROUP if group else 0)
+                except OSError as error:  # a kernel before 6.9 knows no groups here
+                    if error.errno != errno.EINVAL:
+                        raise
+                    signal.pidfd_send_signal(self._pid, number)
+
+    def kill(self, why: Stop = "cancelled") -> None:
+        """End the command and everything it started, at once."""
+        if self._ended is None:
+            self._stopped = self._stopped or why
+            end_group(self._process)
+            with contextlib.suppress(ProcessLookupError, OSError):
+                signal.pidfd_send_signal(self._pid, signal.SIGKILL)
+
+    async def wait(self) -> Ended:
+        """Wait for the end. By then everything that the command started is gone too."""
+        async with self._waiting:
+            if self._ended is None:
+                await wait_readable(self._watch)
+                self._ended = self._reap()
+            return self._ended
+
+    def _reap(self) -> Ended:
+        code = self._process.wait()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._on_end()
+        os.close(self._watch)
+        os.close(self._pid)
+        shown = 128 - code if code < 0 else code
+        return Ended(code=shown, stopped=self._stopped, violations=self._violations())
+
+    async def close(self) -> None:
+        """End it if need be, and let go of its streams."""
+        self.kill()
+        await self.wait()
+        for stream in (self.stdin, self.stdout, self.stderr):
+            if stream is not None:
+                stream.close()

@@ -1,0 +1,112 @@
+"""The secrets of this machine by their real names: what a sandboxed command does not get to see."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+
+from assent.catalog.places import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
+from assent.model import within
+
+_ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
+"""Inside, these are new and empty."""
+_SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".envrc"})
+"""In a project these are settings, unless they hold a credential."""
+_KEY_FILES = (".pem", ".key", ".asc")
+_HOLDS_SECRET = re.compile(rb"(?i)PRIVATE KEY|_auth|token|passw|secret|api_?key")
+_SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "target", "build", "dist", "__pycache__", ".tox"})
+_DEEPEST = 3
+_MOST_ENTRIES = 4000
+_MOST_SOCKETS = 256
+_SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR")
+
+
+def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str]) -> Iterator[str]:
+    """Yield everything to be hidden that is there now, real paths all."""
+    found = [*_system(), *_of_homes(homes), *_others(homes), *_sockets(environ)]
+    for root in roots:
+        found += _in_workspace(root)
+    for path in dict.fromkeys(found):
+        real = os.path.realpath(path)
+        if os.path.exists(real):
+            yield real
+
+
+def _system() -> list[str]:
+    patterns = (p for p in SECRET_PATHS if not p.startswith(_ELSEWHERE))
+    return [path for pattern in patterns for path in glob.glob(pattern)]
+
+
+def _of_homes(homes: tuple[str, ...]) -> list[str]:
+    found = [path for home in homes for pattern in SECRETS for path in _matches(home, pattern)]
+    shown = {path for home in homes for pattern in NOT_SECRET for path in _matches(home, pattern)}
+    return [path for path in found if path not in shown]
+
+
+def _matches(home: str, pattern: str) -> list[str]:
+    if "*" not in pattern:
+        path = os.path.join(home, pattern)
+        return [path] if os.path.lexists(path) else []
+    return glob.glob(os.path.join(glob.escape(home), pattern), include_hidden=True)
+
+
+def _others(homes: tuple[str, ...]) -> list[str]:
+    """Return the homes of other people."""
+    own = {os.path.realpath(home) for home in homes}
+    return [home for home in (*glob.glob("/home/*"), "/root") if os.path.realpath(home) not in own]
+
+
+def _sockets(environ: Mapping[str, str]) -> list[str]:
+    """Return what listens on a path, and where agents of the user's session do."""
+    said = (environ.get(name, "") for name in _SOCKET_VARIABLES)
+    named = [p for text in said for p in re.findall(r"(?:^|=|unix://)(/[^,;:]+)", text)]
+    try:
+        with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:
+            lines = file.read().splitlines()[1:]
+    except OSError:
+        lines = []
+    # The eighth column is the path; the fourth says whether somebody listens.
+    table = (line.split(None, 7) for line in lines)
+    listening = [row[7] for row in table if len(row) == 8 and row[7].startswith("/") and row[3] == "00010000"]
+    return [p for p in (*named, *listening[:_MOST_SOCKETS]) if not p.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
+
+
+def _in_workspace(root: str) -> list[str]:
+    found, left = [], _MOST_ENTRIES
+    folders = [(root, 0)]
+    for folder, depth in folders:
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            continue
+        left -= len(entries)
+        if left < 0:
+            break
+        for entry in entries:
+            if is_secret("/" + entry.name) and _is_kept_secret(entry):
+                found.append(entry.path)
+            elif depth + 1 < _DEEPEST and entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
+                folders.append((entry.path, depth + 1))
+    return found
+
+
+def _is_kept_secret(entry: os.DirEntry[str]) -> bool:
+    """Tell whether a file that may be harmless in a project does hold a secret."""
+    if entry.is_symlink():
+        return False  # its target is hidden if that is a secret, and a link can not be
+    if entry.is_dir():
+        return entry.name.startswith(".")
+    if entry.name in _SETTINGS or entry.name.endswith(_KEY_FILES):
+        try:
+            with open(entry.path, "rb") as file:
+                return _HOLDS_SECRET.search(file.read(65536)) is not None
+        except OSError:
+            return True
+    return True
+
+
+def covers(paths: Iterable[str], path: str) -> bool:
+    """Tell whether a path is one of these or lies below one."""
+    return any(within(path, above) for above in paths)

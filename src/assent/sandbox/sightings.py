@@ -1,0 +1,159 @@
+"""What a waiting system call is about: read from the process that makes it, at the moment it makes it.
+
+These are facts for people. Nothing is enforced by them: what was read could be changed before the kernel looks again.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from typing import TypeAlias
+
+import msgspec
+
+from assent.model import FS_WRITE, NET_CONNECT, OperationKind, Violation
+from assent.sandbox.notifications import Notification
+
+Place: TypeAlias = tuple[int | None, int]
+"""Which arguments name a path: the folder it starts from (None: the working directory), and its text."""
+
+PATHS: dict[str, tuple[Place, ...]] = {
+    "open": ((None, 0),),
+    "openat": ((0, 1),),
+    "creat": ((None, 0),),
+    "truncate": ((None, 0),),
+    "rename": ((None, 0), (None, 1)),
+    "renameat": ((0, 1), (2, 3)),
+    "renameat2": ((0, 1), (2, 3)),
+    "mkdir": ((None, 0),),
+    "mkdirat": ((0, 1),),
+    "rmdir": ((None, 0),),
+    "unlink": ((None, 0),),
+    "unlinkat": ((0, 1),),
+    "link": ((None, 1),),
+    "linkat": ((2, 3),),
+    "symlink": ((None, 1),),
+    "symlinkat": ((1, 2),),
+    "mknod": ((None, 0),),
+    "mknodat": ((0, 1),),
+    "chmod": ((None, 0),),
+    "fchmodat": ((0, 1),),
+    "fchmodat2": ((0, 1),),
+}
+MAKERS = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat"})
+"""Where something is there already these fail anyway."""
+OPENERS = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
+"""Which arguments are the flags and the mode of an open."""
+_AT_FDCWD = 0xFFFFFF9C
+_LONGEST = 4096
+_CHUNK = 256
+
+
+class Target(msgspec.Struct, frozen=True):
+    """A path that a call would change."""
+
+    path: str
+    creates: bool
+
+
+def read_targets(name: str, question: Notification) -> list[str] | None:
+    """Return the paths that a call names, made absolute; None if they can not be read."""
+    found = []
+    try:
+        for folder, text in PATHS[name]:
+            path = _read_text(question.pid, question.arguments[text])
+            found.append(_absolute(question, folder, path))
+    except OSError:
+        return None
+    return found
+
+
+def _read_text(pid: int, address: int) -> str:
+    memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        data = b""
+        while len(data) < _LONGEST:
+            piece = os.pread(memory, _CHUNK, address + len(data))
+            data += piece
+            if b"\0" in piece or not piece:
+                break
+        return os.fsdecode(data.partition(b"\0")[0])
+    finally:
+        os.close(memory)
+
+
+def _absolute(question: Notification, folder: int | None, path: str) -> str:
+    if not path.startswith("/"):
+        descriptor = _AT_FDCWD if folder is None else question.arguments[folder] & 0xFFFFFFFF
+        start = "cwd" if descriptor == _AT_FDCWD else f"fd/{descriptor}"
+        path = os.path.join(os.readlink(f"/proc/{question.pid}/{start}"), path)
+    return "/" + os.path.normpath(path).lstrip("/")
+
+
+def read_peer(question: Notification) -> str | None:
+    """Return what a connect is to: `address:port`, or a path; None if it is nothing of interest."""
+    size = min(question.arguments[2], 128)
+    try:
+        memory = os.open(f"/proc/{question.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        data = os.pread(memory, size, question.arguments[1])
+    except (OSError, OverflowError):
+        return None
+    finally:
+        os.close(memory)
+    family = int.from_bytes(data[:2], "little")
+    port = int.from_bytes(data[2:4])
+    if family == socket.AF_INET and len(data) >= 8:
+        return f"{socket.inet_ntop(socket.AF_INET, data[4:8])}:{port}"
+    if family == socket.AF_INET6 and len(data) >= 24:
+        return f"[{socket.inet_ntop(socket.AF_INET6, data[8:24])}]:{port}"
+    if family == socket.AF_UNIX and data[2:3] not in (b"", b"\0"):
+        return os.fsdecode(data[2:].partition(b"\0")[0])
+    return None
+
+
+def is_loopback(peer: str) -> bool:
+    """Tell whether a peer is the sandbox itself."""
+    return peer.startswith(("127.", "[::1]", "[::ffff:127.", "0.0.0.0:", "[::]:"))
+
+
+def describe(operation: OperationKind, resource: str, mechanism: str, pid: int) -> Violation:
+    """Add to a violation who did it."""
+    return Violation(operation, resource, mechanism, pid, _program(pid), _command_line(pid))
+
+
+def write_of(path: str, pid: int) -> Violation:
+    """Describe a write that is outside the boundary."""
+    return describe(FS_WRITE, path, "mounts", pid)
+
+
+def connect_of(peer: str, pid: int) -> Violation:
+    """Describe a connection that is outside the boundary."""
+    return describe(NET_CONNECT, peer, "network namespace", pid)
+
+
+def _program(pid: int) -> str | None:
+    try:
+        return os.readlink(f"/proc/{pid}/exe")
+    except OSError:
+        return None
+
+
+def _command_line(pid: int) -> str | None:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read(1024).replace(b"\0", b" ").decode(errors="replace").strip()
+    except OSError:
+        return None
+
+
+def umask_of(pid: int) -> int:
+    """Return the mask of modes of a process."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii", errors="replace") as file:
+            line = next(line for line in file if line.startswith("Umask:"))
+        return int(line.split()[1], 8)
+    except (OSError, StopIteration, ValueError):
+        return 0o077

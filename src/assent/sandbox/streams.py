@@ -1,0 +1,116 @@
+"""What a sandboxed command writes: passed on as it comes, counted, and cut off at its limit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable
+
+_PIECE = 1 << 16
+
+
+class Tally:
+    """How much both streams of a command have written together."""
+
+    def __init__(self, limit: int | None, at_limit: Callable[[], None]) -> None:
+        self._left = limit
+        self._at_limit = at_limit
+
+    def take(self, piece: bytes) -> bytes:
+        """Return what of a piece is still within the limit."""
+        if self._left is None:
+            return piece
+        kept = piece[: self._left]
+        self._left -= len(kept)
+        if len(kept) < len(piece):
+            self._at_limit()
+        return kept
+
+
+class Output:
+    """One stream of a command, read piece by piece. A reader that is slow makes the command wait, as a pipe does."""
+
+    def __init__(self, descriptor: int, tally: Tally) -> None:
+        self._descriptor = descriptor
+        self._tally = tally
+        os.set_blocking(descriptor, False)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        while piece := await self.read():
+            yield piece
+
+    async def read(self) -> bytes:
+        """Return the next piece; nothing at the end."""
+        while self._descriptor >= 0:
+            try:
+                piece = os.read(self._descriptor, _PIECE)
+            except BlockingIOError:
+                await wait_readable(self._descriptor)
+                continue
+            except OSError:
+                piece = b""  # a terminal whose last user has gone
+            kept = self._tally.take(piece)
+            if not piece or (piece and not kept):
+                self.close()
+            return kept
+        return b""
+
+    async def read_all(self) -> bytes:
+        """Return everything up to the end."""
+        return b"".join([piece async for piece in self])
+
+    def close(self) -> None:
+        """Stop reading."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+class Input:
+    """What a command reads."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        os.set_blocking(descriptor, False)
+
+    async def write(self, data: bytes) -> None:
+        """Write all of it, waiting for the command to read; raise `BrokenPipeError` if it reads no more."""
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._descriptor, view) :]
+            except BlockingIOError:
+                await _wait_writable(self._descriptor)
+
+    def close(self) -> None:
+        """Let the command see the end."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+async def wait_readable(descriptor: int) -> None:
+    """Wait until there is something to read, or the end."""
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_reader(descriptor, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(descriptor)
+
+
+async def _wait_writable(descriptor: int) -> None:
+    loop = asyncio.get_running_loop()
+    ready = loop.create_future()
+    loop.add_writer(descriptor, _settle, ready)
+    try:
+        await ready
+    finally:
+        loop.remove_writer(descriptor)
+
+
+def _settle(future: asyncio.Future[None]) -> None:
+    with contextlib.suppress(asyncio.InvalidStateError):
+        future.set_result(None)

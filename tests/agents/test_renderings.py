@@ -1,0 +1,191 @@
+"""What each agent honours, as a table: the answer we mean, and the exact words in which it is said."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+
+from assent.agents import claude_code, codex, gemini
+from assent.agents.hook import LONGEST_REASON, HookAnswer, HookCall
+from assent.model import CallError, Mode
+
+ALLOW = HookAnswer(allow=True, reason="Safe command: ls lists files")
+DENY = HookAnswer(allow=False, reason="use `npm test`")
+MUTE = HookAnswer(allow=False, reason="")
+EDIT = HookAnswer(allow=True, reason="edited", updated_input={"command": "ls -l"})
+TRIAL = HookAnswer(allow=False, abstain=True, reason="would be denied")
+MODULES = {"claude-code": claude_code, "codex": codex, "gemini": gemini}
+
+
+def before(**said):
+    return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **said}}
+
+
+def permission(**decision):
+    return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
+
+
+TABLE = [
+    (
+        "claude-code",
+        "PreToolUse",
+        ALLOW,
+        before(permissionDecision="allow", permissionDecisionReason="Safe command: ls lists files"),
+    ),
+    (
+        "claude-code",
+        "PreToolUse",
+        DENY,
+        before(permissionDecision="deny", permissionDecisionReason="use `npm test`"),
+    ),
+    (
+        "claude-code",
+        "PreToolUse",
+        EDIT,
+        before(permissionDecision="allow", permissionDecisionReason="edited", updatedInput={"command": "ls -l"}),
+    ),
+    ("claude-code", "PreToolUse", TRIAL, None),
+    ("claude-code", "PermissionRequest", ALLOW, permission(behavior="allow")),
+    ("claude-code", "PermissionRequest", DENY, permission(behavior="deny", message="use `npm test`")),
+    ("claude-code", "PermissionRequest", EDIT, permission(behavior="allow", updatedInput={"command": "ls -l"})),
+    ("claude-code", "PostToolUse", ALLOW, None),
+    ("claude-code", "PostToolUseFailure", DENY, None),
+    # A bare allow is an error to Codex, and after an error it goes on: the yes is silence.
+    ("codex", "PreToolUse", ALLOW, None),
+    ("codex", "PreToolUse", DENY, before(permissionDecision="deny", permissionDecisionReason="use `npm test`")),
+    ("codex", "PreToolUse", MUTE, before(permissionDecision="deny", permissionDecisionReason="not allowed")),
+    ("codex", "PreToolUse", EDIT, before(permissionDecision="allow", updatedInput={"command": "ls -l"})),
+    ("codex", "PreToolUse", TRIAL, None),
+    ("codex", "PermissionRequest", ALLOW, permission(behavior="allow")),
+    ("codex", "PermissionRequest", DENY, permission(behavior="deny", message="use `npm test`")),
+    (
+        "codex",
+        "PermissionRequest",
+        EDIT,
+        permission(
+            behavior="deny", message="the call was changed, which can not be done here; make the changed call instead"
+        ),
+    ),
+    ("codex", "PostToolUse", DENY, None),
+    ("gemini", "BeforeTool", ALLOW, {"decision": "allow"}),
+    ("gemini", "BeforeTool", DENY, {"decision": "deny", "reason": "use `npm test`"}),
+    ("gemini", "BeforeTool", MUTE, {"decision": "deny", "reason": "not allowed"}),
+    (
+        "gemini",
+        "BeforeTool",
+        EDIT,
+        {
+            "decision": "allow",
+            "hookSpecificOutput": {"hookEventName": "BeforeTool", "tool_input": {"command": "ls -l"}},
+        },
+    ),
+    ("gemini", "BeforeTool", TRIAL, None),
+    ("gemini", "AfterTool", DENY, None),
+]
+
+
+def sent(event: str, **more) -> bytes:
+    given = {"hook_event_name": event, "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s1"}
+    return json.dumps(given | {"cwd": "/code", "tool_use_id": "t1"} | more).encode()
+
+
+@pytest.mark.parametrize(("agent", "event", "answer", "said"), TABLE)
+def test_each_answer_is_said_in_the_words_the_agent_honours(agent, event, answer, said):
+    module = MODULES[agent]
+    rendered = module.render(answer, module.parse(sent(event)))
+    assert rendered.exit == 0
+    assert (json.loads(rendered.body) if rendered.body else None) == said
+
+
+@pytest.mark.parametrize("tool", ["AskUserQuestion", "ExitPlanMode"])
+def test_a_question_to_the_user_is_left_to_the_agent_unless_it_is_denied(tool):
+    call = HookCall(tool=tool, input={}, event="PreToolUse")
+    assert claude_code.render(ALLOW, call).body == b""
+    assert b"deny" in claude_code.render(DENY, call).body
+
+
+def test_a_rewrite_that_takes_a_field_away_is_refused_where_rewrites_are_merged():
+    call = HookCall(tool="Bash", input={"command": "ls", "timeout": 5}, event="BeforeTool")
+    said = json.loads(gemini.render(EDIT, call).body)
+    assert said == {"decision": "deny", "reason": "the changed call leaves out timeout; make the changed call instead"}
+
+
+@pytest.mark.parametrize("agent", MODULES)
+def test_a_long_reason_is_cut_where_it_can_be_seen(agent):
+    module = MODULES[agent]
+    event = next(iter(module.EVENTS))
+    body = module.render(HookAnswer(allow=False, reason="x" * 20_000), module.parse(sent(event))).body
+    assert len(body) < LONGEST_REASON + 200
+    assert "…" in body.decode()
+
+
+@pytest.mark.parametrize("agent", MODULES)
+def test_a_call_is_read_with_all_that_identifies_it(agent):
+    module = MODULES[agent]
+    event, moment = next(iter(module.EVENTS.items()))
+    call = module.parse(sent(event, permission_mode="plan"))
+    assert (call.tool, call.input, call.cwd, call.session, call.call_id) == (
+        "Bash",
+        {"command": "ls"},
+        "/code",
+        "s1",
+        "t1",
+    )
+    assert (call.event, call.moment, call.modes) == (event, moment, (Mode.PLAN,))
+
+
+@pytest.mark.parametrize(
+    ("word", "mode"),
+    [("default", Mode.DEFAULT), ("never", Mode.DONT_ASK), ("bypass", Mode.BYPASS), ("somethingNew", Mode.UNTRUSTED)],
+)
+def test_a_mode_that_is_not_known_counts_as_a_careful_one(word, mode):
+    assert claude_code.parse(sent("PreToolUse", permission_mode=word)).modes == (mode,)
+
+
+def test_what_became_of_a_call_is_kept():
+    done = claude_code.parse(sent("PostToolUse", duration_ms=12, tool_response={"stdout": ""}))
+    failed = claude_code.parse(sent("PostToolUseFailure", error="exit 1", duration_ms="soon"))
+    assert done.report is not None
+    assert failed.report is not None
+    assert (done.report.failed, done.report.duration_ms) == (False, 12)
+    assert (failed.report.failed, failed.report.error, failed.report.duration_ms) == (True, "exit 1", None)
+
+
+@pytest.mark.parametrize("agent", MODULES)
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b"null",
+        b'{"hook_event_name": "Stop", "tool_name": "Bash"}',
+        b'{"tool_name": "Bash"}',
+        b'{"hook_event_name": "PreToolUse", "tool_name": 3}',
+        b'{"hook_event_name": "BeforeTool", "tool_name": 3}',
+        b'{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": "ls"}',
+        b'{"hook_event_name": "BeforeTool", "tool_name": "Bash", "tool_input": "ls"}',
+        b'{"hook_event_name": "PreToolUse", "tool_input": {}}',
+        b'{"hook_event_name": "BeforeTool", "tool_input": {}}',
+        b"[" * 100_000,
+    ],
+)
+def test_what_can_not_be_read_is_an_error(agent, data):
+    with pytest.raises(CallError):
+        MODULES[agent].parse(data)
+
+
+@pytest.mark.parametrize("agent", MODULES)
+def test_an_answer_is_always_whole_json(agent):
+    module = MODULES[agent]
+    call = module.parse(sent(next(iter(module.EVENTS))))
+    for text in ('"', "\\", "\n", "\u202e", "\x00", "日本"):
+        body = module.render(HookAnswer(allow=False, reason=f"no {text} no"), call).body
+        assert f"no {text} no" in _texts(msgspec.json.decode(body))
+
+
+def _texts(value):
+    return [t for v in value.values() for t in _texts(v)] if isinstance(value, dict) else [value]

@@ -1,0 +1,79 @@
+"""Workspaces, profiles and machines that can not be: a clear error, and nothing runs."""
+
+import os
+import shutil
+
+import pytest
+
+STARTED = "echo started"
+
+
+def refused(done, *, code, text):
+    assert "started" not in done.stdout
+    assert done.returncode == code
+    assert text in done.stderr
+
+
+@pytest.mark.parametrize("cwd", ["/", "home"])
+def test_no_workspace_holds_everything_else(own_world, cwd):
+    refused(own_world.sh(STARTED, cwd="/" if cwd == "/" else own_world.home), code=2, text="is no workspace")
+
+
+@pytest.mark.parametrize("root", ["/", "/etc", "/usr", "/proc/self", "/tmp", "~", "/home"])
+def test_nor_does_a_profile_s_write_list(own_world, root):
+    own_world.configure(f"profiles: {{mine: {{write: ['{root}']}}}}")
+    refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=4, text="can not be a workspace")
+
+
+def test_a_workspace_in_assent_s_home_is_refused(own_world):
+    inside = own_world.assent_home / "ws"
+    inside.mkdir()
+    refused(own_world.sh(STARTED, cwd=inside), code=4, text="hidden from every sandbox")
+
+
+def test_a_folder_that_is_gone_is_refused(own_world):
+    own_world.configure("profiles: {mine: {write: [/no/such/folder]}}")
+    refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=4, text="there is no folder")
+
+
+def test_a_workspace_reached_by_a_symbolic_link_is_the_real_one(world):
+    link = world.base / "link"
+    link.symlink_to(world.workspace)
+    done = world.sh("echo x > made && pwd -P", cwd=link)
+    assert done.stdout.strip() == str(world.workspace)
+    assert (world.workspace / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "profiles: {mine: {wriet: [.]}}",
+        "profiles: {mine: {network: {hosts: ['*']}}}",
+        "profiles: {mine: {network: {hosts: ['*.a.test']}}}",
+    ],
+)
+def test_a_profile_that_can_not_be_meant_runs_nothing(own_world, text):
+    own_world.configure(text)
+    refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=2, text="assent.yaml:1")
+
+
+@pytest.mark.parametrize("host", ["*", "*.a.test", "a.test/x", "http://a.test", "a b", ""])
+def test_a_host_that_is_none_runs_nothing(own_world, host):
+    refused(own_world.sh(STARTED, options=["--allow-host", host]), code=2, text="assent: ")
+
+
+def test_a_profile_nobody_knows_runs_nothing(own_world):
+    refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=2, text='no sandbox profile is called "mine"')
+
+
+def test_a_full_or_foreign_home_of_assent_s_runs_nothing(own_world):
+    shutil.rmtree(own_world.assent_home)
+    own_world.assent_home.write_text("")
+    refused(own_world.sh(STARTED), code=4, text="unavailable")
+
+
+def test_a_command_that_is_too_long_is_an_error(own_world):
+    done = own_world.run("sh", "-c", STARTED, options=[], environ={"PATH": os.environ["PATH"]})
+    assert done.returncode == 0
+    many = own_world.run("true", *(["x" * 100_000] * 15))
+    assert many.returncode in (0, 4, 126)

@@ -1,0 +1,324 @@
+"""Ways out of a sandbox, each tried for real by something that knows nothing of Assent: shell, or a program in C."""
+
+import os
+import socket
+import subprocess
+
+import pytest
+
+SECRET = "the-secret-text"
+
+
+def git(world):
+    subprocess.run(["git", "init", "-q", world.workspace], check=True)
+    world.give(world.workspace)
+
+
+def test_a_protected_file_is_read_and_not_written(world):
+    git(world)
+    before = (world.workspace / ".git/config").read_text()
+    done = world.sh("cat .git/config && echo evil >> .git/config")
+    assert before in done.stdout
+    assert "Read-only file system" in done.stderr
+    assert (world.workspace / ".git/config").read_text() == before
+
+
+def test_a_folder_above_a_protected_one_can_not_be_renamed(world):
+    git(world)
+    done = world.sh("mv .git .git2; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; mv .git/info .git/info2")
+    assert "busy" in done.stderr
+    assert not (world.workspace / ".git2").exists()
+    assert not (world.workspace / ".git/hooks/pre-commit").exists()
+    assert not (world.workspace / ".git/info2").exists()
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".mcp.json",
+        ".claude/settings.json",
+        ".vscode/tasks.json",
+        ".envrc",
+        ".git/hooks/pre-commit",
+        ".codex/config.toml",
+    ],
+)
+def test_a_protected_name_that_does_not_exist_can_not_be_made(world, name):
+    world.sh(
+        f"mkdir -p $(dirname {name}); chmod 777 {name.split('/', maxsplit=1)[0]}; echo evil > {name};"
+        f"rmdir {name}; mv x {name}"
+    )
+    assert world.left_over() == []
+
+
+@pytest.mark.parametrize("name", ["config.worktree", "info/attributes", "commondir", "hooks/post-checkout"])
+def test_a_repository_s_store_takes_no_new_settings(world, name):
+    git(world)
+    done = world.sh(
+        f"echo evil > .git/{name}; rm -rf .git/{name}; cp /etc/hostname .git/{name};git status >/dev/null && echo works"
+    )
+    assert "works" in done.stdout
+    assert not (world.workspace / ".git" / name).exists()
+
+
+def test_the_other_files_of_a_workspace_are_still_written(world):
+    git(world)
+    done = world.sh(
+        "mkdir -p src .github && echo a > src/a && echo b > .gitignore && echo c > conftest.py && ls -A src"
+    )
+    assert (done.returncode, done.stdout) == (0, "a\n")
+    assert {"src/a", ".gitignore", "conftest.py"} <= set(world.left_over())
+
+
+def test_a_symbolic_link_out_of_the_workspace_leads_nowhere(world):
+    target = world.write(world.outside / "file", "old")
+    done = world.sh(f"ln -s {target} link; ln -s {world.outside} folder; echo evil > link; echo evil > folder/new")
+    assert done.returncode != 0
+    assert target.read_text() == "old"
+    assert not (world.outside / "new").exists()
+
+
+def test_a_protected_file_with_a_second_name_is_not_started_with(world):
+    git(world)
+    os.link(world.workspace / ".git/config", world.workspace / "second")
+    done = world.sh("echo evil >> second")
+    assert done.returncode == 4
+    assert "hard link" in done.stderr
+    assert "evil" not in (world.workspace / ".git/config").read_text()
+
+
+def test_no_hard_link_is_made_to_a_protected_or_outer_file(world):
+    git(world)
+    target = world.write(world.outside / "file", "old")
+    done = world.sh(f"ln .git/config second; ln {target} third; ls")
+    assert "second" not in done.stdout
+    assert "third" not in done.stdout
+    assert target.stat().st_nlink == 1
+
+
+def test_a_protected_name_that_is_a_symbolic_link_is_not_started_with(world):
+    (world.workspace / "evil").mkdir()
+    (world.workspace / ".vscode").symlink_to("evil")
+    done = world.sh("echo started")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "symbolic link" in done.stderr
+
+
+@pytest.fixture
+def listener(world):
+    server = socket.socket(socket.AF_UNIX)
+    path = world.base / "daemon.sock"
+    server.bind(str(path))
+    path.chmod(0o777)
+    server.listen()
+    yield path
+    server.close()
+
+
+def test_a_unix_socket_of_the_host_is_not_reached(world, probe, listener):
+    assert probe("unix", listener) == "blocked: EACCES"
+
+
+def test_nor_where_a_profile_lets_unix_sockets_be_opened(world, probe, listener):
+    world.configure("profiles: {mine: {unix_sockets: yes}}")
+    assert probe("unix", listener, options=["--profile", "mine"]).startswith("blocked: ")
+
+
+def test_an_abstract_socket_and_the_host_s_loopback_are_not_reached(world, probe):
+    world.configure("profiles: {mine: {unix_sockets: yes}}")
+    name = f"assent-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as server, socket.create_server(("127.0.0.1", 0)) as tcp:
+        server.bind("\0" + name)
+        server.listen()
+        assert probe("abstract", name, options=["--profile", "mine"]).startswith("blocked: ")
+        assert probe("tcp", tcp.getsockname()[1]) == "blocked: ECONNREFUSED"
+
+
+def test_with_the_network_full_the_host_s_loopback_is_reached_so_that_the_probe_can_be_trusted(world, probe):
+    world.configure("profiles: {mine: {network: full}}")
+    with socket.create_server(("127.0.0.1", 0)) as tcp:
+        assert probe("tcp", tcp.getsockname()[1], options=["--profile", "mine"]) == "GOT THROUGH"
+
+
+def test_no_descriptor_of_the_launcher_is_inherited(world, probe):
+    secret = world.write(world.outside / "secret", SECRET)
+    with secret.open() as file:
+        os.set_inheritable(file.fileno(), True)
+        assert probe("fds", pass_fds=[file.fileno()]) == "none"
+        done = world.sh("cat /proc/self/fd/[3-9]* /proc/self/fd/[1-9][0-9]*; ls /proc/1/fd", pass_fds=[file.fileno()])
+    assert SECRET not in done.stdout
+
+
+def test_the_environment_is_a_list_without_secrets(world):
+    said = {
+        "GITHUB_TOKEN": SECRET,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "MY_THING": SECRET,
+        "LD_PRELOAD": "/nothing.so",
+        "PIP_INDEX_URL": f"https://user:{SECRET}@index.test/simple",
+    }
+    done = world.sh("env; cat /proc/[0-9]*/environ", environ=said)
+    assert SECRET not in done.stdout
+    assert "LD_PRELOAD" not in done.stdout
+    assert "PIP_INDEX_URL=https://index.test/simple" in done.stdout
+
+
+def test_a_variable_that_a_profile_names_is_passed_on(world):
+    world.configure("profiles: {mine: {environment: [MY_TOKEN]}}")
+    done = world.sh("echo $MY_TOKEN", environ={"MY_TOKEN": SECRET}, options=["--profile", "mine"])
+    assert done.stdout == SECRET + "\n"
+
+
+def test_the_system_s_passwords_and_the_user_s_keys_are_not_read(world):
+    world.write(world.home / ".ssh/id_rsa", SECRET)
+    world.write(world.home / ".aws/credentials", SECRET)
+    world.write(".env", SECRET)
+    world.write(".env.example", "shown")
+    done = world.sh("cat /etc/shadow ~/.ssh/id_rsa ~/.aws/credentials .env; cat .env.example")
+    assert done.stdout == "shown"
+    assert done.stderr.count("denied") + done.stderr.count("No such file") >= 4
+
+
+def test_assent_s_own_home_is_not_seen(world):
+    world.write(world.assent_home / "token", SECRET)
+    if world.launcher == "user":
+        world.give(world.assent_home)
+    done = world.sh("cat $0/token; echo evil > $0/token; ls -A $0", environ={}, options=[])
+    done = world.run("sh", "-c", f"cat {world.assent_home}/token; ls {world.assent_home}; rm -rf {world.assent_home}")
+    assert SECRET not in done.stdout
+    assert (world.assent_home / "token").read_text() == SECRET
+
+
+def test_no_namespace_can_be_made_inside(world, probe):
+    for way in ("unshare", "unshare-mount", "clone", "clone3", "setns"):
+        assert probe(way).startswith("blocked: "), way
+
+
+def test_it_has_no_capability_and_gains_none(world, probe):
+    assert probe("nnp") == "1"
+    status = world.sh("grep -E '^(CapEff|CapPrm|CapAmb|NoNewPrivs|Seccomp):' /proc/self/status").stdout.split()
+    assert dict(zip(status[::2], status[1::2], strict=True)) == {
+        "CapPrm:": "0" * 16,
+        "CapEff:": "0" * 16,
+        "CapAmb:": "0" * 16,
+        "NoNewPrivs:": "1",
+        "Seccomp:": "2",
+    }
+
+
+#: What the probe got, without any sandbox, need not be a success: with one it must be exactly this.
+REFUSED = {
+    "ptrace": "EPERM",
+    "process_vm_readv": "EPERM",
+    "keyctl": "EPERM",
+    "add_key": "EPERM",
+    "bpf": "EPERM",
+    "perf": "EPERM",
+    "io_uring": "EPERM",
+    "userfaultfd": "EPERM",
+    "mount": "EPERM",
+    "umount": "EPERM",
+    "open_tree": "EPERM",
+    "fsopen": "EPERM",
+    "chroot": "EPERM",
+    "kexec": "EPERM",
+    "reboot": "EPERM",
+    "module": "EPERM",
+    "handle": "EPERM",
+    "vsock": "EACCES",
+    "packet": "EACCES",
+    "tiocsti": "EPERM",
+    "tiocsti-high": "EPERM",
+    "tioclinux": "EPERM",
+}
+
+
+def test_dangerous_system_calls_are_refused(world, probe):
+    script = "; ".join(f"echo {name} $(./probe {name})" for name in REFUSED)
+    found = dict(line.split(" ", 1) for line in world.sh(script).stdout.splitlines())
+    assert found == {name: f"blocked: {errno}" for name, errno in REFUSED.items()}
+
+
+@pytest.mark.parametrize("abi", ["x32", "i386"])
+def test_other_abis_are_closed(world, probe, abi):
+    assert probe(abi) == "blocked: signal 31"
+
+
+@pytest.mark.parametrize(
+    "way",
+    [
+        "sleep 300 & exit 0",
+        "(setsid sleep 300 &) ; exit 0",
+        "(nohup setsid sh -c 'trap \"\" TERM HUP INT; sleep 300' >/dev/null 2>&1 &) ; exit 0",
+        "sh -c 'sleep 300 & disown 2>/dev/null; exit' ; exit 0",
+    ],
+)
+def test_nothing_outlives_the_command(world, way):
+    mark = f"30{os.getpid()}{os.urandom(3).hex()}"
+    done = world.sh(
+        way.replace("300", f"300 ; : {mark}").replace("sleep 300 ; :", "sh -c 'sleep 300' "), stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0
+    listing = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    assert mark not in listing
+
+
+@pytest.mark.parametrize("program", ["at", "batch", "systemd-run", "tmux", "crontab"])
+def test_no_other_process_can_be_made_to_run_something(world, program):
+    mark = world.outside / "made"
+    script = f"command -v {program} || exit 9; echo 'touch {mark}' | {program} now; tmux new -d touch {mark}; sleep 0.2"
+    world.sh(script, stdin=subprocess.DEVNULL)
+    assert not mark.exists()
+
+
+def test_the_loader_as_a_program_gets_no_further(world):
+    target = world.write(world.outside / "file", "old")
+    done = world.sh(f"$(ls /lib64/ld-linux* /lib/ld-linux* 2>/dev/null | head -1) /bin/sh -c 'echo evil > {target}'")
+    assert done.returncode != 0
+    assert target.read_text() == "old"
+
+
+def test_proc_and_sys_show_the_sandbox_and_are_not_written(world):
+    done = world.sh(
+        "ls -d /proc/[0-9]* | wc -l; echo 1 > /proc/sys/kernel/core_pattern; echo 1 > /proc/sysrq-trigger;"
+        "echo x > /sys/kernel/uevent_helper; cat /proc/self/root/etc/shadow; ls /proc/1/root/run; cat /proc/1/environ"
+    )
+    assert int(done.stdout.split()[0]) < 12
+    assert len(done.stderr.splitlines()) >= 4
+    assert "root:" not in done.stdout
+
+
+def test_tmp_and_run_are_its_own(world):
+    seen = world.write("/var/tmp/assent-test-seen")
+    try:
+        done = world.sh("ls -A /tmp /var/tmp /run; echo a > /tmp/made-inside; cat /tmp/made-inside")
+    finally:
+        seen.unlink()
+    assert "assent-test-seen" not in done.stdout
+    assert done.stdout.endswith("a\n")
+    assert not os.path.exists("/tmp/made-inside")
+
+
+def test_nothing_of_ours_is_left_in_the_workspace(world):
+    git(world)
+    before = world.left_over()
+    world.sh("git status; ls -A")
+    assert world.left_over() == before
+
+
+def test_stand_ins_stay_while_another_sandbox_needs_them(world):
+    first = subprocess.Popen(
+        world.argv("sh", "-c", "echo up; read line; mkdir -p .vscode; echo evil > .vscode/tasks.json; echo done"),
+        env=world.environ,
+        cwd=world.workspace,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert first.stdout.readline() == "up\n"
+    world.sh("true")
+    assert (world.workspace / ".vscode").is_dir()
+    out, _ = first.communicate("go\n", timeout=60)
+    assert out == "done\n"
+    assert world.left_over() == []

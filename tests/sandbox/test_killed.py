@@ -1,0 +1,122 @@
+"""Killed at any time, a sandbox leaves nothing behind: no process, no stand-in, no mount, no group."""
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from assent.model import Facts
+from assent.policy.profiles import profile
+from assent.reading.paths import Place
+from assent.sandbox import Sandbox
+
+ROUNDS = int(os.environ.get("ASSENT_KILL_ROUNDS", "12"))
+
+
+def processes(mark):
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in found.splitlines() if mark in line]
+
+
+def wait_until(done):
+    end = time.monotonic() + 20
+    while not done() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert done()
+
+
+def test_launchers_killed_at_random_leave_nothing(own_world):
+    dice = random.Random(11)
+    mark = f"assent-mark-{os.getpid()}"
+    for _ in range(ROUNDS):
+        process = subprocess.Popen(
+            own_world.argv("sh", "-c", f": {mark}; (setsid sleep 60 &); sleep 60"),
+            env=own_world.environ,
+            cwd=own_world.workspace,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        time.sleep(dice.uniform(0, 1.0))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    wait_until(lambda: not processes(mark))
+    own_world.sh("true")
+    assert own_world.left_over() == []
+    assert [p.name for p in (own_world.assent_home / "sandbox/places").iterdir()] == ["lock"]
+    mounted = Path("/proc/self/mountinfo").read_text()
+    assert str(own_world.base) not in mounted
+
+
+def test_sandboxes_started_and_ended_at_random_leave_nothing(own_world, monkeypatch):
+    monkeypatch.setenv("ASSENT_HOME", str(own_world.assent_home))
+    dice = random.Random(12)
+    root = str(own_world.workspace)
+    wanted = profile("workspace-write", Place(Facts(), root, (root,)))
+
+    async def one():
+        async with Sandbox(wanted) as box:
+            process = await box.start(["sleep", "61.25"], stdout=2)
+            await asyncio.sleep(dice.uniform(0, 0.1))
+            match dice.randrange(3):
+                case 0:
+                    process.kill()
+                case 1:
+                    process.signal(signal.SIGTERM)
+                    await process.wait()
+
+    async def main():
+        for _ in range(ROUNDS):
+            await asyncio.gather(one(), one())
+
+    before = set(os.listdir("/proc/self/fd"))
+    asyncio.run(main())
+    assert len(os.listdir("/proc/self/fd")) <= len(before) + 1
+    assert processes("sleep 61.25") == []
+    assert own_world.left_over() == []
+    assert not [g for g in Path("/sys/fs/cgroup").glob(f"*/assent-{os.getpid()}-*") if g.is_dir()]
+
+
+def test_a_task_that_is_cancelled_takes_its_command_with_it(own_world, monkeypatch):
+    monkeypatch.setenv("ASSENT_HOME", str(own_world.assent_home))
+    root = str(own_world.workspace)
+    wanted = profile("workspace-write", Place(Facts(), root, (root,)))
+
+    async def one():
+        async with Sandbox(wanted) as box:
+            process = await box.start(["sleep", "62.25"])
+            await process.wait()
+
+    async def main():
+        for delay in (0.001, 0.005, 0.01, 0.015, 0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.3):
+            task = asyncio.create_task(one())
+            await asyncio.sleep(delay)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    before = len(processes("bwrap"))
+    asyncio.run(main())
+    assert processes("sleep 62.25") == []
+    assert own_world.left_over() == []
+    wait_until(lambda: len(processes("bwrap")) <= before)
+
+
+def test_output_is_streamed_and_a_command_fed(own_world, monkeypatch):
+    monkeypatch.setenv("ASSENT_HOME", str(own_world.assent_home))
+    root = str(own_world.workspace)
+    wanted = profile("workspace-write", Place(Facts(), root, (root,)))
+
+    async def main():
+        async with Sandbox(wanted) as box:
+            process = await box.start(["sh", "-c", "read a; echo $a; read b; echo $b >&2; exit 4"], stdin=-1)
+            await process.stdin.write(b"one\n")
+            first = await process.stdout.read()
+            await process.stdin.write(b"two\n")
+            process.stdin.close()
+            rest = await process.stderr.read_all()
+            return first, rest, (await process.wait()).code
+
+    assert asyncio.run(main()) == (b"one\n", b"two\n", 4)

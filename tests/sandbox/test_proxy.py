@@ -1,0 +1,222 @@
+"""The way out leads to the listed hosts, at the address that was checked, and nowhere else."""
+
+import asyncio
+import socket
+import ssl
+
+import pytest
+
+from assent.model import AssentError
+from assent.sandbox.addresses import is_open
+from assent.sandbox.clienthello import Incomplete, NotTls, server_name
+from assent.sandbox.proxy import Proxy
+from assent.sandbox.requests import parse_request
+
+
+async def serve(reply=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"):
+    heard = []
+
+    async def handle(reader, writer):
+        heard.append(await reader.read(65536))
+        writer.write(reply)
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    return server, server.sockets[0].getsockname()[1], heard
+
+
+async def through(hosts, sent, *, then=b"", addresses=None, ask=None):
+    """Send bytes through a proxy; return its answer, what was stopped, and which names were looked up."""
+    stopped, asked = [], []
+
+    async def look_up(name, port):
+        asked.append(name)
+        found = (addresses or {}).get(name, ["127.0.0.1"])
+        return found.pop(0) if found and isinstance(found[0], list) else found
+
+    listener = socket.create_server(("127.0.0.1", 0))
+    port = listener.getsockname()[1]
+    proxy = Proxy(hosts, stopped.append, ask, look_up=look_up)
+    await proxy.serve(listener.detach())
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(sent)
+    answer = await asyncio.wait_for(reader.read(65536), 10)
+    if then:
+        writer.write(then)
+        try:
+            answer += await asyncio.wait_for(reader.read(65536), 10)
+        except ConnectionError:
+            answer += b"<reset>"
+    writer.close()
+    proxy.stop()
+    return answer, [v.resource for v in stopped], asked
+
+
+def test_a_listed_host_is_reached_and_the_request_rewritten():
+    async def run():
+        server, port, heard = await serve()
+        async with server:
+            request = (
+                f"GET http://127.0.0.1:{port}/a?b HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nProxy-Authorization: x\r\n\r\n"
+            )
+            answer, stopped, _ = await through([f"127.0.0.1:{port}"], request.encode())
+        assert answer.endswith(b"ok")
+        assert stopped == []
+        assert heard[0].startswith(b"GET /a?b HTTP/1.1\r\nHost: 127.0.0.1:")
+        assert b"Proxy" not in heard[0]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("hosts", [[], ["b.test"], ["a.test.evil"], ["xa.test"], ["a.test:8080"]])
+def test_any_other_host_is_refused_and_not_even_looked_up(hosts):
+    answer, stopped, asked = asyncio.run(through(hosts, b"CONNECT a.test:443 HTTP/1.1\r\n\r\n"))
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert (stopped, asked) == (["a.test"], [])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.0.0.1",
+        "192.168.1.1",
+        "172.16.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "::1",
+        "fe80::1",
+        "fc00::1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "224.0.0.1",
+        "255.255.255.255",
+        "nonsense",
+    ],
+)
+def test_a_listed_name_that_leads_home_is_refused(address):
+    assert not is_open(address)
+    answer, stopped, _ = asyncio.run(
+        through(["a.test"], b"CONNECT a.test:443 HTTP/1.1\r\n\r\n", addresses={"a.test": [address]})
+    )
+    assert answer.startswith(b"HTTP/1.1 403 ")
+    assert stopped == ["a.test"]
+
+
+@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])
+def test_addresses_of_the_open_internet_are_just_that(address):
+    assert is_open(address)
+
+
+def test_a_name_is_looked_up_once_and_that_address_connected_to():
+    async def run():
+        server, port, heard = await serve()
+        async with server:
+            hosts = [f"a.test:{port}", f"127.0.0.1:{port}"]
+            request = f"GET http://a.test:{port}/ HTTP/1.1\r\nHost: a.test:{port}\r\n\r\n"
+            # A second look would lead elsewhere.
+            answer, _, asked = await through(
+                hosts, request.encode(), addresses={"a.test": [["127.0.0.1"], ["10.0.0.1"]]}
+            )
+        assert answer.endswith(b"ok")
+        assert (asked, len(heard)) == (["a.test"], 1)
+
+    asyncio.run(run())
+
+
+BAD = [
+    b"GET / HTTP/1.1\r\nHost: a.test",
+    b"GET http://a.test/ HTTP/1.1\r\nHost: b.test",
+    b"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nHost: a.test",
+    b"GET http://a.test./ HTTP/1.1",
+    b"GET http://u@a.test/ HTTP/1.1",
+    b"GET http://a.test\x00.b.test/ HTTP/1.1",
+    b"GET https://a.test/ HTTP/1.1",
+    b"GET ftp://a.test/ HTTP/1.1",
+    b"GET http://2130706433/ HTTP/1.1",
+    b"GET http://0x7f.1/ HTTP/1.1",
+    "GET http://b\u00fccher.test/ HTTP/1.1".encode(),
+    b"CONNECT a.test HTTP/1.1",
+    b"CONNECT a.test:443:443 HTTP/1.1",
+    b"CONNECT a.test:99999 HTTP/1.1",
+    b"CONNECT http://a.test:443 HTTP/1.1",
+    b"CONNECT [::1%lo]:443 HTTP/1.1",
+    b"get http://a.test/ HTTP/1.1",
+    b"GET http://a.test/ HTTP/2.0",
+    b"GET  http://a.test/ HTTP/1.1",
+    b"POST http://a.test/ HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked",
+    b"POST http://a.test/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2",
+    b"POST http://a.test/ HTTP/1.1\r\nContent-Length: +1",
+    b"POST http://a.test/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked",
+    b"GET http://a.test/ HTTP/1.1\r\nA : b",
+    b"GET http://a.test/ HTTP/1.1\r\n folded",
+    b"",
+]
+
+
+@pytest.mark.parametrize("head", BAD)
+def test_what_could_be_read_in_two_ways_is_refused(head):
+    with pytest.raises(AssentError):
+        parse_request(head)
+
+
+def hello(name):
+    """Return what a real TLS client says first."""
+    context = ssl.create_default_context()
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = context.wrap_bio(incoming, outgoing, server_hostname=name)
+    with pytest.raises(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
+
+
+def test_the_server_that_tls_asks_for_is_read_from_a_real_client():
+    said = hello("a.test")
+    assert server_name(said) == "a.test"
+    for length in (0, 1, 4, 5, 20, len(said) - 1):
+        with pytest.raises(Incomplete):
+            server_name(said[:length])
+    split = said[:3] + (10).to_bytes(2) + said[5:15] + said[:3] + (len(said) - 15).to_bytes(2) + said[15:]
+    assert server_name(split) == "a.test"
+    for broken in (b"GET / HTTP/1.1", b"SSH-2.0-x", b"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00"):
+        with pytest.raises(NotTls):
+            server_name(broken)
+
+
+@pytest.mark.parametrize(
+    ("asked_for", "passed"), [("a.test", True), ("b.test", False), ("x.a.test", False), ("127.0.0.1", False)]
+)
+def test_in_a_tunnel_tls_asks_for_the_server_that_was_named(asked_for, passed):
+    async def run():
+        server, port, heard = await serve(b"answer")
+        async with server:
+            hosts = [f"a.test:{port}", f"127.0.0.1:{port}"]
+            answer, stopped, _ = await through(
+                hosts, f"CONNECT a.test:{port} HTTP/1.1\r\n\r\n".encode(), then=hello(asked_for)
+            )
+        assert answer.startswith(b"HTTP/1.1 200 ")
+        assert answer.endswith(b"answer") is passed
+        assert bool(heard and heard[0]) is passed
+        assert bool(stopped) is not passed
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("yes", [True, False])
+def test_an_unknown_host_is_asked_about_where_somebody_can_be_asked(yes):
+    async def run():
+        server, port, _ = await serve()
+        async with server:
+
+            async def ask(violation):
+                return yes and violation.resource == f"a.test:{port}"
+
+            request = f"GET http://a.test:{port}/ HTTP/1.1\r\n\r\n"
+            answer, stopped, _ = await through([f"127.0.0.1:{port}"], request.encode(), ask=ask)
+        assert answer.endswith(b"ok") is yes
+        assert stopped == ([] if yes else [f"a.test:{port}"])
+
+    asyncio.run(run())
