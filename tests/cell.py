@@ -37,6 +37,7 @@ FILES = {
     "/code/--output=hit.txt": "x\n",
     "/code/.env": f"API_KEY={CANARY}\n",
     "/code/.gitignore": ".env\n",
+    "/code/app.db": "",
     "/code/x.sed": f"1e echo x >> {MARKER}/hit\n",
     "/code/x.awk": f'BEGIN {{ system("echo x >> {MARKER}/hit") }}\n',
     "/code/marks": "/code/a.txt\n/code/b.txt\n",

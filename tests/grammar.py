@@ -10,10 +10,12 @@ import re
 import shlex
 import shutil
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from assent.catalog import lookup, names
 from assent.model import SAFE
+from corpus import unescape
 
 if TYPE_CHECKING:
     import random
@@ -21,32 +23,19 @@ if TYPE_CHECKING:
 
     from assent.catalog import Entry
 
+
+def _tables() -> dict[str, tuple[str, ...]]:
+    """Read the pieces that lines are made of."""
+    parts = re.split(r"^## (.+)\n", (Path(__file__).parent / "grammar.txt").read_text(), flags=re.MULTILINE)
+    return {
+        name: tuple(map(unescape, text.strip("\n").split("\n")))
+        for name, text in zip(parts[1::2], parts[2::2], strict=True)
+    }
+
+
+TABLES = _tables()
+PAYLOADS, SAFE_LINES, FRAMES = TABLES["payloads"], TABLES["safe lines"], TABLES["frames"]
 HIT = "/marker/hit"
-PAYLOADS = (
-    *(f"touch {HIT}", f"touch {HIT}", f"touch {HIT}", "marker", "marker x", "./evil", "/tmp/evil", "sh src/util.sh"),
-    *(f"echo x >{HIT}", f"echo x>>{HIT}", f">{HIT}", f"cp a.txt {HIT}", ". src/util.sh", "rm a.txt", f"tee {HIT}"),
-    *(f"mkdir {HIT}", f"ln -s x {HIT}", "make", "cat .env", f"sort -o{HIT} a.txt", f"dd of={HIT}", "mv a.txt c.txt"),
-    *("chmod 600 a.txt", f"printf x >| {HIT}", "source ./src/util.sh", f"sed -n w{HIT} a.txt", "truncate -s0 b.txt"),
-    *(f"find . -name a.txt -fprint {HIT}", "xargs ./evil", "env ./evil", "git config core.pager ./evil"),
-)
-SAFE_LINES = (
-    *("ls", "pwd", "echo hi", "cat a.txt", "true", ":", "date", "id", "git status", "git log --oneline", "wc -l a.txt"),
-    *("head -1 b.txt", "grep -n alpha a.txt", "sort a.txt", "find . -name '*.txt'", "false", "echo $HOME", "uname -a"),
-    *("sed -n 1p a.txt", "awk '{print $1}' b.txt", "jq .a data.json", "cut -d, -f1 f.csv", "tail -n 1 a.txt"),
-    *("printf '%s\\n' x", "basename /a/b", "seq 3", "tr a b <a.txt", "test -f a.txt", "[ -d src ]", "stat a.txt"),
-    *(
-        "git diff --stat",
-        "ls -la src",
-        "du -sh .",
-        "cat <a.txt",
-        "echo a >/dev/null",
-        "ls 2>&1",
-        "file a.txt",
-        "cd src",
-    ),
-    *("diff a.txt b.txt", "uniq a.txt", "rev a.txt", "tac a.txt", "nl a.txt", "xxd a.txt", "cmp a.txt b.txt"),
-    *("command -v ls", "type ls", 'echo "$PWD"', "env", "printenv HOME", "xargs echo <marks", "realpath a.txt"),
-)
 FILES = (
     "a.txt",
     "b.txt",
@@ -62,6 +51,9 @@ FILES = (
     "x.sed",
 )
 NAMES = ("x", "y", "a", "PATH", "IFS", "IFS", "HOME", "PS4", "i", "BASH_ENV", "REPLY", "_", "OPTIND", "CDPATH", "PAGER")
+<<<<<<< HEAD
+META = (*" \t\n;&|()<>{}[]$`'\"\\*?!#~=%^-+,:@./0aex", "$(", "${", "$((", "))", "\\\n", "$'", '$"', "<<E\n", "\r")
+=======
 META = (
     *tuple(" \t\n;&|()<>{}[]$`'\"\\*?!#~=%^-+,:@./0aex"),
     "$(",
@@ -74,432 +66,8 @@ META = (
     "<<E\n",
     "\r",
 )
+>>>>>>> main
 
-FRAMES = (
-    # one after the other, beside each other, inside each other
-    *("‹c›; ‹c›", "‹c› && ‹c›", "‹c› || ‹c›", "‹c› | ‹c›", "‹c› |& ‹c›", "‹c› & ‹c›", "‹c›\n‹c›", "‹c› ;; ‹c›", "‹c›;"),
-    *(
-        "( ‹c› )",
-        "{ ‹c›; }",
-        "! ‹c›",
-        "time ‹c›",
-        "time -p ‹c›",
-        "coproc ‹c›",
-        "coproc N { ‹c›; }",
-        "‹c› # ‹p›",
-        "#‹p›\n‹c›",
-    ),
-    *(
-        "if ‹c›; then ‹c›; fi",
-        "if ‹c›; then ‹c›; else ‹c›; fi",
-        "while ‹s›; do ‹c›; break; done",
-        "until ‹c›; do ‹c›; done",
-    ),
-    *("for ‹n› in ‹w› ‹w›; do ‹c›; done", 'for ‹n› in ‹w›; do ‹s› "$‹n›"; done', "for ((‹e›; i<2; i++)); do ‹c›; done"),
-    *(
-        "case ‹w› in ‹w›) ‹c›;; *) ‹c›;; esac",
-        "case ‹w› in (‹w›|‹w›) ‹c›;& x) ‹c›;;& esac",
-        "select ‹n› in ‹w›; do ‹c›; done",
-    ),
-    *(
-        "f() { ‹c›; }",
-        "f() { ‹c›; }; f",
-        "function f { ‹c›; }; ‹s›",
-        "f() ( ‹c› ) ; ‹s›",
-        "ls() { ‹p›; }; ls",
-        "f() { ‹c›; } >‹f›",
-    ),
-    # words
-    *(
-        "echo ‹w›",
-        "echo ‹w› ‹w› ‹w›",
-        "printf ‹w› ‹w›",
-        ": ‹w›",
-        "ls ‹w›",
-        "cat ‹w›",
-        "grep ‹w› a.txt",
-        'echo "‹w›"',
-        "test ‹w›",
-    ),
-    *(
-        "echo ‹x›",
-        'echo "‹x›"',
-        "echo '‹x›'",
-        "echo $'‹x›'",
-        "echo \\‹x›",
-        "echo ‹w›‹x›",
-        'echo "‹w›‹x›‹w›"',
-        "echo ‹q›",
-    ),
-    *(
-        "‹w› ‹w›",
-        "‹x›",
-        '"‹x›"',
-        "e\\cho ‹x›",
-        "'ec'ho ‹x›",
-        "ec\\\nho ‹w›",
-        "$‹n› ‹w›",
-        "‹n›=ls; $‹n› ‹w›",
-        "‹n›=‹q›; $‹n›",
-    ),
-    # variables
-    *("‹n›=‹w›; ‹s› $‹n›", "‹n›=‹w› ‹s›", "‹n›=‹q›; echo $‹n›", "‹n›=‹q›; echo ${‹n›@P}", '‹n›=‹q›; echo "${‹n›@‹o›}"'),
-    *(
-        "‹n›=‹q›; echo ${!‹n›}",
-        "‹n›+=‹w›; ‹s›",
-        "‹n›=(‹w› ‹w›); echo ${‹n›[‹e›]}",
-        "‹n›[‹e›]=‹w›; ‹s›",
-        "export ‹n›=‹w›; ‹s›",
-    ),
-    *(
-        "declare ‹n›=‹w›; echo $‹n›",
-        "declare -i ‹n›=‹q›; ‹s›",
-        "declare -n ‹n›=‹q›; echo $‹n›",
-        "declare -‹o› ‹n›=‹w›; ‹s›",
-    ),
-    *(
-        "readonly ‹n›=‹w›; ‹s›",
-        "local ‹n›=‹w›; ‹s›",
-        "typeset -‹o› ‹n›; ‹n›=‹w›; ‹s›",
-        "unset ‹n›; ‹s›",
-        "unset ‹q›; ‹s›",
-    ),
-    *(
-        "read ‹n› <<< ‹w›; ‹s› $‹n›",
-        "read -r ‹n› < ‹f›; ‹s›",
-        "read -a ‹n› <<< ‹q›; echo ${‹n›[0]}",
-        "mapfile -t ‹n› < ‹f›; ‹s›",
-    ),
-    *(
-        "printf -v ‹n› ‹w›; ‹s› $‹n›",
-        "printf -v ‹q› ‹w›; ‹s›",
-        "getopts ‹w› ‹n›; ‹s›",
-        "let ‹e›; ‹s›",
-        "let ‹q›; ‹s›",
-        "set -- ‹w› ‹w›; ‹s› $1",
-    ),
-    *(
-        "set -‹o›; ‹c›",
-        "shopt -s ‹b›; ‹c›",
-        "alias ls=‹q›; ls",
-        "alias ‹n›=‹q›\n‹n›",
-        "hash -p ./evil ls; ls",
-        "enable -n echo; echo x",
-    ),
-    *(
-        "wait -n -p ‹n›; ‹s›",
-        "mapfile -C ‹q› -c 1 ‹n› < a.txt",
-        "complete -C ‹q› x; ‹s›",
-        "bind -x ‹q›; ‹s›",
-        "compgen -‹o› ‹q›",
-    ),
-    # arithmetic and tests
-    *(
-        "((‹e›))",
-        "echo $((‹e›))",
-        "echo $[‹e›]",
-        "[[ ‹w› == ‹w› ]]",
-        "[[ ‹w› -eq ‹q› ]]",
-        "[[ -v ‹q› ]]",
-        "[ ‹w› -eq ‹q› ]",
-        "test -v ‹q›",
-    ),
-    *(
-        "[[ ‹w› =~ ‹w› ]]",
-        "[[ -n ‹w› && ‹w› < ‹w› ]]",
-        "[ ‹w› > ‹f› ]",
-        "[ ‹w› \\> ‹w› ]",
-        "‹n›=‹q›; ((‹n›))",
-        "‹n›=‹q›; echo $((‹n› + 1))",
-    ),
-    *(
-        "echo ${‹n›:‹e›}",
-        "echo ${‹n›:‹e›:‹e›}",
-        "echo ${‹n›[‹e›]}",
-        "echo ${‹n›/‹w›/‹w›}",
-        "echo ${‹n›#‹w›}",
-        "echo ${‹n›^^‹w›}",
-    ),
-    *(
-        "echo ${‹n›:-‹w›}",
-        "echo ${‹n›:=‹w›}",
-        'echo "${‹n›:+‹w›}"',
-        "echo ${#‹n›}",
-        "echo ${‹n›:?‹w›}",
-        'echo "${‹n›:-‹x›}"',
-    ),
-    # redirections
-    *(
-        "‹s› > ‹f›",
-        "‹s› >> ‹f›",
-        "‹s› >| ‹f›",
-        "‹s› &> ‹f›",
-        "‹s› >& ‹f›",
-        "‹s› <> ‹f›",
-        "‹s› 3> ‹f›",
-        "‹s› {fd}> ‹f›",
-        "‹s› < ‹f›",
-    ),
-    *(
-        "‹s› > /dev/null ‹w›",
-        "> /dev/null ‹c›",
-        "2>&1 ‹c›",
-        "‹s› 2>&1 > ‹f›",
-        "exec 3> ‹f›; ‹s›",
-        "exec ‹c›",
-        "{ ‹c›; } > ‹f›",
-        "‹s› >&2-",
-    ),
-    *(
-        "‹s› > ‹w›",
-        "‹s› < <(‹c›)",
-        "‹s› > >(‹c›)",
-        "cat <(‹c›) ‹w›",
-        "diff <(‹c›) <(‹c›)",
-        "tee >(‹c›) < a.txt",
-        "‹s› <<< ‹w›",
-        "cat <<< ‹x›",
-    ),
-    *(
-        "cat <<E\n‹x›\n‹w›\nE\n‹s›",
-        "cat <<'E'\n‹x›\n‹p›\nE\n‹s›",
-        "cat <<-E\n\t‹x›\n\tE\n‹s›",
-        'cat <<"E"\n‹x›\nE\n',
-        "cat <<\\E\n‹x›\nE",
-    ),
-    *(
-        "cat <<E; ‹c›\n‹w›\nE",
-        "cat <<A <<B\n‹x›\nA\n‹w›\nB\n‹s›",
-        "cat <<E\n‹x›\n E\n‹p›\nE",
-        "cat <<'E F'\n‹x›\nE F\n‹s›",
-        "cat <<E\n‹w›\\\nE\n‹p›\nE",
-    ),
-    *(
-        "bash <<E\n‹c›\nE",
-        "bash <<'E'\n‹c›\nE",
-        "sh <<E\n‹s›\nE",
-        "xargs echo <<E\n‹w›\nE",
-        "while read ‹n›; do ‹s› $‹n›; done <<E\n‹q›\nE",
-    ),
-    # layers
-    *(
-        "bash -c ‹k›",
-        "sh -c ‹k›",
-        "eval ‹k›",
-        "eval ‹w› ‹w›",
-        "bash -c ‹k› ‹w› ‹w›",
-        'eval "‹w›"',
-        "command ‹c›",
-        "builtin ‹s›",
-        "env ‹c›",
-    ),
-    *(
-        "env ‹n›=‹w› ‹c›",
-        "env -S ‹k›",
-        "env -i ‹c›",
-        "env -u ‹n› ‹s›",
-        "timeout 1 ‹c›",
-        "nice -n 1 ‹c›",
-        "nohup ‹c›",
-        "stdbuf -oL ‹c›",
-    ),
-    *(
-        "xargs ‹c› < marks",
-        "xargs -I{} ‹s› {} < marks",
-        "xargs -n1 ‹s› < ‹f›",
-        "echo ‹w› | xargs ‹s›",
-        "xargs -a marks ‹s›",
-        "xargs -‹o› ‹s› < marks",
-    ),
-    *(
-        "find ‹f› -exec ‹c› \\;",
-        "find ‹f› -exec ‹s› {} +",
-        "find ‹f› ‹g› ‹w›",
-        "find ‹f› -name ‹w› ‹g› ‹p›",
-        "find ‹f› -‹w›",
-        "find -files0-from ‹f›",
-    ),
-    *(
-        "trap ‹k› EXIT; ‹s›",
-        "trap ‹k› DEBUG; ‹s›",
-        "trap -- ‹k› 0",
-        "PS4=‹q›; set -x; ‹s›",
-        "PROMPT_COMMAND=‹q›; ‹s›",
-        "time -f ‹w› ‹c›",
-    ),
-    # programs with a language of their own
-    *(
-        "sed ‹q› a.txt",
-        "sed -n ‹w› a.txt",
-        "sed ‹l› a.txt",
-        "sed -e ‹l› -e ‹w› a.txt",
-        "sed -f ‹f› a.txt",
-        "sed -‹o› ‹l› a.txt",
-        "sed --expr=‹l› a.txt",
-    ),
-    *(
-        "awk ‹m› a.txt",
-        "awk -v ‹n›=‹w› ‹m› a.txt",
-        "awk -f ‹f› a.txt",
-        "awk ‹m› ‹n›=‹w› a.txt",
-        "jq ‹q› data.json",
-        "jq -n ‹w›",
-        "awk -- ‹m›",
-    ),
-    *(
-        "‹t›",
-        "‹t›",
-        "‹t›",
-        "‹t›",
-        "‹t›",
-        "‹t›",
-        "‹t› | ‹t›",
-        "‹t› ‹w›",
-        "git ‹h›",
-        "git -c ‹q› ‹h›",
-        "git ‹h› ‹w›",
-        "git ‹h› --output=‹f›",
-        "cat ‹t›",
-    ),
-)
-ACTIONS = (
-    "-exec",
-    "-execdir",
-    "-ok",
-    "-fprint",
-    "-fls",
-    "-fprintf",
-    "-delete",
-    "-printf",
-    "-newer",
-    "-path",
-    "-print0",
-    "--",
-)
-SED = (
-    *(
-        "p",
-        "1e",
-        f"w {HIT}",
-        f"s/a/b/w{HIT}",
-        "s/a/touch x/e",
-        f"1{{w{HIT}\n}}",
-        "$!N",
-        f"/a/w {HIT}",
-        f"r {HIT}",
-        f"1W{HIT}",
-    ),
-    *(
-        "1,2p;e ./evil",
-        "y/abc/xyz/",
-        "s|a|b|;w x.out",
-        "a\\\nw x",
-        "s/a/b/g;#w x",
-        "1i w out",
-        "e",
-        "s,a,b,e",
-        "{p;w x.out\n}",
-        "s/\\(a\\)/w/",
-    ),
-    *(
-        "1!{p}",
-        "/w x/p",
-        "s/[/]w x/y/",
-        "\\,a,w x.out",
-        "a w x",
-        "}w x.out",
-        "F;w x.out",
-        "1~2w x.out",
-        "s/a/b/;;w x.out",
-        "s/x/y/mw x.out",
-    ),
-)
-AWK = (
-    *(
-        "{print}",
-        f'{{print > "{HIT}"}}',
-        f'BEGIN{{system("touch {HIT}")}}',
-        f'{{print | "tee {HIT}"}}',
-        '{"./evil" | getline}',
-        "{print $1 > 2}",
-    ),
-    *(
-        "1;{print >$1}",
-        '{print "a > b"}',
-        "/>/{print}",
-        'BEGIN{f="x.out"; print 1 > f}',
-        "{print (1 > 2)}",
-        '{print 1, 2 > "x.out"}',
-        'BEGIN{getline x < ".env"; print x}',
-    ),
-    *(
-        '{printf "%s", $1 >> "x.out"}',
-        '{print /a/ > "x.out"}',
-        "{ if ($1 > 2) print }",
-        "#system(1)\n{print}",
-        '{print "\\"" > "x.out"}',
-        '{print $1 |& "./evil"}',
-    ),
-    *(
-        '{print a = 1 > "x.out"}',
-        '@load "x"',
-        '@include "x.awk"',
-        'BEGIN{ENVIRON["A"]; close("x")}',
-        '{x = "|" ; print x | "cat"}',
-        'BEGIN { printf "x" | "./evil" }',
-    ),
-)
-GIT = (
-    *(
-        "status",
-        "log",
-        "diff",
-        "show",
-        "branch",
-        "log -p",
-        "blame a.txt",
-        "grep a",
-        "ls-files",
-        "rev-parse HEAD",
-        "tag",
-        "remote -v",
-        "stash list",
-    ),
-    *(
-        "config -l",
-        "config --get core.pager",
-        "archive HEAD",
-        "diff --no-index a.txt b.txt",
-        "format-patch -1",
-        "show HEAD:.env",
-        "cat-file -p HEAD",
-    ),
-    *(
-        "log --output=x",
-        "shortlog HEAD",
-        "describe --all",
-        "branch x",
-        "tag x",
-        "stash",
-        "log -1 --format=%H",
-        "diff --ext-diff",
-        "log -S x",
-        "ls-tree HEAD",
-    ),
-    *(
-        "rev-list HEAD",
-        "reflog",
-        "worktree list",
-        "submodule status",
-        "symbolic-ref HEAD",
-        "notes list",
-        "bisect log",
-        "var GIT_EDITOR",
-        "fsck",
-        "gc",
-        "count-objects",
-    ),
-)
 VALUES = (
     HIT,
     "./evil",
@@ -575,10 +143,10 @@ class Lines:
             "n": lambda _: self.pick(NAMES),
             "f": self.file,
             "e": self.calculation,
-            "g": lambda _: self.pick(ACTIONS),
-            "h": lambda _: self.pick(GIT),
-            "l": lambda _: self.quoted(self.pick(SED)),
-            "m": lambda _: self.quoted(self.pick(AWK)),
+            "g": lambda _: self.pick(TABLES["actions of find"]),
+            "h": lambda _: self.pick(TABLES["git"]),
+            "l": lambda _: self.quoted(self.pick(TABLES["scripts of sed"])),
+            "m": lambda _: self.quoted(self.pick(TABLES["programs of awk"])),
             "o": lambda _: "".join(self.pick("aAefilnptuvwxCEIJLPQUTKkb0") for _ in range(self.pick((1, 1, 2)))),
             "b": lambda _: self.pick(("extglob", "nullglob", "expand_aliases", "globstar", "lastpipe", "sourcepath")),
             "t": self.tool,

@@ -18,8 +18,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assent.model import FS_WRITE, within
-from corpus import decide, escape
+from assent.catalog import is_builtin
+from assent.model import COMMAND_EXECUTE, FS_WRITE, within
+from corpus import decide, escape, rows
 from grammar import Lines, options
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")
 HIDDEN = {"proc", "dev", "run", "sys", *(root[1:] for root in WRITABLE)}
 STATE = (
     *("/code/.git/", "/home/u/.gnupg", "/home/u/.npm", "/home/u/.cache", "/home/u/.lesshst", "/home/u/.config"),
-    *("/tmp/v8-compile-cache", "/tmp/hsperfdata_"),
+    *("/tmp/v8-compile-cache", "/tmp/hsperfdata_", "/tmp/tmux-"),
 )
 """What programs keep for themselves: git its index, others their caches. What decides about code is not among it."""
 KEPT = ("/code/.git/hooks", "/code/.git/config", "/code/.git/info/attributes")
@@ -93,22 +94,8 @@ def _sandbox() -> subprocess.Popen[str]:
     nobody = {"user": 65534, "group": 65534, "extra_groups": ()} if os.geteuid() == 0 else {}
     return subprocess.Popen(
         [
-            bwrap,
-            "--unshare-all",
-            "--cap-drop",
-            "ALL",
-            "--die-with-parent",
-            "--new-session",
-            "--clearenv",
-            "--setenv",
-            "PATH",
-            "/usr/bin:/bin",
-            *_mounts(),
-            "--",
-            _python(),
-            "-IS",
-            "-c",
-            START,
+            *(bwrap, "--unshare-all", "--cap-drop", "ALL", "--die-with-parent", "--new-session", "--clearenv"),
+            *("--setenv", "PATH", "/usr/bin:/bin", *_mounts(), "--", _python(), "-IS", "-c", START),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -170,6 +157,18 @@ def faults(lines: Iterable[str]) -> tuple[list[str], int]:
     return found, len(allowed)
 
 
+def can_run(line: str) -> bool:
+    """Tell whether every program of a line is installed, so that running it says something."""
+    names = {o.argv[0] for o in decide(line).reading.operations if o.kind is COMMAND_EXECUTE and o.argv}
+    return bool(names) and all(is_builtin(n) or n == "[[" or shutil.which(n, path="/usr/bin:/bin") for n in names)
+
+
+def allowed_rows() -> Iterator[str]:
+    """Give every line of the corpora that is allowed and can be run."""
+    plain = dict.fromkeys(row.line for row in rows() if row.verdict == "allow" and not row.rules)
+    return (line for line in plain if can_run(line))
+
+
 def batches(count: int, seed: int) -> Iterator[list[str]]:
     """Give random lines by the thousand."""
     lines = Lines(random.Random(seed))
@@ -182,9 +181,11 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--options", action="store_true", help="every option of every program instead of random lines")
+    parser.add_argument("--corpora", action="store_true", help="every allowed line of the corpora instead")
     given = parser.parse_args()
     done = ran = wrong = 0
-    for batch in batched(options(), 1_000) if given.options else batches(given.count, given.seed):
+    fixed = options() if given.options else allowed_rows() if given.corpora else None
+    for batch in batches(given.count, given.seed) if fixed is None else batched(fixed, 1_000):
         found, allowed = faults(batch)
         done, ran, wrong = done + len(batch), ran + allowed, wrong + len(found)
         for each in found:
