@@ -29,7 +29,7 @@ _FIELD = re.compile(r"[^:,;|=]+")
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _SLOT = re.compile(r"%[-0]?\d*[sd]")
 _ITSELF = re.compile(r"\bexpr$|BEGIN|END|^-\w*n|^--null-input")
-"""What makes such a command speak without its input."""
+"""What makes such a command speak without its input, or whatever that is; so does text of its own in quotes."""
 _ALL = re.compile(r"-\w*[aA]|--al")
 _CUTTING = frozenset("co")
 _SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "git"})
@@ -160,7 +160,7 @@ def formatted(words: Sequence[Word]) -> tuple[str, ...]:
 def _says_itself(command: Command) -> bool:
     """Tell whether a command prints text of the line in a form of its own."""
     here = any(each.direction == "here" and of_word(each.target) for each in command.redirects)
-    alone = not command.fed_by or any(_ITSELF.search(word.text) for word in command.words)
+    alone = not command.fed_by or any('"' in word.text or _ITSELF.search(word.text) for word in command.words)
     return here or (_name(command) in _SPEAKING and alone)
 
 
