@@ -400,7 +400,7 @@ def test_whatever_changes_the_memory_is_never_noticed(changes):
 
 
 def keep(store: Memory, name: str, size: int = 10) -> memory.Kept:
-    engine, witness = Engine(facts=world), memory.Witness({}, {}, {}, [])
+    engine, witness = Engine(facts=world), memory.Witness({}, {}, {}, {}, [])
     call = line(name, description="x" * size)
     decision = engine.decide(call, SESSION)
     weight = memory.weigh(call, decision, witness)

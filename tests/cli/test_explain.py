@@ -35,13 +35,13 @@ def test_the_tree_shows_what_was_read_heard_and_decided(here, capsys):
 
 
 def test_each_command_stands_below_the_one_that_runs_it(here, capsys):
-    out = explained(capsys, "for i in 1; do timeout 5 bash -c 'ls; echo a'; done; bash -c 'pwd'")
+    out = explained(capsys, "for i in 1; do timeout 5 bash -c 'date; echo a'; done; bash -c 'pwd'")
     start = out.index("│  ├─ for")
     assert out[start : out.index("├─ who was heard")].splitlines() == [
         "│  ├─ for",
-        "│  │  └─ ✓ timeout 5 bash -c 'ls; echo a'  timeout runs a command for a limited time",
-        "│  │     └─ ✓ bash -c 'ls; echo a'  bash reads a line",
-        "│  │        ├─ ✓ ls  ls lists files",
+        "│  │  └─ ✓ timeout 5 bash -c 'date; echo a'  timeout runs a command for a limited time",
+        "│  │     └─ ✓ bash -c 'date; echo a'  bash reads a line",
+        "│  │        ├─ ✓ date  date shows the time",
         "│  │        └─ ✓ echo a  echo prints words",
         "│  └─ ✓ bash -c pwd  bash reads a line",
         "│     └─ ✓ pwd  pwd shows the current folder",
@@ -49,7 +49,7 @@ def test_each_command_stands_below_the_one_that_runs_it(here, capsys):
 
 
 def test_the_classifiers_votes_are_counted_not_listed(here, capsys):
-    out = explained(capsys, "ls; pwd; npm test")
+    out = explained(capsys, "date; pwd; npm test")
     assert "who was heard  classifier: 2 allow, 1 ask\n" in out
 
 
