@@ -122,8 +122,11 @@ async def suspend(home: str, report: Report) -> None:
         gc.collect()
         before = resident_kb()
 
+        few = asyncio.Semaphore(256)
+
         async def waiter(number: int) -> None:
-            ruling = await gate.decide(_call(number), SESSION, waiting=True)
+            async with few:
+                ruling = await gate.decide(_call(number), SESSION, waiting=True)
             if ruling.approval is None:
                 raise SystemExit(f"nobody was asked: {ruling.decision.decision_reason}")
             found = await approvals.wait(ruling.approval.id, 600, is_pending=True)

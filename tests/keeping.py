@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 import time
 from collections.abc import Callable
 from typing import Self
@@ -72,6 +73,21 @@ class Node:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+class Plug:
+    """Work that keeps the writer busy until it is pulled; once begun, nothing else joins its transaction."""
+
+    def __init__(self) -> None:
+        self.begun = threading.Event()
+        self._pulled = threading.Event()
+
+    def __call__(self, _cursor: object) -> None:
+        self.begun.set()
+        self._pulled.wait(60)
+
+    def pull(self) -> None:
+        self._pulled.set()
 
 
 async def soon(condition: Callable[[], object], seconds: float = 20.0) -> None:

@@ -337,11 +337,10 @@ class Gate:
 
     async def _refuse(self, call: ToolCall, session: Session, error: Exception) -> Ruling:
         """Deny what could not be decided or recorded; write that down, if it can be."""
-        if isinstance(error, StoreError):
-            error = StoreError(f"it can not be recorded: {error}")
         decision = self._last_resort.refuse(call, session, error)
         if isinstance(error, StoreError):
-            return Ruling(decision=decision)
+            reason = f"it can not be recorded: {error}"
+            return Ruling(decision=msgspec.structs.replace(decision, decision_reason=reason))
         try:
             return await self._record(call, session, decision, ())
         except Exception:  # noqa: BLE001 - it is denied either way

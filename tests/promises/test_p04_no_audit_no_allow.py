@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ import pytest
 from assent.audit import verify_log
 from assent.model import ALLOW, ASK, DENY, Source
 from assent.store.address import read_address
-from keeping import ANN, ASKED, SESSION, YES, Node, line, soon, verdict_of
+from keeping import ANN, ASKED, SESSION, YES, Node, Plug, line, soon, verdict_of
 
 TESTS = Path(__file__).parent.parent
 CHILD = """
@@ -127,15 +126,15 @@ def test_a_disk_that_fails_to_take_the_event_denies_it(tmp_path, call):
 
 
 def test_a_sink_that_hangs_is_a_denial_in_time_and_nothing_is_allowed_meanwhile(node):
-    gate = threading.Event()
+    plug = Plug()
 
     async def main():
         node.store.write_seconds = 1.0
-        hanging = node.store.write(lambda _: gate.wait(60))
-        await soon(lambda: not node.store.queued)
+        hanging = node.store.write(plug)
+        await soon(plug.begun.is_set)
         rulings = await asyncio.gather(*(node.gate.decide(line(f"ls {i}"), SESSION) for i in range(20)))
         assert all(refused(r) for r in rulings)
-        gate.set()
+        plug.pull()
         hanging.result()
         node.store.write_seconds = 10.0
         assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW
@@ -147,16 +146,16 @@ def test_a_sink_that_hangs_is_a_denial_in_time_and_nothing_is_allowed_meanwhile(
 def test_a_queue_that_is_too_long_is_a_denial_at_once(node, monkeypatch):
     from assent.store import writer
 
-    gate = threading.Event()
+    plug = Plug()
 
     async def main():
-        node.store.write(lambda _: gate.wait(60))
-        await soon(lambda: not node.store.queued)
+        node.store.write(plug)
+        await soon(plug.begun.is_set)
         monkeypatch.setattr(writer, "MOST_QUEUED", 5)
         waiting = [asyncio.create_task(node.gate.decide(line(f"ls {i}"), SESSION)) for i in range(5)]
         await soon(lambda: node.store.queued == 5)
         assert refused(await node.gate.decide(line("ls x"), SESSION))
-        gate.set()
+        plug.pull()
         assert {verdict_of(r) for r in await asyncio.gather(*waiting)} == {ALLOW}
 
     asyncio.run(main())
@@ -234,8 +233,9 @@ def test_the_event_is_synced_to_the_disk_before_the_answer_is_given(tmp_path):
 def test_killed_between_the_write_and_the_answer_leaves_the_event_and_no_answer(tmp_path):
     code = CHILD.replace(
         "asyncio.run(main(",
-        "import signal\nnode.store._writer._tell = None\nimport assent.store.writer as w\n"
-        "w._deliver = lambda jobs: os.kill(os.getpid(), signal.SIGKILL)\nasyncio.run(main(",
+        "import signal\nimport assent.store.writer as w\nreal = w._deliver\n"
+        "def die(jobs):\n    if any(job.loop for job in jobs):\n        os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    real(jobs)\nw._deliver = die\nasyncio.run(main(",
     )
     home = tmp_path / "home"
     done = subprocess.run(
@@ -251,6 +251,7 @@ def test_killed_before_the_commit_leaves_neither(tmp_path):
     code = CHILD.replace(
         "asyncio.run(main(",
         "import signal\nimport assent.store.sqlite as q\n"
+        "node.store.write(lambda _: None).result()\n"
         "q.SqliteConnection.commit = lambda self: os.kill(os.getpid(), signal.SIGKILL)\nasyncio.run(main(",
     )
     home = tmp_path / "home"

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from assent.model import StoreError
 from assent.store import open_store
 from assent.store.schema import changes
-from keeping import soon
+from keeping import Plug, soon
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)"
 
@@ -76,13 +76,12 @@ def test_a_job_whose_sql_is_wrong_fails_alone(store):
 
 
 def test_waiting_jobs_share_one_commit(store):
-    gate = threading.Event()
-    first = store.write(lambda _: gate.wait(10))
-    while store.queued:
-        time.sleep(0.01)
+    plug = Plug()
+    first = store.write(plug)
+    plug.begun.wait()
     before = store.figures.batches
     futures = [store.write(put(str(i))) for i in range(50)]
-    gate.set()
+    plug.pull()
     first.result()
     [f.result() for f in futures]
     assert store.figures.batches - before == 2
@@ -217,16 +216,16 @@ def test_what_is_to_be_done_from_time_to_time_is_done_where_it_is_needed(store):
 
 def test_a_write_that_takes_too_long_is_told_so_and_those_behind_it_are_not_made(store):
     store.write_seconds = 2.0
-    gate = threading.Event()
+    plug = Plug()
 
     async def main():
-        hanging = asyncio.create_task(store.commit(lambda _: gate.wait(20)))
-        await soon(lambda: not store.queued)
+        hanging = asyncio.create_task(store.commit(plug))
+        await soon(plug.begun.is_set)
         behind = asyncio.create_task(store.commit(put("behind")))
         for task in (hanging, behind):
             with pytest.raises(StoreError, match="took too long"):
                 await task
-        gate.set()
+        plug.pull()
         store.write_seconds = 10.0
         await store.commit(put("after"))
 

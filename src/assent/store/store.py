@@ -222,7 +222,8 @@ class _Guard:
         waiting = self._waiting
         while waiting and (waiting[0][1].future.done() or waiting[0][0] <= now):
             job = waiting.popleft()[1]
-            if not job.future.done():
+            # A loop that was busy itself may find the outcome and the end of its time at once.
+            if not job.future.done() and not job.is_settled:
                 job.future.set_exception(StoreError("the store took too long to write"))
         self._timer = None
         if waiting:

@@ -36,12 +36,14 @@ _log = logging.getLogger(__name__)
 class Job(Generic[T]):
     """Work for the writer, and where its outcome goes: to a loop's future, or to a thread's."""
 
-    __slots__ = ("_error", "_result", "future", "loop", "work")
+    __slots__ = ("_error", "_result", "future", "is_settled", "loop", "work")
 
     def __init__(self, work: Work[T], loop: asyncio.AbstractEventLoop | None) -> None:
         self.work = work
         self.loop = loop
         self.future: Future[T] | asyncio.Future[T] = Future() if loop is None else loop.create_future()
+        self.is_settled = False
+        """Its outcome is known, and on its way."""
         self._result: T | None = None
         self._error: BaseException | None = None
 
@@ -236,6 +238,7 @@ def _deliver(jobs: list[Job[Any]]) -> None:
     """Hand all outcomes over, waking each loop once."""
     by_loop: dict[asyncio.AbstractEventLoop, list[Job[Any]]] = {}
     for job in jobs:
+        job.is_settled = True
         if job.loop is None:
             job.deliver()
         else:

@@ -1,0 +1,20 @@
+"""A loop that was busy itself does not take a write that lasts for one that failed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from assent.store import open_store
+
+
+def test_an_outcome_that_is_on_its_way_is_not_called_late(tmp_path):
+    async def main(store):
+        writing = asyncio.create_task(store.commit(lambda _: "written"))
+        await asyncio.sleep(0)
+        time.sleep(1.0)  # noqa: ASYNC251 - the loop is busy, as it is meant to be
+        return await writing
+
+    with open_store(home=str(tmp_path / "home")) as store:
+        store.write_seconds = 0.5
+        assert asyncio.run(main(store)) == "written"
