@@ -100,11 +100,7 @@ def fault(line: str) -> str | None:
 
 @contextlib.contextmanager
 def hurried(seconds: float) -> Iterator[None]:
-<<<<<<< HEAD
     """Raise in what takes so much of the processor: a search in a long text is one step, and may take for ever."""
-=======
-    """Raise in what takes so much of the processor's time: not every step is counted, such as a search in a text."""
->>>>>>> main
 
     def hang(_signal: int, _frame: object) -> None:
         raise TimeoutError(f"takes more than {seconds} seconds")
