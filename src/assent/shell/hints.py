@@ -28,6 +28,8 @@ _PIECE = re.compile(r"[^\s'\"|&;(){},=]+")
 _FIELD = re.compile(r"[^:,;|=]+")
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _SLOT = re.compile(r"%[-0]?\d*[sd]")
+_ITSELF = re.compile(r"\bexpr$|BEGIN|END|^-\w*n|^--null-input")
+"""What makes such a command speak without its input, or whatever that is; so does text of its own in quotes."""
 _ALL = re.compile(r"-\w*[aA]|--al")
 _CUTTING = frozenset("co")
 _SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "git"})
@@ -158,12 +160,8 @@ def formatted(words: Sequence[Word]) -> tuple[str, ...]:
 def _says_itself(command: Command) -> bool:
     """Tell whether a command prints text of the line in a form of its own."""
     here = any(each.direction == "here" and of_word(each.target) for each in command.redirects)
-    return here or (_name(command) in _SPEAKING and (not command.fed_by or any(map(_quotes, command.words[1:]))))
-
-
-def _quotes(word: Word) -> bool:
-    """Tell whether a program holds text of its own, which it can print whatever it is fed."""
-    return '"' in word.text or "BEGIN" in word.text
+    alone = not command.fed_by or any('"' in word.text or _ITSELF.search(word.text) for word in command.words)
+    return here or (_name(command) in _SPEAKING and alone)
 
 
 def _named(commands: Sequence[Command]) -> Iterator[str]:
