@@ -121,7 +121,7 @@ def _doubt(line: str, decision: Decision) -> str | None:
     if any(each.tier is not SAFE for each in decision.reading.operations):
         return "is allowed, and not safe"
     script = parse(line, cwd="/code", home="/home/u")
-    named = [command.words[0] for command in script.commands if command.words]
+    named = [command.words[0] for command in script.commands if command.words and not command.calls]
     strange = [word.text for word in named if not word.known or _entry(word.text, script.functions) is None]
     return f"is allowed, and runs {strange}" if script.unreadable or strange else None
 

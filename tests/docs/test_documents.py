@@ -38,7 +38,7 @@ def blocks(document: Path):
 
 def examples():
     for document in DOCUMENTS:
-        policy = ""
+        policy = "permissions: {}\n"
         for kind, body, line in blocks(document):
             if kind == "yaml":
                 policy = body
