@@ -154,6 +154,7 @@ def answer_soon(person, agent, body, **query):
 
     thread = threading.Thread(target=wait)
     thread.start()
+
     def pending():
         found = person.get("/api/permissions").json()["pending"]
         return next((p for p in found if p["command"] == body), None)
