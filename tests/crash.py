@@ -43,7 +43,7 @@ async def work(node: Node, chance: random.Random, task: int) -> None:
         call = line(f"npm install p{chance.randrange(10**9)}", f"c{chance.randrange(10**9)}")
         ruling = await node.gate.decide(call, SESSION)
         if ruling.decision.verdict is not ASK:
-            say("FAULT", ruling.decision.decision_reason)
+            say("FAULT", repr(ruling.decision.decision_reason))
             continue
         say("ASKED", ruling.approval.id)
         if chance.random() < 0.3:
@@ -62,7 +62,7 @@ async def answer_all(node: Node, approval_id: str, chance: random.Random) -> Non
     for outcome in await asyncio.gather(*jobs, return_exceptions=True):
         approval = outcome.approval if isinstance(outcome, AlreadyAnsweredError) else outcome
         if isinstance(approval, Exception):
-            say("FAULT", approval)
+            say("FAULT", repr(str(approval)))
         else:
             say("ANSWERED", approval_id, approval.state.value, approval.by)
 

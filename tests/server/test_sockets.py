@@ -279,7 +279,8 @@ def test_garbage_frames_hurt_nobody_else(daemon, user, token):
         with listen(daemon, user, token) as ws:
             hear(ws, "connected")
             ws.socket.sendall(frame)
-            ws.socket.shutdown(socket.SHUT_WR)
+            with contextlib.suppress(OSError):  # it may have hung up on the garbage already
+                ws.socket.shutdown(socket.SHUT_WR)
             assert closed_with(ws)
     assert daemon.api().get("/health").status_code == 200
 
