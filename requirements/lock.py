@@ -8,9 +8,9 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 LOCKS = {
-    "run": ["pyproject.toml"],
-    "build": ["--group", "build"],
-    "dev": ["pyproject.toml", "--group", "dev", "--group", "build"],
+    "dev": ["pyproject.toml", "--all-extras", "--group", "dev", "--group", "build"],
+    "run": ["pyproject.toml", "--constraints", "requirements/dev.lock"],  # what is tested is what runs
+    "build": ["--group", "build", "--constraints", "requirements/dev.lock"],
 }
 OPTIONS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]
 OPTIONS += ["--no-emit-index-url", "--no-emit-find-links", "--no-annotate", "--no-header"]
