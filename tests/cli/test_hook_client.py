@@ -71,9 +71,9 @@ def daemon(tmp_path):
         each.close()
 
 
-def run(home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30"):
+def run(home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30", *flags: str):
     return subprocess.run(
-        [sys.executable, "-I", "-S", CLIENT, agent, str(home), seconds],
+        [sys.executable, "-I", "-S", CLIENT, agent, str(home), agent, seconds, *flags],
         input=given,
         capture_output=True,
         check=False,
