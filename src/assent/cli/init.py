@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import sys
+import time
 import tomllib
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,8 @@ _EXAMPLES = (
 )
 _KEPT = ("HOME", "PATH", "LANG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 _OURS = ("ASSENT_", "PYTHONPATH", "DISPLAY", "WAYLAND_DISPLAY")
+_NEW_TOKEN = 5.0
+"""How many seconds a daemon may take to hear of a new token."""
 _COLOURS = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -305,6 +308,10 @@ def _prove(target: Target, home: str) -> int:
         say(f"{target.agent} is wired up; see `assent doctor`")
         return exits.OK
     tried = try_hook(wired, lines[0], DENIED)
+    end = time.monotonic() + _NEW_TOKEN
+    while "token is not good" in tried.err and time.monotonic() < end:
+        time.sleep(0.1)  # a daemon that runs hears of new tokens, but not at once
+        tried = try_hook(wired, lines[0], DENIED)
     if wired.observe:
         say(f"{target.agent} is on trial: see what would be decided with `assent audit tail -f`")
         return exits.OK
