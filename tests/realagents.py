@@ -101,7 +101,11 @@ AGENTS = {
             "gemini",
             ["gemini", "--skip-trust", "--approval-mode", "yolo", "-p", "do it"],
             ("run_shell_command", "command"),
-            environ={"GEMINI_API_KEY": "x", "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:8099", "GEMINI_CLI_NO_RELAUNCH": "1"},
+            environ={
+                "GEMINI_API_KEY": "x",
+                "GOOGLE_GEMINI_BASE_URL": "http://127.0.0.1:8099",
+                "GEMINI_CLI_NO_RELAUNCH": "1",
+            },
             files={".gemini/settings.json": json.dumps(_GEMINI, indent=2)},
         ),
         Agent(

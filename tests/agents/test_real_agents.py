@@ -63,7 +63,7 @@ class Scene:
         return next((each for each in found if word in each["command"] + str(each["toolInput"])), None)
 
 
-@pytest.fixture(scope="module", params=["claude-code", "codex", "gemini", "opencode"])
+@pytest.fixture(scope="module", params=["claude-code", "codex", "gemini"])
 def scene(request, tmp_path_factory):
     """All that happens, once for each agent; the tests look at what it left behind."""
     agent = AGENTS[request.param]

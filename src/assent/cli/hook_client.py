@@ -29,7 +29,7 @@ _STARTING = 20.0
 """How long a daemon may take until it listens."""
 _SOCKET = "assent.sock"
 _PROJECT = (b"CLAUDE_PROJECT_DIR", b"GEMINI_PROJECT_DIR")
-"""Where agents say in which folder they were started."""
+"""Where agents say in which folder they were started; others start their hooks there."""
 
 
 class RefusedError(Exception):
@@ -53,9 +53,10 @@ def main(argv: list[str]) -> int:
     text = b""
     try:
         text = _read_input()
+        project = next((posix.environ[name] for name in _PROJECT if name in posix.environ), b"") or posix.getcwdb()
         posix.chdir(home)
         token = _read_token("agents/" + key + ".token", agent)
-        code, body = _ask(_Question(agent, token, text, flags), time.monotonic() + seconds)
+        code, body = _ask(_Question(agent, token, text, project, flags), time.monotonic() + seconds)
     except Exception as error:  # noqa: BLE001 - any fault is a denial
         return 0 if "observe" in flags or "report" in flags else _refuse(agent, text, _word(error))
     return _write(1, body) or code
@@ -68,8 +69,8 @@ def _give_up(_signum: int, _frame: object) -> None:
 class _Question:
     """What is asked, of whom, and how."""
 
-    def __init__(self, agent: str, token: bytes, text: bytes, flags: list[str]) -> None:
-        self.agent, self.token, self.text = agent, token, text
+    def __init__(self, agent: str, token: bytes, text: bytes, project: bytes, flags: list[str]) -> None:
+        self.agent, self.token, self.text, self.project = agent, token, text, project
         self.observe = "observe" in flags
         self.start = "start" in flags
         self.url = next((flag for flag in flags if "://" in flag), "")
@@ -129,7 +130,7 @@ def _post(question: _Question, left: float) -> tuple[int, bytes]:
             f"POST /api/hooks/{question.agent}?{wanted} HTTP/1.1\r\nHost: {host}\r\n"
             f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(question.text)}\r\n"
         ).encode()
-        for name, value in ((b"Authorization", b"Bearer " + question.token), *_surroundings()):
+        for name, value in ((b"Authorization", b"Bearer " + question.token), *_surroundings(question.project)):
             head += name + b": " + value + b"\r\n"
         try:
             line.sendall(head + b"\r\n" + question.text)
@@ -218,9 +219,8 @@ def _spawn(argv: list[str], environ: dict[str, str]) -> None:
         posix._exit(127)  # noqa: SLF001 - as above
 
 
-def _surroundings() -> Iterator[tuple[bytes, bytes]]:
+def _surroundings(project: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Tell where the agent was started, and how it would find its programs."""
-    project = next((posix.environ[name] for name in _PROJECT if name in posix.environ), b"")
     if project and len(project) < 4096 and all(byte >= 0x20 and byte != 0x7F for byte in project):
         yield b"X-Assent-Project", project
     for name, variable in ((b"X-Assent-Path", b"PATH"), (b"X-Assent-Shell", b"SHELL")):

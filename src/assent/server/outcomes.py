@@ -93,7 +93,11 @@ async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked
     """Write down what became of a call. One that no decision is known for is written down as just that."""
     ruled = daemon.rulings.take(call, session) or await _look_up(daemon, call, session)
     if asked.report is not None:
-        await daemon.gate.record([_event(call, session, asked.report, ruled)])
+        report = asked.report
+        if report.duration_ms is None and ruled is not None and ruled.at:
+            # Where the agent does not say how long it took, the time since it was told yes will do.
+            report = msgspec.structs.replace(report, duration_ms=int((time.monotonic() - ruled.at) * 1000))
+        await daemon.gate.record([_event(call, session, report, ruled)])
     if ruled is None:
         daemon.journal.note("warning", "call.undecided", agent=session.agent, session=session.id, tool=call.tool[:80])
 
