@@ -129,7 +129,8 @@ async def _look_back(daemon: Daemon, since: float, user: str | None, agent: str 
         f"WHERE {' AND '.join(where)} GROUP BY agent_id, tool, text ORDER BY 1 DESC LIMIT :limit"
     )
     given = {"since": since, "user": user, "agent": agent, "limit": MOST_CALLS + 1}
-    counts = dict(await daemon.store.query(sql, {k: v for k, v in given.items() if f":{k}" in sql}))
+    found = await daemon.store.query(sql, {k: v for k, v in given.items() if f":{k}" in sql})
+    counts = {int(position): int(count) for position, count in found}
     return [seen async for seen in _read(daemon, counts)]
 
 
