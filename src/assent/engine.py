@@ -55,6 +55,7 @@ class Engine:
         host_policies: Sequence[Voice] = (),
     ) -> None:
         self.merged: Merged = merge(policies)
+        self._policies = tuple(policies)
         self._lexicon = build_lexicon(policies)
         self._facts = facts
         self._checks: dict[str, list[Voice]] = defaultdict(list)
@@ -92,6 +93,20 @@ class Engine:
             return self._recall(key, call, session, guard or self._guard, place)
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
             return self.refuse(call, session, error)
+
+    def decide_read(
+        self, reading: Reading, call: ToolCall, session: Session, consent: Consent = _NOTHING_SAID
+    ) -> Decision:
+        """Decide a call by what was read in it before. Only policies and people are heard; never raises."""
+        try:
+            place = place_of(call, session, self._facts(), self._lexicon)
+            return decide(View(call, session, reading, place), self._guard, consent)
+        except Exception as error:  # noqa: BLE001 - as in `decide`
+            return self.refuse(call, session, error)
+
+    def with_policy(self, policy: Policy) -> Engine:
+        """Return an engine that hears one policy more, and no voices."""
+        return Engine((*self._policies, policy), facts=self._facts)
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
         """Name a line for the memory; None for what is decided anew each time."""
