@@ -11,6 +11,7 @@ import sys
 PACKAGES = {
     "bubblewrap": "bwrap",
     "busybox": "busybox",
+    "chromium": "chromium",
     "dash": "dash",
     "gcc": "gcc",
     "git": "git",
