@@ -16,11 +16,11 @@ from pathlib import Path
 _SYSTEM = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _PIP_FILE = "pip/_internal/models/index.py"
 _PIP = re.compile(
-    r"^PyPI = PackageIndex\(\s*[\"'](https://[^\"']+)[\"'],\s*file_storage_domain=[\"']([\w.-]+)[\"']", re.M
+    r"^PyPI = PackageIndex\(\s*[\"'](https://[^\"']+)[\"'],\s*file_storage_domain=[\"']([\w.-]+)[\"']", re.MULTILINE
 )
 _NPM_FILE = "../../node_modules/@npmcli/config/lib/definitions/definitions.js"
 _NPM = re.compile(r"Definition\('registry',\s*\{\s*default: '(https://[^']+)'")
-_GO = re.compile(r"^GO(?:PROXY|SUMDB)=(.+)$", re.M)
+_GO = re.compile(r"^GO(?:PROXY|SUMDB)=(.+)$", re.MULTILINE)
 
 
 @functools.cache
