@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assent.dashboard import PAGES
 from assent.server import (
     classify,
+    conditions,
     destructive,
+    evidence,
     grants,
     history,
     hooks,
@@ -14,8 +17,13 @@ from assent.server import (
     pages,
     permissions,
     policies,
+    refs,
+    runtime,
+    sessions,
+    similar,
     status,
     tokens,
+    trials,
 )
 from assent.server.messages import Reply, Request, reply
 from assent.server.openapi import make_document
@@ -66,6 +74,7 @@ ROUTES: tuple[Route, ...] = (
         query=(
             Parameter("agentId", "only this agent's"),
             Parameter("status", "pending (default), approved, rejected, expired, cancelled or all"),
+            Parameter("details", "true adds what each call would do", "boolean"),
             _LIMIT,
             _CURSOR,
         ),
@@ -88,6 +97,14 @@ ROUTES: tuple[Route, ...] = (
         summary="One question with its outcome; with `wait`, once there is one.",
         gives=permissions.Permission,
         query=(_WAIT,),
+    ),
+    Route(
+        method="GET",
+        path="/api/permissions/{id}/similar",
+        roles=PEOPLE,
+        handler=similar.list_similar,
+        summary="How earlier questions about the same program, or the same tool, ended.",
+        gives=similar.EarlierAnswers,
     ),
     Route(
         method="GET",
@@ -166,12 +183,104 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="POST",
+        path="/api/policy/try",
+        roles=PEOPLE,
+        handler=trials.try_rule,
+        summary="What a rule, or a standing answer, would have changed in the calls of the last days.",
+        takes=trials.TryBody,
+        gives=trials.Trial,
+    ),
+    Route(
+        method="POST",
         path="/api/decide",
         roles=PEOPLE,
         handler=policies.preview,
         summary="What would be decided about a call, and why; nothing is recorded or asked.",
         takes=policies.DecideBody,
         gives=policies.Preview,
+    ),
+    Route(
+        method="GET",
+        path="/api/runtime/events",
+        roles=PEOPLE,
+        handler=runtime.stream_events,
+        summary="What happens, as a stream of events; `Last-Event-ID` goes on without loss or repeats.",
+        query=(
+            Parameter("sessionId", "of this session"),
+            Parameter("type", "of these types, or families such as `permission.*`, with commas between"),
+            Parameter("user", "this user's; for an admin"),
+            Parameter("after", "begin after this event, where no header can be sent"),
+        ),
+        stream=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/runtime/evaluate_permission",
+        roles=AGENTS,
+        handler=runtime.evaluate,
+        summary="Decide an action, on record, and show the three facts; with `wait`, once a person has said.",
+        takes=runtime.EvaluateBody,
+        gives=runtime.Evaluated,
+        query=(_WAIT,),
+        hook=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/runtime/respond_action",
+        roles=PEOPLE,
+        handler=runtime.respond,
+        summary="Resolve an action that is required: allow or deny.",
+        takes=runtime.RespondActionBody,
+        gives=runtime.ActionResolved,
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/runtime/permission_state",
+        roles=ANYONE,
+        handler=conditions.show_state,
+        summary="Mode, rules and their sources, whether somebody can be asked, what waits, and the sandbox.",
+        gives=conditions.PermissionState,
+        query=(
+            Parameter("sessionId", "as it is for this session"),
+            Parameter("cwd", "the folder whose project counts"),
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/runtime/evidence/{sessionId}",
+        roles=PEOPLE,
+        handler=evidence.export_evidence,
+        summary="All that is on record of a session, signed, for `assent audit verify --bundle`.",
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/refs/{ref}",
+        deep=True,
+        roles=PEOPLE,
+        handler=refs.show_ref,
+        summary="What a ref in an event stands for.",
+        gives=refs.Ref,
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/sessions/{id}/stream",
+        roles=ANYONE,
+        handler=sessions.stream,
+        summary="A session's questions and calls, as a stream; `Last-Event-ID` goes on without loss or repeats.",
+        stream=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/sessions/{id}/respond",
+        roles=PEOPLE,
+        handler=sessions.respond,
+        summary="Answer a session's question: that of a call, or the oldest.",
+        takes=sessions.RespondBody,
+        gives=sessions.Responded,
+        errors=(404,),
     ),
     Route(
         method="GET",
@@ -219,7 +328,7 @@ ROUTES: tuple[Route, ...] = (
         path="/api/login",
         roles=EVERYONE,
         handler=login.log_in,
-        summary="Trade the code of a one-time link for a session cookie.",
+        summary="Trade the code of a one-time link, or a token, for a session cookie.",
         takes=login.LoginBody,
         gives=login.Who,
         errors=(401,),
@@ -255,8 +364,10 @@ ROUTES: tuple[Route, ...] = (
         handler=_show_openapi,
         summary="This description.",
     ),
-    Route(method="GET", path="/", roles=EVERYONE, handler=pages.front, summary="The front page.", page=True),
-    Route(method="GET", path="/login", roles=EVERYONE, handler=pages.login_page, summary="Logging in.", page=True),
+    *(
+        Route(method="GET", path=path, roles=EVERYONE, handler=pages.shell, summary="The dashboard.", page=True)
+        for path in PAGES
+    ),
     Route(method="GET", path="/docs", roles=EVERYONE, handler=pages.documentation, summary="The API.", page=True),
     Route(method="GET", path="/assets/{name}", roles=EVERYONE, handler=pages.asset, summary="Our files.", page=True),
 )
