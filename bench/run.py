@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import hooks
 import log
 
 import sandbox
@@ -260,6 +261,7 @@ def main() -> None:
     log.run(report)
     serving(report)
     sandbox.measure(report)
+    hooks.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shlex
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from assent.agents.wiring import is_ours
 from assent.config.jsonc import parse
+from daemons import until
 
 THEIRS = """{
   // my own settings
@@ -307,3 +311,33 @@ def test_a_trial_never_stops_anything(world, settings):
     assert (done.returncode, done.stdout) == (0, b"")
     (world.state / "hook.py").unlink()
     assert call_hook(line_of(settings), b"").returncode == 0
+
+
+@pytest.fixture
+def started(world, settings):
+    """An agent wired up so that its hook starts the daemon; what was started is ended."""
+    world.environ["ASSENT_PORT"] = "0"
+    assert world.run("init", "claude-code", "--yes", "--no-import").code == 0
+    yield line_of(settings)
+    for line in (world.state / "daemon.log").read_text().splitlines():
+        if '"daemon.started"' in line:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(json.loads(line)["pid"], 9)
+
+
+def test_the_hook_starts_one_daemon_however_many_ask_and_a_revoked_token_is_a_no(world, started):
+    for line in (world.state / "daemon.log").read_text().splitlines():
+        if '"daemon.started"' in line:
+            os.kill(json.loads(line)["pid"], 9)  # `init` itself had it started
+    (world.state / "daemon.log").unlink()
+    data = json.dumps(CALL | {"cwd": str(world.project)}).encode()
+    with ThreadPoolExecutor(4) as several:
+        done = list(several.map(lambda _: call_hook(started, data, env=world.environ), range(4)))
+    assert [each.returncode for each in done] == [0] * 4, done
+    assert all(b'"allow"' in each.stdout for each in done)
+    assert (world.state / "daemon.log").read_text().count('"daemon.started"') == 1
+    token = next(t for t in json.loads(world.run("token", "list", "--json").out) if t["agent"] == "claude-code")
+    assert world.run("token", "revoke", token["id"]).code == 0
+    until(lambda: call_hook(started, data, env=world.environ).returncode == 2)
+    assert b"run `assent init claude-code` again" in call_hook(started, data, env=world.environ).stderr
+    assert "is not good" in world.run("doctor").out

@@ -112,6 +112,12 @@ def test_what_ran_without_a_decision_is_said_to(daemon, local, person):
     assert "decision" not in found["body"]["payload"]
 
 
+def test_what_ran_otherwise_than_decided_is_said_to(daemon, local, person):
+    ask(daemon, local, "claude-code", "ls decided", tool_use_id="t-changed")
+    ask(daemon, local, "claude-code", "ls swapped", event="PostToolUse", tool_use_id="t-changed")
+    assert "NOT as it was decided" in log(person, type="tool.result", text="ls swapped")[0]["text"]
+
+
 def test_the_agents_own_question_about_a_decided_call_is_answered_by_that_decision(daemon, local, person):
     command = f"node own{next(numbers)}.js"
     first = ask(daemon, local, "codex", command)

@@ -20,12 +20,12 @@ from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
 from assent.cli.wiring import DENIED, HARMLESS, SCRIPT, file_of, hook_lines, script_text, token_file, try_hook
-from assent.config import codex
+from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
 from assent.config.facts import observe
-from assent.config.files import find_private
+from assent.config.files import find_file, find_private
 from assent.config.layers import load_layers
-from assent.config.places import assent_home
+from assent.config.places import assent_home, project_root
 from assent.config.wirings import Wired, our_entries, read_book
 from assent.model import AssentError
 from assent.sdk.client import UnreachableError, find_client
@@ -152,6 +152,8 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
         return
     if wired.agent == "codex":
         yield from _check_trust(wired, home)
+    if wired.agent == "claude-code":
+        yield from _check_switch()
     for line in hook_lines(wired):
         yield from _check_hook(wired, line, name, again)
 
@@ -188,6 +190,17 @@ def _check_trust(wired: Wired, home: str) -> Iterator[Finding]:
         yield Finding("ok", "codex trusts the hooks")
     else:
         yield Finding("bad", "codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex")
+
+
+def _check_switch() -> Iterator[Finding]:
+    """Look whether the project that this folder lies in switches hooks off, which it can."""
+    root = project_root(os.getcwd()) or ""  # noqa: PTH109 - paths are strings here
+    for name in ("settings.json", "settings.local.json"):
+        path = os.path.join(root, ".claude", name)
+        content = find_file(path)
+        found = jsonc.parse(content.data.decode("utf-8", "replace"), file=path).value if content else None
+        if isinstance(found, dict) and found.get("disableAllHooks"):
+            yield Finding("bad", f"{path} switches hooks off: nothing is decided in this project", "take it out")
 
 
 def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Finding]:

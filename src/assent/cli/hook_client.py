@@ -59,7 +59,10 @@ def main(argv: list[str]) -> int:
         code, body = _ask(_Question(agent, token, text, project, flags), time.monotonic() + seconds)
     except Exception as error:  # noqa: BLE001 - any fault is a denial
         return 0 if "observe" in flags or "report" in flags else _refuse(agent, text, _word(error))
-    return _write(1, body) or code
+    if _write(1, body):
+        # Where the answer was not heard, the code must speak, and to some agents a code says nothing without a reason.
+        return 0 if "report" in flags else _write(2, b"Assent's answer could not be handed over\n") or 2
+    return code
 
 
 def _give_up(_signum: int, _frame: object) -> None:
@@ -259,8 +262,8 @@ def _parse(answer: bytes, agent: str) -> tuple[int, bytes]:
     if status != [b"200"] or code not in (b"0", b"2"):
         raise RefusedError("the daemon refused: " + _shown(body))
     reason = headers.get(b"x-assent-reason")
-    if code == b"2" and reason:
-        _write(2, reason + b"\n")
+    if code == b"2":
+        _write(2, (reason or b"not allowed") + b"\n")
     return int(code), body
 
 
