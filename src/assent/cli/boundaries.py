@@ -14,7 +14,7 @@ from assent.policy.layers import merge
 from assent.policy.profiles import SANDBOX, intersect, profile
 from assent.reading.hosts import parse_host
 from assent.reading.paths import Place
-from assent.sandbox.indexes import package_hosts, remote_hosts
+from assent.sandbox.outlook import find_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,8 +26,7 @@ def find_boundary(cwd: str, name: str | None, hosts: Sequence[str], *, ask: bool
     merged = merge(layers.policies)
     facts = observe()
     roots = tuple(dict.fromkeys(os.path.realpath(root) for root in layers.workspace))
-    reached = dict.fromkeys((*package_hosts(os.environ, facts.home), *(h for r in roots for h in remote_hosts(r))))
-    place = Place(msgspec.structs.replace(facts, sandbox_hosts=tuple(reached)), cwd, roots)
+    place = Place(msgspec.structs.replace(facts, sandbox_hosts=find_hosts(roots)), cwd, roots)
     names = [name] if name else list(merged.profiles) or [SANDBOX]
     names += [p.profile for p in layers.policies if p.layer is Layer.MANAGED and p.profile]
     found = intersect(profile(n, place, merged.specs) for n in names)

@@ -12,10 +12,12 @@ import msgspec
 from assent.catalog.places import PROTECTED
 from assent.model import (
     NET_CONNECT,
+    SAFE,
     AssentError,
     Extensible,
     Limits,
     Network,
+    Operation,
     ProfileSpec,
     Reading,
     SandboxProfile,
@@ -101,6 +103,13 @@ def intersect(boundaries: Iterable[SandboxProfile | None]) -> SandboxProfile | N
 
 def can_hold(boundary: SandboxProfile, reading: Reading) -> bool:
     """Tell whether everything the call is known to do stays inside; opaque code is held by the kernel."""
-    return reading.unreadable is None and all(
-        boundary.holds(o.kind, o.target or o.resource) for o in reading.operations if o.known or o.kind is NET_CONNECT
-    )
+    return reading.unreadable is None and all(_holds(boundary, o, reading) for o in reading.operations)
+
+
+def _holds(boundary: SandboxProfile, operation: Operation, reading: Reading) -> bool:
+    if operation.kind is not NET_CONNECT:
+        return not operation.known or boundary.holds(operation.kind, operation.target or operation.resource)
+    # What is dangerous about a command that contacts a host is what it says there: the boundary lets that through.
+    owner = None if operation.owner is None else reading.operations[operation.owner]
+    sends = owner is not None and owner.tier is not SAFE
+    return not sends and boundary.holds(operation.kind, operation.resource)

@@ -21,7 +21,7 @@ from assent.sandbox.environment import pass_on, proxy_variables
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.indexes import npm_registry
 from assent.sandbox.launch import Order, Started, launch, resolve_environment
-from assent.sandbox.mechanisms import Machine, probe
+from assent.sandbox.mechanisms import Machine, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
 from assent.sandbox.proxy import Proxy
@@ -73,7 +73,7 @@ class Sandbox:
     async def __aenter__(self) -> Self:
         if self._wished.mode == "off":
             raise Unavailable("the profile `off` is no boundary")
-        machine = self._machine or probe()
+        machine = self._machine or find_machine()
         machine.demand()
         self._machine = machine
         try:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import platform
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -61,7 +61,6 @@ class Machine(msgspec.Struct, frozen=True):
         return self.bubblewrap
 
 
-@functools.lru_cache(maxsize=8)
 def probe(path: str = _TRUSTED_PATH) -> Machine:
     """Find out what works here. Looks for programs only in folders that belong to the system."""
     if sys.platform != "linux":
@@ -74,6 +73,19 @@ def probe(path: str = _TRUSTED_PATH) -> Machine:
         missing.append(f"the kernel's Landlock is too old: ABI {landlock.version()}, needed {landlock.LOWEST}")
     notify = "user_notif" in _seccomp_actions()
     return Machine(wrap, landlock.version(), seccomp=seccomp, notify=notify, missing=tuple(missing))
+
+
+_AGAIN = 60.0
+_known: dict[str, tuple[float, Machine]] = {}
+
+
+def find_machine(path: str = _TRUSTED_PATH) -> Machine:
+    """Return what works here, tried out once; what was missing is looked for again after a while."""
+    known = _known.get(path)
+    now = time.monotonic()
+    if known is None or (known[1].missing and now - known[0] > _AGAIN):
+        known = _known[path] = (now, probe(path))
+    return known[1]
 
 
 def _try(missing: list[str], find: Callable[[], T]) -> T | None:

@@ -25,6 +25,7 @@ _OWN = (*PRIVATE, "/dev", "/proc", INNER)
 """Inside, these are the sandbox's own."""
 _CREATES = os.O_CREAT
 _JOIN_SECONDS = 2
+_TELL_SECONDS = 0.2
 _KEPT_FLAGS = os.O_ACCMODE | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_APPEND | os.O_NONBLOCK | os.O_SYNC
 
 
@@ -148,7 +149,7 @@ class Supervisor:
         if self._listener.descriptor < 0 or not self._listener.is_waiting(question.id):
             return
         if not allowed:
-            self._report(violation)
+            self._on_violation(violation)
             self._listener.refuse(question.id, errno.EACCES)
             return
         flags = _flags(name, question)
@@ -163,8 +164,16 @@ class Supervisor:
         os.close(opened)
 
     def _report(self, violation: Violation) -> None:
+        """Tell of a violation; what the command has to say about it comes after."""
+        told = threading.Event()
+
+        def tell() -> None:
+            self._on_violation(violation)
+            told.set()
+
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever would hear
-            self._loop.call_soon_threadsafe(self._on_violation, violation)
+            self._loop.call_soon_threadsafe(tell)
+            told.wait(_TELL_SECONDS)
 
 
 def _flags(name: str, question: Notification) -> int:
