@@ -173,6 +173,13 @@ class Gate:
         """Decide without a record and without a question; what people said before counts."""
         return self._weighing.weigh(call, session)[1]
 
+    async def observe(self, call: ToolCall, session: Session, *, as_trial: bool = False) -> Decision:
+        """Decide and record, and ask nobody: for a trial, or where the agent itself puts the question."""
+        decision = self.preview(call, session)
+        summary = summarise(call, decision.reading)
+        await self.record([evaluated(call, session, decision, f"trial: {summary}" if as_trial else summary)])
+        return decision
+
     async def record(self, events: Sequence[Event]) -> tuple[int, ...]:
         """Append events and return their positions once they are durable; raises `StoreError` if they are not."""
         return await self._log.record(events)
