@@ -22,6 +22,8 @@ AGENTS_MAY = {
     ("POST", "/api/hooks/{agent}"),
     ("GET", "/api/permissions"),
     ("GET", "/api/permissions/{id}"),
+    ("POST", "/api/sandbox/redeem"),
+    ("POST", "/api/sandbox/events"),
 }
 ADMINS_ONLY = {("GET", "/api/tokens"), ("POST", "/api/tokens"), ("DELETE", "/api/tokens/{id}")}
 EVERYONE_MAY = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
-import secrets
 import sys
 from typing import Any
 
@@ -46,7 +45,7 @@ class Recorder:
     def __init__(self, *, shown: bool, decision: str | None = None) -> None:
         self._shown = shown
         self._decision = decision
-        self._run = f"run-{secrets.token_hex(8)}"
+        self._run = f"run-{os.urandom(8).hex()}"
         self._origin = Origin(run=self._run, user=_user_name(), ticket=decision, reporter="command line")
         self._next = itertools.count()
         self._waiting: list[Report] = []

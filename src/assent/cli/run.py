@@ -21,12 +21,12 @@ from assent.cli.stopped import questions, sum_up
 from assent.model import AssentError, ConfigError, SandboxProfile, Violation
 from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
 from assent.sandbox.reports import Report
-from assent.sandbox.terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assent.sandbox.streams import Output
+    from assent.sandbox.terminal import Terminal
 
 _TO_GROUP = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 _TO_COMMAND = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -152,6 +152,8 @@ class _Run:
         is_terminal = [_is_terminal(stream) for stream in range(3)]
         streams = [0, 1, 2]
         if any(is_terminal):
+            from assent.sandbox.terminal import Terminal  # noqa: PLC0415 - few commands have one
+
             self._terminal = Terminal(0 if is_terminal[0] else None, _first(is_terminal[1:], offset=1))
             streams = [self._terminal.inner if t else s for s, t in zip(streams, is_terminal, strict=True)]
         elif self._boundary.process_limits.output_bytes is not None:

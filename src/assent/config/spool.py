@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 import time
 
 from assent.config.files import find_private, make_private_folder, write_private
@@ -20,7 +19,7 @@ def leave(home: str, data: bytes) -> None:
     """Keep something, durably, after everything that was left before it."""
     folder = os.path.join(home, _FOLDER)
     make_private_folder(folder)
-    write_private(os.path.join(folder, f"{time.time_ns():020d}-{secrets.token_hex(8)}"), data)
+    write_private(os.path.join(folder, f"{time.time_ns():020d}-{os.urandom(8).hex()}"), data)
 
 
 def list_left(home: str) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import operator
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,20 +16,35 @@ from assent.model import (
     SAFE,
     AssentError,
     Extensible,
+    Layer,
     Limits,
     Network,
     Operation,
+    Policy,
     ProfileSpec,
     Reading,
     SandboxProfile,
 )
-from assent.reading.paths import Place
+
+if TYPE_CHECKING:
+    from assent.reading.paths import Place
 
 NAMES = ("read-only", "workspace-write", "agent", "off")
 SANDBOX = "workspace-write"
 """The profile that modes use when they run something in the sandbox."""
 LIMITS = Limits(processes=4096)
 """What holds unless a profile says otherwise: enough for any build, too little for a fork bomb."""
+
+
+def named_profiles(policies: Sequence[Policy]) -> tuple[str, ...]:
+    """Return the profiles that policies demand: whoever does only tightens."""
+    return tuple(dict.fromkeys(p.profile for p in policies if p.profile))
+
+
+def written_profiles(policies: Sequence[Policy]) -> dict[str, ProfileSpec]:
+    """Return the profiles that the user and the organisation define, by name; the organisation's count."""
+    trusted = [p for p in policies if p.layer >= Layer.USER]
+    return {s.name: s for p in sorted(trusted, key=lambda p: p.layer.rank) for s in p.profiles}
 
 
 def profile(name: str, place: Place, specs: Mapping[str, ProfileSpec] | None = None) -> SandboxProfile | None:

@@ -43,7 +43,7 @@ class Sandbox:
 
     `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
     nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
-    profile says so. Start commands from the thread of the event loop: they end with the thread that started them.
+    profile says so. Commands end with the process that started them.
     """
 
     def __init__(
@@ -147,6 +147,7 @@ class Sandbox:
         async with asyncio.timeout(_SETUP_SECONDS):
             await wait_readable(started.control.fileno())
         started.read_report()
+        started.tie()
         guards = contextlib.ExitStack()
         group = Group(boundary.profile.process_limits)
         guards.callback(group.remove)
@@ -184,11 +185,12 @@ class Sandbox:
             guards.callback(supervisor.stop)
             supervisor.start()
         started.go()
-        await wait_readable(started.control.fileno())
+        await wait_readable(started.fds["begin"])
         started.read_begin(order.argv)
         process = Process(
             started.process,
             started.take("pid"),
+            started.take("leash"),
             profile,
             on_end=guards.close,
             violations=lambda: tuple(violations),

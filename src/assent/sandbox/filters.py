@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
-import platform
+import os
 
 from assent.sandbox import bpf
 from assent.sandbox.errors import Unavailable
@@ -130,7 +130,7 @@ _O_WRITE = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000
 
 def machine() -> str:
     """Return the machine's kind, or raise `Unavailable` where the numbers of its system calls are not known."""
-    found = platform.machine()
+    found = os.uname().machine
     if found not in _ARCHES:
         raise Unavailable(f"the system calls of {found} are not known")
     return found

@@ -26,8 +26,12 @@ from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.interpreter import compile_stage2, find_interpreter
 from assent.sandbox.mechanisms import Machine
 
+_KEEPER = '"$0" "$@"; exit $?'
+"""Stands between us and bubblewrap, which dies with its parent: if that happens while it is still setting up, what it
+forked waits for it for ever. The keeper does not die with us, until `Started.tie` says so."""
 _MOST_FDS = 8
 _LONGEST_REPORT = 1 << 16
+_F_SETSIG = 10
 _DYING_SECONDS = 10
 _MOST_ARGUMENT_BYTES = 1 << 21
 _LIMITS = (
@@ -57,12 +61,15 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
 class Started:
     """A sandbox that stands, its command not yet begun."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, complaints: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, complaints: int, leash: tuple[int, int]
+    ) -> None:
         self.process = process
         self.control = control
         self.complaints = complaints
         """What bubblewrap says, if it fails."""
         self.fds: dict[str, int] = {}
+        self._leash = leash
 
     def read_report(self) -> None:
         """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable."""
@@ -87,14 +94,28 @@ class Started:
             return said.splitlines()[-1] if said else "bubblewrap ended without a word"
         return "bubblewrap ended without a word"
 
+    def tie(self) -> None:
+        """From now on, have the kernel end everything when this process ends, however that comes about.
+
+        Our end of a pipe closes with us, and that sends the group at its other end a signal. Before now the first
+        program inside would have noticed: it asks for the word to go on.
+        """
+        theirs, ours = self._leash
+        fcntl.fcntl(theirs, fcntl.F_SETOWN, -self.process.pid)
+        fcntl.fcntl(theirs, _F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(theirs, fcntl.F_SETFL, fcntl.fcntl(theirs, fcntl.F_GETFL) | os.O_ASYNC)
+        os.close(theirs)
+        self._leash = (-1, -1)
+        self.fds["leash"] = ours
+
     def go(self) -> None:
         """Let the command begin."""
         self.control.send(b"!")
 
     def read_begin(self, argv: Sequence[str]) -> None:
-        """Find out whether the command began, or raise `CommandNotStarted`. Call it when `control` is readable."""
+        """Find out whether the command began, or raise `CommandNotStarted`. Call it when `begin` is readable."""
         try:
-            report = _decode(self.control.recv(_LONGEST_REPORT))
+            report = _decode(os.read(self.fds["begin"], _LONGEST_REPORT))
         except OSError:
             report = None
         if report is not None and "error" in report:
@@ -118,8 +139,8 @@ class Started:
     def close(self) -> None:
         """Let go of everything but the process."""
         self.control.close()
-        _close([self.complaints, *self.fds.values()])
-        self.complaints, self.fds = -1, {}
+        _close([self.complaints, *self._leash, *self.fds.values()])
+        self.complaints, self.fds, self._leash = -1, {}, (-1, -1)
 
     def take(self, name: str) -> int:
         """Hand over a descriptor that came out; the caller closes it."""
@@ -136,7 +157,8 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         stack.callback(theirs.close)
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
-        passed = [theirs.fileno()]
+        leash = os.pipe2(os.O_CLOEXEC)
+        passed = [theirs.fileno(), leash[0]]
         plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
         code = _keep(stack, passed, _file("stage2", compile_stage2()))
         folder, program = find_interpreter()
@@ -156,16 +178,18 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         first += [str(theirs.fileno()), str(plan), str(stderr)]
         arguments = _keep(stack, passed, _file("words", b"".join(os.fsencode(w) + b"\0" for w in words)))
         try:
-            process = _popen([wrap.path, "--args", str(arguments), *first], (*streams[:2], said), passed)
+            process = _popen(
+                ["/bin/sh", "-c", _KEEPER, wrap.path, "--args", str(arguments), *first], (*streams[:2], said), passed
+            )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            os.close(heard)
+            _close((heard, *leash))
             raise Unavailable(f"bubblewrap can not be started: {error}") from None
-    return Started(process, ours, heard)
+    return Started(process, ours, heard, leash)
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill bubblewrap with what it forked: a child that still waits for its parent would wait for ever."""
+    """Kill the keeper, bubblewrap and what it forked: a child that still waits for its parent would wait for ever."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

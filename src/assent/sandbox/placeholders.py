@@ -10,7 +10,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from typing import Self
 
@@ -38,7 +37,7 @@ class Placeholders:
         """Make what is missing. `folder` is where it is written down; `owner` is whose workspace it is."""
         self._folder = folder
         self._owner = owner
-        self._journal = os.path.join(folder, secrets.token_hex(8) + _SUFFIX)
+        self._journal = os.path.join(folder, os.urandom(8).hex() + _SUFFIX)
         make_private_folder(folder)
         with _locked(folder):
             live = _sweep(folder)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
@@ -57,7 +57,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 def stamp(report: Report) -> Report:
     """Give a report its time, and an id by which others can refer to it."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    return msgspec.structs.replace(report, event_id=f"evt_{secrets.token_hex(12)}", timestamp=now)
+    return msgspec.structs.replace(report, event_id=f"evt_{os.urandom(12).hex()}", timestamp=now)
 
 
 def event_of(report: Report, origin: Origin) -> Event:
