@@ -1,6 +1,7 @@
 """A sandboxed decision is carried out once: exactly its line, in its folder, inside its boundary, and on record."""
 
 import contextlib
+import json
 import os
 import re
 import shlex
@@ -210,6 +211,43 @@ def test_a_boundary_that_a_policy_demands_is_not_asked_away(daemon, agent):
     with policy(daemon, "permissions: {mode: on_failure, profile: read-only}\n", "read-only"):
         assert carry_out(daemon, way_in(ask(agent, daemon, script))).returncode != 0
         assert way_in(ask(agent, daemon, script))
+
+
+def run_inside(daemon, *words, profile="agent", **environ):
+    return subprocess.run(
+        [*daemon.command("run", "--profile", profile), "--", *words],
+        env=daemon.environ | environ,
+        cwd=daemon.project,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_whole_agent_can_ask_and_not_answer(daemon):
+    shutil.copy(Path(__file__).with_name("asker.py"), daemon.project / "asker.py")
+    done = run_inside(daemon, "python3", "asker.py", daemon.owner)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["ask"], found["answer"], found["answer as owner"], found["token as owner"]) == (200, 403, 401, 401)
+    assert found["home"] == ["agents", "assent.sock"]
+    asked = daemon.api(daemon.owner).get(f"/api/permissions/{found['pending']}").json()
+    assert (asked["status"], asked["agentId"]) == ("pending", "local")
+
+
+def test_other_profiles_see_no_socket_of_ours(daemon):
+    done = run_inside(daemon, "ls", str(daemon.state), profile="workspace-write")
+    assert (done.returncode, "Permission denied" in done.stderr) == (2, True)
+
+
+def test_what_a_person_runs_is_on_record_too(daemon):
+    assert run_inside(daemon, "true", profile="read-only").returncode == 0
+    records = (
+        daemon.api(daemon.owner).get("/api/audit", params={"type": "sandbox.applied", "limit": 5}).json()["events"]
+    )
+    assert records[0]["body"]["sandboxProfile"]["name"] == "read-only"
+    assert records[0]["user"] == daemon.user
 
 
 LINES = [

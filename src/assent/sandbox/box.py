@@ -11,6 +11,7 @@ from typing import Self, TypeAlias
 
 import msgspec
 
+from assent.config.endpoints import ASK_FOLDER
 from assent.config.files import make_private_folder
 from assent.config.places import assent_home
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
@@ -69,6 +70,8 @@ class Sandbox:
         self._boundary: Boundary | None = None
         self._placeholders: Placeholders | None = None
         self._binds: tuple[tuple[str, str], ...] = ()
+        self._shown: tuple[tuple[str, str], ...] = ()
+        self._home = ""
 
     async def __aenter__(self) -> Self:
         if self._wished.mode == "off":
@@ -93,6 +96,9 @@ class Sandbox:
         self._stack.callback(self._placeholders.release)
         if boundary.profile.write_roots:
             self._binds = ((caches.open_cache(home, boundary.profile.write_roots, user), mounts.CACHE),)
+        if boundary.profile.mode == "agent" and not user.dropped:
+            self._home = home
+            self._shown = _show_asking(home)
         self._boundary = boundary
 
     async def __aexit__(self, *_: object) -> None:
@@ -127,6 +133,7 @@ class Sandbox:
             supervised=self._supervised and machine.notify,
             terminal=terminal,
             binds=self._binds,
+            shown=self._shown,
             empty=self._placeholders.made,
         )
         pipes = _Pipes(stdin, stdout, stderr)
@@ -221,6 +228,7 @@ class Sandbox:
         found |= {"npm_config_registry": registry} if registry else {}
         found |= caches.cache_variables() if self._binds else {}
         found |= proxy_variables(PROXY_PORT, profile.network.hosts) if reach else {}
+        found |= {"ASSENT_HOME": self._home} if self._home else {}
         found |= {"HOME": user.home, "TMPDIR": "/tmp", "ASSENT_SANDBOX": profile.name}  # noqa: S108 - private inside
         return resolve_environment(found, more)
 
@@ -232,6 +240,15 @@ class Sandbox:
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
         )
+
+
+def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
+    """Return what a whole agent finds where Assent's home is: a socket to ask over, and the tokens of agents' hooks."""
+    asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
+    make_private_folder(asking)
+    make_private_folder(os.path.join(asking, "agents"))
+    real = os.path.realpath(home)
+    return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
 
 
 class _Pipes:

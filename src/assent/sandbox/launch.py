@@ -54,6 +54,8 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Which of the three streams is its terminal."""
     binds: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are written inside."""
+    shown: tuple[tuple[str, str], ...] = ()
+    """Folders of ours and where they are read inside."""
     empty: tuple[str, ...] = ()
     """Stand-ins for protected names that do not exist."""
 
@@ -170,6 +172,7 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         words += ["--perms", "0755", "--dir", mounts.INNER]
         words += ["--ro-bind", folder, mounts.PYTHON]
         words += [word for source, place in order.binds for word in ("--bind", source, place)]
+        words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
         words += ["--perms", "0444", "--ro-bind-data", str(code), mounts.STAGE2]
         words += ["--setenv", "LD_LIBRARY_PATH", f"{mounts.PYTHON}/lib"]
         words += ["--chdir", boundary.profile.cwd or "/"]
