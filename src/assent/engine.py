@@ -29,8 +29,8 @@ from assent.policy.guard import Guard
 from assent.policy.layers import Merged, merge
 from assent.policy.memory import Kept, Key, Memory, key_of, weigh, world_of
 from assent.policy.view import View
+from assent.reading import read
 from assent.reading.paths import Place, place_of
-from assent.reading.read import read
 from assent.reading.tools import find_tool
 from assent.reading.witness import watch
 

@@ -18,6 +18,7 @@ from assent.config.files import find_private
 from assent.config.places import assent_home
 from assent.config.spool import leave
 from assent.model import AssentError, SandboxProfile
+from assent.sandbox.bare import find_outer
 from assent.sandbox.reports import Origin, Report, event_of, stamp
 
 _SECONDS = 15.0
@@ -90,6 +91,8 @@ class Recorder:
         return stamped
 
     async def _send(self, reports: list[Report]) -> None:
+        if self._decision is None and find_outer() is not None:
+            return  # the boundary that counts is the one around, and on record; from inside it nothing can be added
         body = {"runId": self._run, "events": reports, "decisionId": self._decision}
         try:
             await post("/api/sandbox/events", body)

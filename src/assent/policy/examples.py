@@ -7,8 +7,8 @@ from typing import assert_never
 from assent.model import Certainty, Effect, Facts, Rule, RuleError, Session, ToolCall
 from assent.policy.matching import Matcher, compile_rule
 from assent.policy.view import View
+from assent.reading import read
 from assent.reading.paths import place_of
-from assent.reading.read import read
 
 _HOME = "/example/home"
 _PROJECT = "/example/home/project"

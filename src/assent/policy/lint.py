@@ -18,8 +18,8 @@ import assent.regex as re
 from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall
 from assent.policy.containment import contains
 from assent.policy.matching import Matcher, compile_rule
+from assent.reading import read
 from assent.reading.paths import place_of
-from assent.reading.read import read
 from assent.reading.tools import TOOLS, find_tool
 
 RUNS_ANYTHING = frozenset(

@@ -14,13 +14,15 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from assent.model import Limits
-from assent.sandbox import filters, landlock, mounts
+from assent.sandbox import filters, landlock, mounts, stage2
+from assent.sandbox.bare import Bare
 from assent.sandbox.boundary import Boundary
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.interpreter import compile_stage2, find_interpreter
@@ -170,6 +172,8 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
             mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
         )
         words += ["--perms", "0755", "--dir", mounts.INNER]
+        shown = _keep(stack, passed, _file("profile", msgspec.json.encode(boundary.profile)))
+        words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
         words += ["--ro-bind", folder, mounts.PYTHON]
         words += [word for source, place in order.binds for word in ("--bind", source, place)]
         words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
@@ -191,6 +195,49 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
     return Started(process, ours, heard, leash)
 
 
+def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Started:
+    """Start everything but the command where there are no namespaces to make, or raise `Unavailable`."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with contextlib.ExitStack() as stack:
+        stack.callback(theirs.close)
+        heard, said = os.pipe2(os.O_CLOEXEC)
+        stack.callback(os.close, said)
+        leash = os.pipe2(os.O_CLOEXEC)
+        passed = [theirs.fileno(), leash[0]]
+        plan = _keep(stack, passed, _file("plan", marshal.dumps(_bare_plan(bare, order))))
+        stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
+        first = [sys.executable, "-I", "-S", stage2.__file__, str(theirs.fileno()), str(plan), str(stderr)]
+        try:
+            process = _popen(first, (*streams[:2], said), passed, cwd=bare.boundary.profile.cwd or "/")
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            ours.close()
+            _close((heard, *leash))
+            raise Unavailable(f"the first program can not be started: {error}") from None
+    return Started(process, ours, heard, leash)
+
+
+def _bare_plan(bare: Bare, order: Order) -> dict[str, Any]:
+    profile = bare.boundary.profile
+    return {
+        "argv": list(order.argv),
+        "environment": order.environment,
+        "user": None,
+        "limits": _limits(profile.process_limits),
+        "landlock": bare.locks.plan(),
+        "filter": filters.build_filter(
+            filters.machine(),
+            unix_sockets=profile.unix_sockets,
+            supervised=False,
+            offline=bare.offline,
+            changes_nothing=bare.changes_nothing,
+            alone=bare.outer is None,
+        ),
+        "supervised": False,
+        "port": 0,
+        "terminal": order.terminal,
+    }
+
+
 def end_group(process: subprocess.Popen[bytes]) -> None:
     """Kill the keeper, bubblewrap and what it forked: a child that still waits for its parent would wait for ever."""
     if process.returncode is None:
@@ -198,14 +245,16 @@ def end_group(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _popen(argv: list[str], streams: tuple[int, int, int], passed: list[int]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 - bubblewrap, by its full path
+def _popen(
+    argv: list[str], streams: tuple[int, int, int], passed: list[int], cwd: str = "/"
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - bubblewrap, by its full path, or ourselves
         argv,
         stdin=streams[0],
         stdout=streams[1],
         stderr=streams[2],
         env={},
-        cwd="/",
+        cwd=cwd,
         close_fds=True,
         pass_fds=passed,
         start_new_session=True,  # what the terminal sends to our group must not end bubblewrap

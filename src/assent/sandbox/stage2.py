@@ -58,7 +58,8 @@ def _enter(plan: dict[str, Any]) -> list[tuple[str, int]]:
     """Put on every lock; return what the launcher is to be handed."""
     if plan["user"] is not None:
         _become_user(*plan["user"])
-    os.setsid()  # a session of its own, apart from bubblewrap's: it can have a terminal, and be signalled as a group
+    if os.getsid(0) != os.getpid():
+        os.setsid()  # apart from bubblewrap's session: it can have a terminal, and be signalled as a group
     fds = [("pid", os.pidfd_open(os.getpid()))]
     if plan["terminal"] >= 0:
         fcntl.ioctl(plan["terminal"], _TIOCSCTTY, 0)
