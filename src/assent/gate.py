@@ -8,14 +8,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from assent.approvals import questions
 from assent.approvals.book import Approvals, refuse_agents
-from assent.approvals.cases import Case, Put
+from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
@@ -100,7 +100,15 @@ class Gate:
         self._last_resort = Engine()
         self._prepared: dict[int, _Prepared] = {}
 
-    async def decide(self, call: ToolCall, session: Session, *, prefix: str = "perm", waiting: bool = False) -> Ruling:
+    async def decide(
+        self,
+        call: ToolCall,
+        session: Session,
+        *,
+        prefix: str = "perm",
+        waiting: bool = False,
+        aside: Aside = NOTHING_ASIDE,
+    ) -> Ruling:
         """Decide a call and record it durably; an ask opens a question, or joins the one that is pending.
 
         An answer given meanwhile to the same call (same digest) is used here, once. Never raises for anything
@@ -110,7 +118,7 @@ class Gate:
         fault: Exception = StoreError("what people said kept changing while it was decided")
         for _ in range(_MOST_TRIES):
             try:
-                return await self._decide(call, session, prefix, waiting=waiting)
+                return await self._decide(call, session, prefix, aside, waiting=waiting)
             except _StaleError:
                 with contextlib.suppress(StoreError):
                     await asyncio.to_thread(self._standing.reload)
@@ -119,21 +127,33 @@ class Gate:
                 break
         return await self._refuse(call, session, fault)
 
-    async def settle(self, call: ToolCall, session: Session, wait: float, *, prefix: str = "perm") -> Ruling:
+    async def settle(
+        self,
+        call: ToolCall,
+        session: Session,
+        wait: float,
+        *,
+        prefix: str = "perm",
+        aside: Aside = NOTHING_ASIDE,
+        asked: Callable[[Approval], None] | None = None,
+    ) -> Ruling:
         """Decide; where a person must say, wait for up to `wait` seconds, then decide again by the answer.
 
-        When the time is up the ruling is the ask, and the question stays pending without its caller.
+        When the time is up the ruling is the ask, and the question stays pending without its caller. `asked` hears
+        of the question before the wait.
         """
         end = time.monotonic() + wait
         while True:
-            ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0)
+            ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0, aside=aside)
             if ruling.approval is None or ruling.decision.verdict is not ASK:
                 return ruling
+            if asked is not None:
+                asked(ruling.approval)
             approval = await self._await_answer(ruling.approval.id, end - time.monotonic())
             if approval is None:
                 return ruling
             try:
-                settled = await self._conclude(call, session, approval, ruling.decision)
+                settled = await self._conclude(call, session, approval, ruling.decision, aside)
             except Exception as error:  # noqa: BLE001 - as in `decide`
                 return await self._refuse(call, session, error)
             if settled is not None:
@@ -184,35 +204,43 @@ class Gate:
         """Append events and return their positions once they are durable; raises `StoreError` if they are not."""
         return await self._log.record(events)
 
-    async def _decide(self, call: ToolCall, session: Session, prefix: str, *, waiting: bool) -> Ruling:
+    async def _decide(self, call: ToolCall, session: Session, prefix: str, aside: Aside, *, waiting: bool) -> Ruling:
         named = named_ticket(call)
         honoured = None if named is None else await self.tickets.honour(named, call, session)
         if honoured is not None:
-            return await self._record(call, session, honoured, (), held=True)
-        consent, decision = await self._weighing.decide(call, session)
+            return await self._record(call, session, honoured, (), aside.then, held=True)
+        consent, decision = await self._weighing.decide(call, session, aside.heard)
         verdict = decision.verdict
         if verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
-            return await self._record(call, session, decision, relied)
+            return await self._record(call, session, decision, relied, aside.then)
         if verdict is ASK:
-            return await self._ask(Case(call, session, decision, prefix, waiting))
+            return await self._ask(Case(call, session, decision, prefix, waiting, aside))
         if decision.reading.destructive and not consent.destructive:
-            case = Case(call, session, decision, prefix, waiting)
+            case = Case(call, session, decision, prefix, waiting, aside)
             return await self._reconsider(consent, case)
         return await self._record(call, session, decision, ())
 
     async def _record(
-        self, call: ToolCall, session: Session, decision: Decision, relied: Sequence[str], *, held: bool = False
+        self,
+        call: ToolCall,
+        session: Session,
+        decision: Decision,
+        relied: Sequence[str],
+        then: Sequence[Event] = (),
+        *,
+        held: bool = False,
     ) -> Ruling:
         """Write one decision down; an allow by grants only if they still hold in that very transaction."""
         ticket = None if held else self.tickets.make(call, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._prepare(call, session, decision)
+        more = [self._log.prepare(event) for event in then] if decision.available else ()
 
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
                 raise _StaleError
-            cursor.defer(self._log, entry)
+            self._log.append(cursor, (entry, *more))
             if ticket is not None:
                 put_ticket(cursor, ticket)
 
@@ -235,7 +263,8 @@ class Gate:
     async def _reconsider(self, consent: Consent, case: Case) -> Ruling:
         """Look whether a person enabled, or already answered, this one destructive call; else it stays denied."""
         call, session, denial = case.call, case.session, case.decision
-        opened = self._weighing.weigh(call, session, msgspec.structs.replace(consent, destructive=True))[1]
+        widened = msgspec.structs.replace(consent, destructive=True)
+        opened = self._weighing.weigh(call, session, widened, case.aside.heard)[1]
         if opened.verdict is not ASK:
             return await self._record(call, session, denial, ())
         enablement = self._standing.enablement_of(opened.digest, session, self._store.wall_clock())
@@ -251,7 +280,7 @@ class Gate:
         put = await self._store.commit(lambda cursor: self._put_question(cursor, approval_id, case))
         if put.entry is not None:
             return Ruling(decision=put.decision, approval=put.approval, position=put.entry.position)
-        ruling = await self._conclude(case.call, case.session, put.approval, case.decision)
+        ruling = await self._conclude(case.call, case.session, put.approval, case.decision, case.aside)
         if ruling is None:
             raise _StaleError
         return ruling
@@ -293,7 +322,7 @@ class Gate:
         return approval
 
     async def _conclude(
-        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision
+        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision, aside: Aside
     ) -> Ruling | None:
         """Turn an outcome into a ruling; None if the yes was used by another call, or is for another boundary."""
         if approval is None or approval.state is not State.APPROVED:
@@ -301,7 +330,9 @@ class Gate:
         answer = approval.answer
         changed = None if answer is None else answer.modified_input
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
-        decision = await self._weighing.release(run, session, approval)
+        # What was said about the input that was asked about says nothing about another.
+        heard = aside.heard if changed is None else ()
+        decision = await self._weighing.release(run, session, approval, heard)
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
         if changed is None and decision.digest != approval.digest:
@@ -309,11 +340,12 @@ class Gate:
         ticket = self.tickets.make(run, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
+        more = [self._log.prepare(event) for event in aside.then] if decision.available else ()
 
         def work(cursor: Cursor) -> Approval | None:
             used = questions.use_answer(cursor, approval)
             if used is not None:
-                cursor.defer(self._log, entry)
+                self._log.append(cursor, (entry, *more))
                 if ticket is not None:
                     put_ticket(cursor, ticket)
             return used

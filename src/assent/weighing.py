@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -12,7 +12,7 @@ from assent.approvals.outcome import relied_on
 from assent.approvals.standing import Standing
 from assent.approvals.tickets import find_stopped
 from assent.engine import Engine
-from assent.model import ALLOW, Approval, Consent, Decision, Mode, Session, Ticket, Tier, ToolCall
+from assent.model import ALLOW, Approval, Consent, Decision, Mode, Opinion, Session, Ticket, Tier, ToolCall
 from assent.store import Store
 
 Engines: TypeAlias = Callable[[ToolCall, Session], Engine]
@@ -30,12 +30,14 @@ class Weighing(msgspec.Struct, frozen=True):
         """Return what people said that may bear on a session's calls."""
         return self.standing.consent(session, self.store.wall_clock())
 
-    def weigh(self, call: ToolCall, session: Session, consent: Consent | None = None) -> tuple[Consent, Decision]:
+    def weigh(
+        self, call: ToolCall, session: Session, consent: Consent | None = None, heard: Sequence[Opinion] = ()
+    ) -> tuple[Consent, Decision]:
         """Decide by what people said, leaving out every grant that was given for other programs than would run now."""
         engine = self.engines(call, session)
         consent = self.consent(session) if consent is None else consent
         while True:
-            decision = engine.decide(call, session, consent)
+            decision = engine.decide(call, session, consent, heard=heard)
             relied = relied_on(decision) if consent.grants and decision.verdict is ALLOW else ()
             programs = own_programs(decision, session) if relied else ()
             kept = tuple(g for g in consent.grants if g.id not in relied or binds(g, programs))
@@ -43,26 +45,35 @@ class Weighing(msgspec.Struct, frozen=True):
                 return consent, decision
             consent = msgspec.structs.replace(consent, grants=kept)
 
-    async def decide(self, call: ToolCall, session: Session) -> tuple[Consent, Decision]:
+    async def decide(self, call: ToolCall, session: Session, heard: Sequence[Opinion] = ()) -> tuple[Consent, Decision]:
         """Decide a call; one that its sandbox stopped a while ago as one that would run outside."""
-        consent, decision = self.weigh(call, session)
+        consent, decision = self.weigh(call, session, heard=heard)
         stopped = await self._find_stopped(decision)
-        return self.weigh(call, session, _with(consent, stopped)) if stopped else (consent, decision)
+        return self.weigh(call, session, _with(consent, stopped), heard) if stopped else (consent, decision)
 
-    def again(self, call: ToolCall, session: Session, approval: Approval, stopped: str = "") -> Decision:
+    def again(
+        self,
+        call: ToolCall,
+        session: Session,
+        approval: Approval,
+        heard: Sequence[Opinion] = (),
+        stopped: str = "",
+    ) -> Decision:
         """Evaluate policy once more, with the person's yes. Who saw a destructive call has enabled it by saying yes."""
         consent = self.consent(session)
         seen = consent.destructive or approval.tier is Tier.DESTRUCTIVE
         consent = msgspec.structs.replace(consent, yes=True, destructive=seen, stopped=stopped)
-        decision = self.engines(call, session).decide(call, session, consent)
+        decision = self.engines(call, session).decide(call, session, consent, heard=heard)
         scope = None if approval.answer is None else approval.answer.scope
         return msgspec.structs.replace(decision, approval_action_id=approval.id, scope=scope)
 
-    async def release(self, call: ToolCall, session: Session, approval: Approval) -> Decision:
+    async def release(
+        self, call: ToolCall, session: Session, approval: Approval, heard: Sequence[Opinion] = ()
+    ) -> Decision:
         """Do so for the call that the question was about: inside its sandbox, or outside where it was stopped there."""
-        decision = self.again(call, session, approval)
+        decision = self.again(call, session, approval, heard)
         stopped = await self._find_stopped(decision)
-        return self.again(call, session, approval, stopped) if stopped else decision
+        return self.again(call, session, approval, heard, stopped) if stopped else decision
 
     def holds(self, ticket: Ticket) -> Decision | None:
         """Evaluate policy once more for a ticket's call; None unless it still is what the ticket says."""

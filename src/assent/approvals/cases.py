@@ -7,7 +7,31 @@ import msgspec
 from assent.approvals.summary import summarise
 from assent.audit.entry import Entry
 from assent.audit.masking import Mask
-from assent.model import ASK, Approval, Decision, Enablement, QuestionKind, Session, State, ToolCall, visible
+from assent.model import (
+    ASK,
+    Approval,
+    Decision,
+    Enablement,
+    Event,
+    Opinion,
+    QuestionKind,
+    Session,
+    State,
+    ToolCall,
+    visible,
+)
+
+
+class Aside(msgspec.Struct, frozen=True):
+    """What a host says along with a call."""
+
+    heard: tuple[Opinion, ...] = ()
+    """What a tool's own check or a hook said about this very input; none of it can loosen."""
+    then: tuple[Event, ...] = ()
+    """Written right after an allow, in the same transaction: that it runs."""
+
+
+NOTHING_ASIDE = Aside()
 
 
 class Case(msgspec.Struct, frozen=True):
@@ -18,6 +42,7 @@ class Case(msgspec.Struct, frozen=True):
     decision: Decision
     prefix: str
     waiting: bool
+    aside: Aside = NOTHING_ASIDE
     enablement: Enablement | None = None
     denial: Decision | None = None
     """What holds unless an answer waits for the call."""
