@@ -143,6 +143,7 @@ class Sandbox:
             binds=self._binds,
             shown=self._shown,
             empty=() if self._placeholders is None else self._placeholders.made,
+            keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
         )
         pipes = _Pipes(stdin, stdout, stderr)
         started = None

@@ -59,7 +59,9 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     shown: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are read inside."""
     empty: tuple[str, ...] = ()
-    """Stand-ins for protected names that do not exist."""
+    """Stand-ins for protected names that do not exist …"""
+    keeps: tuple[int, ...] = ()
+    """… and what keeps them there until the last of it is gone."""
 
 
 class Started:
@@ -162,7 +164,7 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
-        passed = [theirs.fileno(), leash[0]]
+        passed = [theirs.fileno(), leash[0], *order.keeps]
         plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
         code = _keep(stack, passed, _file("stage2", compile_stage2()))
         folder, program = find_interpreter()
