@@ -337,6 +337,8 @@ class Gate:
             return await self._record(run, session, strict(decision), ())
         if changed is None and decision.digest != approval.digest:
             return None
+        if changed is not None:
+            decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
         ticket = self.tickets.make(run, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))

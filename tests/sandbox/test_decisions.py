@@ -136,6 +136,10 @@ def test_what_was_stopped_belongs_to_the_decision(daemon, agent):
     assert (stopped["violation"]["operation"], stopped["violation"]["resource"]) == ("fs.write", str(outside))
     (ended,) = events(daemon, "process.completed", re.search(r"dec_\w+", line)[0])
     assert ended["sandboxProfile"]["violation_refs"] == [stopped["eventId"]]
+    owner = daemon.api(daemon.owner)
+    assert owner.get(f"/api/refs/{stopped['eventId']}").json()["value"]["eventId"] == stopped["eventId"]
+    ticket = owner.get(f"/api/refs/ticket:{named_ticket_of(line)}").json()["value"]
+    assert ticket["stopped"] == [f"writing {outside} by sh d.sh"]
 
 
 def test_the_line_itself_passes_the_hook_and_no_other_does(daemon, agent):
