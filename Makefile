@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: run demo test check bench crash setup format lock clean
+.PHONY: run demo test check bench crash kill setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
@@ -32,6 +32,9 @@ bench: $(VENV)/.dev   ## what is fast, as ratios within one run
 crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 200
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 20 --postgresql
+
+kill: $(VENV)/.dev    ## start a thousand sandboxes and kill them at random: nothing is left behind
+	ASSENT_KILL_ROUNDS=500 $(BIN)/python -m pytest tests/sandbox/test_killed.py
 
 setup: $(VENV)/.run   ## the Python environment, and a working .venv/bin/assent
 
