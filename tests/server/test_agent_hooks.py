@@ -99,7 +99,7 @@ def test_a_failure_is_told_with_its_reason(daemon, local, person):
         error="exit code 2",
     )
     found = log(person, type="tool.failed", text="ls failing")[0]
-    assert "failed: exit code 2" in found["text"]
+    assert ": exit code 2" in found["text"]
     shown = daemon.run("audit", "search", "--type", "tool.failed", "--text", "ls failing")
     assert "failed" in shown.stdout
     assert "exit code 2" in shown.stdout
