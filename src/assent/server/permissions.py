@@ -79,8 +79,8 @@ class PermissionList(msgspec.Struct, frozen=True, omit_defaults=True):
 class DecisionBody(msgspec.Struct, frozen=True, rename="camel"):
     """A person's answer."""
 
-    request_id: str = ""
-    decision: str = ""
+    request_id: str | None = None
+    decision: str | None = None
     feedback: str | None = None
     modified_input: str | dict[str, Any] | None = None
     """A shell call's new command; for other tools an object, or its text."""
