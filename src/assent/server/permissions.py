@@ -200,7 +200,7 @@ def _read_scope(body: DecisionBody) -> Scope:
 
 
 async def _read_modified(daemon: Daemon, who: Principal, body: DecisionBody) -> dict[str, Any] | None:
-    approval = await daemon.approvals.get(body.request_id)
+    approval = await daemon.approvals.get(body.request_id or "")
     if approval is None or not may_see(who, approval):
         raise Refusal(404, "Request not found")
     if approval.call is None:
