@@ -23,7 +23,12 @@ AGENTS_MAY = {
     ("GET", "/api/permissions"),
     ("GET", "/api/permissions/{id}"),
 }
-ADMINS_ONLY = {("GET", "/api/tokens"), ("POST", "/api/tokens"), ("DELETE", "/api/tokens/{id}")}
+ADMINS_ONLY = {
+    ("GET", "/api/tokens"),
+    ("POST", "/api/tokens"),
+    ("DELETE", "/api/tokens/{id}"),
+    ("POST", "/api/audit/verify"),
+}
 EVERYONE_MAY = {
     ("POST", "/api/login"),
     ("GET", "/health"),

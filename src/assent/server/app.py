@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from assent.server.doors import (
@@ -176,7 +176,19 @@ def _too_large(limit: int) -> Refusal:
 
 
 async def _send(send: Send, answer: Reply, more: Headers, *, head: bool) -> None:
+    if answer.stream is not None:
+        await _send_stream(send, answer, more, answer.stream if not head else None)
+        return
     length = b"%d" % len(answer.body)
     headers = [(b"content-type", answer.kind), (b"content-length", length), *more, *answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else answer.body})
+
+
+async def _send_stream(send: Send, answer: Reply, more: Headers, pieces: AsyncIterator[bytes] | None) -> None:
+    headers = [(b"content-type", answer.kind), *more, *answer.headers]
+    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+    if pieces is not None:
+        async for piece in pieces:
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -38,6 +38,8 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
     kind: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
+    stream: AsyncIterator[bytes] | None = None
+    """Sent piece by piece in place of the body."""
 
 
 class Request(msgspec.Struct):
