@@ -47,8 +47,9 @@ export class Inbox {
     return [...this.live.questions.keys()];
   }
 
-  changed({ removed, added }) {
+  changed({ removed, added, updated = [] }) {
     for (const id of removed) this.drop(id);
+    for (const id of updated) if (!this.cards.get(id)?.state.form) this.redraw(id);
     if (this.list) this.draw();
     if (added.length && this.list) say(`${count(added.length, "new question")}, ${this.live.questions.size} pending`);
   }
