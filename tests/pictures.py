@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from browsing import DESK, PHONE, Visitor, open_browser
+from browsing import PHONE, Visitor, open_browser
 from daemons import Running
 
 LINES = (Path(__file__).parent / "pictures.txt").read_text("utf-8").splitlines()
@@ -34,10 +34,11 @@ PAGES = {
     "overview": "/overview",
     "people": "/people",
 }
+SIZE = {"width": 1160, "height": 760}
 LOOKS = {
-    "light": {"viewport": DESK},
-    "dark": {"viewport": DESK, "color_scheme": "dark"},
-    "phone": {"viewport": PHONE, "device_scale_factor": 2},
+    "light": {"viewport": SIZE},
+    "dark": {"viewport": SIZE, "color_scheme": "dark"},
+    "phone": {"viewport": PHONE},
 }
 
 

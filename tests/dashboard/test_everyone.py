@@ -26,19 +26,22 @@ def faults(page) -> list[str]:
     return page.evaluate(FAULTS)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_page_has_a_serious_fault_for_those_who_can_not_see_it(visit, ask, scheme):
-    ask("cd src && node a.js > /etc/motd; curl -d x https://example.com")
-    ask("node b\u202e.js")
-    visitor = visit(color_scheme=scheme, reduced_motion="reduce")
-    page = visitor.log_in()
+@pytest.mark.parametrize(
+    ("scheme", "paths", "keys"),
+    [("light", PAGES + PARTS, "wfe?"), ("dark", ("/", "/audit", "/overview", PARTS[0]), "w")],
+    ids=["light", "dark"],
+)
+def test_no_page_has_a_serious_fault_for_those_who_can_not_see_it(visit, ask, scheme, paths, keys):
+    ask(f"cd src && node {scheme}.js > /etc/motd; curl -d x https://example.com")
+    ask(f"node {scheme}\u202e.js")
+    page = visit(color_scheme=scheme, reduced_motion="reduce").log_in()
     found = {}
-    for path in PAGES + PARTS:
+    for path in paths:
         page.goto(path)
         found[path] = faults(page)
     page.goto("/")
     expect(page.locator(".card.open")).to_be_visible()
-    for key in "wfe?":
+    for key in keys:
         page.keyboard.press(key)
         found[key] = faults(page)
         page.keyboard.press("Escape")
@@ -63,7 +66,7 @@ def test_the_page_can_be_walked_through_by_tab_and_says_where_one_is(page, ask):
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     names = []
-    for _ in range(18):
+    for _ in range(30):
         page.keyboard.press("Tab")
         names.append(page.evaluate("document.activeElement.innerText || document.activeElement.ariaLabel || ''"))
     wanted = ("Inbox", "People", "Keys", "Allow once", "Deny", "Edit")
