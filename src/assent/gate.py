@@ -343,6 +343,8 @@ class Gate:
             return await self._record(run, session, strict(decision), ())
         if changed is None and decision.digest != approval.digest:
             return None
+        if changed is not None:
+            decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
         more = [self._log.prepare(event) for event in aside.then] if decision.available else ()
 

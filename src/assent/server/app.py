@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from assent.server.doors import (
@@ -14,8 +14,9 @@ from assent.server.doors import (
     peer_of,
 )
 from assent.server.faults import refusal_of
-from assent.server.messages import CallerGone, Refusal, Reply, Request
+from assent.server.messages import CallerGone, Refusal, Reply, Request, Stream
 from assent.server.routes import Route, choose, refuse_plainly
+from assent.server.streaming import Streaming
 
 if TYPE_CHECKING:
     from assent.model.principal import Principal
@@ -74,6 +75,9 @@ class App:
             route = choose(found, scope["method"])
             request = await self._admit(scope, receive, headers, route, found.params)
             answer = await route.handler(self._daemon, request)
+            if isinstance(answer, Stream):
+                await Streaming(self._daemon, request, answer).send(send, SECURITY_HEADERS)
+                return
         except Refusal as refusal:
             answer = self._refuse(scope, refusal, refuse)
         except CallerGone:
@@ -176,19 +180,7 @@ def _too_large(limit: int) -> Refusal:
 
 
 async def _send(send: Send, answer: Reply, more: Headers, *, head: bool) -> None:
-    if answer.stream is not None:
-        await _send_stream(send, answer, more, answer.stream if not head else None)
-        return
     length = b"%d" % len(answer.body)
     headers = [(b"content-type", answer.kind), (b"content-length", length), *more, *answer.headers]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": b"" if head else answer.body})
-
-
-async def _send_stream(send: Send, answer: Reply, more: Headers, pieces: AsyncIterator[bytes] | None) -> None:
-    headers = [(b"content-type", answer.kind), *more, *answer.headers]
-    await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-    if pieces is not None:
-        async for piece in pieces:
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-    await send({"type": "http.response.body", "body": b""})

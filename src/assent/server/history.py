@@ -5,9 +5,8 @@ A user sees what happened for them, an admin everything.
 
 from __future__ import annotations
 
-import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -16,7 +15,7 @@ from assent.audit.chain import genesis, hash_row
 from assent.audit.search import Query, Record, find, read_record
 from assent.audit.search import search as search_log
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, encode, read_int, reply
+from assent.server.messages import Refusal, Reply, Request, Stream, encode, read_int, reply
 from assent.server.permissions import millis
 
 if TYPE_CHECKING:
@@ -88,26 +87,19 @@ async def show_record(daemon: Daemon, request: Request) -> Reply:
     return reply(Place(record, link))
 
 
-async def export(daemon: Daemon, request: Request) -> Reply:
+async def export(daemon: Daemon, request: Request) -> Stream:
     """Send everything that is found, in the order it was written, one JSON object a line."""
     name = b"attachment; filename=assent-log.jsonl"
-    pieces = _export(daemon, request, _read_query(request))
-    return Reply(200, b"", b"application/x-ndjson", ((b"content-disposition", name),), pieces)
+    pieces = _export(daemon, _read_query(request))
+    return Stream(pieces, b"application/x-ndjson", ((b"content-disposition", name),), alive=b"\n")
 
 
-async def _export(daemon: Daemon, request: Request, query: Query) -> AsyncIterator[bytes]:
-    leaving = asyncio.ensure_future(request.left())
+async def _export(daemon: Daemon, query: Query) -> AsyncGenerator[bytes]:
     after = 0
-    try:
-        while not leaving.done():
-            rows = await daemon.store.query(find(query, after=after, limit=_EXPORTED))
-            if not rows:
-                return
-            records = [read_record(row) for row in rows]
-            after = records[-1].position
-            yield b"".join(encode(record) + b"\n" for record in records)
-    finally:
-        leaving.cancel()
+    while rows := await daemon.store.query(find(query, after=after, limit=_EXPORTED)):
+        records = [read_record(row) for row in rows]
+        after = records[-1].position
+        yield b"".join(encode(record) + b"\n" for record in records)
 
 
 def _read_query(request: Request) -> Query:
