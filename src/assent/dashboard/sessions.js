@@ -3,6 +3,7 @@
 import { get } from "./api.js";
 import { button, h, put } from "./dom.js";
 import { heads, line } from "./record.js";
+import { runCard, runPanel, Runs } from "./runs.js";
 import { ago, count, time, told } from "./text.js";
 
 const FRESH = 120000;
@@ -28,7 +29,9 @@ function summary(session, waiting) {
 function listing(main, { live }) {
   const list = h("ol", { class: "cards", "aria-label": "Sessions" });
   const state = h("p", { class: "quiet", role: "status" }, "Looking …");
-  put(main, h("div", { class: "title" }, h("h1", {}, "Sessions"), state), list);
+  const running = h("ol", { class: "cards", "aria-label": "Runs" });
+  put(main, h("div", { class: "title" }, h("h1", {}, "Sessions"), state), running, list);
+  const runs = new Runs({ listed: (found) => put(running, found.map((run) => runCard(run, runs))) });
   const show = async () => {
     try {
       const { sessions } = await get("/api/sessions", { days: 7 });
@@ -42,17 +45,22 @@ function listing(main, { live }) {
   };
   show();
   const timer = setInterval(() => document.visibilityState === "visible" && show(), LOOK);
-  return () => clearInterval(timer);
+  return () => {
+    clearInterval(timer);
+    runs.close();
+  };
 }
 
 function timeline(main, id, { live }) {
   const rows = h("tbody");
   const state = h("p", { class: "quiet", role: "status" });
   const waiting = h("div", {});
+  const run = h("div", {});
+  const unwatch = runPanel(run, id);
   const more = h("div", { class: "more" });
   let newest = 0;
   let cursor;
-  put(main, h("div", { class: "title wide" }, h("h1", {}, told(id)), state, h("span", { class: "gap" }), h("a", { class: "button", href: `/audit?session=${encodeURIComponent(id)}` }, "In the audit log"), h("a", { class: "button", href: "/sessions" }, "All sessions")), waiting, h("div", { class: "table wide" }, h("table", {}, h("caption", { class: "unseen" }, "What happened in this session, the newest first"), h("thead", {}, heads()), rows)), more);
+  put(main, h("div", { class: "title wide" }, h("h1", {}, told(id)), state, h("span", { class: "gap" }), h("a", { class: "button", href: `/audit?session=${encodeURIComponent(id)}` }, "In the audit log"), h("a", { class: "button", href: "/sessions" }, "All sessions")), run, waiting, h("div", { class: "table wide" }, h("table", {}, h("caption", { class: "unseen" }, "What happened in this session, the newest first"), h("thead", {}, heads()), rows)), more);
   const older = async () => {
     const page = await get("/api/audit", { session: id, brief: "true", limit: PAGE, cursor });
     rows.append(...page.events.map((event) => line(event)));
@@ -74,5 +82,8 @@ function timeline(main, id, { live }) {
   const guard = (work) => work().catch((error) => put(state, h("span", { class: "bad" }, error.message)));
   guard(older).then(() => guard(newer));
   const timer = setInterval(() => document.visibilityState === "visible" && guard(newer), LOOK);
-  return () => clearInterval(timer);
+  return () => {
+    clearInterval(timer);
+    unwatch();
+  };
 }
