@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: run demo test check bench crash screenshots setup format lock clean
+.PHONY: run demo test check bench crash kill screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
@@ -33,6 +33,9 @@ crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its book
 
 screenshots: $(VENV)/.dev   ## the pictures in docs/pictures, in light, in dark and on a phone
 	PYTHONPATH=tests $(BIN)/python tests/pictures.py
+
+kill: $(VENV)/.dev    ## start a thousand sandboxes and kill them at random: nothing is left behind
+	ASSENT_KILL_ROUNDS=500 $(BIN)/python -m pytest tests/sandbox/test_killed.py
 
 setup: $(VENV)/.run   ## the Python environment, and a working .venv/bin/assent
 

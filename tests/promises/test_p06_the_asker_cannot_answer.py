@@ -22,6 +22,8 @@ AGENTS_MAY = {
     ("POST", "/api/hooks/{agent}"),
     ("GET", "/api/permissions"),
     ("GET", "/api/permissions/{id}"),
+    ("POST", "/api/sandbox/redeem"),
+    ("POST", "/api/sandbox/events"),
     ("POST", "/api/runtime/evaluate_permission"),
     ("GET", "/api/runtime/permission_state"),
     ("GET", "/api/sessions/{id}/stream"),

@@ -210,6 +210,7 @@ class Daemon:
             await asyncio.sleep(LOOK_EVERY)
             await self._try(self._compare())
             await self._try(self.refresh_tokens())
+            await self._try(asyncio.to_thread(self.log.take_in))
 
     async def _compare(self) -> None:
         pending: set[str] = set()
