@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import log
 
+import dashboard
 import sandbox
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
@@ -260,6 +261,7 @@ def main() -> None:
     log.run(report)
     serving(report)
     sandbox.measure(report)
+    dashboard.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")

@@ -60,6 +60,8 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier | None = None
     request_id: str | None = None
     updated_input: dict[str, Any] | None = None
+    instead: dict[str, Any] | None = None
+    """Not this, but the same call inside its sandbox may run: the input that does so, once."""
     feedback: str | None = None
     """What the person who answered wants the agent to know."""
 

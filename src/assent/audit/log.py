@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
 
 from assent.audit.anchors import Anchor, anchor_file, drop_anchors, read_anchors
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
 from assent.audit.entry import Entry, make_entry
 from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
-from assent.model import Event, StoreError
+from assent.config.spool import drop_left, list_left, read_left
+from assent.model import ConfigError, Event, StoreError
 from assent.store import Cursor, Store
 
+SPOOL = "spool"
+"""The topic under which it is known what was taken in."""
 SEAL_EVERY = 1000
 SEAL_SECONDS = 60.0
 NOTE_SECONDS = 0.25
@@ -31,6 +37,16 @@ _UNSEALED = (
 _log = logging.getLogger(__name__)
 
 
+def _read_events(home: str, name: str) -> list[Event]:
+    """Read what was left. What can not be read is an event too: somebody touched it."""
+    try:
+        return msgspec.json.decode(read_left(home, name), type=list[Event])
+    except (ConfigError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        reason = "an event that was left for the log can not be read"
+        fault = Event(type="runtime.error", event_id="", timestamp="", session_id="", sequence=0)
+        return [msgspec.structs.replace(fault, payload={"summary": reason})]
+
+
 class Log:
     """Appends events. Several processes may write one node's log: the chain's head lives in the database."""
 
@@ -44,7 +60,9 @@ class Log:
         self._noting = False
         self.mask = Mask(self._node.salt)
         store.write(self._begin).result()
+        self._home = home
         self._catch_up()
+        self.take_in()
         store.every(SEAL_SECONDS, self._is_unsealed, self._seal)
 
     @property
@@ -80,6 +98,19 @@ class Log:
         entries = [self.prepare(event) for event in events]
         await self._store.commit(lambda cursor: self.append(cursor, entries))
         return tuple(entry.position for entry in entries)
+
+    def take_in(self) -> None:
+        """Append what processes left that did not wait for the store; each event once, whatever happens meanwhile."""
+        home = self._home
+        for name in [] if home is None else list_left(home):
+            entries = [self.prepare(event) for event in _read_events(str(home), name)]
+            self._store.write(functools.partial(self._take, str(home), name, entries))
+
+    def _take(self, home: str, name: str, entries: list[Entry], cursor: Cursor) -> None:
+        if not cursor.fetch("SELECT 1 FROM changes WHERE topic = ? AND ref = ?", SPOOL, name):
+            cursor.announce(SPOOL, name)
+            self.append(cursor, entries)
+        cursor.after_commit(functools.partial(drop_left, home, name))
 
     def note(self, event: Event) -> None:
         """Append an event with whatever is written next, or soon; for what nobody's answer waits for."""

@@ -21,6 +21,9 @@ from assent.config.facts import observe
 from assent.config.layers import load_layers
 from assent.config.places import assent_home
 from assent.model import AssentError
+from assent.policy.profiles import LIMITS
+from assent.sandbox.cgroups import find_group
+from assent.sandbox.mechanisms import probe
 from assent.sdk.client import UnreachableError, find_client
 
 Grade: TypeAlias = Literal["ok", "note", "bad"]
@@ -121,4 +124,18 @@ def check_daemon() -> Iterator[Finding]:
         yield Finding("bad", f"the daemon goes by older rules: {stats['policyFault']}")
 
 
-CHECKS = (check_home, check_policy, check_settings, check_daemon)
+def check_sandbox() -> Iterator[Finding]:
+    """Try out which mechanisms there are, and say which are in force."""
+    machine = probe()
+    for mechanism in (*machine.mechanisms(), find_group(LIMITS)):
+        word = "in force" if mechanism.enforced else "not in force"
+        grade: Grade = "ok" if mechanism.enforced else "note"
+        yield Finding(grade, f"sandbox: {mechanism.name} {mechanism.version}".rstrip() + f", {word}")
+    if machine.missing:
+        hint = "modes and profiles that need it deny; `assent run` runs nothing"
+        yield Finding("bad", "no sandbox can be set up here: " + "; ".join(machine.missing), hint)
+    elif not machine.notify:
+        yield Finding("note", "the kernel does not tell of system calls: what a sandbox stops is not reported")
+
+
+CHECKS = (check_home, check_policy, check_settings, check_sandbox, check_daemon)

@@ -57,7 +57,7 @@ def assemble(
     with open_store(settings.store or None, home=home) as store:
         log = Log(store, home)
         approvals = Approvals(store, log)
-        gate = Gate(projects, store, log, approvals, expiry=settings.expiry)
+        gate = Gate(projects, store, log, approvals, expiry=settings.expiry, home=home)
         keys = Identities(store, cookie=cookie_name(settings, port))
         daemon = Daemon(
             settings=settings,

@@ -15,6 +15,7 @@ from assent.server.messages import CallerGone, Refusal, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
+from assent.server.verifying import Verification
 
 if TYPE_CHECKING:
     from assent.approvals.book import Approvals
@@ -69,6 +70,7 @@ class Daemon:
         self.metrics = Metrics()
         self.hub = Hub(self.metrics, queue=settings.queue)
         self.rates = Rates(settings.rate)
+        self.verification = Verification()
         self.desks = Desks(projects)
         self.rulings = Rulings()
         self.closing: asyncio.Future[None]
@@ -95,6 +97,7 @@ class Daemon:
     async def stop(self) -> None:
         """End the chores. What is pending stays pending, in the store."""
         self.let_go()
+        await self.verification.stop()
         self.store.unsubscribe(self._hear)
         self.store.unsubscribe(self.keys.hear)
         for chore in self._chores:
@@ -209,6 +212,7 @@ class Daemon:
             await asyncio.sleep(LOOK_EVERY)
             await self._try(self._compare())
             await self._try(self.refresh_tokens())
+            await self._try(asyncio.to_thread(self.log.take_in))
 
     async def _compare(self) -> None:
         pending: set[str] = set()

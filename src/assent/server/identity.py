@@ -19,6 +19,7 @@ from assent.server.keys import SELECT_TOKENS, TOPIC, hash_secret, is_valid, toke
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from assent.server.doors import Peer
     from assent.store import Store
     from assent.store.cursor import Row
 
@@ -81,12 +82,18 @@ class Identities:
                 self._holders, self._last = {holder.hash: holder for holder in holders}, look
                 self._tokens = {holder.token.id: holder.token for holder in holders}
 
-    def identify(self, headers: dict[bytes, bytes], *, peer: int | None = None) -> tuple[Principal | None, bool]:
+    def identify(self, headers: dict[bytes, bytes], *, peer: Peer | None = None) -> tuple[Principal | None, bool]:
         """Return who is asking, or None, and whether a cookie says so.
 
         A bearer token that is not good is nobody's, whatever else is there. The same user at the other end of the
-        Unix socket is an agent at most.
+        Unix socket is an agent at most; over the one that is for asking alone everybody is, whatever their token.
         """
+        who, cookie = self._identify(headers, peer)
+        if who is not None and peer is not None and peer.ask_only and who.role is not Role.AGENT:
+            return None, cookie
+        return who, cookie
+
+    def _identify(self, headers: dict[bytes, bytes], peer: Peer | None) -> tuple[Principal | None, bool]:
         given = headers.get(b"authorization")
         if given is not None:
             scheme, _, secret = given.partition(b" ")
@@ -97,7 +104,7 @@ class Identities:
         baked = _cookie_secret(headers.get(b"cookie", b""), self.cookie.encode())
         if baked is not None:
             return self.find(baked, kind="cookie"), True
-        return (self._here if peer is not None and peer == os.geteuid() else None), False
+        return (self._here if peer is not None and peer.uid == os.geteuid() else None), False
 
     def is_good(self, principal: Principal) -> bool:
         """Tell whether what somebody proved themselves with a while ago still counts."""

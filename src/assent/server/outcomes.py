@@ -10,12 +10,13 @@ import msgspec
 
 from assent.approvals.summary import summarise
 from assent.audit.search import Query, find, read_record
-from assent.model import ALLOW, Event, Reading, Tier, ToolCall
+from assent.model import Event, Reading, Tier, ToolCall
 from assent.model.canonical import digest
 from assent.reading.tools import find_tool
 
 if TYPE_CHECKING:
     from assent.agents.hook import HookCall, Report
+    from assent.gate import Ruling
     from assent.model import Session
     from assent.server.asking import Judged
     from assent.server.daemon import Daemon
@@ -50,10 +51,10 @@ class Rulings:
     def keep(self, judged: Judged) -> None:
         """Remember a decision by the call's id, and by what will run."""
         ruling, call = judged.ruling, judged.call
-        if ruling.decision.verdict is not ALLOW:
+        run = _what_runs(ruling, call)
+        if run is None:
             self.take(call, judged.session)
             return
-        run = call if ruling.updated_input is None else msgspec.structs.replace(call, input=ruling.updated_input)
         approval = ruling.approval
         ruled = Ruled(
             position=ruling.position,
@@ -89,6 +90,16 @@ class Rulings:
 
     def _held(self, ruled: Ruled) -> list[tuple[str, ...]]:
         return [key for key in ruled.keys if self._kept.get(key) == ruled]
+
+
+def _what_runs(ruling: Ruling, call: ToolCall) -> ToolCall | None:
+    """Return the call that was let run, if any. What may run inside alone is known by the line that does so."""
+    outcome = ruling.decision.decision
+    if outcome == "allow" or (outcome == "sandboxed" and ruling.held):
+        return call if ruling.updated_input is None else msgspec.structs.replace(call, input=ruling.updated_input)
+    if outcome == "sandboxed" and ruling.instead is not None:
+        return msgspec.structs.replace(call, input=ruling.instead, call_id=None)
+    return None
 
 
 def _keys(call: ToolCall, session: Session) -> list[tuple[str, ...]]:

@@ -274,6 +274,8 @@ def _prepare(address: Address) -> Engine:
         reading = postgres.make_engine(address.conninfo)
     try:
         upgrade(writable, _lock_sqlite if address.engine == "sqlite" else _lock_postgres)
+        if address.engine == "sqlite":
+            sqlite.add_narrow_index(writable)
     finally:
         writable.dispose()
     return reading
