@@ -14,6 +14,7 @@ from typing import TypeAlias
 import hooks
 import log
 
+import dashboard
 import sandbox
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
@@ -262,6 +263,7 @@ def main() -> None:
     serving(report)
     sandbox.measure(report)
     hooks.measure(report)
+    dashboard.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
-from assent.server.messages import CallerGone, StoppingError
+from assent.server.messages import CallerGone, Refusal, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
+from assent.server.verifying import Verification
 
 if TYPE_CHECKING:
     from assent.approvals.book import Approvals
@@ -72,6 +73,7 @@ class Daemon:
         self.hub = Hub(self.metrics, queue=settings.queue)
         self.rates = Rates(settings.rate)
         self.notifier = Notifier(settings, journal, link)
+        self.verification = Verification()
         self.desks = Desks(projects)
         self.rulings = Rulings()
         self.closing: asyncio.Future[None]
@@ -101,6 +103,7 @@ class Daemon:
     async def stop(self) -> None:
         """End the chores. What is pending stays pending, in the store."""
         self.let_go()
+        await self.verification.stop()
         self.store.unsubscribe(self._hear)
         self.store.unsubscribe(self.keys.hear)
         for chore in self._chores:
@@ -119,6 +122,8 @@ class Daemon:
         try:
             await asyncio.wait((task, leaving, self.closing), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
+                if request.principal is not None and not self.keys.is_good(request.principal):
+                    raise Refusal(401, "Unauthorized")  # its token was revoked meanwhile
                 return task.result()
             raise CallerGone if leaving.done() else StoppingError
         finally:
