@@ -51,6 +51,8 @@ HARMLESS = [
     "git log --format=%h -5 | xargs git show --stat",
     "git rev-list -3 HEAD | head -1 | xargs -I{} git log {}..HEAD",
     "kubectl get pods -o name | xargs -n1 kubectl describe",
+    "kubectl describe pod $(kubectl get pods -l app=web -o jsonpath='{.items[0].metadata.name}')",
+    "gh run view $(gh run list --limit 1 --json databaseId --jq '.[0].databaseId') --log",
     "file $(which ls)",
     'file "$(command -v ls)"',
     "sort $(pwd)/x",

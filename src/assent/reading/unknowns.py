@@ -31,6 +31,9 @@ _TOKENS = (
     r"git hash-object [\w./][\w./-]*",
     r"(?:docker|podman) (?:ps|container ls|image ls|images)(?: -a| --all)* (?:-q|-aq|-qa|--quiet)",
     r"(?:kubectl|oc) get [\w,./-]+(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)* -o name",
+    r"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+(?: -n [\w.-]+| -l [\w=.,/-]+)* -o[ =]?jsonpath=\{\.items\[\d+\]\.metadata\.name\}",
+    r"gh (?:run|pr|issue) list(?: (?:-L|--limit|-b|--branch|-w|--workflow|-s|--state) [\w./-]+)*"
+    r" --json (?:databaseId|number)(?: --jq| -q) \.\[\d*\]\.(?:databaseId|number)",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
     r"(?:pgrep(?: -[fnox]+)?|pidof) [\w.]+",
