@@ -23,6 +23,8 @@ _CHOICE = (
 )
 """Options that choose commits and print nothing more of them."""
 _WHERE = rf"(?: {_REVISION})*(?: --(?: [\w./][\w./-]*)+)?"
+_AMONG = r"(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)*"
+_LISTED = r"(?: (?:-L|--limit|-b|--branch|-w|--workflow|-s|--state) [\w./-]+)*"
 _TOKENS = (
     rf"git merge-base(?: --all| --octopus| --fork-point)?(?: {_REVISION})+",
     rf"git rev-parse(?: --short(?:=\d+)?| --verify| -q| --quiet)*(?: {_REVISION})+",
@@ -30,10 +32,9 @@ _TOKENS = (
     rf"git(?: --no-pager)? log(?: (?:{_CHOICE}))* {_HASH}(?: (?:{_CHOICE}|{_HASH}))*{_WHERE}",
     r"git hash-object [\w./][\w./-]*",
     r"(?:docker|podman) (?:ps|container ls|image ls|images)(?: -a| --all)* (?:-q|-aq|-qa|--quiet)",
-    r"(?:kubectl|oc) get [\w,./-]+(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)* -o name",
-    r"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+(?: -n [\w.-]+| -l [\w=.,/-]+)* -o[ =]?jsonpath=\{\.items\[\d+\]\.metadata\.name\}",
-    r"gh (?:run|pr|issue) list(?: (?:-L|--limit|-b|--branch|-w|--workflow|-s|--state) [\w./-]+)*"
-    r" --json (?:databaseId|number)(?: --jq| -q) \.\[\d*\]\.(?:databaseId|number)",
+    rf"(?:kubectl|oc) get [\w,./-]+{_AMONG} -o name",
+    rf"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+{_AMONG} -o[ =]?jsonpath=\{{\.items\[\d+\]\.metadata\.name\}}",
+    rf"gh (?:run|pr|issue) list{_LISTED} --json (?:databaseId|number) (?:--jq|-q) \.\[\d*\]\.(?:databaseId|number)",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
     r"(?:pgrep(?: -[fnox]+)?|pidof) [\w.]+",
