@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -38,6 +38,16 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
     kind: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """What is sent back bit by bit, for as long as its reader may see it and reads."""
+
+    pieces: AsyncGenerator[bytes]
+    kind: bytes = b"text/event-stream; charset=utf-8"
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    alive: bytes = b": still here\n\n"
+    """A sign of life for when nothing comes."""
 
 
 class Request(msgspec.Struct):
