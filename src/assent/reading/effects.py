@@ -209,7 +209,7 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     secret = ground.place.is_secret(located)
     if not secret and not ground.lists:
-        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
+        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
     near = _is_near(path, ground) and not glob
     return Operation(
         kind=OperationKind.FS_READ,
@@ -223,6 +223,11 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         sweep=ground.sweep,
         secret=secret,
     )
+
+
+def _sweeps_secrets(located: Located, ground: Ground) -> bool:
+    """Tell whether all files of a folder of the user's own are read, of which some are known to be secrets."""
+    return ground.sweep and places.keeps_secrets(located.path) and not ground.place.inside(located)
 
 
 def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
