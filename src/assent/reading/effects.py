@@ -24,6 +24,7 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
 _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
 """All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
@@ -245,8 +246,9 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     for variable in word.variables:
         if variable in places.SECRET_FILES:
             yield reading(locate(Word(places.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
-    # What comes from outside the line may be nothing at all.
-    for text in dict.fromkeys((*word.hints, word.text)):
+    # What comes from outside the line may be nothing at all; behind a dot it makes a hidden file of any name.
+    hidden = (word.text.replace(UNKNOWN, "env"),) if _HIDDEN.search(word.text) else ()
+    for text in dict.fromkeys((*word.hints, word.text, *hidden)):
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
