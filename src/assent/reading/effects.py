@@ -24,6 +24,7 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_SOURCES = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
 _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
 """All names with a dot: who takes them is after none in particular."""
@@ -259,9 +260,21 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
     """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
-        yield from redirect_effects(redirect, ground)
+        for operation in redirect_effects(redirect, ground):
+            yield _endless(operation) if operation.kind is OperationKind.FS_WRITE and _never_ends(command) else operation
     for word in command.words:
         yield from _stray_reads(word, ground)
+
+
+def _never_ends(command: Command) -> bool:
+    """Tell whether what a command prints has no end, so that a file takes the whole disk."""
+    said = [word.text for word in command.words]
+    return said[:1] == ["yes"] or (said[:1] == ["cat"] and not _SOURCES.isdisjoint(said))
+
+
+def _endless(operation: Operation) -> Operation:
+    tier = max(operation.tier, Tier.DANGEROUS, key=lambda t: t.rank)
+    return msgspec.structs.replace(operation, tier=tier, reason="fills the disk with what has no end")
 
 
 def own_folder(ground: Ground) -> Iterator[Operation]:
