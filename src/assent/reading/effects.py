@@ -261,7 +261,9 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
     """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
         for operation in redirect_effects(redirect, ground):
-            yield _endless(operation) if operation.kind is OperationKind.FS_WRITE and _never_ends(command) else operation
+            yield (
+                _endless(operation) if operation.kind is OperationKind.FS_WRITE and _never_ends(command) else operation
+            )
     for word in command.words:
         yield from _stray_reads(word, ground)
 
