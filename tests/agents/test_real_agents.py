@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -24,7 +26,7 @@ class Scene:
         (self.place.project / "notes.txt").write_text("a line of notes\n")
         for name in ("approved", "rejected", "asked", "edited", "late"):
             (self.place.project / f"{name}.sh").write_text(f"touch {self.place.project}/ran-{name}\n")
-        self.escaped = self.place.home / "escaped"
+        self.escaped = Path("/usr/local") / f"assent-{uuid4()}"
         (self.place.project / "boxed.sh").write_text(f"touch ran-boxed\ntouch {self.escaped}\ntrue\n")
         daemon.user_file.write_text("permissions: {mode: auto}\n")
         self.seen: list[dict] = []
@@ -162,12 +164,12 @@ CHECKS = (
 )
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode"])
 def test_a_session_of_the_real_agent(name, tmp_path):
     agent = AGENTS[name]
     with Running(tmp_path) as daemon:
         scene = Scene(agent, daemon)
         scene.play()
-        scene.log = daemon.start().api(daemon.owner).get("/api/audit", params={"limit": 500}).json()["events"]
+        scene.log = daemon.start().api(daemon.owner).get("/api/audit", "claude-code", "codex", "gemini", "opencode"]{"limit": 500}).json()["events"]
     for check in CHECKS:
         check(scene)
