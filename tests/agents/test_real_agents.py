@@ -170,6 +170,6 @@ def test_a_session_of_the_real_agent(name, tmp_path):
     with Running(tmp_path) as daemon:
         scene = Scene(agent, daemon)
         scene.play()
-        scene.log = daemon.start().api(daemon.owner).get("/api/audit", "claude-code", "codex", "gemini", "opencode"]{"limit": 500}).json()["events"]
+        scene.log = daemon.start().api(daemon.owner).get("/api/audit", params={"limit": 500}).json()["events"]
     for check in CHECKS:
         check(scene)
