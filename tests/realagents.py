@@ -46,6 +46,7 @@ _OPENCODE = {
     "small_model": "s/m",
     "share": "disabled",
     "autoupdate": False,
+    "permission": "allow",
 }
 
 
