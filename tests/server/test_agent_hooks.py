@@ -125,6 +125,21 @@ def test_the_agents_own_question_about_a_decided_call_is_answered_by_that_decisi
     assert said_no("codex", ask(daemon, local, "codex", command, event="PermissionRequest"))
 
 
+def test_a_decision_answers_the_agents_own_question_once_and_for_its_own_input_alone(daemon, local, person):
+    command = f"node mine{next(numbers)}.js"
+    ask(daemon, local, "codex", command, tool_use_id="t-mine")
+    wanted = next(p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command)
+    person.post("/api/permissions", json={"requestId": wanted["id"], "decision": "approve"})
+    assert ask(daemon, local, "codex", command, tool_use_id="t-mine").content == b""
+    event = "PermissionRequest"
+    again = ask(daemon, local, "codex", command, event=event, tool_use_id="t-mine").json()
+    assert again["hookSpecificOutput"]["decision"] == {"behavior": "allow"}
+    assert said_no("codex", ask(daemon, local, "codex", command, event=event, tool_use_id="t-mine"))
+    assert ask(daemon, local, "codex", "ls mine", tool_use_id="t-safe").content == b""
+    other = ask(daemon, local, "codex", f"node other{next(numbers)}.js", event=event, tool_use_id="t-safe")
+    assert said_no("codex", other)
+
+
 def test_claude_codes_own_question_is_left_to_its_user_unless_a_person_said_yes(daemon, local):
     ask(daemon, local, "claude-code", "ls own")
     asked = ask(daemon, local, "claude-code", "ls own", event="PermissionRequest")

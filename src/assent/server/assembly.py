@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
 from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE
-from assent.config.files import find_private, write_private
+from assent.config.files import find_secret, write_private
 from assent.config.version import find_version
 from assent.gate import Gate
 from assent.model import Event
@@ -104,7 +104,7 @@ def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
 def ensure_owner(store: Store, log: Log, home: str) -> bool:
     """Make sure that the owner's command line has a token that is good; true if there was no token at all before."""
     path = os.path.join(home, TOKEN_FILE)
-    held = find_private(path, suggestion="make its mode 0600")
+    held = find_secret(path)
     first = not store.read("SELECT id FROM tokens LIMIT 1").result()
     if held is not None and _is_good(store, held.decode("ascii", "replace").strip()):
         return first

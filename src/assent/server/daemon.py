@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
-from assent.server.messages import CallerGone, StoppingError
+from assent.server.messages import CallerGone, Refusal, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
@@ -116,6 +116,8 @@ class Daemon:
         try:
             await asyncio.wait((task, leaving, self.closing), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
+                if request.principal is not None and not self.keys.is_good(request.principal):
+                    raise Refusal(401, "Unauthorized")  # its token was revoked meanwhile
                 return task.result()
             raise CallerGone if leaving.done() else StoppingError
         finally:

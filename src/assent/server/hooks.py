@@ -63,7 +63,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         return _SILENT
     if asked.moment == "permission":
         call, session = place(daemon, request, asked)
-        ruled = daemon.rulings.find(call, session, within=_STILL_THE_SAME)
+        ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
     if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -37,7 +36,10 @@ class Ruled(msgspec.Struct, frozen=True, kw_only=True):
     person: bool = False
     """A person said yes to it."""
     at: float = 0.0
+    confirmed: bool = False
+    """It has also answered the agent's own question about the call."""
     keys: tuple[tuple[str, ...], ...] = ()
+    """What it is found by; what will run comes last."""
 
 
 class Rulings:
@@ -68,19 +70,26 @@ class Rulings:
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
 
-    def find(self, call: ToolCall, session: Session, *, within: float = math.inf) -> Ruled | None:
-        """Return the decision that let this call run, if it is not older than so many seconds."""
-        oldest = time.monotonic() - within
-        found = (self._kept.get(key) for key in _keys(call, session))
-        return next((ruled for ruled in found if ruled is not None and ruled.at >= oldest), None)
+    def confirm(self, call: ToolCall, session: Session, *, within: float) -> Ruled | None:
+        """Return the decision that let this very input run, if it is no older than so many seconds; each once."""
+        keys, oldest = _keys(call, session), time.monotonic() - within
+        for ruled in map(self._kept.get, keys):
+            if ruled is not None and ruled.keys[-1] == keys[-1] and ruled.at >= oldest and not ruled.confirmed:
+                for key in self._held(ruled):
+                    self._kept[key] = msgspec.structs.replace(ruled, confirmed=True)
+                return ruled
+        return None
 
     def take(self, call: ToolCall, session: Session) -> Ruled | None:
         """Return the decision that let this call run, for good: what runs again is decided again."""
-        ruled = self.find(call, session)
-        for key in () if ruled is None else ruled.keys:
-            if self._kept.get(key) is ruled:
-                del self._kept[key]
+        found = map(self._kept.get, _keys(call, session))
+        ruled = next((ruled for ruled in found if ruled is not None), None)
+        for key in () if ruled is None else self._held(ruled):
+            del self._kept[key]
         return ruled
+
+    def _held(self, ruled: Ruled) -> list[tuple[str, ...]]:
+        return [key for key in ruled.keys if self._kept.get(key) == ruled]
 
 
 def _what_runs(ruling: Ruling, call: ToolCall) -> ToolCall | None:
