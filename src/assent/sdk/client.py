@@ -85,6 +85,10 @@ class Client(Endpoints):
         finally:
             connection.close()
 
+    def call(self, method: str, path: str, body: bytes | None = None) -> Any:
+        """Send one request and return the answer as it is, or raise as `send` does."""
+        return _read(*self._exchange(method, path, body))
+
     def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         connection = self._connect(self._timeout)
         try:

@@ -188,7 +188,7 @@ class AgentSession:
         try:
             judgement = await self._judge.judge(call, self.who, heard, asking.begin)
         except Exception as error:  # noqa: BLE001 - whatever it is, an undecided call is denied
-            judgement = refuse(f"it can not be decided: {error or type(error).__name__}")
+            judgement = refuse(f"it can not be decided: {str(error) or type(error).__name__}")
         except asyncio.CancelledError:
             await asyncio.shield(asking.withdraw())
             raise
