@@ -14,6 +14,7 @@ demo: setup           ## show how Assent decides
 
 test: check           ## everything that is promised
 	@$(BIN)/python requirements/system.py
+	@$(BIN)/python requirements/agents.py
 	@$(MAKE) -s $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --cov=assent --cov-branch --cov-report= tests
 	$(BIN)/coverage report --include='src/assent/model/*,src/assent/shell/*,src/assent/catalog/*,src/assent/reading/*,src/assent/policy/*' --fail-under=100
@@ -25,6 +26,8 @@ check: $(VENV)/.dev   ## format, lint, types, import direction
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev   ## what is fast, as ratios within one run
+	@$(BIN)/python requirements/system.py
+	@$(BIN)/python requirements/agents.py
 	$(BIN)/python bench/run.py
 
 crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers

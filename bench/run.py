@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import hooks
 import log
 
 import dashboard
@@ -261,6 +262,7 @@ def main() -> None:
     log.run(report)
     serving(report)
     sandbox.measure(report)
+    hooks.measure(report)
     dashboard.measure(report)
     print()
     if failures:

@@ -99,7 +99,7 @@ def test_a_failure_is_told_with_its_reason(daemon, local, person):
         error="exit code 2",
     )
     found = log(person, type="tool.failed", text="ls failing")[0]
-    assert "failed: exit code 2" in found["text"]
+    assert ": exit code 2" in found["text"]
     shown = daemon.run("audit", "search", "--type", "tool.failed", "--text", "ls failing")
     assert "failed" in shown.stdout
     assert "exit code 2" in shown.stdout
@@ -110,6 +110,12 @@ def test_what_ran_without_a_decision_is_said_to(daemon, local, person):
     found = log(person, type="tool.result", text="ls undecided")[0]
     assert "without a decision that is known" in found["text"]
     assert "decision" not in found["body"]["payload"]
+
+
+def test_what_ran_otherwise_than_decided_is_said_to(daemon, local, person):
+    ask(daemon, local, "claude-code", "ls decided", tool_use_id="t-changed")
+    ask(daemon, local, "claude-code", "ls swapped", event="PostToolUse", tool_use_id="t-changed")
+    assert "NOT as it was decided" in log(person, type="tool.result", text="ls swapped")[0]["text"]
 
 
 def test_the_agents_own_question_about_a_decided_call_is_answered_by_that_decision(daemon, local, person):

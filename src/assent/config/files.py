@@ -108,13 +108,18 @@ def _is_empty(path: str) -> bool:
 
 
 def write_private(path: str, data: bytes) -> None:
-    """Replace a file at once, readable by its owner alone; after a crash it is the old one or the new one."""
+    """Replace a file at once, readable by its owner alone."""
+    write_file(path, data, mode=0o600)
+
+
+def write_file(path: str, data: bytes, *, mode: int) -> None:
+    """Replace a file at once; after a crash it is the old one or the new one."""
     import secrets  # noqa: PLC0415 - deciding writes nothing
 
     folder, name = os.path.split(path)
     passing = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
     try:
-        _write_through(passing, data)
+        _write_through(passing, data, mode)
         os.replace(passing, path)
         _sync_folder(folder)
     except OSError as error:
@@ -124,9 +129,10 @@ def write_private(path: str, data: bytes) -> None:
             os.unlink(passing)
 
 
-def _write_through(path: str, data: bytes) -> None:
+def _write_through(path: str, data: bytes, mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(path, flags, 0o600), "wb") as file:
+        os.fchmod(file.fileno(), mode)
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

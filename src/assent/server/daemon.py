@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assent.model import AssentError, State
@@ -13,6 +13,7 @@ from assent.server.calls import Desks
 from assent.server.hub import Hub
 from assent.server.messages import CallerGone, Refusal, StoppingError
 from assent.server.metrics import Metrics
+from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
 from assent.server.verifying import Verification
@@ -55,6 +56,7 @@ class Daemon:
         journal: Journal,
         routes: tuple[Route, ...],
         version: str,
+        link: str = "",
     ) -> None:
         self.settings = settings
         self.door = door
@@ -70,6 +72,7 @@ class Daemon:
         self.metrics = Metrics()
         self.hub = Hub(self.metrics, queue=settings.queue)
         self.rates = Rates(settings.rate)
+        self.notifier = Notifier(settings, journal, link)
         self.verification = Verification()
         self.desks = Desks(projects)
         self.rulings = Rulings()
@@ -87,7 +90,10 @@ class Daemon:
         await self.refresh_tokens()
         self.store.subscribe(self.keys.hear)
         self.store.subscribe(self._hear)
-        self._chores = [asyncio.create_task(chore()) for chore in (self._follow, self._look_around, self._beat)]
+        self._chores = [asyncio.create_task(chore()) for chore in self._chores_to_do()]
+
+    def _chores_to_do(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+        return self._follow, self._look_around, self._beat, self.notifier.work
 
     def let_go(self) -> None:
         """Tell everyone who waits that the daemon stops."""
@@ -183,6 +189,8 @@ class Daemon:
     def _take_hint(self, ref: str, value: Any) -> None:
         if value is not None:
             self._tell(value)
+            if value.state is State.PENDING:  # asked here, and not at another node
+                self.notifier.tell(value)
         else:
             self._heard[ref] = None
             self._news.set()

@@ -113,7 +113,11 @@ async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked
     """Write down what became of a call. One that no decision is known for is written down as just that."""
     ruled = daemon.rulings.take(call, session) or await _look_up(daemon, call, session)
     if asked.report is not None:
-        await daemon.gate.record([_event(call, session, asked.report, ruled)])
+        report = asked.report
+        if report.duration_ms is None and ruled is not None and ruled.at:
+            # Where the agent does not say how long it took, the time since it was told yes will do.
+            report = msgspec.structs.replace(report, duration_ms=int((time.monotonic() - ruled.at) * 1000))
+        await daemon.gate.record([_event(call, session, report, ruled)])
     if ruled is None:
         daemon.journal.note("warning", "call.undecided", agent=session.agent, session=session.id, tool=call.tool[:80])
 
@@ -133,12 +137,14 @@ async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | 
 
 def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None) -> Event:
     tool = find_tool(call.tool).name
+    # Another hook beside ours may have changed the call after it was decided.
+    same = ruled is None or not ruled.keys or _keys(call, session)[-1] in ruled.keys
     reading = Reading(tool=tool, operations=(), tier=Tier.SAFE, reason="")
     payload: dict[str, Any] = {
         "user": session.user,
         "agent": session.agent,
         "tool": tool,
-        "summary": f"{summarise(call, reading)[:_SHORT]} · {_tell(report, ruled)}",
+        "summary": f"{summarise(call, reading)[:_SHORT]} · {_tell(report, ruled, same=same)}",
         "digest": "" if ruled is None else ruled.digest,
         "decision": None if ruled is None else ruled.position,
         "durationMs": report.duration_ms,
@@ -156,9 +162,9 @@ def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None
     )
 
 
-def _tell(report: Report, ruled: Ruled | None) -> str:
-    """Say in a few words what became of it."""
+def _tell(report: Report, ruled: Ruled | None, *, same: bool) -> str:
+    """Say in a few words what became of it; the last thing anyone should read past is what was never decided."""
     took = "" if report.duration_ms is None else f" in {report.duration_ms} ms"
     why = f": {report.error[:_SHORT]}" if report.error else ""
-    known = "" if ruled is not None else ", without a decision that is known"
+    known = ", without a decision that is known" if ruled is None else "" if same else ", but NOT as it was decided"
     return f"{'failed' if report.failed else 'ran'}{took}{why}{known}"
