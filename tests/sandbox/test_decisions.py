@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,26 @@ def test_a_boundary_that_a_policy_demands_is_not_asked_away(daemon, agent):
     with policy(daemon, "permissions: {mode: on_failure, profile: read-only}\n", "read-only"):
         assert carry_out(daemon, way_in(ask(agent, daemon, script))).returncode != 0
         assert way_in(ask(agent, daemon, script))
+
+
+ASKING = "permissions: {mode: auto, profile: asking}\nprofiles: {asking: {ask: yes}}\n"
+
+
+@pytest.mark.parametrize("answer", ["approve", "reject"])
+def test_with_ask_an_open_outside_waits_for_the_same_approvals_as_everything(daemon, agent, answer):
+    outside = daemon.home / f"asked-{answer}"
+    script = make_script(daemon, "k.sh", f"echo x > {outside}; echo ended\n")
+    owner = daemon.api(daemon.owner)
+    with policy(daemon, ASKING, "asking"), ThreadPoolExecutor(1) as pool:
+        running = pool.submit(carry_out, daemon, way_in(ask(agent, daemon, script)))
+        asked = until(lambda: [q for q in owner.get("/api/permissions").json()["pending"] if str(outside) in str(q)])
+        assert (asked[0]["toolName"], asked[0]["toolInput"]["file_path"]) == ("Write", str(outside))
+        assert asked[0]["toolInput"]["commandLine"] == "sh k.sh"
+        assert not outside.exists()
+        owner.post("/api/permissions", json={"requestId": asked[0]["id"], "decision": answer})
+        done = running.result()
+    assert done.stdout == "ended\n"
+    assert outside.exists() is (answer == "approve")
 
 
 def run_inside(daemon, *words, profile="agent", **environ):

@@ -191,7 +191,9 @@ class _Run:
         return await process.wait()
 
     async def _ask(self, violation: Violation) -> bool:
-        """Ask at this terminal; where there is none, nobody can be asked."""
+        """Ask at this terminal; for a decision, through the daemon. Else nobody can be asked."""
+        if self._recorder.decision is not None:
+            return await self._recorder.ask(violation)
         async with self._asking:
             return self._terminal is not None and await self._terminal.ask(lambda: questions(violation))
 
