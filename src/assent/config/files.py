@@ -98,10 +98,8 @@ def make_private_folder(path: str) -> None:
 
 def write_private(path: str, data: bytes) -> None:
     """Replace a file at once, readable by its owner alone; after a crash it is the old one or the new one."""
-    import secrets  # noqa: PLC0415 - deciding writes nothing
-
     folder, name = os.path.split(path)
-    passing = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
+    passing = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     try:
         _write_through(passing, data)
         os.replace(passing, path)
