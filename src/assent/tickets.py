@@ -82,7 +82,8 @@ class Tickets:
         if ticket is None or ticket.call is None or ticket.expires_at <= self._store.wall_clock():
             return None
         same = msgspec.structs.replace(ticket.session, modes=session.modes) == session and ticket.call.cwd == call.cwd
-        decision = self._weighing.holds(ticket) if same and call.input == self.rewrite(ticket) else None
+        now = msgspec.structs.replace(ticket, session=session)  # a mode that the agent is in by now may only tighten
+        decision = self._weighing.holds(now) if same and call.input == self.rewrite(ticket) else None
         if decision is None:
             return None
         reason = "it runs a decided call inside its boundary"

@@ -103,6 +103,15 @@ def test_a_dangerous_line_that_the_profile_holds_may_run_inside(daemon, agent):
     assert events(daemon, "sandbox.violation", ticket) == []
 
 
+def test_a_line_that_looks_like_options_is_a_line(daemon, agent):
+    (daemon.project / "-x").write_text("#!/bin/sh\necho ran\n")
+    (daemon.project / "-x").chmod(0o755)
+    answer = ask(agent, daemon, "-x", toolCallId="dashes")
+    assert answer["allow"] is False
+    if "Run this instead" in answer["reason"]:
+        assert "-x: command not found" in carry_out(daemon, way_in(answer)).stderr
+
+
 def test_a_decision_is_used_once(daemon, agent):
     line = way_in(ask(agent, daemon, make_script(daemon, "b.sh", "echo once >> counted\n")))
     assert carry_out(daemon, line).returncode == 0
@@ -166,7 +175,7 @@ def test_a_rule_that_came_since_counts(daemon, agent):
 def test_somebody_else_can_not_trade_it_in(daemon, agent):
     line = way_in(ask(agent, daemon, make_script(daemon, "g.sh", "true\n")))
     ticket = named_ticket_of(line)
-    words = ["bash", "-c", "sh g.sh"]
+    words = ["bash", "-c", "--", "sh g.sh"]
     body = {"decisionId": ticket, "argv": words, "cwd": str(daemon.project.resolve())}
     stranger = daemon.api(daemon.mint("user", user="mallory"))
     assert stranger.post("/api/sandbox/redeem", json=body).status_code == 404
@@ -287,8 +296,8 @@ LINES = [
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_is_quoted_so_that_it_arrives_whole(line):
-    written = write_line("dec_1_ab", ["bash", "-c", line], "/some where/home", {})
-    assert shlex.split(written)[-3:] == ["bash", "-c", line]
+    written = write_line("dec_1_ab", ["bash", "-c", "--", line], "/some where/home", {})
+    assert shlex.split(written)[-4:] == ["bash", "-c", "--", line]
     shown = subprocess.run(
         [
             "bash",
