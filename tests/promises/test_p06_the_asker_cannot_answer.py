@@ -29,7 +29,12 @@ AGENTS_MAY = {
     ("GET", "/api/runtime/permission_state"),
     ("GET", "/api/sessions/{id}/stream"),
 }
-ADMINS_ONLY = {("GET", "/api/tokens"), ("POST", "/api/tokens"), ("DELETE", "/api/tokens/{id}")}
+ADMINS_ONLY = {
+    ("GET", "/api/tokens"),
+    ("POST", "/api/tokens"),
+    ("DELETE", "/api/tokens/{id}"),
+    ("POST", "/api/audit/verify"),
+}
 EVERYONE_MAY = {
     ("POST", "/api/login"),
     ("GET", "/health"),

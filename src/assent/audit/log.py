@@ -29,7 +29,7 @@ _SEALS_AFTER = (
     "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
     "WHERE writer = :writer AND seq > :last ORDER BY seq"
 )
-_HEAD = "SELECT seq, hash FROM heads WHERE writer = ?"
+_HEAD = "SELECT seq, hash, (SELECT coalesce(max(position), 0) FROM events) FROM heads WHERE writer = ?"
 _UNSEALED = (
     "SELECT seq, hash FROM heads WHERE writer = ? "
     "AND seq > (SELECT coalesce(max(seq), 0) FROM checkpoints WHERE writer = heads.writer)"
@@ -135,8 +135,7 @@ class Log:
             # Kept until it lasts: a transaction that fails leaves it for the next one.
             cursor.after_commit(lambda: self._notes.__delitem__(slice(noted)))
         writer, at = self._node.id, cursor.now
-        seq, head = self._find_head(cursor)
-        position = cursor.fetch("SELECT coalesce(max(position), 0) FROM events")[0][0]
+        seq, head, position = self._find_head(cursor)
         first, rows = seq, []
         for entry in items:
             if entry is None:
@@ -172,11 +171,12 @@ class Log:
                 cursor.now,
             )
 
-    def _find_head(self, cursor: Cursor) -> tuple[int, bytes]:
+    def _find_head(self, cursor: Cursor) -> tuple[int, bytes, int]:
         rows = cursor.fetch(_HEAD, self._node.id)
         if not rows:
             raise StoreError("the head of the log is missing")
-        return rows[0][0], rows[0][1]
+        seq, head, position = rows[0]
+        return seq, head, position
 
     def _is_unsealed(self, cursor: Cursor) -> bool:
         return bool(cursor.fetch(_UNSEALED, self._node.id))

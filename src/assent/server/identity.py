@@ -47,6 +47,7 @@ class Identities:
         """The name of the cookie: another port is another daemon."""
         self._clock = clock
         self._holders: dict[bytes, _Holder] = {}
+        self._tokens: dict[str, Token] = {}
         self._here = Principal(token=_PEER, role=Role.AGENT, user=user_name(), agent="local")
         self._looks = itertools.count(1)
         self._last = 0
@@ -79,6 +80,7 @@ class Identities:
             # An earlier look that comes back late must not bring back what was revoked since.
             if look > self._last:
                 self._holders, self._last = {holder.hash: holder for holder in holders}, look
+                self._tokens = {holder.token.id: holder.token for holder in holders}
 
     def identify(self, headers: dict[bytes, bytes], *, peer: Peer | None = None) -> tuple[Principal | None, bool]:
         """Return who is asking, or None, and whether a cookie says so.
@@ -103,6 +105,13 @@ class Identities:
         if baked is not None:
             return self.find(baked, kind="cookie"), True
         return (self._here if peer is not None and peer.uid == os.geteuid() else None), False
+
+    def is_good(self, principal: Principal) -> bool:
+        """Tell whether what somebody proved themselves with a while ago still counts."""
+        if principal.token == _PEER:
+            return True
+        token = self._tokens.get(principal.token)
+        return token is not None and is_valid(token, self._clock())
 
     def find(self, secret: bytes, *, kind: str = "bearer") -> Principal | None:
         """Return the holder of a secret; None if it is not good, or of another kind."""

@@ -52,6 +52,7 @@ def listen_unix(home: str) -> socket.socket:
         before = os.umask(0o177)
         try:
             listener.bind(path)
+            listener.listen(BACKLOG)  # at once: one that is bound and does not listen looks like a dead daemon's
         except OSError as error:
             listener.close()
             raise AssentError(f"can not listen on {os.path.join(home, SOCKET_NAME)}: {error.strerror}") from None

@@ -14,6 +14,7 @@ from assent.server import (
     history,
     hooks,
     login,
+    overview,
     pages,
     permissions,
     policies,
@@ -25,6 +26,7 @@ from assent.server import (
     status,
     tokens,
     trials,
+    verifying,
 )
 from assent.server.messages import Reply, Request, reply
 from assent.server.openapi import make_document
@@ -36,6 +38,23 @@ if TYPE_CHECKING:
 _WAIT = Parameter("wait", "how many seconds to wait for a person", "number")
 _LIMIT = Parameter("limit", "how many at most", "integer")
 _CURSOR = Parameter("cursor", "where to go on, as the last page said")
+
+_DAYS = Parameter("days", "how many days back, 7 if nothing is said", "integer")
+_FILTERS = (
+    Parameter("type", "of this type"),
+    Parameter("session", "of this session"),
+    Parameter("user", "this user's; for an admin"),
+    Parameter("agent", "this agent's"),
+    Parameter("tool", "of this tool"),
+    Parameter("tier", "safe, dangerous or destructive"),
+    Parameter("verdict", "allow, ask or deny"),
+    Parameter("source", "who decided"),
+    Parameter("digest", "about this very call"),
+    Parameter("approval", "about this question"),
+    Parameter("since", "not before this time, in seconds since 1970", "number"),
+    Parameter("until", "before this time", "number"),
+    Parameter("text", "with this text in it"),
+)
 
 
 async def _show_openapi(daemon: Daemon, _request: Request) -> Reply:
@@ -185,23 +204,39 @@ ROUTES: tuple[Route, ...] = (
         handler=history.search,
         summary="Search the log, the newest first.",
         gives=history.EventPage,
-        query=(
-            Parameter("type", "of this type"),
-            Parameter("session", "of this session"),
-            Parameter("user", "this user's; for an admin"),
-            Parameter("agent", "this agent's"),
-            Parameter("tool", "of this tool"),
-            Parameter("tier", "safe, dangerous or destructive"),
-            Parameter("verdict", "allow, ask or deny"),
-            Parameter("source", "who decided"),
-            Parameter("digest", "about this very call"),
-            Parameter("approval", "about this question"),
-            Parameter("since", "not before this time, in seconds since 1970", "number"),
-            Parameter("until", "before this time", "number"),
-            Parameter("text", "with this text in it"),
-            _LIMIT,
-            _CURSOR,
-        ),
+        query=(*_FILTERS, Parameter("brief", "true leaves the bodies out", "boolean"), _LIMIT, _CURSOR),
+    ),
+    Route(
+        method="GET",
+        path="/api/audit/export",
+        roles=PEOPLE,
+        handler=history.export,
+        summary="Everything that is found, in the order it was written, one JSON object a line.",
+        query=_FILTERS,
+    ),
+    Route(
+        method="GET",
+        path="/api/audit/verify",
+        roles=PEOPLE,
+        handler=verifying.show_verification,
+        summary="How far the verification of the log is, and what it found.",
+        gives=verifying.Progress,
+    ),
+    Route(
+        method="POST",
+        path="/api/audit/verify",
+        roles=ADMINS,
+        handler=verifying.start_verification,
+        summary="Verify the whole log: every hash, seal and anchor.",
+        gives=verifying.Progress,
+    ),
+    Route(
+        method="GET",
+        path="/api/audit/{position}",
+        roles=PEOPLE,
+        handler=history.show_record,
+        summary="One record of the log, with its place in the chain.",
+        gives=history.Place,
     ),
     Route(
         method="GET",
@@ -320,6 +355,24 @@ ROUTES: tuple[Route, ...] = (
         handler=status.stats,
         summary="What happened since the start.",
         gives=status.Stats,
+    ),
+    Route(
+        method="GET",
+        path="/api/stats/history",
+        roles=PEOPLE,
+        handler=overview.show_history,
+        summary="What was decided, asked, answered and stopped in the last days.",
+        gives=overview.History,
+        query=(_DAYS,),
+    ),
+    Route(
+        method="GET",
+        path="/api/sessions",
+        roles=PEOPLE,
+        handler=overview.list_sessions,
+        summary="The agents that were at work in the last days, and what each did last.",
+        gives=overview.SessionList,
+        query=(_DAYS,),
     ),
     Route(
         method="GET",
