@@ -24,6 +24,7 @@ SAMPLES = {
     "queue": ("8", 8),
     "heartbeat": ("0.5", 0.5),
     "grace": ("1m", 60.0),
+    "agent_prompt": ("defer", "defer"),
     "log_format": ("text", "text"),
     "log_level": ("debug", "debug"),
 }
@@ -43,6 +44,7 @@ WRONG = {
     "queue": ["0"],
     "heartbeat": [""],
     "grace": ["x"],
+    "agent_prompt": ["agent"],
     "log_format": ["xml"],
     "log_level": ["loud"],
 }
