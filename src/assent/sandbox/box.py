@@ -162,16 +162,15 @@ class Sandbox:
     async def _begin(
         self, started: Started, order: Order, boundary: Boundary, machine: Machine, pipes: _Pipes
     ) -> Process:
+        async with asyncio.timeout(_SETUP_SECONDS):
+            await wait_readable(started.control.fileno())
+        started.read_report()
+        started.tie()
         guards = contextlib.ExitStack()
-        group = Group(boundary.profile.process_limits if started.info >= 0 else None)
+        group = Group(boundary.profile.process_limits)
         guards.callback(group.remove)
-        moving = asyncio.get_running_loop().run_in_executor(None, group.add, started.info)
+        group.add(started.fds["pid"])
         try:
-            async with asyncio.timeout(_SETUP_SECONDS):
-                await wait_readable(started.control.fileno())
-            started.read_report()
-            started.tie()
-            await moving
             return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
         except BaseException:
             started.abandon()

@@ -7,24 +7,19 @@ import glob
 import os
 import time
 
-import msgspec
-
 from assent.model import Limits, Mechanism
 
 _PREFIX = "assent-"
 _MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
-_TRIES = 20
+_TRIES = 40
 
 
 class Group:
     """A control group of one sandbox; without any effect where none can be made."""
 
-    def __init__(self, limits: Limits | None) -> None:
-        """Make a group with these limits; without any, none."""
+    def __init__(self, limits: Limits) -> None:
         self._folder: str | None = None
         self.mechanism = Mechanism("cgroup", "", enforced=False)
-        if limits is None:
-            return
         wanted = {"pids.max": limits.processes, "memory.max": limits.memory_bytes}
         for version, parent in _parents():
             if self._make(parent, wanted):
@@ -50,32 +45,26 @@ class Group:
         self._folder = folder
         return True
 
-    def add(self, info: int) -> None:
-        """Put in the process that bubblewrap names on a pipe; what that starts is in too. Waits for both.
-
-        The kernel takes its time over it: meanwhile that process makes its mounts.
-        """
-        said = b""
+    def add(self, pidfd: int) -> None:
+        """Put a process in; what it starts from now on is in too."""
+        if self._folder is None:
+            return
         try:
-            while self._folder is not None and not said.endswith(b"}\n") and (piece := os.read(info, 4096)):
-                said += piece
-            if self._folder is not None:
-                _set(os.path.join(self._folder, "cgroup.procs"), str(msgspec.json.decode(said)["child-pid"]))
-        except (OSError, msgspec.MsgspecError, KeyError, TypeError):
+            with open(f"/proc/self/fdinfo/{pidfd}", encoding="ascii") as file:
+                pid = next(line.split()[1] for line in file if line.startswith("Pid:"))
+            _set(os.path.join(self._folder, "cgroup.procs"), pid)
+        except (OSError, StopIteration):
             self.mechanism = Mechanism("cgroup", self.mechanism.version, enforced=False)
-        finally:
-            if info >= 0:
-                os.close(info)
 
     def remove(self) -> None:
         """Remove it, once its processes are gone."""
-        for trial in range(_TRIES if self._folder is not None else 0):
+        for _ in range(_TRIES if self._folder is not None else 0):
             try:
                 os.rmdir(self._folder or "")
             except FileNotFoundError:
                 break
             except OSError:
-                time.sleep(min(0.0002 * 2**trial, 0.02))  # the kernel is still taking the last of them away
+                time.sleep(0.005)  # the kernel is still taking the last of them away
             else:
                 break
         self._folder = None

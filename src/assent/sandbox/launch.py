@@ -75,8 +75,6 @@ class Started:
         self.complaints = complaints
         """What bubblewrap says, if it fails."""
         self.fds: dict[str, int] = {}
-        self.info = -1
-        """Where bubblewrap says which process is the sandbox's first."""
         self._leash = leash
 
     def read_report(self) -> None:
@@ -175,10 +173,6 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         words += mounts.mount_words(
             mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
         )
-        told, telling = os.pipe2(os.O_CLOEXEC)
-        stack.callback(os.close, telling)
-        passed.append(telling)
-        words += ["--info-fd", str(telling)]
         words += ["--perms", "0755", "--dir", mounts.INNER]
         shown = _keep(stack, passed, _file("profile", msgspec.json.encode(boundary.profile)))
         words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
@@ -198,11 +192,9 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            _close((heard, told, *leash))
+            _close((heard, *leash))
             raise Unavailable(f"bubblewrap can not be started: {error}") from None
-    started = Started(process, ours, heard, leash)
-    started.info = told
-    return started
+    return Started(process, ours, heard, leash)
 
 
 def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Started:
