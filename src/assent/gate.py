@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -46,8 +46,18 @@ from assent.model import (
 )
 from assent.store import Cursor, Store
 
-Engines: TypeAlias = Callable[[ToolCall, Session], Engine]
-"""Finds the engine that decides a call: by its folder, and without a disk where the session is remote."""
+
+class Decider(Protocol):
+    """What decides a call: an engine, or an engine with the guards of a run."""
+
+    def decide(self, call: ToolCall, session: Session, consent: Consent = ..., /) -> Decision:
+        """Decide one call. Never raises: a fault is a denial."""
+
+
+Engines: TypeAlias = Callable[[ToolCall, Session], Decider]
+"""Finds what decides a call: by its folder, without a disk where the session is remote, or by its run."""
+OnAsk: TypeAlias = Callable[[Approval], Awaitable[None]]
+"""Is told of a question once it lasts, and before its answer is waited for."""
 EXPIRY = 1800.0
 """How long a question waits for its answer, and an unused yes for its call, in seconds."""
 _MOST_TRIES = 5
@@ -106,7 +116,9 @@ class Gate:
                 break
         return await self._refuse(call, session, fault)
 
-    async def settle(self, call: ToolCall, session: Session, wait: float, *, prefix: str = "perm") -> Ruling:
+    async def settle(
+        self, call: ToolCall, session: Session, wait: float, *, prefix: str = "perm", on_ask: OnAsk | None = None
+    ) -> Ruling:
         """Decide; where a person must say, wait for up to `wait` seconds, then decide again by the answer.
 
         When the time is up the ruling is the ask, and the question stays pending without its caller.
@@ -116,6 +128,8 @@ class Gate:
             ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0)
             if ruling.approval is None or ruling.decision.verdict is not ASK:
                 return ruling
+            if on_ask is not None:
+                await on_ask(ruling.approval)
             approval = await self._await_answer(ruling.approval.id, end - time.monotonic())
             if approval is None:
                 return ruling
@@ -167,7 +181,7 @@ class Gate:
     def _consent(self, session: Session) -> Consent:
         return self._standing.consent(session, self._store.wall_clock())
 
-    def _weigh(self, engine: Engine, call: ToolCall, session: Session) -> tuple[Consent, Decision]:
+    def _weigh(self, engine: Decider, call: ToolCall, session: Session) -> tuple[Consent, Decision]:
         """Decide by what people said, leaving out every grant that was given for other programs than would run now."""
         consent = self._consent(session)
         while True:
@@ -217,7 +231,7 @@ class Gate:
             self._prepared[id(decision)] = _Prepared(decision, call, session, entry.columns)
         return entry
 
-    async def _reconsider(self, engine: Engine, consent: Consent, case: _Case) -> Ruling:
+    async def _reconsider(self, engine: Decider, consent: Consent, case: _Case) -> Ruling:
         """Look whether a person enabled, or already answered, this one destructive call; else it stays denied."""
         call, session, denial = case.call, case.session, case.decision
         opened = engine.decide(call, session, msgspec.structs.replace(consent, destructive=True))

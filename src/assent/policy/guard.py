@@ -6,6 +6,7 @@ Guards are values: changing one gives a new one, so that a decision under way se
 from __future__ import annotations
 
 import functools
+import posixpath
 import re
 import shlex
 from typing import Literal, TypeAlias
@@ -24,6 +25,7 @@ from assent.model import (
     YES,
     Certainty,
     Operation,
+    Reading,
     Rule,
     Source,
     ToolCall,
@@ -36,7 +38,7 @@ from assent.policy.ruleset import RuleSet
 from assent.policy.view import View
 from assent.reading.globs import escape_glob
 from assent.reading.paths import Place
-from assent.reading.read import COMMAND_FIELDS
+from assent.reading.read import COMMAND_FIELDS, FOLDER_FIELDS
 from assent.reading.tools import find_tool
 
 Dimension: TypeAlias = Literal["read", "write", "execute"]
@@ -58,14 +60,15 @@ class SessionDecision(msgspec.Struct, frozen=True):
     dimension: Dimension
     resource: str
     target: str | None = None
-    """Where the resource led when it was decided about."""
+    """Where the resource led when it was decided about; of a line, the folder it was to run in."""
     is_glob: bool = False
 
     def covers(self, operation: Operation, view: View) -> bool:
         """Tell whether an operation is surely about that resource."""
         if self.dimension == "execute":
             # What other fields of the call ask for is no part of the line that was decided about.
-            return operation.kind is not TOOL_CALL and _lines(view) == [self.resource]
+            here = self.target in (None, _folder(view.call))
+            return here and operation.kind is not TOOL_CALL and _lines(view) == [self.resource]
         if _KINDS.get(operation.kind) != self.dimension:
             return False
         if self.is_glob:
@@ -123,7 +126,7 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
     ) -> Guard:
         """Add globs to a dimension's lists; replace its default if one is given."""
         patches = (*self.patches, Patch(dimension, allow, deny, default))
-        return msgspec.structs.replace(self, patches=patches, added=_ready(patches))
+        return msgspec.structs.replace(self, patches=patches, added=_ready(patches, self.cwd))
 
     def remember(self, decision: SessionDecision) -> Guard:
         """Keep a session decision; it replaces an earlier one on the same resource."""
@@ -132,16 +135,17 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
         return msgspec.structs.replace(self, session=(*kept, decision))
 
     def defaults(self, dimension: Literal["read", "write"]) -> tuple[PathDefault, ...]:
-        """Return what holds for a path that no list names."""
+        """Return what holds for a path that no list names. The organisation's default is nobody's to replace."""
+        written = self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
         for patch in reversed(self.patches):
             if patch.dimension == dimension and patch.default is not None:
-                return (PathDefault(patch.default),)
-        return self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
+                return (PathDefault(patch.default), *(d for d in written if d.firm))
+        return written
 
     @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
-        return self.merged.chain + self.added + (_run_links() if self.run else ())
+        return self.merged.chain + self.added + (_run_links(self.cwd) if self.run else ())
 
     def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
         """Return the rules that a symbolic link is known to lead to: what they match depends on it."""
@@ -200,10 +204,19 @@ RUN_FORBIDDEN = (
 """What no tool of a run may touch, whatever is decided in it."""
 
 
-@functools.cache
-def _run_links() -> tuple[NamedPolicy, ...]:
-    rules = RuleSet(Rule(tool=tool, pattern=glob) for glob in RUN_FORBIDDEN for tool in ("Read", "Write"))
+@functools.lru_cache(maxsize=256)
+def _run_links(cwd: str | None) -> tuple[NamedPolicy, ...]:
+    rules = RuleSet(_forbid(glob, tool, cwd) for glob in RUN_FORBIDDEN for tool in ("Read", "Write"))
     return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)
+
+
+def _forbid(glob: str, tool: str, cwd: str | None) -> Rule:
+    return Rule(tool=tool, pattern=_anchor(glob, cwd), reason=f"{glob} is forbidden in a run")
+
+
+def _anchor(glob: str, cwd: str | None) -> str:
+    """Count a glob from the guard's folder, wherever a call is made."""
+    return glob if cwd is None or glob.startswith(("/", "~")) else f"{escape_glob(cwd).rstrip('/')}/{glob}"
 
 
 CHAIN_ORDER = (
@@ -220,15 +233,26 @@ CHAIN_ORDER = (
 )
 
 
-def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
+def _ready(patches: tuple[Patch, ...], cwd: str | None) -> tuple[NamedPolicy, ...]:
     links = []
     for dimension, tool in (("read", "Read"), ("write", "Write")):
         for verdict in (DENY, ALLOW):
             globs = [g for p in patches if p.dimension == dimension for g in getattr(p, verdict.value)]
-            rules = RuleSet(Rule(tool=tool, pattern=g) for g in dict.fromkeys(globs))
+            rules = RuleSet(Rule(tool=tool, pattern=_anchor(g, cwd)) for g in dict.fromkeys(globs))
             if len(rules):
                 links.append(NamedPolicy(f"{dimension}-path-policy", verdict, Source.SESSION, rules))
     return tuple(links)
+
+
+def session_decision(call: ToolCall, reading: Reading, verdict: Literal["allow", "deny"]) -> SessionDecision | None:
+    """Return what a session's answer to a call is about: its line, or its one file; None if it has neither."""
+    if reading.tool == "Bash":
+        line = command_text(call)
+        return None if line is None else SessionDecision(verdict, "execute", line, _folder(call))
+    only, *more = reading.operations
+    if more or only.kind not in (FS_READ, FS_WRITE) or not only.known or not only.resource.startswith("/"):
+        return None
+    return SessionDecision(verdict, _KINDS[only.kind], only.resource, only.target)
 
 
 def command_text(call: ToolCall) -> str | None:
@@ -249,6 +273,11 @@ def command_texts(call: ToolCall) -> list[str]:
         elif isinstance(value, list):
             found.append(shlex.join(map(str, (*value, *more))))
     return found
+
+
+def _folder(call: ToolCall) -> str:
+    """Return the folder that a line is to run in."""
+    return posixpath.join(call.cwd or "", *(str(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f)))
 
 
 def _lines(view: View) -> list[str]:

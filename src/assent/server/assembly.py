@@ -1,7 +1,7 @@
 """Putting the daemon together, and what a first start leaves behind: an admin, the owner's token, a link."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH118
+# ruff: noqa: PTH118, PTH120
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import os
 import shlex
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from assent import __version__
@@ -17,9 +18,13 @@ from assent.approvals.book import Approvals
 from assent.audit.log import Log
 from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE
 from assent.config.files import find_private, write_private
-from assent.gate import Gate
-from assent.model import Event
+from assent.config.places import user_file
+from assent.gate import Decider, Gate
+from assent.model import Event, Session, ToolCall
 from assent.model.principal import Role
+from assent.runs.engines import Engines
+from assent.runs.registry import Runs
+from assent.runs.run import Ground
 from assent.server.daemon import Daemon
 from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
@@ -57,7 +62,9 @@ def assemble(
     with open_store(settings.store or None, home=home) as store:
         log = Log(store, home)
         approvals = Approvals(store, log)
-        gate = Gate(projects, store, log, approvals, expiry=settings.expiry)
+        decide_in = _Deciders(projects)
+        gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry)
+        decide_in.runs = runs = _make_runs(gate, store, log, projects, journal, environ)
         keys = Identities(store, cookie=cookie_name(settings, port))
         daemon = Daemon(
             settings=settings,
@@ -66,6 +73,7 @@ def assemble(
             log=log,
             approvals=approvals,
             gate=gate,
+            runs=runs,
             keys=keys,
             projects=projects,
             journal=journal,
@@ -76,6 +84,33 @@ def assemble(
             yield daemon
         finally:
             log.close()
+
+
+class _Deciders:
+    """Finds what decides a call: its run, or its project."""
+
+    runs: Runs
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    def __call__(self, call: ToolCall, session: Session) -> Decider:
+        return (self.runs.find_decider if session.run else self._projects)(call, session)
+
+
+def _make_runs(
+    gate: Gate, store: Store, log: Log, projects: Projects, journal: Journal, environ: Mapping[str, str]
+) -> Runs:
+    ground = Ground(
+        gate=gate,
+        store=store,
+        log=log,
+        engines=Engines(projects.policies, projects.seen),
+        threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
+        environ=dict(environ),
+        report=journal.fault,
+    )
+    return Runs(ground, node=log.writer, config_home=os.path.dirname(user_file(environ)))
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:

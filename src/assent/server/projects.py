@@ -20,7 +20,7 @@ from assent.engine import Engine
 from assent.model import AssentError, ConfigError, Facts
 
 if TYPE_CHECKING:
-    from assent.model import Session, ToolCall
+    from assent.model import Policy, Session, ToolCall
     from assent.server.journal import Journal
 
 MOST_PROJECTS = 256
@@ -64,7 +64,8 @@ class Projects:
         self._environ = environ
         self._managed = managed_file
         self._clock = clock
-        self._seen = _Eyes(environ, endpoints)
+        self.seen = _Eyes(environ, endpoints)
+        """The world as the daemon sees it."""
         self._blind = _Blindness(endpoints)
         self._seats: dict[Places, _Seat] = {}
         self._folders: dict[str, tuple[float, Bench]] = {}
@@ -114,7 +115,7 @@ class Projects:
         return seat.bench
 
     def _make(self, found: Layers, fault: str | None = None) -> Bench:
-        return Bench(found, Engine(found.policies, facts=self._seen), Engine(found.policies, facts=self._blind), fault)
+        return Bench(found, Engine(found.policies, facts=self.seen), Engine(found.policies, facts=self._blind), fault)
 
     def _tell(self, seat: _Seat, before: str | None) -> None:
         fault = seat.live.fault
@@ -122,6 +123,10 @@ class Projects:
             self._journal.note("error", "policy.broken", fault=fault, in_force="the rules before the last change")
         elif fault is None:
             self._journal.note("info", "policy.loaded", version=seat.bench.engine.merged.version)
+
+    def policies(self, folder: str) -> tuple[Policy, ...]:
+        """Return the layers that hold in a folder, or raise `ConfigError`."""
+        return self.bench(folder).found.policies
 
     def look(self, folder: str) -> tuple[str, ...] | None:
         """Return the workspace of a folder's project; None if there is no such folder on the daemon's disk.
