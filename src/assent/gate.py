@@ -18,7 +18,7 @@ from assent.approvals.book import Approvals, refuse_agents
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import binds, check_answer, make_grant, own_programs
-from assent.approvals.outcome import relied_on, strict, turn_down
+from assent.approvals.outcome import leads_elsewhere, refuse_moved, relied_on, strict, turn_down
 from assent.approvals.standing import are_standing, use_enablement
 from assent.approvals.summary import summarise
 from assent.audit.entry import Entry
@@ -300,9 +300,11 @@ class Gate:
         answer = approval.answer
         changed = None if answer is None else answer.modified_input
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
-        decision = self._decide_again(run, session, approval)
+        asked, decision = decision, self._decide_again(run, session, approval)
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
+        if changed is None and leads_elsewhere(asked, decision):
+            return await self._turn_down(call, session, approval, decision, moved=True)
         if changed is None and decision.digest != approval.digest:
             return None
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
@@ -328,13 +330,14 @@ class Gate:
         return msgspec.structs.replace(decision, approval_action_id=approval.id, scope=scope)
 
     async def _turn_down(
-        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision
+        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision, *, moved: bool = False
     ) -> Ruling:
-        decision = turn_down(decision, approval)
+        """Deny what was not approved, or what a yes no longer is about; either way the answer is used up."""
+        decision = refuse_moved(decision) if moved else turn_down(decision, approval)
         entry = self._log.prepare(evaluated(call, session, decision, summarise(call, decision.reading)))
 
         def work(cursor: Cursor) -> None:
-            if approval is not None and approval.state is State.REJECTED:
+            if approval is not None and (moved or approval.state is State.REJECTED):
                 questions.use_answer(cursor, approval)
             cursor.defer(self._log, entry)
 
