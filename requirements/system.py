@@ -11,9 +11,11 @@ import sys
 PACKAGES = {
     "bubblewrap": "bwrap",
     "busybox": "busybox",
+    "chromium": "chromium",
     "dash": "dash",
     "gcc": "gcc",
     "git": "git",
+    "python3-pip": "/usr/lib/python3/dist-packages/pip",
     "postgresql": "/usr/lib/postgresql/*/bin/initdb",
     "strace": "strace",
 }

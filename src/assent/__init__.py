@@ -22,27 +22,42 @@ if TYPE_CHECKING:
         Verdict,
     )
     from assent.policy.rules import parse_rule, parse_rules
+    from assent.sdk.apps import AgentApp, create_agent_app
+    from assent.sdk.sessions import AgentSession, PermissionDeniedError, ToolFailedError, ToolResult
+    from assent.sdk.streams import create_stream_route, queue_approvals
+    from assent.sdk.tools import Tool, define_tool, tool
 
     __version__: str
 
 __all__ = [
+    "AgentApp",
+    "AgentSession",
     "Consent",
     "Decision",
     "Engine",
     "Facts",
     "Grant",
     "Mode",
+    "PermissionDeniedError",
     "Policy",
     "Rule",
     "Session",
     "Tier",
+    "Tool",
     "ToolCall",
+    "ToolFailedError",
+    "ToolResult",
     "Verdict",
     "__version__",
     "config_permissions_to_policy",
+    "create_agent_app",
+    "create_stream_route",
+    "define_tool",
     "load_agentrail_config",
     "parse_rule",
     "parse_rules",
+    "queue_approvals",
+    "tool",
 ]
 
 _HOMES = {
@@ -51,6 +66,17 @@ _HOMES = {
     "load_agentrail_config": "assent.config.agentrail",
     "parse_rule": "assent.policy.rules",
     "parse_rules": "assent.policy.rules",
+    "AgentApp": "assent.sdk.apps",
+    "create_agent_app": "assent.sdk.apps",
+    "AgentSession": "assent.sdk.sessions",
+    "PermissionDeniedError": "assent.sdk.sessions",
+    "ToolFailedError": "assent.sdk.sessions",
+    "ToolResult": "assent.sdk.sessions",
+    "create_stream_route": "assent.sdk.streams",
+    "queue_approvals": "assent.sdk.streams",
+    "Tool": "assent.sdk.tools",
+    "define_tool": "assent.sdk.tools",
+    "tool": "assent.sdk.tools",
 }
 
 
@@ -73,9 +99,6 @@ def _load(name: str) -> Any:
 
 
 def _version() -> str:
-    from importlib import metadata  # noqa: PLC0415 - slow to load, and rarely asked for
+    from assent.config.version import find_version  # noqa: PLC0415 - rarely asked for
 
-    try:
-        return metadata.version("assent")
-    except metadata.PackageNotFoundError:
-        return "0+unknown"
+    return find_version()

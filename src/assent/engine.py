@@ -55,6 +55,7 @@ class Engine:
         host_policies: Sequence[Voice] = (),
     ) -> None:
         self.merged: Merged = merge(policies)
+        self._policies = tuple(policies)
         self._lexicon = build_lexicon(policies)
         self._facts = facts
         self._checks: dict[str, list[Voice]] = defaultdict(list)
@@ -78,16 +79,34 @@ class Engine:
         session: Session = _NOBODY,
         consent: Consent = _NOTHING_SAID,
         guard: Guard | None = None,
+        heard: Sequence[Opinion] = (),
     ) -> Decision:
-        """Decide one call. Never raises: a fault is a denial."""
+        """Decide one call. Never raises: a fault is a denial.
+
+        `heard` is what its host already asked a tool's check or a hook; like every opinion it can not loosen.
+        """
         try:
             place = place_of(call, session, self._facts(), self._lexicon)
-            key = self._key(call, session, consent, place)
+            key = None if heard else self._key(call, session, consent, place)
             if key is None:
-                return self._weigh(call, session, consent, guard or self._guard, place)
+                return self._weigh(call, session, consent, guard or self._guard, place, heard)
             return self._recall(key, call, session, guard or self._guard, place)
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
             return self.refuse(call, session, error)
+
+    def decide_read(
+        self, reading: Reading, call: ToolCall, session: Session, consent: Consent = _NOTHING_SAID
+    ) -> Decision:
+        """Decide a call by what was read in it before. Only policies and people are heard; never raises."""
+        try:
+            place = place_of(call, session, self._facts(), self._lexicon)
+            return decide(View(call, session, reading, place), self._guard, consent)
+        except Exception as error:  # noqa: BLE001 - as in `decide`
+            return self.refuse(call, session, error)
+
+    def with_policy(self, policy: Policy) -> Engine:
+        """Return an engine that hears one policy more, and no voices."""
+        return Engine((*self._policies, policy), facts=self._facts)
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
         """Name a line for the memory; None for what is decided anew each time."""
@@ -111,9 +130,18 @@ class Engine:
         self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
         return decision
 
-    def _weigh(self, call: ToolCall, session: Session, consent: Consent, guard: Guard, place: Place) -> Decision:
+    def _weigh(
+        self,
+        call: ToolCall,
+        session: Session,
+        consent: Consent,
+        guard: Guard,
+        place: Place,
+        heard: Sequence[Opinion] = (),
+    ) -> Decision:
         reading = read(call, place)
-        heard = self._hear(call, session, reading.tool) if self._spoken else ()
+        if self._spoken:
+            heard = [*heard, *self._hear(call, session, reading.tool)]
         return decide(View(call, session, reading, place), guard, consent, heard)
 
     def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:

@@ -35,6 +35,7 @@ from assent.model import (
     Enablement,
     Event,
     NotFoundError,
+    Opinion,
     Principal,
     QuestionKind,
     Session,
@@ -50,7 +51,9 @@ from assent.store import Cursor, Store
 class Decider(Protocol):
     """What decides a call: an engine, or an engine with the guards of a run."""
 
-    def decide(self, call: ToolCall, session: Session, consent: Consent = ..., /) -> Decision:
+    def decide(
+        self, call: ToolCall, session: Session, consent: Consent = ..., /, *, heard: Sequence[Opinion] = ()
+    ) -> Decision:
         """Decide one call. Never raises: a fault is a denial."""
 
 
@@ -78,6 +81,18 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """Where in the log its (last) event is; 0 if it could not be written, and then it is a deny."""
 
 
+class Aside(msgspec.Struct, frozen=True):
+    """What a host says along with a call."""
+
+    heard: tuple[Opinion, ...] = ()
+    """What a tool's own check or a hook said about this very input; none of it can loosen."""
+    then: tuple[Event, ...] = ()
+    """Written right after an allow, in the same transaction: that it runs."""
+
+
+_NOTHING_ASIDE = Aside()
+
+
 class _StaleError(Exception):
     """What a decision relied on has changed since."""
 
@@ -97,7 +112,15 @@ class Gate:
         self._last_resort = Engine()
         self._prepared: dict[int, _Prepared] = {}
 
-    async def decide(self, call: ToolCall, session: Session, *, prefix: str = "perm", waiting: bool = False) -> Ruling:
+    async def decide(
+        self,
+        call: ToolCall,
+        session: Session,
+        *,
+        prefix: str = "perm",
+        waiting: bool = False,
+        aside: Aside = _NOTHING_ASIDE,
+    ) -> Ruling:
         """Decide a call and record it durably; an ask opens a question, or joins the one that is pending.
 
         An answer given meanwhile to the same call (same digest) is used here, once. Never raises for anything
@@ -107,7 +130,7 @@ class Gate:
         fault: Exception = StoreError("what people said kept changing while it was decided")
         for _ in range(_MOST_TRIES):
             try:
-                return await self._decide(call, session, prefix, waiting=waiting)
+                return await self._decide(call, session, prefix, aside, waiting=waiting)
             except _StaleError:
                 with contextlib.suppress(StoreError):
                     await asyncio.to_thread(self._standing.reload)
@@ -117,15 +140,23 @@ class Gate:
         return await self._refuse(call, session, fault)
 
     async def settle(
-        self, call: ToolCall, session: Session, wait: float, *, prefix: str = "perm", on_ask: OnAsk | None = None
+        self,
+        call: ToolCall,
+        session: Session,
+        wait: float,
+        *,
+        prefix: str = "perm",
+        aside: Aside = _NOTHING_ASIDE,
+        on_ask: OnAsk | None = None,
     ) -> Ruling:
         """Decide; where a person must say, wait for up to `wait` seconds, then decide again by the answer.
 
-        When the time is up the ruling is the ask, and the question stays pending without its caller.
+        When the time is up the ruling is the ask, and the question stays pending without its caller. `on_ask` is
+        told of the question before the wait.
         """
         end = time.monotonic() + wait
         while True:
-            ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0)
+            ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0, aside=aside)
             if ruling.approval is None or ruling.decision.verdict is not ASK:
                 return ruling
             if on_ask is not None:
@@ -134,7 +165,7 @@ class Gate:
             if approval is None:
                 return ruling
             try:
-                settled = await self._conclude(call, session, approval, ruling.decision)
+                settled = await self._conclude(call, session, approval, ruling.decision, aside)
             except Exception as error:  # noqa: BLE001 - as in `decide`
                 return await self._refuse(call, session, error)
             if settled is not None:
@@ -174,6 +205,13 @@ class Gate:
         """Decide without a record and without a question; what people said before counts."""
         return self._weigh(self._engines(call, session), call, session)[1]
 
+    async def observe(self, call: ToolCall, session: Session, *, as_trial: bool = False) -> Decision:
+        """Decide and record, and ask nobody: for a trial, or where the agent itself puts the question."""
+        decision = self.preview(call, session)
+        summary = summarise(call, decision.reading)
+        await self.record([evaluated(call, session, decision, f"trial: {summary}" if as_trial else summary)])
+        return decision
+
     async def record(self, events: Sequence[Event]) -> tuple[int, ...]:
         """Append events and return their positions once they are durable; raises `StoreError` if they are not."""
         return await self._log.record(events)
@@ -181,11 +219,13 @@ class Gate:
     def _consent(self, session: Session) -> Consent:
         return self._standing.consent(session, self._store.wall_clock())
 
-    def _weigh(self, engine: Decider, call: ToolCall, session: Session) -> tuple[Consent, Decision]:
+    def _weigh(
+        self, engine: Decider, call: ToolCall, session: Session, heard: Sequence[Opinion] = ()
+    ) -> tuple[Consent, Decision]:
         """Decide by what people said, leaving out every grant that was given for other programs than would run now."""
         consent = self._consent(session)
         while True:
-            decision = engine.decide(call, session, consent)
+            decision = engine.decide(call, session, consent, heard=heard)
             relied = relied_on(decision) if consent.grants and decision.verdict is ALLOW else ()
             programs = own_programs(decision, session) if relied else ()
             kept = tuple(g for g in consent.grants if g.id not in relied or binds(g, programs))
@@ -193,28 +233,36 @@ class Gate:
                 return consent, decision
             consent = msgspec.structs.replace(consent, grants=kept)
 
-    async def _decide(self, call: ToolCall, session: Session, prefix: str, *, waiting: bool) -> Ruling:
+    async def _decide(self, call: ToolCall, session: Session, prefix: str, aside: Aside, *, waiting: bool) -> Ruling:
         engine = self._engines(call, session)
-        consent, decision = self._weigh(engine, call, session)
+        consent, decision = self._weigh(engine, call, session, aside.heard)
         verdict = decision.verdict
         if verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
-            return await self._record(call, session, decision, relied)
+            return await self._record(call, session, decision, relied, aside.then)
         if verdict is ASK:
-            return await self._ask(_Case(call, session, decision, prefix, waiting))
+            return await self._ask(_Case(call, session, decision, prefix, waiting, aside))
         if decision.reading.destructive and not consent.destructive:
-            case = _Case(call, session, decision, prefix, waiting)
+            case = _Case(call, session, decision, prefix, waiting, aside)
             return await self._reconsider(engine, consent, case)
         return await self._record(call, session, decision, ())
 
-    async def _record(self, call: ToolCall, session: Session, decision: Decision, relied: Sequence[str]) -> Ruling:
+    async def _record(
+        self,
+        call: ToolCall,
+        session: Session,
+        decision: Decision,
+        relied: Sequence[str],
+        then: Sequence[Event] = (),
+    ) -> Ruling:
         """Write one decision down; an allow by grants only if they still hold in that very transaction."""
         entry = self._prepare(call, session, decision)
+        more = [self._log.prepare(event) for event in then] if decision.available else ()
 
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
                 raise _StaleError
-            cursor.defer(self._log, entry)
+            self._log.append(cursor, (entry, *more))
 
         await self._store.commit(work)
         return Ruling(decision=decision, position=entry.position)
@@ -234,7 +282,8 @@ class Gate:
     async def _reconsider(self, engine: Decider, consent: Consent, case: _Case) -> Ruling:
         """Look whether a person enabled, or already answered, this one destructive call; else it stays denied."""
         call, session, denial = case.call, case.session, case.decision
-        opened = engine.decide(call, session, msgspec.structs.replace(consent, destructive=True))
+        widened = msgspec.structs.replace(consent, destructive=True)
+        opened = engine.decide(call, session, widened, heard=case.aside.heard)
         if opened.verdict is not ASK:
             return await self._record(call, session, denial, ())
         enablement = self._standing.enablement_of(opened.digest, session, self._store.wall_clock())
@@ -250,7 +299,7 @@ class Gate:
         put = await self._store.commit(lambda cursor: self._put_question(cursor, approval_id, case))
         if put.entry is not None:
             return Ruling(decision=put.decision, approval=put.approval, position=put.entry.position)
-        ruling = await self._conclude(case.call, case.session, put.approval, case.decision)
+        ruling = await self._conclude(case.call, case.session, put.approval, case.decision, case.aside)
         if ruling is None:
             raise _StaleError
         return ruling
@@ -292,7 +341,7 @@ class Gate:
         return approval
 
     async def _conclude(
-        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision
+        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision, aside: Aside
     ) -> Ruling | None:
         """Turn an outcome into a ruling; None if the yes was used by another call, or is for another boundary."""
         if approval is None or approval.state is not State.APPROVED:
@@ -300,7 +349,8 @@ class Gate:
         answer = approval.answer
         changed = None if answer is None else answer.modified_input
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
-        asked, decision = decision, self._decide_again(run, session, approval)
+        # What was said about the input that was asked about says nothing about another.
+        asked, decision = decision, self._decide_again(run, session, approval, aside.heard if changed is None else ())
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
         if changed is None and leads_elsewhere(asked, decision):
@@ -308,11 +358,12 @@ class Gate:
         if changed is None and decision.digest != approval.digest:
             return None
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
+        more = [self._log.prepare(event) for event in aside.then] if decision.available else ()
 
         def work(cursor: Cursor) -> Approval | None:
             used = questions.use_answer(cursor, approval)
             if used is not None:
-                cursor.defer(self._log, entry)
+                self._log.append(cursor, (entry, *more))
             return used
 
         used = await self._store.commit(work)
@@ -320,12 +371,14 @@ class Gate:
             return None
         return Ruling(decision=decision, approval=used, updated_input=changed, position=entry.position)
 
-    def _decide_again(self, call: ToolCall, session: Session, approval: Approval) -> Decision:
+    def _decide_again(
+        self, call: ToolCall, session: Session, approval: Approval, heard: Sequence[Opinion] = ()
+    ) -> Decision:
         """Evaluate policy once more, with the person's yes. Who saw a destructive call has enabled it by saying yes."""
         consent = self._consent(session)
         seen = consent.destructive or approval.tier is Tier.DESTRUCTIVE
         consent = msgspec.structs.replace(consent, yes=True, destructive=seen)
-        decision = self._engines(call, session).decide(call, session, consent)
+        decision = self._engines(call, session).decide(call, session, consent, heard=heard)
         scope = None if approval.answer is None else approval.answer.scope
         return msgspec.structs.replace(decision, approval_action_id=approval.id, scope=scope)
 
@@ -382,6 +435,7 @@ class _Case(msgspec.Struct, frozen=True):
     decision: Decision
     prefix: str
     waiting: bool
+    aside: Aside = _NOTHING_ASIDE
     enablement: Enablement | None = None
     denial: Decision | None = None
     """What holds unless an answer waits for the call."""

@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from assent.agents import claude_code, codex, gemini
+from assent.agents import claude_code, codex, gemini, opencode
 from assent.agents.hook import LONGEST_REASON, HookAnswer, HookCall
 from assent.model import CallError, Mode
 
@@ -15,8 +15,12 @@ ALLOW = HookAnswer(allow=True, reason="Safe command: ls lists files")
 DENY = HookAnswer(allow=False, reason="use `npm test`")
 MUTE = HookAnswer(allow=False, reason="")
 EDIT = HookAnswer(allow=True, reason="edited", updated_input={"command": "ls -l"})
+YES = HookAnswer(allow=True, reason="approved", person=True)
+YES_EDITED = HookAnswer(allow=True, reason="edited", updated_input={"command": "ls -l"}, person=True)
+PROMPT = HookAnswer(allow=False, ask=True, reason="may it?")
+TOLD = HookAnswer(allow=False, reason="Rejected: no", feedback="use staging")
 TRIAL = HookAnswer(allow=False, abstain=True, reason="would be denied")
-MODULES = {"claude-code": claude_code, "codex": codex, "gemini": gemini}
+MODULES = {"claude-code": claude_code, "codex": codex, "gemini": gemini, "opencode": opencode}
 
 
 def before(**said):
@@ -47,9 +51,19 @@ TABLE = [
         before(permissionDecision="allow", permissionDecisionReason="edited", updatedInput={"command": "ls -l"}),
     ),
     ("claude-code", "PreToolUse", TRIAL, None),
-    ("claude-code", "PermissionRequest", ALLOW, permission(behavior="allow")),
+    # Its own question is there because of the user's rules: a yes that no person gave does not answer it.
+    ("claude-code", "PermissionRequest", ALLOW, None),
+    ("claude-code", "PermissionRequest", YES, permission(behavior="allow")),
     ("claude-code", "PermissionRequest", DENY, permission(behavior="deny", message="use `npm test`")),
-    ("claude-code", "PermissionRequest", EDIT, permission(behavior="allow", updatedInput={"command": "ls -l"})),
+    ("claude-code", "PermissionRequest", YES_EDITED, permission(behavior="allow", updatedInput={"command": "ls -l"})),
+    ("claude-code", "PermissionRequest", PROMPT, None),
+    ("claude-code", "PreToolUse", PROMPT, before(permissionDecision="ask", permissionDecisionReason="may it?")),
+    (
+        "claude-code",
+        "PreToolUse",
+        TOLD,
+        before(permissionDecision="deny", permissionDecisionReason="Rejected: no (use staging)"),
+    ),
     ("claude-code", "PostToolUse", ALLOW, None),
     ("claude-code", "PostToolUseFailure", DENY, None),
     # A bare allow is an error to Codex, and after an error it goes on: the yes is silence.
@@ -82,6 +96,19 @@ TABLE = [
         },
     ),
     ("gemini", "BeforeTool", TRIAL, None),
+    ("gemini", "BeforeTool", PROMPT, {"decision": "ask", "reason": "may it?", "systemMessage": "may it?"}),
+    ("opencode", "tool.execute.before", ALLOW, {"allow": True, "reason": "Safe command: ls lists files"}),
+    ("opencode", "tool.execute.before", DENY, {"allow": False, "reason": "use `npm test`"}),
+    (
+        "opencode",
+        "tool.execute.before",
+        EDIT,
+        {"allow": True, "reason": "edited", "updatedInput": {"command": "ls -l"}},
+    ),
+    ("opencode", "tool.execute.before", TRIAL, None),
+    ("opencode", "permission.asked", ALLOW, None),
+    ("opencode", "permission.asked", YES, {"allow": True, "reason": "approved"}),
+    ("opencode", "tool.execute.after", DENY, None),
     ("gemini", "AfterTool", DENY, None),
 ]
 
@@ -95,7 +122,7 @@ def sent(event: str, **more) -> bytes:
 def test_each_answer_is_said_in_the_words_the_agent_honours(agent, event, answer, said):
     module = MODULES[agent]
     rendered = module.render(answer, module.parse(sent(event)))
-    assert rendered.exit == 0
+    assert rendered.exit == (2 if agent == "opencode" and answer is DENY and rendered.body else 0)
     assert (json.loads(rendered.body) if rendered.body else None) == said
 
 

@@ -118,7 +118,7 @@ def test_a_refusal_ends_with_2(daemon):
     ],
 )
 def test_what_is_no_clear_answer_is_a_denial(daemon, text):
-    done = run(daemon(text).home)
+    done = run(daemon(text).home, seconds="3")
     assert done.returncode == 2
     assert done.stdout == b""
     assert done.stderr.startswith(b"Assent could not decide, so it is not allowed: ")

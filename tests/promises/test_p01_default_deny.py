@@ -42,9 +42,12 @@ def test_without_a_fault_it_passes(case):
     assert decide(case).verdict is Verdict.ALLOW
 
 
-@pytest.mark.parametrize("error", [RuntimeError, RecursionError, KeyError, MemoryError])
+FAULTS = (RuntimeError, RecursionError, KeyError, MemoryError)
+
+
+@pytest.mark.parametrize("half", [0, 1])
 @pytest.mark.parametrize("case", PASSING.values(), ids=PASSING)
-def test_a_fault_in_any_function_is_never_a_way_through(case, error):
+def test_a_fault_in_any_function_is_never_a_way_through(case, half):
     raised: list[str] = []
     open_ways = []
 
@@ -54,7 +57,11 @@ def test_a_fault_in_any_function_is_never_a_way_through(case, error):
 
     forget_everything()
     sound = engine_of(case)
-    for code in record_calls(lambda: decide(case, sound)):
+    first = list(PASSING.values()).index(case)
+    for number, code in enumerate(record_calls(lambda: decide(case, sound)), first):
+        if number % 2 != half:
+            continue
+        error = FAULTS[number // 2 % len(FAULTS)]  # over the cases, most functions fail in more than one way
         if name_of(code).endswith("Engine.decide"):
             continue
         engine = engine_of(case)

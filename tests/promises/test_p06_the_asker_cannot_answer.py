@@ -28,8 +28,7 @@ EVERYONE_MAY = {
     ("POST", "/api/login"),
     ("GET", "/health"),
     ("GET", "/openapi.json"),
-    ("GET", "/"),
-    ("GET", "/login"),
+    *(("GET", path) for path in ("/", "/login", "/sessions", "/audit", "/policy", "/overview", "/people")),
     ("GET", "/docs"),
     ("GET", "/assets/{name}"),
 }

@@ -127,8 +127,7 @@ def test_a_virtual_environment_is_made_and_a_package_installed_from_the_configur
         "import assentprobe, unittest\nclass T(unittest.TestCase):\n  def test(self): assert assentprobe.VALUE == 42\n",
     )
     done = world.sh(
-        "/usr/bin/python3 -m venv --without-pip .venv && PYTHONPATH= "
-        f"{world.python if world.launcher != 'root-for-user' else '/usr/bin/python3'} -m pip --python .venv/bin/python "
+        "/usr/bin/python3 -m venv --without-pip .venv && PYTHONPATH= /usr/bin/python3 -m pip --python .venv/bin/python "
         "install -q assentprobe && .venv/bin/python -m unittest -q test_it",
         environ=settings,
     )

@@ -53,8 +53,34 @@ def test_a_link_is_no_token_and_a_session_is_no_bearer(daemon):
     assert daemon.api().get("/api/permissions", headers=forged).status_code == 401
 
 
-def test_a_bearer_token_has_no_login(daemon):
+def test_a_token_is_no_code(daemon):
     assert browser(daemon).post("/api/login", json={"code": daemon.owner}).status_code == 401
+    assert browser(daemon).post("/api/login", json={"token": link(daemon)}).status_code == 401
+    both = {"code": link(daemon), "token": daemon.owner}
+    assert browser(daemon).post("/api/login", json=both).status_code == 400
+
+
+def test_a_persons_token_becomes_a_session_and_an_agents_does_not(daemon):
+    client = browser(daemon)
+    done = client.post("/api/login", json={"token": daemon.mint("user", user="carol")})
+    assert done.json() == {"userId": "carol", "role": "user"}
+    assert "HttpOnly" in done.headers["set-cookie"]
+    assert client.get("/api/login").json() == {"userId": "carol", "role": "user"}
+    for token in (daemon.mint("agent", agent="a"), "nonsense", ""):
+        refused = browser(daemon).post("/api/login", json={"token": token})
+        assert refused.status_code in (400, 401)
+        assert "set-cookie" not in refused.headers
+
+
+def test_a_session_ends_with_the_token_that_opened_it(daemon):
+    made = daemon.api(daemon.owner).post("/api/tokens", json={"role": "user", "expiresIn": 3600}).json()
+    client = browser(daemon)
+    assert client.post("/api/login", json={"token": made["secret"]}).status_code == 200
+    listed = daemon.api(daemon.owner).get("/api/tokens").json()["tokens"]
+    session = max((t for t in listed if t["kind"] == "cookie"), key=lambda t: t["created_at"])
+    assert session["expires_at"] <= made["token"]["expires_at"]
+    daemon.api(daemon.owner).delete(f"/api/tokens/{made['token']['id']}")
+    assert client.get("/api/login").status_code == 401
 
 
 def test_logging_out_ends_this_session_and_everywhere_ends_all(daemon):

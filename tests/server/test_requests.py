@@ -10,7 +10,7 @@ import pytest
 from assent.server.table import ROUTES
 from daemons import Running
 
-PAGES = [r.path for r in ROUTES if r.page and "{" not in r.path] + ["/assets/login.js", "/assets/page.css"]
+PAGES = [r.path for r in ROUTES if r.page and "{" not in r.path] + ["/assets/login.js", "/assets/app.css"]
 SITES = (None, "same-origin", "none", "same-site", "cross-site")
 KINDS = ("application/json", "text/plain", "application/x-www-form-urlencoded", None)
 
@@ -154,24 +154,27 @@ def test_too_many_requests_of_one_token_are_429_and_others_are_not_held_up(tmp_p
         assert other.post("/api/hooks/classify", json=call).status_code == 200
 
 
-def test_the_front_page_escapes_everything(daemon, cookie):
-    agent = daemon.api(daemon.mint("agent", agent="<script>alert(1)</script>", remote=True))
-    call = {"toolName": "bash", "toolInput": {"command": "node '\"><img src=x onerror=alert(2)>\u202e\x1b[2J'.js"}}
-    assert "requestId" in agent.post("/api/hooks/classify", json=call).json()
-    page = daemon.api().get("/", headers={"cookie": cookie})
-    assert page.status_code == 200
-    assert "&lt;script&gt;alert(1)" in page.text
-    for bad in ("<script>alert", "<img", "\u202e", "\x1b"):
-        assert bad not in page.text
-    assert "assent approve hook_" in page.text
-
-
-def test_the_front_page_shows_strangers_nothing(daemon):
+def test_the_pages_hold_nothing_about_anybody(daemon, cookie):
     agent = daemon.api(daemon.mint("agent", agent="a", remote=True))
     agent.post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "node hidden.js"}})
-    page = daemon.api().get("/")
-    assert page.status_code == 200
-    assert "hidden.js" not in page.text
+    for path in PAGES:
+        stranger, person = daemon.api().get(path), daemon.api().get(path, headers={"cookie": cookie})
+        assert stranger.status_code == 200
+        assert stranger.content == person.content
+        assert "hidden.js" not in person.text
+
+
+def test_files_come_packed_to_whoever_takes_that(daemon):
+    packed = daemon.api().get("/assets/app.js", headers={"accept-encoding": "br, gzip;q=0.8"})
+    plain = daemon.api().get("/assets/app.js", headers={"accept-encoding": "identity"})
+    assert packed.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert packed.text == plain.text
+
+
+@pytest.mark.parametrize("name", ["__init__.py", "nothing.js", "..%2Fapp.js", "%2e%2e", "app.js%00", "index.html/"])
+def test_no_other_file_is_served(daemon, name):
+    assert daemon.api().get(f"/assets/{name}").status_code == 404
 
 
 def test_the_page_about_the_api_shows_every_route(daemon):

@@ -87,6 +87,21 @@ def test_an_agent_or_somebody_else_is_closed_with_4403(daemon, user, token):
         assert closed_with(ws)[0] == 4403
 
 
+def test_an_admin_may_hear_of_everybodys_questions_and_nobody_else_may(daemon, user, token):
+    agent = daemon.api(daemon.mint("agent", user="dora", agent="a", remote=True))
+    with listen(daemon, f"{user}&everyone=true", token) as ws:
+        assert closed_with(ws)[0] == 4403
+    star = daemon.mint("user", user="*")
+    with listen(daemon, f"{user}&everyone=true", daemon.owner) as admin, listen(daemon, "*", star) as other:
+        assert hear(admin, "connected")["userId"] == user
+        asked = ask(agent, "node doras.js")
+        assert hear(admin, "permission_request", id=asked)["agentId"] == "a"
+        daemon.api(daemon.owner).post("/api/permissions", json={"requestId": asked, "decision": "reject"})
+        assert hear(admin, "decision_ack", requestId=asked)["decision"] == "reject"
+        with pytest.raises(TimeoutError):
+            hear(other, "permission_request", seconds=0.5)
+
+
 def test_a_token_may_come_as_a_subprotocol(daemon, user, token):
     with listen(daemon, user, subprotocols=["assent", f"assent.bearer.{token}"]) as ws:
         assert ws.subprotocol == "assent"

@@ -47,6 +47,7 @@ FED = [
     ("read f <<< 'a b'; cat $f", {"a", "b"}),
     ("read <<< a; cat $REPLY", {"a"}),
     ("IFS=: read a b <<< x:y; cat $b", {"x:y", "x", "y"}),
+    ("IFS=$s read a b <<< x:y; cat $b", {MADE}),
     ("echo a | while read f; do cat $f; done", {"a"}),
     ("while read f; do cat $f; done <<< a", {"a"}),
     ("while read f; do cat $f; done < <(echo a)", {"a"}),

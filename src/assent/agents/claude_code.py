@@ -8,6 +8,7 @@ import msgspec
 
 from assent.agents.hook import (
     ALLOWED,
+    REFUSAL,
     SILENCE,
     HookAnswer,
     HookCall,
@@ -16,6 +17,7 @@ from assent.agents.hook import (
     parse_claude_shape,
     reason_for_model,
 )
+from assent.model import Mode
 
 EVENTS: dict[str, Moment] = {
     "PreToolUse": "before",
@@ -23,6 +25,8 @@ EVENTS: dict[str, Moment] = {
     "PostToolUse": "after",
     "PostToolUseFailure": "after",
 }
+ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN})
+"""The modes in which an `ask` surely puts a question to the user."""
 _NEEDS_THE_USER = ("AskUserQuestion", "ExitPlanMode")
 """Tools that are a question themselves: an allow would answer it with nothing."""
 
@@ -32,17 +36,21 @@ def parse(data: bytes) -> HookCall:
     return parse_claude_shape(data, EVENTS)
 
 
-def render(answer: HookAnswer, call: HookCall) -> Rendered:
+def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     """Write the answer. It is JSON with exit 0: a permission request does not honour an exit code."""
+    if call is None:
+        return REFUSAL
     if answer.abstain or call.moment == "after" or (answer.allow and call.tool in _NEEDS_THE_USER):
         return SILENCE
+    if call.moment == "permission" and (answer.ask or (answer.allow and not answer.person)):
+        return SILENCE  # the user's own ask rules brought it here: only a person may answer for them
     said = _permission(answer) if call.moment == "permission" else _before(answer)
     return Rendered(msgspec.json.encode({"hookSpecificOutput": {"hookEventName": call.event, **said}}), ALLOWED)
 
 
 def _before(answer: HookAnswer) -> dict[str, Any]:
     said: dict[str, Any] = {
-        "permissionDecision": "allow" if answer.allow else "deny",
+        "permissionDecision": "ask" if answer.ask else "allow" if answer.allow else "deny",
         "permissionDecisionReason": reason_for_model(answer),
     }
     if answer.allow and answer.updated_input is not None:

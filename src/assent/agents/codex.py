@@ -8,6 +8,7 @@ import msgspec
 
 from assent.agents.hook import (
     ALLOWED,
+    REFUSAL,
     SILENCE,
     HookAnswer,
     HookCall,
@@ -25,8 +26,10 @@ def parse(data: bytes) -> HookCall:
     return parse_claude_shape(data, EVENTS)
 
 
-def render(answer: HookAnswer, call: HookCall) -> Rendered:
+def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     """Write the answer. Any field too many makes Codex drop the whole of it, and go on."""
+    if call is None:
+        return REFUSAL
     if answer.abstain or call.moment == "after":
         return SILENCE
     said = _permission(answer) if call.moment == "permission" else _before(answer)

@@ -8,6 +8,7 @@ import msgspec
 
 from assent.agents.hook import (
     ALLOWED,
+    REFUSAL,
     SILENCE,
     HookAnswer,
     HookCall,
@@ -16,7 +17,10 @@ from assent.agents.hook import (
     parse_claude_shape,
     reason_for_model,
 )
+from assent.model import Mode
 
+ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS})
+"""The modes in which an `ask` surely puts a question to the user."""
 EVENTS: dict[str, Moment] = {"BeforeTool": "before", "AfterTool": "after"}
 
 
@@ -25,10 +29,14 @@ def parse(data: bytes) -> HookCall:
     return parse_claude_shape(data, EVENTS)
 
 
-def render(answer: HookAnswer, call: HookCall) -> Rendered:
+def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     """Write the answer."""
+    if call is None:
+        return REFUSAL
     if answer.abstain or call.moment == "after":
         return SILENCE
+    if answer.ask:
+        return _say({"decision": "ask", "reason": reason_for_model(answer), "systemMessage": reason_for_model(answer)})
     if not answer.allow:
         return _say({"decision": "deny", "reason": reason_for_model(answer)})
     rewrite = answer.updated_input

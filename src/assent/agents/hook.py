@@ -52,6 +52,10 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     allow: bool
     abstain: bool = False
     """Say nothing, so that the agent does what it would do without a hook."""
+    ask: bool = False
+    """Have the agent ask its own user; for agents that are known to honour it."""
+    person: bool = False
+    """A person said yes to this very call."""
     reason: str
     tier: Tier | None = None
     request_id: str | None = None
@@ -74,11 +78,13 @@ class Rendered(msgspec.Struct, frozen=True):
 
 
 SILENCE = Rendered(b"", ALLOWED)
+REFUSAL = Rendered(b"", REFUSED)
+"""A no to what could not even be read: by the code alone, with the reason on stderr."""
 
 
 def reason_for_model(answer: HookAnswer) -> str:
     """Return a reason that no agent refuses: never empty, never too long."""
-    reason = answer.reason.strip() or ("allowed" if answer.allow else "not allowed")
+    reason = answer.message.strip() or ("allowed" if answer.allow else "not allowed")
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
 
 

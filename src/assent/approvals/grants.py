@@ -126,16 +126,19 @@ def _hash(path: str, _stamp: tuple[int, ...]) -> str:
 def _subject(answer: Answer, call: ToolCall, decision: Decision) -> tuple[Rule | None, str | None]:
     tool = decision.reading.tool
     if answer.pattern is not None:
-        return _read_pattern(answer, tool), None
+        return read_pattern(answer.pattern, tool), None
     if answer.verdict is ALLOW:
         return None, exact_digest(call, tool)
     thing = refused_thing(call, decision.reading)
     return (thing, None) if isinstance(thing, Rule) else (None, thing)
 
 
-def _read_pattern(answer: Answer, tool: str) -> Rule:
-    """Read a pattern: a whole rule, or what stands in the parentheses of one for the tool that was asked about."""
-    text = (answer.pattern or "").strip()
+def read_pattern(pattern: str, tool: str) -> Rule:
+    """Read a pattern: a whole rule, or what stands in the parentheses of one for the tool that was asked about.
+
+    Raises `ContradictionError` for what is no rule.
+    """
+    text = pattern.strip()
     head, opening, _ = text.partition("(")
     whole = opening and text.endswith(")") and head.replace("_", "").replace("-", "").isalnum()
     try:

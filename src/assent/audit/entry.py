@@ -69,7 +69,7 @@ def _columns(event: Event) -> tuple[str | None, ...]:
     payload = event.payload
     decision = event.permission_decision
     text = _said(payload.get("summary"))
-    found = ("", "", "", "")
+    found = ("", "", "", _said(payload.get("digest")))
     if decision is not None:
         text = f"{text} · {_plain(decision.decision_reason)}"
         source = decision.decision_source._value_

@@ -50,6 +50,11 @@ def load_node(home: str) -> Node:
     return Node(name.decode("ascii"), salt, key)
 
 
+def new_node() -> Node:
+    """Make an identity that lasts as long as its process."""
+    return Node(secrets.token_hex(8), secrets.token_bytes(32), _new_key())
+
+
 def find_public_key(home: str) -> tuple[str, bytes] | None:
     """Return the id and the public key of the installation in a folder; None if there is none."""
     name = find_private(os.path.join(home, "node"), suggestion=_MEND)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from assent.audit.anchors import Anchor, anchor_file, drop_anchors, read_anchors
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
 from assent.audit.entry import Entry, make_entry
-from assent.audit.keys import load_node
+from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
 from assent.model import Event, StoreError
 from assent.store import Cursor, Store
 
 SEAL_EVERY = 1000
 SEAL_SECONDS = 60.0
+NOTE_SECONDS = 0.25
+"""How long what was noted may wait for company."""
 
 _INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}, hash) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"  # noqa: S608 - constants
 _SEALS_AFTER = (
@@ -32,10 +34,14 @@ _log = logging.getLogger(__name__)
 class Log:
     """Appends events. Several processes may write one node's log: the chain's head lives in the database."""
 
-    def __init__(self, store: Store, home: str) -> None:
+    def __init__(self, store: Store, home: str | None) -> None:
+        """Open the log of the installation in a folder; without one, of this process alone, which anchors nothing."""
         self._store = store
-        self._node = load_node(home)
-        self._anchors = anchor_file(home)
+        self._node = new_node() if home is None else load_node(home)
+        self._anchors = None if home is None else anchor_file(home)
+        self._listeners: list[Callable[[], None]] = []
+        self._notes: list[Entry] = []
+        self._noting = False
         self.mask = Mask(self._node.salt)
         store.write(self._begin).result()
         self._catch_up()
@@ -45,6 +51,20 @@ class Log:
     def writer(self) -> str:
         """Return whose chain this is."""
         return self._node.id
+
+    @property
+    def public_key(self) -> bytes:
+        """Return the key that checks what this node signs."""
+        return self._node.public_key
+
+    def sign(self, message: bytes) -> bytes:
+        """Sign something as this node."""
+        return self._node.sign(message)
+
+    def listen(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Have a function called, from any thread, when this process has written; returns what ends that."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
 
     def prepare(self, event: Event) -> Entry:
         """Make an event ready to be appended; better not in the writer's thread."""
@@ -61,17 +81,35 @@ class Log:
         await self._store.commit(lambda cursor: self.append(cursor, entries))
         return tuple(entry.position for entry in entries)
 
+    def note(self, event: Event) -> None:
+        """Append an event with whatever is written next, or soon; for what nobody's answer waits for."""
+        self._notes.append(self.prepare(event))
+        if not self._noting:
+            self._noting = True
+            self._store.every(NOTE_SECONDS, lambda _: bool(self._notes), self._write_notes)
+
     def close(self) -> None:
-        """Seal what is not sealed yet."""
+        """Write what was noted, and seal what is not sealed yet."""
+        self._store.write(self._write_notes).result()
         self._store.write(self._seal).result()
 
-    def finish(self, cursor: Cursor, items: list[Entry]) -> None:
-        """Chain and write all entries of a transaction."""
+    def _write_notes(self, cursor: Cursor) -> None:
+        if self._notes:
+            cursor.defer(self, None)
+
+    def finish(self, cursor: Cursor, items: list[Entry | None]) -> None:
+        """Chain and write all entries of a transaction, and before them what was noted."""
+        if noted := len(self._notes):
+            items = [*self._notes[:noted], *items]
+            # Kept until it lasts: a transaction that fails leaves it for the next one.
+            cursor.after_commit(lambda: self._notes.__delitem__(slice(noted)))
         writer, at = self._node.id, cursor.now
         seq, head = self._find_head(cursor)
         position = cursor.fetch("SELECT coalesce(max(position), 0) FROM events")[0][0]
         first, rows = seq, []
         for entry in items:
+            if entry is None:
+                continue
             position += 1
             seq += 1
             row = (position, writer, seq, at, *entry.columns)
@@ -86,6 +124,12 @@ class Log:
             raise StoreError("the head of the log moved")
         if seq // SEAL_EVERY > first // SEAL_EVERY:
             self._put_seal(cursor, seq, position, head)
+        if self._listeners:
+            cursor.after_commit(self._tell)
+
+    def _tell(self) -> None:
+        for listener in tuple(self._listeners):
+            listener()
 
     def _begin(self, cursor: Cursor) -> None:
         if not cursor.fetch(_HEAD, self._node.id):
@@ -122,6 +166,8 @@ class Log:
         cursor.after_commit(lambda: self._anchor([anchor]))
 
     def _anchor(self, anchors: list[Anchor]) -> None:
+        if self._anchors is None:
+            return
         try:
             drop_anchors(self._anchors, anchors)
         except OSError as error:
@@ -130,6 +176,8 @@ class Log:
 
     def _catch_up(self) -> None:
         """Anchor what was sealed just before a crash."""
+        if self._anchors is None:
+            return
         last = max((a.seq for a in read_anchors(self._anchors) if a.writer == self._node.id), default=0)
         rows = self._store.read(_SEALS_AFTER, {"writer": self._node.id, "last": last}).result()
         missing = [Anchor(w, s, p, head.hex(), at, seal.hex()) for w, s, p, head, at, seal in rows]

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from assent.config.fields import Field
 
+AgentPrompt: TypeAlias = Literal["inbox", "defer"]
 LogFormat: TypeAlias = Literal["json", "text"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
@@ -44,6 +45,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue: int = 256
     heartbeat: float = 30.0
     grace: float = 10.0
+    agent_prompt: AgentPrompt = "inbox"
     log_format: LogFormat = "json"
     log_level: LogLevel = "info"
 
@@ -148,6 +150,12 @@ SETTINGS = (
     Setting("queue", _whole(1, 10**5), "N", "messages kept for a WebSocket that reads slowly, before it is dropped"),
     Setting("heartbeat", read_duration, "TIME", "how often a WebSocket hears a heartbeat"),
     Setting("grace", read_duration, "TIME", "how long a stopping daemon waits for requests under way"),
+    Setting(
+        "agent_prompt",
+        _choice("inbox", "defer"),
+        "WORD",
+        "who asks: `inbox` here, `defer` the agent's own prompt where the agent honours that",
+    ),
     Setting("log_format", _choice("json", "text"), "WORD", "`json` or `text`"),
     Setting("log_level", _choice("debug", "info", "warning", "error"), "WORD", "the least that is logged"),
 )

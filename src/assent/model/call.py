@@ -26,6 +26,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the daemon's own: reads outside the workspace ask as well."""
     remote: bool = False
     """The agent's disk is not the daemon's, which therefore looks at nothing there."""
+    path: tuple[str, ...] = ()
+    """Where the agent looks for programs, beside where the daemon does."""
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):

@@ -160,7 +160,7 @@ def normal(path: str) -> str:
 
 def place_of(call: ToolCall, session: Session, facts: Facts, lexicon: Lexicon = NOTHING) -> Place:
     """Gather a call's surroundings; `/` and the home directory are no workspace."""
-    return _place(call.cwd, session.workspace, session.run, facts, lexicon)
+    return _place(call.cwd, session.workspace, session.run, session.path, facts, lexicon)
 
 
 @functools.lru_cache(maxsize=256)
@@ -168,12 +168,16 @@ def _place(
     folder: str | None,
     workspace: tuple[str, ...],
     run: bool,  # noqa: FBT001 - a key
+    path: tuple[str, ...],
     facts: Facts,
     lexicon: Lexicon,
 ) -> Place:
     """Make a place; the same for all calls that stand there, as long as these facts hold."""
     cwd = normal(folder) if folder and folder.startswith("/") else None
     roots = _roots(workspace, facts.home, facts.resolve, int(facts.now)) if workspace else ()
+    if path:
+        # Both count: a program of the workspace that either would find is one that may run.
+        facts = msgspec.structs.replace(facts, path=tuple(dict.fromkeys((*path, *facts.path))))
     return Place(facts, cwd, roots, run, lexicon)
 
 

@@ -179,7 +179,7 @@ class StepWork:
 
         def may_read(path: str) -> bool:
             wanted = msgspec.structs.replace(call, input={"pattern": "", "path": path})
-            return decide(wanted, session, Consent()).verdict is Verdict.ALLOW
+            return decide(wanted, session, Consent(), ()).verdict is Verdict.ALLOW
 
         return may_read
 

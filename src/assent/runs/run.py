@@ -19,6 +19,7 @@ from assent.model import (
     Consent,
     Decision,
     Event,
+    Opinion,
     Policy,
     Session,
     State,
@@ -89,6 +90,7 @@ class Ending(msgspec.Struct, frozen=True):
     message: DaemonMessage
 
 
+Judge: TypeAlias = Callable[[ToolCall, Session, Consent, Sequence[Opinion]], Decision]
 Work: TypeAlias = Callable[["Run"], Awaitable[str]]
 
 
@@ -154,18 +156,26 @@ class Run:
         finally:
             del self._steps[call_id]
 
-    def decide(self, call: ToolCall, session: Session, consent: Consent = _NOTHING_SAID, /) -> Decision:
+    def decide(
+        self,
+        call: ToolCall,
+        session: Session,
+        consent: Consent = _NOTHING_SAID,
+        /,
+        *,
+        heard: Sequence[Opinion] = (),
+    ) -> Decision:
         """Decide a call of this run by its guards, and by the layers as they are now."""
-        return self.decider(call)(call, session, consent)
+        return self.decider(call)(call, session, consent, heard)
 
-    def decider(self, like: ToolCall) -> Callable[[ToolCall, Session, Consent], Decision]:
+    def decider(self, like: ToolCall) -> Judge:
         """Return what decides calls like this one, as everything is now; it may be used in any thread."""
         setting = self.setting
         if layers := self._steps.get(like.call_id or ""):
             setting = msgspec.structs.replace(setting, layers=(*setting.layers, *layers))
         engine = self.ground.engines.find(setting)
         rules = self.guards.find(like.tool).rules(engine.merged)
-        return lambda call, session, consent: engine.decide(call, session, consent, rules)
+        return lambda call, session, consent, heard: engine.decide(call, session, consent, rules, heard)
 
     # Telling
 

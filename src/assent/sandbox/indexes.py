@@ -15,13 +15,7 @@ from urllib.parse import urlsplit
 from assent.config.files import find_file
 from assent.model import AssentError
 from assent.reading.hosts import Host, parse_host
-
-# What each manager reaches when nobody configured it.
-_PYTHON = ("pypi.org", "files.pythonhosted.org")
-_NODE = ("registry.npmjs.org",)
-_NODE_YARN = ("registry.yarnpkg.com",)
-_RUST = ("index.crates.io", "static.crates.io", "crates.io")
-_GO = ("proxy.golang.org", "sum.golang.org")
+from assent.sandbox.defaults import go_hosts, npm_hosts, pip_hosts
 
 _PIP_VARIABLES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
 _UV_VARIABLES = ("UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS")
@@ -56,7 +50,7 @@ def _python(environ: Mapping[str, str], home: str | None) -> list[str]:
             if key.replace("_", "-") == "index-url":
                 index.append(value)
     hosts = _hosts(u for text in said for u in _URL.findall(text))
-    return [*hosts, *(() if index else _PYTHON)]
+    return [*hosts, *(() if index else _hosts(pip_hosts()))]
 
 
 def _pip_files(environ: Mapping[str, str], home: str | None) -> list[str]:
@@ -89,7 +83,7 @@ def _node(environ: Mapping[str, str], home: str | None) -> list[str]:
         v for n in ("npm_config_registry", "NPM_CONFIG_REGISTRY", "YARN_NPM_REGISTRY_SERVER") if (v := environ.get(n))
     ]
     hosts = _hosts(u for text in (*said, *own) for u in _URL.findall(text))
-    return list(dict.fromkeys(hosts)) or [*_NODE, *_NODE_YARN]
+    return list(dict.fromkeys(hosts)) or _hosts(npm_hosts())
 
 
 def npm_registry(environ: Mapping[str, str], home: str | None) -> str | None:
@@ -110,13 +104,12 @@ def _rust(environ: Mapping[str, str], home: str | None) -> list[str]:
         settings = {}
     tables = [t for k in ("source", "registries") for t in settings.get(k, {}).values() if isinstance(t, dict)]
     urls = [str(t[k]).removeprefix("sparse+") for t in tables for k in ("registry", "index") if k in t]
-    replaced = "replace-with" in settings.get("source", {}).get("crates-io", {})
-    return [*_hosts(urls), *(() if replaced else _RUST)]
+    return _hosts(urls)
 
 
 def _go(environ: Mapping[str, str]) -> list[str]:
     said = environ.get("GOPROXY", "")
-    return _hosts(_URL.findall(said)) if said else list(_GO)
+    return _hosts(_URL.findall(said) if said else go_hosts())
 
 
 def _hosts(urls: Iterable[str]) -> list[str]:

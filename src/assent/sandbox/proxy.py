@@ -60,7 +60,9 @@ class Proxy:
     async def serve(self, descriptor: int) -> None:
         """Take connections from a socket that listens inside the sandbox."""
         listener = socket.socket(fileno=descriptor)
-        self._server = await asyncio.start_server(self._accept, sock=listener, limit=_LONGEST_HEAD)
+        # Known before it serves: whoever is cancelled meanwhile can still close it.
+        self._server = await asyncio.start_server(self._accept, sock=listener, limit=_LONGEST_HEAD, start_serving=False)
+        await self._server.start_serving()
 
     def stop(self) -> None:
         """Close everything."""

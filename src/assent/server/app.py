@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from assent.server.sockets import Sockets
 
 _POLICY = (
-    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
-    b"base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+    b"default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    b"require-trusted-types-for 'script'; trusted-types 'none'"
 )
 SECURITY_HEADERS = (
     (b"content-security-policy", _POLICY),

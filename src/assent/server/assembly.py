@@ -13,12 +13,12 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from assent import __version__
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
 from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE
 from assent.config.files import find_private, write_private
 from assent.config.places import user_file
+from assent.config.version import find_version
 from assent.gate import Decider, Gate
 from assent.model import Event, Session, ToolCall
 from assent.model.principal import Role
@@ -78,7 +78,7 @@ def assemble(
             projects=projects,
             journal=journal,
             routes=routes,
-            version=__version__,
+            version=find_version(),
         )
         try:
             yield daemon
@@ -130,7 +130,7 @@ def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
         if daemon.settings.socket:
             lines += ["Try it:", *(f"  {line.format(path=shlex.quote(path), home=shlex.quote(home))}" for line in _TRY)]
     started = Event(
-        type="daemon.started", event_id="", timestamp="", session_id="", sequence=0, payload={"version": __version__}
+        type="daemon.started", event_id="", timestamp="", session_id="", sequence=0, payload={"version": daemon.version}
     )
     daemon.store.write(lambda cursor: daemon.log.append(cursor, [daemon.log.prepare(started)])).result()
     return "\n".join(lines)

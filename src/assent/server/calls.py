@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from assent.model import Session, ToolCall
@@ -13,18 +15,47 @@ if TYPE_CHECKING:
     from assent.server.projects import Projects
 
 LONGEST_NAME = 512
+_MOST_SESSIONS = 10_000
+_PATH, _PROJECT = b"x-assent-path", b"x-assent-project"
+_NO_HEADERS: dict[bytes, bytes] = {}
 
 
-def place_call(asked: HookCall, who: Principal, projects: Projects) -> tuple[ToolCall, Session]:
+class Desks:
+    """Where each session works: the project it was started in, wherever the agent goes later."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self._known: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+
+    def find(self, token: str, session: str, started: str, here: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the workspace of a session: once found, it stays. `started` is where the agent says it began."""
+        key = (token, session)
+        known = self._known.pop(key, None)
+        if known is None:
+            known = (self._projects.look(started) if started.startswith("/") else None) or here
+        self._known[key] = known
+        if len(self._known) > _MOST_SESSIONS:
+            self._known.popitem(last=False)
+        return known
+
+
+def place_call(
+    asked: HookCall,
+    who: Principal,
+    projects: Projects,
+    *,
+    desks: Desks | None = None,
+    headers: Mapping[bytes, bytes] = _NO_HEADERS,
+) -> tuple[ToolCall, Session]:
     """Put a call into its session. Who asks is what the token says; a body that says otherwise is refused."""
-    if (asked.agent or who.agent) != who.agent or (asked.user or who.user) != who.user:
-        raise Refusal(403, "Forbidden")
-    for name in (asked.tool, asked.session, asked.call_id):
-        if name is not None and len(name) > LONGEST_NAME:
-            raise Refusal(400, f"A name is longer than {LONGEST_NAME} characters")
+    _check_names(asked, who)
     cwd = asked.cwd if asked.cwd is not None and asked.cwd.startswith("/") else None
     # A folder that is not there is somebody else's disk, whatever the token says.
     workspace = projects.look(cwd) if cwd is not None and not who.remote else None
+    is_here = workspace is not None
+    if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
+        started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
+        workspace = desks.find(who.token, asked.session, started, workspace)
     call = ToolCall(tool=asked.tool, input=asked.input, cwd=cwd, call_id=asked.call_id)
     session = Session(
         id=asked.session or who.token,
@@ -33,6 +64,21 @@ def place_call(asked: HookCall, who: Principal, projects: Projects) -> tuple[Too
         workspace=who.workspace or workspace or (),
         modes=asked.modes,
         interactive=who.interactive is not False,
-        remote=workspace is None,
+        remote=not is_here,
+        path=_search_path(headers.get(_PATH, b"")) if is_here else (),
     )
     return call, session
+
+
+def _check_names(asked: HookCall, who: Principal) -> None:
+    if (asked.agent or who.agent) != who.agent or (asked.user or who.user) != who.user:
+        raise Refusal(403, "Forbidden")
+    for name in (asked.tool, asked.session, asked.call_id):
+        if name is not None and len(name) > LONGEST_NAME:
+            raise Refusal(400, f"A name is longer than {LONGEST_NAME} characters")
+
+
+def _search_path(header: bytes) -> tuple[str, ...]:
+    """Read where the agent looks for programs; an empty part is the current folder."""
+    text = header.decode("ascii", "replace")
+    return tuple(dict.fromkeys(part or "." for part in text.split(":"))) if text else ()

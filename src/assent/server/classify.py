@@ -8,9 +8,8 @@ import msgspec
 
 from assent.agents.hook import HookCall
 from assent.model import MODE_ALIASES, Mode, Tier
-from assent.server.calls import place_call
-from assent.server.messages import Refusal, Reply, Request, read_seconds, reply
-from assent.server.rulings import answer_of
+from assent.server.asking import judge
+from assent.server.messages import Refusal, Reply, Request, reply
 
 if TYPE_CHECKING:
     from assent.agents.hook import HookAnswer
@@ -66,23 +65,7 @@ async def classify(daemon: Daemon, request: Request) -> Reply:
         user=body.user_id,
         modes=(MODES[body.mode],) if body.mode is not None else (),
     )
-    return reply(_classified(await rule(daemon, request, asked)))
-
-
-async def rule(daemon: Daemon, request: Request, asked: HookCall) -> HookAnswer:
-    """Have the gate rule on a hook's call, waiting for a person as long as the caller said."""
-    call, session = place_call(asked, request.who, daemon.projects)
-    if not request.query_string:
-        ruling = await daemon.gate.decide(call, session, prefix="hook")
-        daemon.metrics.count_decision(ruling.decision)
-        return answer_of(ruling)
-    wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
-    if not wait:
-        ruling = await daemon.gate.decide(call, session, prefix="hook")
-    else:
-        ruling = await daemon.settle(request, call, session, wait)
-    daemon.metrics.count_decision(ruling.decision)
-    return answer_of(ruling, waited=wait > 0)
+    return reply(_classified((await judge(daemon, request, asked)).answer))
 
 
 def _classified(answer: HookAnswer) -> Classified:

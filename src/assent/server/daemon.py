@@ -9,9 +9,11 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assent.model import AssentError, State
+from assent.server.calls import Desks
 from assent.server.hub import Hub
 from assent.server.messages import CallerGone, StoppingError
 from assent.server.metrics import Metrics
+from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ class Daemon:
         self.metrics = Metrics()
         self.hub = Hub(self.metrics, queue=settings.queue)
         self.rates = Rates(settings.rate)
+        self.desks = Desks(projects)
+        self.rulings = Rulings()
         self.closing: asyncio.Future[None]
         self._loop: asyncio.AbstractEventLoop
         self._started = time.monotonic()

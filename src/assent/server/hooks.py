@@ -5,16 +5,30 @@ from __future__ import annotations
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from assent.agents import docker_agent, generic
-from assent.agents.hook import HookAnswer
-from assent.model import CallError
-from assent.server.classify import rule
+import msgspec
+
+from assent.agents import claude_code, codex, docker_agent, gemini, generic, opencode
+from assent.agents.hook import REFUSED, HookAnswer, HookCall, Rendered
+from assent.model import ASK, CallError, Mode
+from assent.server.asking import judge, place
 from assent.server.messages import JSON, Refusal, Reply, Request, reply
+from assent.server.outcomes import record_outcome
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
-AGENTS: dict[str, ModuleType] = {"docker-agent": docker_agent, "generic": generic}
+AGENTS: dict[str, ModuleType] = {
+    "claude-code": claude_code,
+    "codex": codex,
+    "docker-agent": docker_agent,
+    "gemini": gemini,
+    "generic": generic,
+    "opencode": opencode,
+}
+_SILENT = HookAnswer(allow=False, abstain=True, reason="")
+_LONGEST_HEADER = 2000
+_STILL_THE_SAME = 900.0
+"""For how many seconds a decision also answers the agent's own question about that call."""
 
 
 async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
@@ -26,13 +40,52 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
     agent = AGENTS.get(request.params["agent"])
     if agent is None:
         raise Refusal(404, "There is no agent by that name")
+    asked: HookCall | None = None
     try:
         asked = agent.parse(request.body)
-        answer = await rule(daemon, request, asked)
+        answer = await _answer(daemon, request, asked, agent)
     except CallError as error:
         answer = HookAnswer(allow=False, reason=f"Blocked: {error}")
-    rendered = agent.render(answer)
-    return Reply(200, rendered.body, JSON, ((b"x-assent-exit", b"%d" % rendered.exit),))
+    rendered: Rendered = agent.render(answer, asked)
+    code = (b"x-assent-exit", b"%d" % rendered.exit)
+    why = ((b"x-assent-reason", _one_line(answer.message)),) if rendered.exit == REFUSED else ()
+    return Reply(200, rendered.body, JSON, (code, *why))
+
+
+async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
+    if asked.moment == "after":
+        call, session = place(daemon, request, asked)
+        await record_outcome(daemon, call, session, asked)
+        return _SILENT
+    if "observe" in request.query:
+        call, session = place(daemon, request, asked)
+        await daemon.gate.observe(call, session, as_trial=True)
+        return _SILENT
+    if asked.moment == "permission":
+        call, session = place(daemon, request, asked)
+        ruled = daemon.rulings.find(call, session, within=_STILL_THE_SAME)
+        if ruled is not None:  # it was decided a moment ago, when the agent announced the call
+            return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
+    if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
+        call, session = place(daemon, request, asked)
+        if daemon.gate.preview(call, session).verdict is ASK:
+            decision = await daemon.gate.observe(call, session)
+            return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
+    judged = await judge(daemon, request, asked)
+    daemon.rulings.keep(judged)
+    answer = judged.answer
+    return msgspec.structs.replace(answer, person=answer.allow and judged.ruling.approval is not None)
+
+
+def _can_ask(asked: HookCall, agent: ModuleType) -> bool:
+    """Tell whether the agent surely asks its user when told to."""
+    askable: frozenset[Mode] = getattr(agent, "ASKABLE", frozenset())
+    return bool(askable) and askable.issuperset(asked.modes or (Mode.DEFAULT,))
+
+
+def _one_line(text: str) -> bytes:
+    """Write a reason so that a header can hold it."""
+    return " ".join(text.split())[:_LONGEST_HEADER].encode("utf-8", "backslashreplace")
 
 
 def refuse_hook(refusal: Refusal) -> Reply:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from assent.server.metrics import Metrics
 
 MOST_REMEMBERED = 20_000
+ALL_USERS = ""
+"""Stands for every user, where an admin listens; no user has this name."""
 _WORDS = {State.APPROVED: "approve", State.REJECTED: "reject"}
 
 
@@ -101,10 +103,14 @@ class Hub:
         """Send everyone a sign of life."""
         message = write_message("heartbeat", timestamp=now())
         for user in tuple(self._members):
-            self._tell(user, message)
+            self._push(user, message)
 
     def _tell(self, user: str, message: str, announces: str | None = None) -> None:
-        for member in tuple(self._members.get(user, ())):
+        for listeners in (user, ALL_USERS):
+            self._push(listeners, message, announces)
+
+    def _push(self, listeners: str, message: str, announces: str | None = None) -> None:
+        for member in tuple(self._members.get(listeners, ())):
             if not member.push(message, announces):
                 self._metrics.dropped += 1
                 self.leave(member)

@@ -106,8 +106,28 @@ def redeem(code: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[
     return work
 
 
+def open_session(secret: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[[Cursor], Issued]:
+    """Return the job that gives a browser a session by a person's token. It ends with the token, at the latest."""
+
+    def work(cursor: Cursor) -> Issued:
+        rows = cursor.fetch(SELECT_TOKENS + " WHERE hash = ? AND kind = 'bearer'", hash_secret(secret))
+        token = token_of(rows[0]) if rows else None
+        if token is None or token.role is Role.AGENT or not is_valid(token, cursor.now):
+            raise Refusal(401, "This is not the token of a person, or it is no longer good")
+        left = seconds if token.expires_at is None else min(seconds, token.expires_at - cursor.now)
+        wish = Wish(role=token.role, user=token.user, label=_session_of(token.id), seconds=left, kind="cookie")
+        return issue(wish, token.user, log)(cursor)
+
+    return work
+
+
+def _session_of(token_id: str) -> str:
+    """Name a browser's session after the token it was opened with."""
+    return f"browser, by {token_id}"
+
+
 def revoke(token_id: str, by: str, log: Log) -> Callable[[Cursor], Token]:
-    """Return the job that ends a token, or raises `NotFoundError`."""
+    """Return the job that ends a token and every session opened with it, or raises `NotFoundError`."""
 
     def work(cursor: Cursor) -> Token:
         rows = cursor.fetch(SELECT_TOKENS + " WHERE id = ? AND revoked_at IS NULL", token_id)
@@ -116,6 +136,9 @@ def revoke(token_id: str, by: str, log: Log) -> Callable[[Cursor], Token]:
         cursor.execute("UPDATE tokens SET revoked_at = ? WHERE id = ?", cursor.now, token_id)
         token = msgspec.structs.replace(token_of(rows[0]), revoked_at=cursor.now)
         _tell(cursor, log, "token.revoked", token, by)
+        opened = "SELECT id FROM tokens WHERE kind = 'cookie' AND label = ? AND revoked_at IS NULL"
+        for (session_id,) in cursor.fetch(opened, _session_of(token_id)):
+            revoke(session_id, by, log)(cursor)
         return token
 
     return work

@@ -1,4 +1,4 @@
-"""`/api/login`: a one-time link becomes a browser's session; a session ends here, or everywhere at once."""
+"""`/api/login`: a one-time link, or a token, becomes a browser's session, which ends here or everywhere at once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model.principal import Role
-from assent.server.keys import COOKIE_SECONDS, redeem, revoke, revoke_sessions
+from assent.server.keys import COOKIE_SECONDS, open_session, redeem, revoke, revoke_sessions
 from assent.server.messages import Refusal, Reply, Request, reply
 
 if TYPE_CHECKING:
@@ -15,9 +15,12 @@ if TYPE_CHECKING:
 
 
 class LoginBody(msgspec.Struct, frozen=True):
-    """The code of a one-time link: what stands behind its `#`."""
+    """One of the two."""
 
     code: str = ""
+    """The code of a one-time link: what stands behind its `#`."""
+    token: str = ""
+    """A person's token; an agent's is none."""
 
 
 class Who(msgspec.Struct, frozen=True, rename="camel"):
@@ -38,12 +41,14 @@ _BODY = msgspec.json.Decoder(LoginBody)
 
 
 async def log_in(daemon: Daemon, request: Request) -> Reply:
-    """Turn the code of a one-time link into a cookie."""
+    """Turn the code of a one-time link, or a person's token, into a cookie."""
     body = request.decode(_BODY)
-    if not body.code or not body.code.isascii():
-        raise Refusal(400, "Missing code")
+    given = body.code or body.token
+    if not given or not given.isascii() or (body.code and body.token):
+        raise Refusal(400, "Missing code or token")
     daemon.rates.take("login")
-    issued = await daemon.store.commit(redeem(body.code, daemon.log))
+    job = redeem(body.code, daemon.log) if body.code else open_session(body.token.strip(), daemon.log)
+    issued = await daemon.store.commit(job)
     await daemon.refresh_tokens()
     daemon.journal.note("info", "login", user=issued.token.user, id=issued.token.id)
     cookie = daemon.bake(issued.secret, int(COOKIE_SECONDS))

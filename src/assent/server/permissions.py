@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.model import Answer, NotFoundError, Scope, State, Tier, Verdict
+from assent.model import Answer, NotFoundError, Operation, Scope, State, Tier, Verdict
 from assent.model.principal import Role
 from assent.policy.guard import command_text
 from assent.reading.read import COMMAND_FIELDS
@@ -59,6 +59,12 @@ class Permission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     destructive: bool = False
     impact_scope: str | None = None
     rollback_advice: str | None = None
+    workspace: tuple[str, ...] = ()
+    operations: tuple[Operation, ...] = ()
+    """What the call would do, while it is pending; in a list only with `details`."""
+    unreadable: str | None = None
+    boundary: str | None = None
+    """The sandbox profile it must run in."""
 
 
 class PermissionList(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -120,7 +126,8 @@ async def list_permissions(daemon: Daemon, request: Request) -> Reply:
     found, cursor = await daemon.approvals.list(
         user=user, agent=agent, states=_read_states(query), limit=limit, cursor=query.get("cursor") or None
     )
-    return reply(PermissionList(tuple(map(describe, found)), MESSAGE, cursor))
+    describing = detail if query.get("details") == "true" else describe
+    return reply(PermissionList(tuple(map(describing, found)), MESSAGE, cursor))
 
 
 def _read_states(query: dict[str, str]) -> tuple[State, ...]:
@@ -144,7 +151,7 @@ async def get_permission(daemon: Daemon, request: Request) -> Reply:
     if wait and approval.state is State.PENDING:
         with contextlib.suppress(StoppingError):
             approval = await daemon.hold(request, daemon.approvals.wait(wanted, wait)) or approval
-    return reply(describe(approval))
+    return reply(detail(approval))
 
 
 async def decide_permission(daemon: Daemon, request: Request) -> Reply:
@@ -251,6 +258,20 @@ def describe(approval: Approval) -> Permission:
         destructive=approval.tier is Tier.DESTRUCTIVE,
         impact_scope=reading.impact_scope if reading is not None else None,
         rollback_advice=reading.rollback_advice if reading is not None else None,
+    )
+
+
+def detail(approval: Approval) -> Permission:
+    """Write a question down with what its call would do."""
+    decision = approval.decision
+    if decision is None:
+        return describe(approval)
+    return msgspec.structs.replace(
+        describe(approval),
+        workspace=approval.session.workspace,
+        operations=decision.reading.operations,
+        unreadable=decision.reading.unreadable,
+        boundary=decision.boundary.name if decision.boundary is not None else None,
     )
 
 

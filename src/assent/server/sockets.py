@@ -14,7 +14,7 @@ from assent.model.principal import Role
 from assent.server import run_sockets
 from assent.server.doors import gather_headers, is_local, peer_of
 from assent.server.faults import refusal_of
-from assent.server.hub import now, request_message, write_message
+from assent.server.hub import ALL_USERS, now, request_message, write_message
 from assent.server.identity import SUBPROTOCOL
 from assent.server.messages import Refusal
 
@@ -94,7 +94,7 @@ class Sockets:
         member = self._daemon.hub.join(user, abort)
         closing = self._daemon.closing
         work = [
-            asyncio.create_task(self._send(member, abort, send)),
+            asyncio.create_task(self._send(member, principal.user, abort, send)),
             asyncio.create_task(self._listen(principal, member, receive)),
         ]
         try:
@@ -107,10 +107,10 @@ class Sockets:
                 task.cancel()
             await asyncio.gather(*work, return_exceptions=True)
 
-    async def _send(self, member: Member, abort: Callable[[], None], send: Send) -> None:
+    async def _send(self, member: Member, user: str, abort: Callable[[], None], send: Send) -> None:
         try:
             async with asyncio.timeout(GREETING_SECONDS):
-                await send(_text(write_message("connected", userId=member.user, timestamp=now())))
+                await send(_text(write_message("connected", userId=user, timestamp=now())))
                 await self._send_pending(member, send)
         except TimeoutError:
             abort()
@@ -119,9 +119,10 @@ class Sockets:
             await send(_text(await member.next()))
 
     async def _send_pending(self, member: Member, send: Send) -> None:
+        wanted = None if member.user == ALL_USERS else member.user
         cursor: str | None = None
         while True:
-            found, cursor = await self._daemon.approvals.list(user=member.user, limit=200, cursor=cursor)
+            found, cursor = await self._daemon.approvals.list(user=wanted, limit=200, cursor=cursor)
             for approval in found:
                 member.known.add(approval.id)
                 self._daemon.hub.open.setdefault(approval.id, approval.user)
@@ -173,14 +174,16 @@ class Sockets:
 
 def _check(scope: Scope, principal: Principal | None) -> tuple[Principal, str]:
     """Refuse whoever may not listen: first without a user, then without a token, then with the wrong one."""
-    user = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=32).get("userId", [""])[0]
+    given = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=32)
+    user = given.get("userId", [""])[0]
     if not user:
         raise CloseError(4001, "Missing userId")
     if principal is None:
         raise CloseError(4401, "Unauthorized")
-    if principal.role is Role.AGENT or principal.user != user:
+    everyone = given.get("everyone", [""])[0] == "true"
+    if principal.role is Role.AGENT or principal.user != user or (everyone and principal.role is not Role.ADMIN):
         raise CloseError(4403, "Forbidden")
-    return principal, user
+    return principal, ALL_USERS if everyone else user
 
 
 def _decode(event: Message) -> ClientMessage:

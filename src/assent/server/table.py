@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from assent.dashboard import PAGES
 from assent.server import (
     classify,
     destructive,
@@ -14,8 +15,10 @@ from assent.server import (
     pages,
     permissions,
     policies,
+    similar,
     status,
     tokens,
+    trials,
 )
 from assent.server.messages import Reply, Request, reply
 from assent.server.openapi import make_document
@@ -66,6 +69,7 @@ ROUTES: tuple[Route, ...] = (
         query=(
             Parameter("agentId", "only this agent's"),
             Parameter("status", "pending (default), approved, rejected, expired, cancelled or all"),
+            Parameter("details", "true adds what each call would do", "boolean"),
             _LIMIT,
             _CURSOR,
         ),
@@ -88,6 +92,14 @@ ROUTES: tuple[Route, ...] = (
         summary="One question with its outcome; with `wait`, once there is one.",
         gives=permissions.Permission,
         query=(_WAIT,),
+    ),
+    Route(
+        method="GET",
+        path="/api/permissions/{id}/similar",
+        roles=PEOPLE,
+        handler=similar.list_similar,
+        summary="How earlier questions about the same program, or the same tool, ended.",
+        gives=similar.EarlierAnswers,
     ),
     Route(
         method="GET",
@@ -166,6 +178,15 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="POST",
+        path="/api/policy/try",
+        roles=PEOPLE,
+        handler=trials.try_rule,
+        summary="What a rule, or a standing answer, would have changed in the calls of the last days.",
+        takes=trials.TryBody,
+        gives=trials.Trial,
+    ),
+    Route(
+        method="POST",
         path="/api/decide",
         roles=PEOPLE,
         handler=policies.preview,
@@ -219,7 +240,7 @@ ROUTES: tuple[Route, ...] = (
         path="/api/login",
         roles=EVERYONE,
         handler=login.log_in,
-        summary="Trade the code of a one-time link for a session cookie.",
+        summary="Trade the code of a one-time link, or a token, for a session cookie.",
         takes=login.LoginBody,
         gives=login.Who,
         errors=(401,),
@@ -255,8 +276,10 @@ ROUTES: tuple[Route, ...] = (
         handler=_show_openapi,
         summary="This description.",
     ),
-    Route(method="GET", path="/", roles=EVERYONE, handler=pages.front, summary="The front page.", page=True),
-    Route(method="GET", path="/login", roles=EVERYONE, handler=pages.login_page, summary="Logging in.", page=True),
+    *(
+        Route(method="GET", path=path, roles=EVERYONE, handler=pages.shell, summary="The dashboard.", page=True)
+        for path in PAGES
+    ),
     Route(method="GET", path="/docs", roles=EVERYONE, handler=pages.documentation, summary="The API.", page=True),
     Route(method="GET", path="/assets/{name}", roles=EVERYONE, handler=pages.asset, summary="Our files.", page=True),
 )

@@ -14,6 +14,7 @@ from assent.shell import braces
 from assent.shell.derived import derive
 from assent.shell.hints import combined, merged, split, texts
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
+from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
 from assent.shell.tree import Word
 
@@ -262,13 +263,20 @@ class Expander(ABC):
 
     def calculate(self, expression: Arithmetic, where: str = "an arithmetic expression") -> Value:
         """Check that an expression evaluates nothing but numbers, and give its value."""
-        values = [self.scope.value(name) for name in expression.names if not name.isdigit()]
-        values += [self.part(part) for part in expression.parts]
+        parts = [self.part(part) for part in expression.parts]
+        values = [*(self.scope.value(name) for name in expression.names if not name.isdigit()), *parts]
         if not all(value.calculable for value in values):
             self.notes.blame(f"{where} evaluates a value that is not a plain number")
         for name in expression.assigned:
             self.bind(name, UNKNOWN_NUMBER)
-        return silent(concatenate([*values, UNKNOWN_NUMBER]), UNKNOWN, number=True)
+        result = None if expression.assigned else self.summed(expression.text, parts)
+        return silent(concatenate([*values, UNKNOWN_NUMBER]), UNKNOWN if result is None else result, number=True)
+
+    def summed(self, text: str, parts: list[Value]) -> str | None:
+        """Work out a sum: bash first puts in what is expanded, then what its variables hold."""
+        for part in parts:
+            text = text.replace(UNKNOWN, part.text, 1)
+        return worked_out(IDENTIFIER.sub(lambda name: self.scope.value(name[0]).text, text))
 
     def with_homes(self, tree: tuple[Part, ...], *, assigned: bool) -> Iterable[Part]:
         """Expand a tilde at the start and, in what is assigned, behind `=` and `:`."""

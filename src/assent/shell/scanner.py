@@ -9,9 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 import assent.regex as re
+from assent.model import UNKNOWN
 from assent.shell.escapes import decode
 from assent.shell.guard import DEEPEST, odd_letter, reserved
 from assent.shell.notes import Notes
+from assent.shell.sums import IDENTIFIER
 from assent.shell.syntax import Arithmetic, Parameter, Part, Sequence, Substitution, Text, WordTree
 
 _BLANK = re.compile(r"(?:[ \t]++|\\\n)*+(?:#[^\n]*+)?")
@@ -37,7 +39,6 @@ _ASSIGNED = re.compile(
     r"([A-Za-z_]\w*)\s*(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)",
     re.ASCII,
 )
-_IDENTIFIER = re.compile(r"(?<![\w#])[A-Za-z_]\w*", re.ASCII)
 
 
 class Scanner(ABC):
@@ -310,7 +311,7 @@ class Scanner(ABC):
             self.notes.blame("the offset in `${…}` is not a plain number or name")
             return ()
         self.at = match.end()
-        return (Arithmetic(tuple(_IDENTIFIER.findall(match[0])), (), (), quoted=True),)
+        return (Arithmetic(tuple(IDENTIFIER.findall(match[0])), (), (), quoted=True),)
 
     def operand(self, *, quoted: bool) -> tuple[Part, ...]:
         """Read the rest of `${…}`, to its `}`. Code in there is found, and a fault."""
@@ -348,18 +349,17 @@ class Scanner(ABC):
             if run := _CALCULATED.match(self.source, self.at):
                 plain.append(run[0])
                 self.at = run.end()
-            elif character == "(":
-                level += 1
-                self.at += 1
-            elif character == ")" and level:
-                level -= 1
+            elif character == "(" or (character == ")" and level):
+                level += 1 if character == "(" else -1
+                plain.append(character)
                 self.at += 1
             elif character == ")":
                 break
             elif character == "$":
-                plain.append(" 0 ")
+                plain.append(UNKNOWN)
                 self.dollar(parts, quoted=True)
             elif character == "`":
+                plain.append(UNKNOWN)
                 self.backquoted(parts, quoted=True)
             else:
                 self.notes.blame("an arithmetic expression holds more than numbers and names")
@@ -377,9 +377,9 @@ class Scanner(ABC):
                 self.notes.retries -= 1
                 self.at = begin
                 return None
-        names = tuple(_IDENTIFIER.findall(text))
+        names = tuple(IDENTIFIER.findall(text))
         assigned = tuple(a or b for a, b in _ASSIGNED.findall(text))
-        return Arithmetic(names, assigned, parts, quoted)
+        return Arithmetic(names, assigned, parts, quoted, text)
 
 
 _PARTS = {

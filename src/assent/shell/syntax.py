@@ -46,6 +46,8 @@ class Arithmetic(msgspec.Struct, frozen=True):
     assigned: tuple[str, ...]
     parts: tuple[Part, ...]
     quoted: bool
+    text: str = ""
+    """What it says, with `UNKNOWN` in the place of each expansion."""
 
 
 Part: TypeAlias = Text | Parameter | Substitution | Arithmetic

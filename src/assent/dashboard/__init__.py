@@ -1,0 +1,43 @@
+"""The dashboard as it is served: plain modules, styles and one page. No build step, and nothing that is not ours."""
+
+from __future__ import annotations
+
+import functools
+import gzip
+from importlib import resources
+
+import msgspec
+
+PAGES = ("/", "/login", "/sessions", "/audit", "/policy", "/overview", "/people")
+"""The addresses that the one page is served at; its script shows what belongs to each."""
+_KINDS = {
+    "css": b"text/css; charset=utf-8",
+    "html": b"text/html; charset=utf-8",
+    "js": b"text/javascript; charset=utf-8",
+    "svg": b"image/svg+xml",
+}
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """One file, as it is and packed."""
+
+    kind: bytes
+    body: bytes
+    packed: bytes
+
+
+@functools.cache
+def _names() -> frozenset[str]:
+    listed = (file.name for file in resources.files(__package__).iterdir())
+    return frozenset(name for name in listed if name.rpartition(".")[2] in _KINDS)
+
+
+def find_asset(name: str) -> Asset | None:
+    """Return a file by its name; None for anything that is not one of ours."""
+    return _read(name) if name in _names() else None
+
+
+@functools.cache
+def _read(name: str) -> Asset:
+    body = (resources.files(__package__) / name).read_bytes()
+    return Asset(_KINDS[name.rpartition(".")[2]], body, gzip.compress(body, mtime=0))

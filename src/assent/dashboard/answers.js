@@ -1,0 +1,172 @@
+// The answers that need more than a word: how wide and how long, what to tell the agent, what to run instead.
+
+import { get, post } from "./api.js";
+import { button, debounce, field, h, put, select } from "./dom.js";
+import { commandOf } from "./card.js";
+import { difference } from "./diff.js";
+import { count, shown, tier, told, verdict } from "./text.js";
+
+const DAYS = 14;
+const PLAIN = /^[a-z][a-z0-9-]*$/;
+const DEEPER = ["run", "compose", "exec", "remote", "stash", "config"];
+const QUOTED = /[^\w@%+=:,./-]/;
+const UNKNOWN = "\ufdd0";
+
+const quote = (word) => (QUOTED.test(word) || !word ? `'${word.replaceAll("'", "'\\''")}'` : word);
+
+// A rule for one command: its program and subcommand, or where there is none, exactly these words.
+export function ruleFor(argv) {
+  const plain = [];
+  for (const word of argv.slice(1)) {
+    if (!PLAIN.test(word)) break;
+    plain.push(word);
+    if (!DEEPER.includes(word)) break;
+  }
+  return plain.length ? `Bash(${[argv[0], ...plain].map(quote).join(" ")}:*)` : `Bash(${argv.map(quote).join(" ")})`;
+}
+
+// What a wider answer would cover: proposed, for the person to narrow or widen.
+export function proposal(question) {
+  const rank = { destructive: 0, dangerous: 1, safe: 2 };
+  const worst = [...(question.operations || [])].sort((a, b) => rank[a.tier] - rank[b.tier]);
+  const command = worst.find((each) => each.argv?.length && !each.argv.some((word) => word.includes(UNKNOWN)));
+  if (command) return ruleFor(command.argv);
+  const found = worst.find((each) => !each.resource.includes(UNKNOWN));
+  if (found?.kind === "fs.write") return `Write(${found.resource})`;
+  if (found?.kind === "fs.read") return `Read(${found.resource})`;
+  if (found?.kind === "net.connect") return `WebFetch(domain:${found.resource})`;
+  return question.toolName;
+}
+
+function endOfDay() {
+  const end = new Date();
+  end.setHours(23, 59, 0, 0);
+  return Math.max(60, Math.round((end - Date.now()) / 1000));
+}
+
+const SPANS = [
+  ["always", "always"],
+  ["session", "for this session"],
+  ["3600", "for an hour"],
+  ["14400", "for 4 hours"],
+  ["day", "until midnight"],
+  ["604800", "for a week"],
+  ["at", "until a time of your own"],
+];
+
+function form(label, body, { submit, cancel, done, kind = "good" }) {
+  const send = button(done, { kind, key: "Ctrl+Enter", type: "submit" });
+  const element = h("form", { class: "answer", "aria-label": label }, body, h("div", { class: "actions" }, send, button("Cancel", { key: "Esc", onclick: cancel })));
+  element.addEventListener("submit", (event) => {
+    event.preventDefault();
+    submit();
+  });
+  element.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") cancel();
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) submit();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  });
+  const lock = (busy) => element.querySelectorAll("button, input, select, textarea").forEach((each) => (each.disabled = busy));
+  return { element, lock };
+}
+
+// Says, as one types, how many of the calls of the last days a rule would have covered.
+export function liveCount(where, read) {
+  let running;
+  const ask = async () => {
+    running?.abort();
+    running = new AbortController();
+    const body = read();
+    if (!body.rule.trim()) {
+      put(where, "Without a pattern it covers exactly this call.");
+      return;
+    }
+    try {
+      const found = await post("/api/policy/try", { days: DAYS, ...body }, running.signal);
+      const asked = found.asked ? `${found.changed.toLocaleString("en")} of the ${count(found.asked, "question")}` : "none, as nothing was asked,";
+      put(where, h("strong", {}, found.changed ? `It would have answered ${asked}` : `It would have answered none of the ${count(found.asked, "question")}`), ` that today's rules ask about, in the calls of the last ${DAYS} days (${count(found.calls, "call")}${found.whole ? "" : ", the latest ones"}).`);
+    } catch (error) {
+      if (error.name !== "AbortError") put(where, h("span", { class: "bad" }, told(error.message)));
+    }
+  };
+  return { ask, later: debounce(200, ask) };
+}
+
+export function widerForm(question, { submit, cancel }) {
+  const pattern = h("input", { type: "text", class: "mono", spellcheck: "false", autocomplete: "off", value: proposal(question) });
+  const span = select(SPANS, "always");
+  const at = h("input", { type: "datetime-local", "aria-label": "Until when", hidden: true });
+  const counted = h("p", { class: "counted", role: "status" }, " ");
+  const counting = liveCount(counted, () => ({ rule: pattern.value, tool: question.toolName, agentId: question.agentId }));
+  pattern.addEventListener("input", counting.later);
+  span.addEventListener("change", () => (at.hidden = span.value !== "at"));
+  const destructive = h("input", { type: "checkbox" });
+  const read = () => {
+    const body = { scope: span.value === "session" ? "session" : "always", pattern: pattern.value.trim() || undefined };
+    if (span.value === "day") body.expiresIn = endOfDay();
+    else if (span.value === "at") body.expiresIn = Math.round((new Date(at.value) - Date.now()) / 1000);
+    else if (/^\d+$/.test(span.value)) body.expiresIn = Number(span.value);
+    if (Number.isNaN(body.expiresIn)) throw new Error("Say until when.");
+    if (question.destructive && destructive.checked) body.destructive = true;
+    return { decision: body.scope === "always" ? "approve_always" : "approve", ...body };
+  };
+  const made = form("Allow more than this call", [
+    h("div", { class: "fields" }, field("Allow what this covers", pattern, "A rule, for this agent and workspace. Narrow it or widen it; empty is exactly this call."), field("How long", span), at),
+    question.destructive ? h("label", { class: "check" }, destructive, " also where it can not be undone") : null,
+    counted,
+  ], { submit: () => submit(read), cancel, done: "Allow" });
+  counting.ask();
+  return { ...made, focus: pattern };
+}
+
+export function feedbackForm(_question, { submit, cancel }) {
+  const words = h("textarea", { rows: "3", maxlength: "4000", placeholder: "use the staging database instead" });
+  const made = form("Deny with words", [field("Tell the agent why, or what to do instead", words)], {
+    submit: () => submit(() => ({ decision: "reject", feedback: words.value.trim() || undefined })),
+    cancel,
+    done: "Deny",
+    kind: "refuse",
+  });
+  return { ...made, focus: words };
+}
+
+export function editForm(question, { submit, cancel }) {
+  const command = commandOf(question);
+  const before = command ?? JSON.stringify(question.toolInput, null, 2);
+  const text = h("textarea", { class: "mono", rows: String(Math.min(16, before.split("\n").length + 1)), spellcheck: "false", value: before });
+  const changes = h("div", {}, difference(before, before));
+  const ruling = h("p", { class: "counted", role: "status" }, " ");
+  const judge = debounce(200, () => decideAgain(question, text.value, command !== null, ruling));
+  text.addEventListener("input", () => {
+    put(changes, difference(before, text.value));
+    judge();
+  });
+  const made = form("Edit and allow", [field(command === null ? "The input, as JSON" : "The command", text), h("span", { class: "quiet" }, "What is changed"), changes, ruling], {
+    submit: () => submit(() => ({ decision: "approve", modifiedInput: text.value })),
+    cancel,
+    done: "Allow as edited",
+  });
+  return { ...made, focus: text };
+}
+
+let deciding;
+
+async function decideAgain(question, text, isCommand, where) {
+  deciding?.abort();
+  deciding = new AbortController();
+  try {
+    const input = isCommand ? { ...question.toolInput, command: text } : JSON.parse(text);
+    const body = { toolName: question.toolName, toolInput: input, cwd: question.cwd, agentId: question.agentId };
+    const found = await post("/api/decide", body, deciding.signal);
+    put(where, "As edited: ", verdict(found.decision), " ", tier(found.tier), " ", told(found.reason));
+  } catch (error) {
+    if (error.name !== "AbortError") put(where, h("span", { class: "bad" }, shown(error.message)));
+  }
+}
+
+export async function grantOf(requestId) {
+  const { grants } = await get("/api/grants");
+  return grants.find((each) => each.requestId === requestId);
+}

@@ -1,0 +1,190 @@
+// One question as a card: who asks, what exactly, what it would do, and what was said to the like before.
+
+import { get } from "./api.js";
+import { button, h, put } from "./dom.js";
+import { difference } from "./diff.js";
+import { coloured } from "./parts.js";
+import { ago, code, count, duration, isOdd, shown, tier, told } from "./text.js";
+import { touched, tree } from "./tree.js";
+
+const SHORT = 400;
+const FEW_LINES = 6;
+const COMMANDS = ["command", "cmd", "script"];
+
+// The command of a shell call; nothing for other tools.
+export function commandOf(question) {
+  const field = COMMANDS.find((name) => typeof question.toolInput[name] === "string");
+  const only = question.operations?.some((each) => each.kind === "command.execute") || !question.operations?.length;
+  return field && only ? question.toolInput[field] : null;
+}
+
+export const isCut = (question) => {
+  const text = commandOf(question) ?? JSON.stringify(question.toolInput);
+  return text.length > SHORT || text.split("\n").length > FEW_LINES;
+};
+
+export function makeCard(question, inbox) {
+  const element = h("li", { class: "card", id: `q-${question.id}`, tabindex: "-1", "data-id": question.id });
+  element.addEventListener("click", (event) => {
+    if (!event.target.closest("button, input, select, textarea, a, label")) inbox.choose(question.id);
+  });
+  return { question, element, state: { busy: false, error: "", form: null } };
+}
+
+export function drawCard(card, inbox) {
+  const { question, element, state } = card;
+  const open = inbox.current === question.id;
+  element.className = `card ${question.tier}${open ? " open" : ""}${state.busy ? " busy" : ""}`;
+  element.setAttribute("aria-busy", String(state.busy));
+  element.setAttribute("aria-label", `${question.agentId || "an agent"} asks: ${question.toolName}, ${question.tier}`);
+  if (open) element.setAttribute("aria-current", "true");
+  else element.removeAttribute("aria-current");
+  const focused = element.contains(document.activeElement) && document.activeElement !== element;
+  put(element, header(card, inbox), open ? whole(card) : brief(card), problem(state), state.form ? state.form.element : actions(card, inbox, open));
+  if (focused && !state.form) element.focus({ preventScroll: true });
+}
+
+function header({ question }, inbox) {
+  const box = h("input", { type: "checkbox", "aria-label": `Select the question of ${question.agentId}`, onchange: (event) => inbox.select(question.id, event.target.checked) });
+  box.checked = inbox.selected.has(question.id);
+  return h(
+    "div",
+    { class: "head" },
+    h("label", { class: "tick" }, box),
+    h("strong", { class: "who" }, told(question.agentId || "an agent")),
+    inbox.who.userId === question.userId ? null : h("span", { class: "quiet" }, "for ", told(question.userId)),
+    h("span", { class: "tool" }, told(question.toolName)),
+    tier(question.tier),
+    question.kind === "policy-deny-override" ? h("span", { class: "tag" }, "you said no before") : null,
+    question.callerGone ? h("span", { class: "tag", title: "It stopped waiting. A yes is used when it repeats the call." }, "caller has gone") : null,
+    h("span", { class: "clock quiet" }, clockText(question)),
+  );
+}
+
+export function clockText(question) {
+  const left = (question.expiresAt - Date.now()) / 1000;
+  return `waits ${duration((Date.now() - question.timestamp) / 1000)} · ${left > 0 ? `expires in ${duration(left)}` : "expires now"}`;
+}
+
+function brief({ question }) {
+  const text = commandOf(question);
+  const why = h("p", { class: "why" }, told(question.reason));
+  if (text === null) return [code(inputText(question), { longest: SHORT }), why];
+  const lines = text.split("\n");
+  const cut = Math.min(SHORT, lines.slice(0, FEW_LINES).join("\n").length);
+  const render = (piece) => (piece.length === text.length ? coloured(piece, question.operations, { cwd: question.cwd }) : shown(piece));
+  return [code(text, { longest: text.length > cut ? cut : SHORT, render }), why];
+}
+
+function inputText({ toolInput }) {
+  return Object.entries(toolInput).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n");
+}
+
+function whole({ question }) {
+  const why = h("p", { class: "why" }, told(question.reason));
+  const explanation = h("p", { class: "explained", role: "status", hidden: true });
+  const explain = (operation) => {
+    explanation.hidden = false;
+    put(explanation, tier(operation.tier), " ", h("code", {}, told(operation.resource)), " ", told(operation.reason));
+  };
+  const operations = question.operations || [];
+  return [
+    subject(question, explain),
+    explanation,
+    why,
+    warnings(question),
+    facts(question, operations),
+    operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 }, h("summary", {}, `What it would do (${count(operations.length, "operation")})`), tree(operations)) : null,
+    earlier(question),
+  ];
+}
+
+function subject(question, explain) {
+  const text = commandOf(question);
+  if (text !== null) return code(text, { render: (piece) => (piece === text ? coloured(text, question.operations, { cwd: question.cwd, explain }) : shown(piece)) });
+  const input = question.toolInput;
+  if (typeof input.old_string === "string" && typeof input.new_string === "string") {
+    const { old_string: before, new_string: after, ...rest } = input;
+    return h("div", { class: "input" }, rows(rest), difference(before, after));
+  }
+  return h("div", { class: "input" }, rows(input));
+}
+
+function rows(input) {
+  return Object.entries(input).map(([name, value]) => {
+    const text = typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    return h("div", { class: "named" }, h("span", { class: "quiet" }, shown(name)), code(text));
+  });
+}
+
+function warnings(question) {
+  const text = commandOf(question) ?? JSON.stringify(question.toolInput);
+  return [
+    isOdd(text) ? h("p", { class: "notice warn" }, "It holds invisible characters; they are written out above.") : null,
+    question.unreadable ? h("p", { class: "notice warn" }, "A part of it could not be read: ", told(question.unreadable)) : null,
+    question.destructive ? h("p", { class: "notice bad" }, "It can not be undone. ", told(question.impactScope || ""), question.rollbackAdvice ? [" To undo it: ", told(question.rollbackAdvice)] : null) : null,
+  ];
+}
+
+function facts(question, operations) {
+  const outside = (path) => question.workspace?.length && path.startsWith("/") && !question.workspace.some((root) => path === root || path.startsWith(`${root}/`));
+  const touching = touched(operations).map(([label, found]) => [
+    label,
+    found.slice(0, 12).map((each) => [h("code", { class: each.tier, title: each.reason }, told(each.resource)), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace ") : " "]).concat(found.length > 12 ? [`and ${found.length - 12} more, below`] : []),
+  ]);
+  const rows = [
+    ["In", question.cwd ? h("code", {}, told(question.cwd)) : "no folder is known"],
+    ...touching,
+    ["Sandbox", question.boundary ? h("code", {}, question.boundary) : null],
+    ["Session", h("a", { href: `/sessions?id=${encodeURIComponent(question.sessionId)}`, "data-to": true }, told(question.sessionId))],
+  ];
+  return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
+}
+
+const ENDS = { approved: "allowed", rejected: "denied" };
+
+function earlier(question) {
+  const box = h("div", { class: "earlier" }, h("p", { class: "quiet" }, "Looking for earlier answers …"));
+  const show = (found) => put(box, found.length ? h("details", { open: found.length <= 3 }, h("summary", {}, `Answered before: ${summed(found)}`), h("ul", { class: "plainlist" }, found.map(answered))) : h("p", { class: "quiet" }, "Nothing like it was asked before."));
+  if (question.similar) show(question.similar);
+  else {
+    get(`/api/permissions/${encodeURIComponent(question.id)}/similar`).then(
+      ({ similar }) => {
+        question.similar = similar;
+        show(similar);
+      },
+      () => put(box, h("p", { class: "quiet" }, "Earlier answers can not be shown.")),
+    );
+  }
+  return box;
+}
+
+function summed(found) {
+  const yes = found.filter((each) => each.status === "approved").length;
+  return [yes ? `${yes} × allowed` : "", found.length - yes ? `${found.length - yes} × denied` : ""].filter(Boolean).join(", ");
+}
+
+function answered(each) {
+  const scope = each.scope && each.scope !== "once" ? `, ${each.scope}` : "";
+  return h("li", {}, h("span", { class: `verdict ${each.status === "approved" ? "allow" : "deny"}` }, `${ENDS[each.status]}${scope}`), " ", h("code", {}, told(each.command.slice(0, 160)), each.command.length > 160 ? "…" : null), h("span", { class: "quiet" }, ` ${each.same ? "the same call · " : ""}${ago(each.resolvedAt)}`), each.feedback ? h("span", { class: "quiet" }, " “", told(each.feedback), "”") : null);
+}
+
+function problem(state) {
+  return state.error ? h("p", { class: "notice bad", role: "alert" }, told(state.error)) : null;
+}
+
+function actions({ question, state }, inbox, open) {
+  const act = (label, kind, key, action) => button(label, { key, kind, disabled: state.busy, onclick: () => inbox.act(question.id, action) });
+  if (!open) return h("div", { class: "actions" }, act("Allow once", "good", null, "once"), act("Deny", "", null, "deny"));
+  return h(
+    "div",
+    { class: "actions" },
+    act("Allow once", "good", "a", "once"),
+    act("For this session", "", "s", "session"),
+    act("Always or until …", "", "w", "wider"),
+    h("span", { class: "gap" }),
+    act("Deny", "refuse", "d", "deny"),
+    act("Deny with words …", "", "f", "feedback"),
+    act("Edit …", "", "e", "edit"),
+  );
+}

@@ -1,0 +1,79 @@
+// Builds elements from data. Text only ever becomes text: nothing here, or anywhere, parses HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function fill(element, properties, children) {
+  for (const [name, value] of Object.entries(properties || {})) {
+    if (value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled") element[name] = value;
+    else element.setAttribute(name, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+export function h(tag, properties, ...children) {
+  return fill(document.createElement(tag), properties, children);
+}
+
+export function svg(tag, properties, ...children) {
+  return fill(document.createElementNS(SVG, tag), properties, children);
+}
+
+export function put(parent, ...children) {
+  parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return parent;
+}
+
+export const byId = (id) => document.getElementById(id);
+
+// Tells a screen reader.
+export function say(text) {
+  byId("said").textContent = text;
+}
+
+// A short word at the edge of the screen; with an action, such as undoing it.
+export function toast(text, { action, label, bad = false, seconds = 6 } = {}) {
+  const close = () => box.remove();
+  const box = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, text));
+  if (action) {
+    const button = h("button", { type: "button", class: "plain", onclick: () => { close(); action(); } }, label);
+    box.append(button);
+  }
+  byId("toasts").append(box);
+  setTimeout(close, (action ? 12 : seconds) * 1000);
+  return box;
+}
+
+export function button(label, { key, kind = "", title, ...more } = {}) {
+  const parts = [label, key ? h("kbd", { "aria-hidden": "true" }, key) : null];
+  return h("button", { type: "button", class: kind, title, "aria-keyshortcuts": key, ...more }, ...parts);
+}
+
+export function field(label, control, hint) {
+  return h("label", { class: "field" }, h("span", {}, label), control, hint ? h("small", {}, hint) : null);
+}
+
+export function select(options, chosen, properties = {}) {
+  const made = h("select", properties, options.map(([value, label]) => h("option", { value }, label)));
+  made.value = chosen;
+  return made;
+}
+
+// Asks in a dialog of its own; gives what `onsubmit` gives, or nothing if it was left.
+export function dialog(title, body, actions) {
+  const box = h("dialog", { "aria-label": title }, h("h2", {}, title), body, h("div", { class: "row end" }, actions));
+  box.addEventListener("close", () => box.remove());
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+export function debounce(milliseconds, action) {
+  let timer;
+  return (...given) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => action(...given), milliseconds);
+  };
+}

@@ -1,0 +1,297 @@
+// The inbox: every pending question, the oldest first, so that nothing moves under a hand that is about to answer.
+
+import { post, remove } from "./api.js";
+import { editForm, feedbackForm, grantOf, widerForm } from "./answers.js";
+import { clockText, drawCard, isCut, makeCard } from "./card.js";
+import { button, byId, h, put, say, toast } from "./dom.js";
+import { count, plain } from "./text.js";
+
+const STEP = 30;
+const SETTLE = 400;
+const WORDS = { once: { decision: "approve" }, session: { decision: "approve", scope: "session" }, deny: { decision: "reject" } };
+const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
+const FORMS = { wider: widerForm, feedback: feedbackForm, edit: editForm };
+
+export class Inbox {
+  constructor(who, live) {
+    this.who = who;
+    this.live = live;
+    this.cards = new Map();
+    this.selected = new Set();
+    this.current = null;
+    this.shown = STEP;
+    this.moved = 0;
+  }
+
+  mount(main) {
+    this.list = h("ol", { class: "cards", "aria-label": "Questions" });
+    this.bulk = h("div", { class: "bulk", role: "region", "aria-label": "Answer the selection", hidden: true });
+    this.empty = h("div", { class: "empty", hidden: true }, h("p", { class: "big" }, "Nothing is waiting for you."), h("p", { class: "quiet" }, "Questions of your agents appear here by themselves."));
+    this.loading = h("p", { class: "quiet" }, "Looking …");
+    this.summary = h("p", { class: "quiet", role: "status" });
+    this.more = h("div", { class: "more" });
+    put(main, h("div", { class: "title" }, h("h1", {}, "Inbox"), this.summary, h("span", { class: "gap" }), button("Keys", { key: "?", kind: "plain", onclick: () => this.help() })), this.loading, this.empty, this.list, this.more, this.bulk);
+    this.watcher = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && this.extend(), { rootMargin: "600px" });
+    this.watcher.observe(this.more);
+    this.timer = setInterval(() => this.tick(), 5000);
+    this.cards.clear();
+    this.draw();
+  }
+
+  unmount() {
+    clearInterval(this.timer);
+    this.watcher?.disconnect();
+    this.list = null;
+  }
+
+  get ids() {
+    return [...this.live.questions.keys()];
+  }
+
+  changed({ removed, added }) {
+    for (const id of removed) this.drop(id);
+    if (this.list) this.draw();
+    if (added.length && this.list) say(`${count(added.length, "new question")}, ${this.live.questions.size} pending`);
+  }
+
+  // Answered elsewhere, or out of time: say so, since the card goes without us having done anything.
+  ended(question, outcome) {
+    if (this.cards.get(question.id)?.state.busy) return;
+    const words = { approve: "allowed", reject: "denied" };
+    const what = plain((question.command || question.toolName).slice(0, 80));
+    if (this.list) toast(`${words[outcome.decision] || outcome.decision} by ${outcome.by || "somebody"}: ${what}`);
+  }
+
+  drop(id) {
+    const card = this.cards.get(id);
+    this.selected.delete(id);
+    if (this.current === id) this.current = this.neighbour(id);
+    if (!card) return;
+    const focused = card.element.contains(document.activeElement);
+    card.element.remove();
+    this.cards.delete(id);
+    this.moved = performance.now();
+    if (focused && this.current) this.refocus = true;
+  }
+
+  neighbour(id) {
+    const shown = [...this.cards.keys()];
+    const at = shown.indexOf(id);
+    return shown[at + 1] ?? shown[at - 1] ?? null;
+  }
+
+  draw() {
+    const ids = this.ids;
+    const total = ids.length;
+    this.loading.hidden = this.live.loaded;
+    this.empty.hidden = !this.live.loaded || total > 0;
+    put(this.summary, this.live.loaded && total ? `${count(total, "question")} waiting` : "");
+    if (!this.live.questions.has(this.current)) this.current = ids[0] ?? null;
+    for (const id of ids.slice(0, this.shown)) {
+      if (this.cards.has(id)) continue;
+      const card = makeCard(this.live.questions.get(id), this);
+      this.cards.set(id, card);
+      drawCard(card, this);
+      this.list.append(card.element);
+    }
+    const open = this.cards.get(this.current);
+    if (open && !open.element.classList.contains("open")) drawCard(open, this);
+    if (this.refocus && open) open.element.focus({ preventScroll: true });
+    this.refocus = false;
+    put(this.more, total > this.shown ? button(`Show more of the other ${(total - this.shown).toLocaleString("en")}`, { kind: "plain", onclick: () => this.extend() }) : null);
+    this.drawBulk();
+  }
+
+  extend() {
+    if (!this.list || this.shown >= this.ids.length) return;
+    this.shown += STEP;
+    this.draw();
+  }
+
+  tick() {
+    for (const { question, element } of this.cards.values()) element.querySelector(".clock").textContent = clockText(question);
+  }
+
+  redraw(id) {
+    const card = this.cards.get(id);
+    if (card && this.list) drawCard(card, this);
+  }
+
+  choose(id, { focus = false } = {}) {
+    if (id === null || id === undefined) return;
+    const before = this.current;
+    this.current = id;
+    if (before !== id) {
+      this.redraw(before);
+      this.redraw(id);
+    }
+    const card = this.cards.get(id);
+    if (focus && card) {
+      card.element.focus({ preventScroll: true });
+      card.element.scrollIntoView({ block: "nearest" });
+    }
+  }
+
+  // The first step only shows where we are.
+  step(by) {
+    const ids = this.ids;
+    const at = Math.max(0, ids.indexOf(this.current));
+    const here = document.activeElement?.closest(".card");
+    const to = here ? Math.min(ids.length - 1, Math.max(0, at + by)) : at;
+    while (to >= this.shown) this.extend();
+    this.choose(ids[to], { focus: true });
+  }
+
+  select(id, on = !this.selected.has(id)) {
+    if (on) this.selected.add(id);
+    else this.selected.delete(id);
+    const box = this.cards.get(id)?.element.querySelector("input[type=checkbox]");
+    if (box) box.checked = on;
+    this.drawBulk();
+  }
+
+  drawBulk() {
+    this.bulk.hidden = this.selected.size === 0;
+    if (this.bulk.hidden) return;
+    const ids = () => [...this.selected];
+    put(this.bulk, h("strong", {}, `${this.selected.size} selected`), button("Allow each once", { kind: "good", onclick: () => this.answerAll(ids(), WORDS.once) }), button("For their sessions", { onclick: () => this.answerAll(ids(), WORDS.session) }), button("Deny", { kind: "refuse", onclick: () => this.answerAll(ids(), WORDS.deny) }), button("Select all", { kind: "plain", onclick: () => this.ids.forEach((id) => this.select(id, true)) }), button("Clear", { kind: "plain", onclick: () => ids().forEach((id) => this.select(id, false)) }));
+  }
+
+  // What a button or a key asks for. A click just after cards moved may have been meant for another one.
+  act(id, action, { byKey = false } = {}) {
+    const card = this.cards.get(id);
+    if (!card || card.state.busy) return;
+    if (!byKey && performance.now() - this.moved < SETTLE) {
+      say("The cards have just moved. Click again.");
+      return;
+    }
+    if (this.current !== id) {
+      this.choose(id);
+      if (action === "once" && isCut(card.question)) {
+        say("It is long: look at the whole of it first.");
+        return;
+      }
+    }
+    if (WORDS[action]) this.answer(id, WORDS[action]);
+    else this.openForm(card, FORMS[action]);
+  }
+
+  openForm(card, make) {
+    const { question, state } = card;
+    state.error = "";
+    const cancel = () => {
+      state.form = null;
+      drawCard(card, this);
+      card.element.focus({ preventScroll: true });
+    };
+    const submit = (read) => {
+      try {
+        this.answer(question.id, read());
+      } catch (error) {
+        state.error = error.message;
+        drawCard(card, this);
+      }
+    };
+    state.form = make(question, { submit, cancel });
+    drawCard(card, this);
+    state.form.focus.focus();
+  }
+
+  async answer(id, body) {
+    const card = this.cards.get(id);
+    const question = this.live.questions.get(id);
+    if (!question || card?.state.busy) return false;
+    if (card) {
+      Object.assign(card.state, { busy: true, error: "" });
+      card.state.form?.lock(true);
+      drawCard(card, this);
+    }
+    try {
+      await post("/api/permissions", { requestId: id, ...body });
+    } catch (error) {
+      if (card) {
+        Object.assign(card.state, { busy: false, error: error.message });
+        card.state.form?.lock(false);
+        this.redraw(id);
+        card.state.form?.focus.focus();
+      }
+      return false;
+    }
+    this.live.end(id, { decision: body.decision, by: this.who.userId });
+    this.told(question, body);
+    return true;
+  }
+
+  told(question, body) {
+    if (this.quiet) return;
+    const what = plain((body.pattern || question.command || question.toolName).slice(0, 80));
+    const lasting = body.scope && body.scope !== "once";
+    const text = `${DONE[body.decision]}${lasting ? (body.scope === "session" ? " for the session" : body.expiresIn ? " for a time" : " always") : ""}: ${what}`;
+    toast(text, lasting ? { label: "Undo", action: () => this.undo(question.id) } : {});
+  }
+
+  async undo(requestId) {
+    try {
+      const grant = await grantOf(requestId);
+      if (!grant) throw new Error("It does not stand any more.");
+      await remove(`/api/grants/${encodeURIComponent(grant.id)}`);
+      toast("Undone: it will be asked again.");
+    } catch (error) {
+      toast(`Not undone: ${error.message}`, { bad: true });
+    }
+  }
+
+  async answerAll(ids, body) {
+    this.quiet = true;
+    let done = 0;
+    let next = 0;
+    const work = async () => {
+      while (next < ids.length) if (await this.answer(ids[next++], body)) done++;
+    };
+    await Promise.all(Array.from({ length: 6 }, work));
+    this.quiet = false;
+    const failed = ids.length - done;
+    toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
+  }
+
+  key(event) {
+    if (event.repeat && !"jk".includes(event.key) && !event.key.startsWith("Arrow")) return false;
+    const keys = {
+      j: () => this.step(1),
+      k: () => this.step(-1),
+      ArrowDown: () => this.step(1),
+      ArrowUp: () => this.step(-1),
+      a: () => this.act(this.current, "once", { byKey: true }),
+      s: () => this.act(this.current, "session", { byKey: true }),
+      w: () => this.act(this.current, "wider", { byKey: true }),
+      A: () => this.act(this.current, "wider", { byKey: true }),
+      u: () => this.act(this.current, "wider", { byKey: true }),
+      d: () => this.act(this.current, "deny", { byKey: true }),
+      f: () => this.act(this.current, "feedback", { byKey: true }),
+      e: () => this.act(this.current, "edit", { byKey: true }),
+      x: () => this.current && this.select(this.current),
+      "?": () => this.help(),
+    };
+    if (!keys[event.key]) return false;
+    keys[event.key]();
+    return true;
+  }
+
+  help() {
+    if (document.querySelector("dialog")) return;
+    const rows = [["j k", "next and previous question"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["1 – 6", "go to a page"], ["Esc", "leave a form"]];
+    const box = h("dialog", { "aria-label": "Keys" }, h("h2", {}, "Keys"), h("dl", { class: "keys" }, rows.map(([key, what]) => [h("dt", {}, key.split(" ").map((each) => h("kbd", {}, each))), h("dd", {}, what)])), h("div", { class: "actions" }, button("Close", { onclick: () => box.close() })));
+    box.addEventListener("close", () => box.remove());
+    document.body.append(box);
+    box.showModal();
+  }
+}
+
+// The title says how many wait, also where the tab is not seen.
+export function badge(number, page) {
+  document.title = `${number ? `(${number}) ` : ""}${page} · Assent`;
+  const mark = byId("badge");
+  if (!mark) return;
+  mark.textContent = number ? (number > 999 ? "999+" : String(number)) : "";
+  mark.hidden = !number;
+}

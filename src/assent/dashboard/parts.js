@@ -1,0 +1,97 @@
+// Which words of a line each operation is about, found again in the text, so that each part has its own colour.
+// This is for the eye alone: what can not be found stays plain, and the list of operations below has everything.
+
+import { h } from "./dom.js";
+import { plain, shown } from "./text.js";
+
+const UNKNOWN = "\ufdd0";
+const LONGEST = 20000;
+const RANK = { safe: 0, dangerous: 1, destructive: 2 };
+const EDGE = /[\s;&|()<>`"'$={}]/;
+const BETWEEN = /^[\s'"\\$]*$/;
+
+const isEdge = (text, at) => at < 0 || at >= text.length || EDGE.test(text[at]);
+
+function findWord(text, word, from) {
+  for (let at = text.indexOf(word, from); at >= 0; at = text.indexOf(word, at + 1)) {
+    if (isEdge(text, at - 1) && isEdge(text, at + word.length)) return at;
+  }
+  return -1;
+}
+
+// Follows the words of a command as far as nothing but blanks and quotes is between them.
+function findCommand(text, argv, from) {
+  const words = argv.filter((word) => word && !word.includes(UNKNOWN));
+  if (!words.length || words[0] !== argv[0]) return null;
+  const start = findWord(text, words[0], from);
+  if (start < 0) return null;
+  let end = start + words[0].length;
+  for (const word of words.slice(1)) {
+    const at = text.indexOf(word, end);
+    if (at < 0 || !BETWEEN.test(text.slice(end, at))) break;
+    end = at + word.length;
+  }
+  return [start, end];
+}
+
+// A path or a host: looked for among the words of its command first, then anywhere, as in a redirection.
+function findResource(text, operation, cwd, within) {
+  const names = [operation.resource];
+  if (cwd && operation.resource.startsWith(`${cwd}/`)) names.push(operation.resource.slice(cwd.length + 1));
+  const known = names.filter((name) => name && !name.includes(UNKNOWN));
+  for (const [from, to] of [within || [0, 0], [0, text.length]]) {
+    for (const name of known) {
+      const at = text.slice(0, to).indexOf(name, from);
+      if (at >= 0) return [at, at + name.length];
+    }
+  }
+  return null;
+}
+
+function locate(text, operations, cwd) {
+  const places = new Map();
+  let from = 0;
+  operations.forEach((operation, index) => {
+    if (!operation.argv?.length) return;
+    const found = findCommand(text, operation.argv, from) || findCommand(text, operation.argv, 0);
+    if (!found) return;
+    places.set(index, found);
+    from = Math.max(from, found[0] + 1);
+  });
+  operations.forEach((operation, index) => {
+    if (operation.argv?.length || operation.kind === "tool.call") return;
+    const found = findResource(text, operation, cwd, places.get(operation.owner));
+    if (found) places.set(index, found);
+  });
+  return places;
+}
+
+// The line as nodes, each part by its own tier; `explain` is told of the operation behind a part that is tapped.
+export function coloured(text, operations, { cwd, explain = () => {} } = {}) {
+  if (text.length > LONGEST || !operations?.length) return shown(text);
+  const owners = new Array(text.length).fill(-1);
+  const places = [...locate(text, operations, cwd)].sort(([, a], [, b]) => b[1] - b[0] - (a[1] - a[0]));
+  for (const [index, [start, end]] of places) {
+    const rank = RANK[operations[index].tier];
+    for (let at = start; at < end; at++) {
+      const before = owners[at];
+      if (before < 0 || operations[index].argv?.length || rank >= RANK[operations[before].tier]) owners[at] = index;
+    }
+  }
+  return runs(owners).flatMap(([start, end, index]) => {
+    const piece = shown(text.slice(start, end));
+    if (index < 0) return piece;
+    const operation = operations[index];
+    return h("span", { class: `part ${operation.tier}`, title: plain(`${operation.tier}: ${operation.reason}`), onclick: () => explain(operation) }, piece);
+  });
+}
+
+function runs(owners) {
+  const found = [];
+  for (let start = 0, at = 1; at <= owners.length; at++) {
+    if (at < owners.length && owners[at] === owners[start]) continue;
+    found.push([start, at, owners[start]]);
+    start = at;
+  }
+  return found;
+}

@@ -1,0 +1,109 @@
+// Text as it really is: what is invisible, or moves what is visible, is written out; what is cut says so.
+
+import { h } from "./dom.js";
+
+const UNKNOWN = "\ufdd0";
+// The same as the daemon's own list: controls, formats, surrogates, private and unassigned, odd spaces, traceless marks.
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|(?! )\p{Zs}/u;
+const ODD = /[^\n\x20-\x7e]/u;
+const SHORT = { "\t": "\\t", "\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\b": "\\b" };
+export const LONG = 2000;
+
+function escapeOf(char) {
+  if (SHORT[char]) return SHORT[char];
+  const code = char.codePointAt(0).toString(16);
+  return code.length <= 2 ? `\\x${code.padStart(2, "0")}` : code.length <= 4 ? `\\u${code.padStart(4, "0")}` : `\\u{${code}}`;
+}
+
+const nameOf = (char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
+
+// What one character is: itself, one that may only look like another, or one that hides.
+function kindOf(char) {
+  if (char === "\n" || (char >= " " && char <= "~")) return "";
+  return HIDDEN.test(char) ? "escaped" : "foreign";
+}
+
+function node(kind, run) {
+  if (!kind) return run;
+  const names = [...run].slice(0, 8).map(nameOf).join(" ");
+  if (kind === "foreign") return h("span", { class: kind, title: names }, run);
+  return h("span", { class: kind, title: `${names}, invisible` }, [...run].map(escapeOf).join(""));
+}
+
+// The text as nodes. A letter beyond ASCII is underlined: it may only look like the one it is taken for.
+export function shown(text) {
+  if (!ODD.test(text)) return [text];
+  const nodes = [];
+  let [run, before] = ["", ""];
+  for (const char of text) {
+    const kind = kindOf(char);
+    if (kind !== before && run) {
+      nodes.push(node(before, run));
+      run = "";
+    }
+    run += char;
+    before = kind;
+  }
+  return run ? [...nodes, node(before, run)] : nodes;
+}
+
+// Text that the daemon wrote about a call: `…` stands for what is only known when it runs.
+export const told = (text) => shown(String(text ?? "").replaceAll(UNKNOWN, "…"));
+
+// The same as a string, for titles and notifications.
+export function plain(text) {
+  return ODD.test(text) ? [...text].map((c) => (c === UNKNOWN ? "…" : c !== "\n" && HIDDEN.test(c) ? escapeOf(c) : c)).join("") : text;
+}
+
+export function isOdd(text) {
+  return [...text.slice(0, 20000)].some((c) => c !== "\n" && c !== UNKNOWN && HIDDEN.test(c));
+}
+
+// A block of code; what is long is shown in part, says how much is missing, and can be had whole.
+export function code(text, { longest = LONG, render = shown, tag = "pre" } = {}) {
+  const block = h(tag, { class: "code", tabindex: tag === "pre" ? "0" : null });
+  if (text.length <= longest) {
+    block.append(...render(text));
+    return block;
+  }
+  const box = h("div", { class: "long" }, block);
+  const rest = (text.length - longest).toLocaleString("en");
+  const more = h("button", { type: "button", class: "plain", onclick: () => whole() }, `Show the other ${rest} characters`);
+  const whole = () => {
+    block.classList.add("whole");
+    block.replaceChildren(...render(text));
+    more.remove();
+    note.textContent = `All ${text.length.toLocaleString("en")} characters are shown.`;
+    block.focus();
+  };
+  const note = h("span", {}, `Only the first ${longest.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters are shown. `);
+  block.append(...render(text.slice(0, longest)), h("span", { class: "cut" }, "…"));
+  box.append(h("p", { class: "notice" }, note, more));
+  return box;
+}
+
+const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
+
+export function duration(seconds) {
+  const left = Math.max(0, Math.round(seconds));
+  const [size, unit] = UNITS.find(([length]) => left >= length) || UNITS[3];
+  const rest = size === 3600 && left < 36000 ? Math.floor((left % 3600) / 60) : 0;
+  return `${Math.floor(left / size)} ${unit}${rest ? ` ${rest} min` : ""}`;
+}
+
+export const ago = (milliseconds) => `${duration((Date.now() - milliseconds) / 1000)} ago`;
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const dated = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+
+export function time(milliseconds) {
+  const at = new Date(milliseconds);
+  const today = at.toDateString() === new Date().toDateString();
+  return h("time", { datetime: at.toISOString(), title: at.toLocaleString() }, (today ? clock : dated).format(at));
+}
+
+export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+
+export const tier = (name) => h("span", { class: `tier ${name}` }, name);
+
+export const verdict = (word) => h("span", { class: `verdict ${word}` }, word);

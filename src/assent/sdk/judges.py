@@ -1,0 +1,240 @@
+"""Who decides for a Python agent: an engine in this process with its own store, or the daemon it is shared with."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from assent.approvals.book import Approvals
+from assent.audit.log import Log
+from assent.config.facts import Observer
+from assent.config.places import assent_home
+from assent.engine import Engine
+from assent.gate import EXPIRY, Aside, Gate, Ruling
+from assent.model import (
+    ASK,
+    Answer,
+    Approval,
+    Event,
+    EventType,
+    NotFoundError,
+    Opinion,
+    Outcome,
+    Policy,
+    Principal,
+    Role,
+    SandboxProfile,
+    Session,
+    Source,
+    State,
+    Tier,
+    ToolCall,
+    Verdict,
+)
+from assent.store import Store, open_store
+from assent.store.memory import MemoryStore
+
+_OFF = SandboxProfile(name="off", mode="off")
+"""A function of this process runs without a boundary of its own, and the log says so."""
+_SLACK = 30.0
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """A call that waits for a person."""
+
+    id: str
+    session_id: str
+    tool_call_id: str
+    tool_name: str
+    reason: str
+    input: dict[str, Any]
+    tier: Tier
+    expires_at: float
+
+
+class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+    """Whether a call may run now, and why."""
+
+    allowed: bool
+    decision: Outcome
+    reason: str
+    source: Source
+    tier: Tier
+    rule_refs: tuple[str, ...] = ()
+    approval_id: str | None = None
+    """The question that a person was asked."""
+    input: dict[str, Any] | None = None
+    """What a person wants to run instead."""
+    feedback: str | None = None
+    position: int = 0
+    """Where in the log it is; 0 if it is in another's."""
+
+
+class Judge(Protocol):
+    """Decides calls, and keeps the questions of sessions."""
+
+    shared: bool
+    """Whether others answer its questions too."""
+
+    async def judge(
+        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
+    ) -> Judgement:
+        """Decide a call, waiting for a person where one must say; `asked` hears of the question first."""
+
+    async def pending(self, session: Session) -> tuple[Question, ...]:
+        """Return the questions of a session, the oldest first."""
+
+    async def answer(self, question: Question, answer: Answer, by: str) -> None:
+        """Answer a question for good, or raise an `AssentError`."""
+
+    async def cancel(self, question: Question, why: str) -> None:
+        """Withdraw a question, or raise an `AssentError`."""
+
+    def note(self, kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> None:
+        """Write down what became of a call, soon."""
+
+    def close(self) -> None:
+        """Let go of everything."""
+
+
+class Embedded:
+    """An engine, a log and a queue of questions in this process."""
+
+    shared = False
+
+    def __init__(self, policies: Sequence[Policy], *, store: str = "memory", expiry: float = EXPIRY) -> None:
+        self._store, home = _open(store)
+        self.shared = home is not None
+        self._log = Log(self._store, home)
+        self._approvals = Approvals(self._store, self._log)
+        engine = Engine(policies, facts=Observer())
+        self._expiry = expiry
+        self.gate = Gate(lambda _call, _session: engine, self._store, self._log, self._approvals, expiry=expiry)
+
+    @property
+    def store(self) -> Store:
+        """Return where everything is kept."""
+        return self._store
+
+    async def judge(
+        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
+    ) -> Judgement:
+        """Decide a call; an allow, its boundary and that it runs are on record before this returns."""
+
+        async def tell(approval: Approval) -> None:
+            asked(question_of(approval))
+
+        then = (event_of("sandbox.applied", call, session, {}), event_of("tool.started", call, session, {}))
+        ruling = await self.gate.settle(
+            call,
+            session,
+            self._expiry + _SLACK,
+            aside=Aside(tuple(heard), then),
+            on_ask=tell,
+        )
+        return judgement_of(ruling)
+
+    async def pending(self, session: Session) -> tuple[Question, ...]:
+        """Return the questions of a session, the oldest first."""
+        found, cursor = await self._approvals.list(user=session.user, limit=1000)
+        while cursor is not None:
+            more, cursor = await self._approvals.list(user=session.user, limit=1000, cursor=cursor)
+            found += more
+        return tuple(question_of(a) for a in found if a.session.id == session.id and a.call is not None)
+
+    async def answer(self, question: Question, answer: Answer, by: str) -> None:
+        """Answer a question for good."""
+        await self.gate.answer(question.id, answer, Principal(role=Role.USER, user=by))
+
+    async def cancel(self, question: Question, why: str) -> None:
+        """Withdraw a question."""
+        await self.gate.cancel(question.id, why)
+
+    def note(self, kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> None:
+        """Write down what became of a call, with the next commit: nobody waits for it."""
+        self._log.note(event_of(kind, call, session, payload))
+
+    def close(self) -> None:
+        """Seal the log and close the store."""
+        self._approvals.close()
+        self._log.close()
+        self._store.close()
+
+
+def _open(store: str) -> tuple[Store, str | None]:
+    if store == "memory":
+        return MemoryStore(), None
+    home = assent_home(os.environ)
+    return open_store(None if store == "sqlite" else store, home=home), home
+
+
+def event_of(kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> Event:
+    """Make an event about a call."""
+    about = {"user": session.user, "agent": session.agent, "tool": call.tool}
+    return Event(
+        type=kind,
+        event_id="",
+        timestamp="",
+        session_id=session.id,
+        sequence=0,
+        thread_id=session.id,
+        tool_call_id=call.call_id,
+        step_id=call.call_id,
+        payload={**about, **payload},
+        sandbox_profile=_OFF if kind in ("sandbox.applied", "tool.started") else None,
+    )
+
+
+def question_of(approval: Approval) -> Question:
+    """Return a pending question as sessions show it."""
+    call = approval.call
+    if call is None:
+        raise NotFoundError("it is answered already")
+    return Question(
+        id=approval.id,
+        session_id=approval.session.id,
+        tool_call_id=approval.call_id or approval.id,
+        tool_name=call.tool,
+        reason=approval.reason,
+        input=call.input,
+        tier=approval.tier,
+        expires_at=approval.expires_at,
+    )
+
+
+def judgement_of(ruling: Ruling) -> Judgement:
+    """Say what a ruling means for a function of this process, which no boundary can hold."""
+    decision, approval = ruling.decision, ruling.approval
+    outcome = decision.decision
+    reason = decision.decision_reason
+    if outcome in ("sandboxed", "unavailable"):
+        name = "" if decision.boundary is None else decision.boundary.name
+        reason = f"it may only run inside the sandbox profile {name}, and a Python function can not: {reason}"
+        outcome = "unavailable"
+    elif decision.verdict is ASK:
+        reason, outcome = f"nobody answered in time: {reason}", "deny"
+    answer = None if approval is None else approval.answer
+    return Judgement(
+        allowed=outcome == "allow",
+        decision=outcome,
+        reason=reason,
+        source=decision.decision_source,
+        tier=decision.reading.tier,
+        rule_refs=decision.rule_refs,
+        approval_id=None if approval is None or approval.state is State.PENDING else approval.id,
+        input=ruling.updated_input if outcome == "allow" else None,
+        feedback=None if answer is None else answer.feedback,
+        position=ruling.position,
+    )
+
+
+def refuse(reason: str, source: Source = Source.ERROR) -> Judgement:
+    """Deny a call that does not get as far as a decision."""
+    return Judgement(allowed=False, decision="deny", reason=reason, source=source, tier=Tier.DANGEROUS)
+
+
+YES = Answer(verdict=Verdict.ALLOW)
+NO = Answer(verdict=Verdict.DENY)

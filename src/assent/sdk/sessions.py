@@ -1,0 +1,344 @@
+"""An agent at work: every call it makes is looked up, checked, decided, perhaps asked about, and only then run."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+import msgspec
+
+from assent.model import DENY, Answer, AssentError, NotFoundError, Opinion, Session, Source, ToolCall
+from assent.sdk.feeds import Feed
+from assent.sdk.judges import NO, YES, Judge, Judgement, Question, refuse
+from assent.sdk.schemas import InputError
+from assent.sdk.tools import Input, Tool, read_object
+from assent.sdk.voices import ask_voice, call_in_thread, hear_check, hear_hook
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+Said: TypeAlias = Literal["approved", "rejected"]
+Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
+"""Hears a tool's name and input before it is decided; see `hear_hook` for what it may say."""
+
+
+MOST_REMEMBERED = 10_000
+
+
+class ApprovalHandler(Protocol):
+    """Asks somebody about one call."""
+
+    def request_approval(
+        self, *, tool_call_id: str, tool_name: str, reason: str, signal: asyncio.Event
+    ) -> Awaitable[Said]:
+        """Return "approved" or "rejected"; `signal` is set when the question has ended without you."""
+
+
+class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
+    """What the model is told."""
+
+    tool_call_id: str
+    content: Any
+    is_error: bool = False
+    judgement: Judgement | None = None
+    """How it was decided; None if it never came to that."""
+
+
+class PermissionDeniedError(AssentError):
+    """The call may not run."""
+
+    def __init__(self, judgement: Judgement) -> None:
+        super().__init__(judgement.reason)
+        self.judgement = judgement
+
+
+class ToolFailedError(AssentError):
+    """The call was allowed, and failed, or its input does not fit."""
+
+
+class AgentSession:
+    """One conversation with an agent. Made by `AgentApp.session`."""
+
+    def __init__(
+        self,
+        who: Session,
+        judge: Judge,
+        *,
+        tools: dict[str, Tool],
+        hooks: Sequence[Hook] = (),
+        handler: ApprovalHandler | None = None,
+        queue: bool = False,
+        cwd: str | None = None,
+    ) -> None:
+        self._who = who
+        self._judge = judge
+        self._tools = tools
+        self._hooks = hooks
+        self.handler = handler
+        """Who is asked; None means that only the queue of questions is there, if `queue` says so."""
+        self.queue = queue
+        self._cwd = cwd
+        self.waiting: set[str] = set()
+        """The questions that a call of this process waits for."""
+        self._announced: OrderedDict[str, None] = OrderedDict()
+        self.feed = Feed()
+        self.feed.put("session.start", sessionId=who.id)
+
+    @property
+    def id(self) -> str:
+        """Return the session's id."""
+        return self._who.id
+
+    @property
+    def user(self) -> str:
+        """Return whose session it is."""
+        return self._who.user
+
+    @property
+    def who(self) -> Session:
+        """Return the session as decisions know it: without anyone to ask, it is not interactive."""
+        can_ask = self._who.interactive and (self.queue or self.handler is not None)
+        return msgspec.structs.replace(self._who, interactive=can_ask)
+
+    async def call_tool(self, name: str, given: Any = None, *, tool_call_id: str | None = None) -> ToolResult:
+        """Make one call, guarded. Whatever goes wrong is an error result for the model, and no execution."""
+        call_id = tool_call_id or new_call_id()
+        tool = self._tools.get(name)
+        if tool is None:
+            return self._fail(call_id, name, f'There is no tool "{name}"', None)
+        try:
+            taken = tool.read({} if given is None else given)
+        except InputError as error:
+            return self._fail(call_id, name, f'Invalid input for tool "{name}": {error}', None)
+        try:
+            judgement, taken = await self._decide(tool.name, taken, tool.read, tool.check_permissions, call_id)
+        except InputError as error:
+            return self._fail(call_id, name, f'Invalid input for tool "{name}": {error}', None)
+        if not judgement.allowed:
+            return self._fail(call_id, name, denial_text(name, judgement), judgement)
+        return await self._execute(tool, taken, call_id, judgement)
+
+    async def decide(
+        self,
+        name: str,
+        given: dict[str, Any],
+        *,
+        tool_call_id: str | None = None,
+        check: Callable[[Any], Any] | None = None,
+    ) -> tuple[Judgement, dict[str, Any]]:
+        """Decide a call that somebody else will run, and return the input to run it with."""
+        call_id = tool_call_id or new_call_id()
+        try:
+            judgement, taken = await self._decide(name, read_object(given), read_object, check, call_id)
+        except InputError as error:
+            return refuse(f'Invalid input for tool "{name}": {error}'), given
+        return judgement, taken.plain
+
+    async def _decide(
+        self,
+        name: str,
+        taken: Input,
+        read: Callable[[Any], Input],
+        check: Callable[[Any], Any] | None,
+        call_id: str,
+    ) -> tuple[Judgement, Input]:
+        heard: list[Opinion] = []
+        for hook in self._hooks:
+            opinion, changed = await hear_hook(hook, name, taken.plain)
+            heard += [opinion] if opinion is not None else []
+            taken = read(changed) if changed is not None else taken
+        if check is not None:
+            heard.append(await hear_check(check, taken.params))
+        call = ToolCall(tool=name, input=taken.plain, cwd=self._cwd, call_id=call_id)
+        self.feed.put("tool.before", toolCallId=call_id, toolName=name, input=taken.plain)
+        judgement = await self._ask(call, heard)
+        if judgement.allowed and judgement.input is not None:
+            return await self._reconsider(judgement, read, check, call)
+        return judgement, taken
+
+    async def _reconsider(
+        self, judgement: Judgement, read: Callable[[Any], Input], check: Callable[[Any], Any] | None, call: ToolCall
+    ) -> tuple[Judgement, Input]:
+        """Hold what a person changed against the schema and the tool's own check, as if it were new."""
+        taken = read(judgement.input)
+        if check is not None:
+            opinion = await hear_check(check, taken.params)
+            if opinion.verdict is DENY:
+                self._judge.note("tool.failed", call, self._who, {"status": "denied", "error": opinion.reason})
+                return refuse(opinion.reason, Source.TOOL_CHECK), taken
+        return judgement, taken
+
+    async def _ask(self, call: ToolCall, heard: Sequence[Opinion]) -> Judgement:
+        """Have a call decided; while a person is asked, everyone who follows the session knows."""
+        asking = _Asking(self, call)
+        try:
+            judgement = await self._judge.judge(call, self.who, heard, asking.begin)
+        except AssentError as error:
+            judgement = refuse(f"it can not be decided: {error}")
+        except asyncio.CancelledError:
+            await asyncio.shield(asking.withdraw())
+            raise
+        finally:
+            asking.end()
+        if asking.question is not None:
+            said: Said = "approved" if judgement.allowed else "rejected"
+            reason = None if judgement.allowed else judgement.reason
+            self.resolve(asking.question, said, reason=reason, feedback=judgement.feedback)
+        return judgement
+
+    def resolve(
+        self, question: Question, decision: Said, *, reason: str | None = None, feedback: str | None = None
+    ) -> None:
+        """Tell how a question ended."""
+        self.feed.put(
+            "permission_resolved",
+            toolCallId=question.tool_call_id,
+            toolName=question.tool_name,
+            decision=decision,
+            reason=reason,
+            feedback=feedback,
+        )
+
+    def announce(self, question: Question) -> None:
+        """Tell, once, that somebody is asked."""
+        if question.id in self._announced:
+            return
+        self._announced[question.id] = None
+        if len(self._announced) > MOST_REMEMBERED:
+            self._announced.popitem(last=False)
+        self.feed.put(
+            "permission_request",
+            toolCallId=question.tool_call_id,
+            toolName=question.tool_name,
+            reason=question.reason,
+            input=question.input,
+            tier=question.tier.value,
+            expiresAt=int(question.expires_at * 1000),
+            requestId=question.id,
+        )
+
+    async def respond(self, decision: Said, *, tool_call_id: str | None = None, feedback: str | None = None) -> None:
+        """Answer a question of this session: that of a call, or the oldest. Raises `NotFoundError` if there is none."""
+        found = [q for q in await self._judge.pending(self._who) if tool_call_id in (None, q.tool_call_id)]
+        if not found:
+            raise NotFoundError(f"No pending permission request for session '{self.id}'")
+        answer = msgspec.structs.replace(YES if decision == "approved" else NO, feedback=feedback)
+        await self._judge.answer(found[0], answer, self.user)
+        if found[0].id not in self.waiting:
+            # Whoever asked is gone, perhaps with the process before this one: nobody else will tell.
+            self.resolve(found[0], decision, feedback=feedback)
+
+    async def answer(self, question: Question, answer: Answer) -> None:
+        """Answer one question; that somebody else was first is no error here."""
+        with contextlib.suppress(AssentError):
+            await self._judge.answer(question, answer, self.user)
+
+    async def withdraw(self, question: Question) -> None:
+        """Withdraw one question, if it is still there."""
+        with contextlib.suppress(AssentError):
+            await self._judge.cancel(question, "the call was aborted")
+
+    async def pending(self) -> tuple[Question, ...]:
+        """Return what waits for an answer, the oldest first."""
+        return await self._judge.pending(self._who)
+
+    async def _execute(self, tool: Tool, taken: Input, call_id: str, judgement: Judgement) -> ToolResult:
+        call = ToolCall(tool=tool.name, call_id=call_id)
+        started = time.perf_counter()
+        try:
+            content = await _run(tool, taken.params)
+        except Exception as error:  # noqa: BLE001 - a tool's fault is a result for the model
+            text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            self._judge.note("tool.failed", call, self._who, {"status": "error", "error": text[:1000]})
+            return self._fail(call_id, tool.name, text, judgement)
+        took = round((time.perf_counter() - started) * 1000, 3)
+        self._judge.note("tool.result", call, self._who, {"status": "completed", "durationMs": took})
+        self.feed.put("tool.after", toolCallId=call_id, toolName=tool.name, isError=False)
+        return ToolResult(tool_call_id=call_id, content=content, judgement=judgement)
+
+    def _fail(self, call_id: str, name: str, text: str, judgement: Judgement | None) -> ToolResult:
+        self.feed.put("tool.after", toolCallId=call_id, toolName=name, isError=True, error=text)
+        return ToolResult(tool_call_id=call_id, content=text, is_error=True, judgement=judgement)
+
+
+class _Asking:
+    """The time between a question and its end."""
+
+    def __init__(self, session: AgentSession, call: ToolCall) -> None:
+        self._session = session
+        self._call = call
+        self._signal = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.question: Question | None = None
+
+    def begin(self, question: Question) -> None:
+        """Announce the question, once, and have the handler see to it."""
+        if self.question is not None and self.question.id == question.id:
+            return
+        self.question = question
+        self._session.waiting.add(question.id)
+        self._session.announce(question)
+        if self._session.handler is not None:
+            self._task = asyncio.get_running_loop().create_task(self._handle(self._session.handler, question))
+
+    async def _handle(self, handler: ApprovalHandler, question: Question) -> None:
+        answer = NO
+        try:
+            said = handler.request_approval(
+                tool_call_id=question.tool_call_id,
+                tool_name=question.tool_name,
+                reason=question.reason,
+                signal=self._signal,
+            )
+            word: Any = await said
+            # Nothing but this very word is a yes.
+            answer = YES if word == "approved" else msgspec.structs.replace(NO, feedback=_refusal(word))
+        except asyncio.CancelledError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a handler that fails has not approved
+            answer = msgspec.structs.replace(NO, feedback=f"the approval handler failed: {type(error).__name__}")
+        await self._session.answer(question, answer)
+
+    async def withdraw(self) -> None:
+        """Take the question back."""
+        if self.question is not None:
+            await self._session.withdraw(self.question)
+            self._session.resolve(self.question, "rejected", reason="the call was aborted")
+
+    def end(self) -> None:
+        """Let the handler know that it is over."""
+        if self.question is not None:
+            self._session.waiting.discard(self.question.id)
+        self._signal.set()
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+
+
+def _refusal(word: Any) -> str | None:
+    return None if word == "rejected" else f"the approval handler said {str(word)[:80]!r}"
+
+
+async def _run(tool: Tool, params: Any) -> Any:
+    if tool.timeout is not None:
+        return await ask_voice(tool.execute, params, seconds=tool.timeout)
+    if inspect.iscoroutinefunction(tool.execute):
+        return await tool.execute(params)
+    result = await call_in_thread(tool.execute, params) if tool.blocking else tool.execute(params)
+    return await result if inspect.isawaitable(result) else result
+
+
+def denial_text(name: str, judgement: Judgement) -> str:
+    """Say to the model that a call may not run, and why."""
+    text = judgement.reason or f'Permission denied for tool "{name}"'
+    return f"{text} ({judgement.feedback})" if judgement.feedback and judgement.feedback not in text else text
+
+
+def new_call_id() -> str:
+    """Make an id for a call that has none."""
+    return f"call_{secrets.token_hex(8)}"

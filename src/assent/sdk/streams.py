@@ -1,0 +1,258 @@
+"""Sessions over HTTP, to be mounted into any ASGI application: a stream of events, and the answers to its questions."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterable
+from typing import Any, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route, Router
+
+from assent.model import AssentError, ConfigError, ForbiddenError, NotFoundError
+from assent.sdk.apps import AgentApp
+from assent.sdk.sessions import AgentSession, ApprovalHandler, ToolResult
+from assent.server.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame
+
+Authorize: TypeAlias = Callable[[Request, str], Any]
+"""Takes a request and a session's id, and returns the user's name, or None for nobody; sync or async."""
+
+LARGEST_BODY = 1 << 20
+LONGEST_ID = 200
+NO_PENDING = "No pending permission request for session '{}'"
+BAD_DECISION = 'Field \'decision\' must be "approved" or "rejected" for permission responses'
+
+
+class RefusedError(AssentError):
+    """A request is not done."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class TurnBody(msgspec.Struct, frozen=True):
+    """A message to the agent."""
+
+    message: str
+
+
+class RespondBody(msgspec.Struct, frozen=True, rename="camel"):
+    """An answer to a question."""
+
+    kind: str = "permission"
+    decision: str | None = None
+    tool_call_id: str | None = None
+    feedback: str | None = None
+
+
+def queue_approvals(_session_id: str) -> None:
+    """Let questions wait for `respond`, or whoever else answers: what to give as the maker of handlers."""
+
+
+def create_stream_route(
+    app: AgentApp,
+    *,
+    authorize: Authorize,
+    create_permission_approval_handler: Callable[[str], ApprovalHandler | None] | None = None,
+    origins: Iterable[str] = (),
+    path: str = "/api/sessions",
+) -> Router:
+    """Return the routes of an application's sessions: `{path}/{id}/stream` and `{path}/{id}/respond`.
+
+    `authorize` says whose request it is; without a user nothing is shown and nothing answered. Pages of other origins
+    than the application's own, and `origins`, are refused. Without a maker of handlers an ask is a deny.
+    """
+    if not callable(authorize):
+        raise ConfigError("create_stream_route needs authorize=…: who may see a session, and answer for it")
+    routes = _Routes(app, authorize, create_permission_approval_handler, frozenset(origins))
+    return Router(
+        [
+            Route(f"{path}/{{session_id}}/stream", routes.stream, methods=["GET"]),
+            Route(f"{path}/{{session_id}}/stream", routes.turn, methods=["POST"]),
+            Route(f"{path}/{{session_id}}/respond", routes.respond, methods=["POST"]),
+        ]
+    )
+
+
+def _answered(handler: Callable[[Any, Request], Any]) -> Callable[[Any, Request], Any]:
+    """Turn what is refused into an answer."""
+
+    async def answer(routes: Any, request: Request) -> Response:
+        try:
+            response: Response = await handler(routes, request)
+        except RefusedError as error:
+            return JSONResponse({"error": str(error)}, error.status)
+        except ForbiddenError as error:
+            return JSONResponse({"error": str(error)}, 403)
+        except AssentError as error:
+            return JSONResponse({"error": str(error)}, 409)
+        return response
+
+    return answer
+
+
+class _Routes:
+    def __init__(
+        self,
+        app: AgentApp,
+        authorize: Authorize,
+        make_handler: Callable[[str], ApprovalHandler | None] | None,
+        origins: frozenset[str],
+    ) -> None:
+        self._app = app
+        self._authorize = authorize
+        self._make_handler = make_handler
+        self._origins = origins
+        self._turns: set[asyncio.Task[None]] = set()
+
+    @_answered
+    async def stream(self, request: Request) -> Response:
+        """Follow a session, from where the reader was."""
+        session = await self._find(request)
+        return _stream(_follow(session, request.headers.get("last-event-id")))
+
+    @_answered
+    async def turn(self, request: Request) -> Response:
+        """Have the agent answer a message, and stream that turn; who hangs up does not end it."""
+        session = await self._find(request)
+        body = await _read(request, TurnBody)
+        if self._app.turn is None:
+            raise RefusedError(404, "This application takes no messages")
+        after = session.feed.last
+        task = asyncio.create_task(_take_turn(self._app, session, body.message))
+        self._turns.add(task)
+        task.add_done_callback(self._turns.discard)
+        return _stream(_until_done(session, after))
+
+    @_answered
+    async def respond(self, request: Request) -> Response:
+        """Answer a question."""
+        session = await self._find(request)
+        body = await _read(request, RespondBody)
+        if body.kind != "permission":
+            raise RefusedError(400, "Field 'kind' must be \"permission\"")
+        try:
+            await session.respond(read_said(body.decision), tool_call_id=body.tool_call_id, feedback=body.feedback)
+        except NotFoundError:
+            raise RefusedError(404, NO_PENDING.format(session.id)) from None
+        return JSONResponse({"ok": True})
+
+    async def _find(self, request: Request) -> AgentSession:
+        self._check_origin(request)
+        session_id = request.path_params["session_id"]
+        if len(session_id) > LONGEST_ID:
+            raise RefusedError(400, "The session's id is too long")
+        user = await self._who(request, session_id)
+        session = self._app.session(session_id, user=user)
+        if self._make_handler is not None and not session.queue:
+            session.handler = self._make_handler(session_id)
+            session.queue = True
+        return session
+
+    async def _who(self, request: Request, session_id: str) -> str:
+        try:
+            said = self._authorize(request, session_id)
+            user = await said if inspect.isawaitable(said) else said
+        except Exception:  # noqa: BLE001 - whoever can not be told from others is nobody
+            raise RefusedError(403, "Forbidden") from None
+        if not isinstance(user, str) or not user:
+            raise RefusedError(401, "Unauthorized")
+        return user
+
+    def _check_origin(self, request: Request) -> None:
+        origin = request.headers.get("origin")
+        if origin is not None and origin not in self._origins:
+            parts = urlsplit(origin)
+            if parts.netloc != request.headers.get("host") or parts.scheme not in ("http", "https"):
+                raise RefusedError(403, "Forbidden: requests from that origin are not accepted")
+        if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and origin not in self._origins:
+            raise RefusedError(403, "Forbidden: requests from other sites are not accepted")
+
+
+def read_said(word: Any) -> Literal["approved", "rejected"]:
+    """Read an answer; nothing but the two words is one."""
+    if word == "approved":
+        return "approved"
+    if word == "rejected":
+        return "rejected"
+    raise RefusedError(400, BAD_DECISION)
+
+
+async def _read(request: Request, kind: type[Any]) -> Any:
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise RefusedError(415, "The content type must be application/json")
+    body = b""
+    async for piece in request.stream():
+        body += piece
+        if len(body) > LARGEST_BODY:
+            raise RefusedError(413, f"The body is larger than {LARGEST_BODY} bytes")
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.ValidationError as error:
+        if "decision" in str(error):
+            raise RefusedError(400, BAD_DECISION) from None
+        raise RefusedError(400, f"Invalid body: {error}") from None
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        raise RefusedError(400, "Invalid JSON body") from None
+
+
+def _stream(frames: AsyncIterator[bytes]) -> Response:
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+    return StreamingResponse(frames, media_type=KIND.decode(), headers=headers)
+
+
+async def _follow(session: AgentSession, after: str | None) -> AsyncIterator[bytes]:
+    """Give the events of a session, and first what is pending though this process never asked it."""
+    for question in await session.pending():
+        session.announce(question)
+    async for piece in with_beats(session.feed.follow(after)):
+        yield piece
+
+
+async def _until_done(session: AgentSession, after: str) -> AsyncIterator[bytes]:
+    async for piece in with_beats(session.feed.follow(after), end="turn.complete"):
+        yield piece
+
+
+async def with_beats(
+    events: AsyncIterator[tuple[str, dict[str, Any]]], *, end: str | None = None
+) -> AsyncIterator[bytes]:
+    """Write events as they come, and a sign of life where none does."""
+    waiting: asyncio.Future[tuple[str, dict[str, Any]]] | None = None
+    try:
+        while True:
+            waiting = waiting or asyncio.ensure_future(anext(events))
+            done, _ = await asyncio.wait((waiting,), timeout=BEAT_SECONDS)
+            if not done:
+                yield KEEP_ALIVE
+                continue
+            event_id, event = waiting.result()
+            waiting = None
+            yield frame(event_id, event)
+            if event["type"] == end:
+                return
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+            with contextlib.suppress(asyncio.CancelledError, StopAsyncIteration):
+                await waiting
+
+
+async def _take_turn(app: AgentApp, session: AgentSession, message: str) -> None:
+    turn = app.turn
+    session.feed.put("turn.start", message=message)
+    text: Any = None
+    try:
+        text = await turn(session, message) if turn is not None else None
+    except Exception as error:  # noqa: BLE001 - the agent's fault ends its turn, and is told
+        session.feed.put("error", message=f"{type(error).__name__}: {error}"[:1000])
+    finally:
+        said = text.content if isinstance(text, ToolResult) else text
+        session.feed.put("turn.complete", text=None if said is None else str(said))

@@ -1,0 +1,224 @@
+"""A tool: what the model may call, what its input must be, what it says about its own use, and what it does."""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, overload
+
+import msgspec
+
+from assent.model import AssentError
+from assent.sdk.schemas import InputError, compile_schema
+
+Check: TypeAlias = Callable[[Any], Any]
+"""Takes the input and says "allow", "ask" or "deny", perhaps as `{"decision": …, "reason": …}`; sync or async."""
+
+
+LONGEST_NAME = 200
+
+
+class ToolError(AssentError):
+    """A tool can not be made as it is described."""
+
+
+class Input(msgspec.Struct, frozen=True):
+    """An input that fits: as it is decided about, and as the tool takes it. The two say the same."""
+
+    plain: dict[str, Any]
+    params: Any
+
+
+class Tool:
+    """Made by `@tool` or `define_tool`; call it directly to run it unguarded, as the function that it is."""
+
+    def __init__(  # noqa: PLR0913 - it is the sum of its parts
+        self,
+        *,
+        name: str,
+        description: str,
+        parameters: dict[str, Any],
+        read: Callable[[Any], Input],
+        execute: Callable[[Any], Any],
+        check_permissions: Check | None = None,
+        timeout: float | None = None,
+        plain: Callable[..., Any] | None = None,
+    ) -> None:
+        if not name.strip() or len(name) > LONGEST_NAME:
+            raise ToolError("a tool needs a name")
+        self.name = name
+        self.description = description
+        self.parameters = parameters
+        """The JSON Schema of the input, for the model."""
+        self.check_permissions = check_permissions
+        self.timeout = timeout
+        self.execute = execute
+        self.blocking = not inspect.iscoroutinefunction(plain or execute)
+        """Whether it runs in a thread, so that it holds up nobody else."""
+        self._read = read
+        self.plain: Callable[..., Any] = plain or execute
+        """What it was made of."""
+
+    def read(self, given: Any) -> Input:
+        """Check an input against the schema, or raise `InputError`."""
+        return self._read(given)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run it as it is, without asking anyone."""
+        return self.plain(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<tool {self.name}>"
+
+
+def define_tool(
+    *,
+    name: str,
+    description: str = "",
+    parameters: Mapping[str, Any] | type[Any],
+    execute: Callable[[Any], Any],
+    check_permissions: Check | None = None,
+    timeout: float | None = None,
+) -> Tool:
+    """Make a tool of its parts. `parameters` is a JSON Schema, or a type: a struct, dataclass, TypedDict or model.
+
+    `execute` and `check_permissions` take the input as one value: a dict, or an instance of the type.
+    """
+    if isinstance(parameters, Mapping):
+        schema, read = dict(parameters), _schema_reader(parameters)
+    else:
+        schema, read = _describe(parameters), _type_reader(parameters)
+    if not callable(execute):
+        raise ToolError(f"`{name}` has nothing to execute")
+    return Tool(
+        name=name,
+        description=description,
+        parameters=schema,
+        read=read,
+        execute=execute,
+        check_permissions=check_permissions,
+        timeout=timeout,
+    )
+
+
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+@overload
+def tool(
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    check_permissions: Check | None = None,
+    timeout: float | None = None,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    check_permissions: Check | None = None,
+    timeout: float | None = None,
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a function: its name, its docstring and its type hints say the rest."""
+
+    def make(function: Callable[..., Any]) -> Tool:
+        record = _record_of(function)
+        return Tool(
+            name=name or function.__name__,
+            description=description if description is not None else inspect.getdoc(function) or "",
+            parameters=_describe(record),
+            read=_type_reader(record),
+            execute=lambda params: function(**{f: getattr(params, f) for f in record.__struct_fields__}),
+            check_permissions=check_permissions,
+            timeout=timeout,
+            plain=function,
+        )
+
+    return make if function is None else make(function)
+
+
+def _record_of(function: Callable[..., Any]) -> type[msgspec.Struct]:
+    """Make a record whose fields are a function's parameters."""
+    hints = typing.get_type_hints(function, include_extras=True)
+    fields: list[Any] = []
+    for each in inspect.signature(function).parameters.values():
+        if each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD, each.POSITIONAL_ONLY):
+            raise ToolError(f"`{function.__name__}` takes `{each}`; a tool's parameters all have names")
+        if each.name not in hints:
+            raise ToolError(f"`{each.name}` of `{function.__name__}` has no type hint")
+        fields.append(
+            (each.name, hints[each.name])
+            if each.default is each.empty
+            else (each.name, hints[each.name], _default(each.default))
+        )
+    return msgspec.defstruct(function.__name__, fields, kw_only=True, forbid_unknown_fields=True)
+
+
+def _default(value: Any) -> Any:
+    mutable = isinstance(value, list | dict | set)
+    return msgspec.field(default_factory=lambda: type(value)(value)) if mutable else value
+
+
+def _describe(kind: type[Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a type, with its parts beside it."""
+    if hasattr(kind, "model_json_schema"):
+        found: dict[str, Any] = kind.model_json_schema()
+        return found
+    try:
+        (schema,), parts = msgspec.json.schema_components([kind], ref_template="#/$defs/{name}")
+    except TypeError as error:
+        raise ToolError(f"there is no schema for {kind!r}: {error}") from None
+    own = parts.pop(str(schema.get("$ref", "")).rpartition("/")[2], None)
+    described = dict(schema) if own is None else dict(own)
+    described.pop("title", None)
+    return described | {"$defs": parts} if parts else described
+
+
+def _as_object(given: Any) -> dict[str, Any]:
+    """Copy an input as JSON: what is decided about can not be changed by whoever still holds it."""
+    try:
+        copied = msgspec.json.decode(msgspec.json.encode(given))
+    except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+        raise InputError(f"the input is not JSON: {error}") from None
+    if not isinstance(copied, dict):
+        raise InputError("the input must be an object")
+    return copied
+
+
+def read_object(given: Any) -> Input:
+    """Take any object for an input: for tools whose schema somebody else checks."""
+    plain = _as_object(given)
+    return Input(plain, plain)
+
+
+def _schema_reader(schema: Mapping[str, Any]) -> Callable[[Any], Input]:
+    check = compile_schema(schema)
+
+    def read(given: Any) -> Input:
+        plain = _as_object(given)
+        check(plain, "input")
+        return Input(plain, plain)
+
+    return read
+
+
+def _type_reader(kind: type[Any]) -> Callable[[Any], Input]:
+    """Read into a type. What is decided about is the whole value, with what was left out filled in."""
+    validate = getattr(kind, "model_validate", None)
+
+    def read(given: Any) -> Input:
+        plain = _as_object(given)
+        try:
+            if validate is not None:
+                params = validate(plain)
+                return Input(params.model_dump(mode="json"), params)
+            params = msgspec.convert(plain, kind)
+            return Input(_as_object(msgspec.to_builtins(params)), params)
+        except msgspec.ValidationError as error:
+            raise InputError(str(error)) from None
+        except ValueError as error:
+            raise InputError(str(error)) from None
+
+    return read

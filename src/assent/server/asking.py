@@ -1,0 +1,50 @@
+"""A hook's call on its way to the gate and back: decided, waited for, or only watched."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.agents.hook import HookAnswer
+from assent.gate import Ruling
+from assent.model import Session, ToolCall
+from assent.server.calls import place_call
+from assent.server.messages import read_seconds
+from assent.server.rulings import answer_of
+
+if TYPE_CHECKING:
+    from assent.agents.hook import HookCall
+    from assent.server.daemon import Daemon
+    from assent.server.messages import Request
+
+
+class Judged(msgspec.Struct, frozen=True):
+    """A hook's call, and what was ruled on it."""
+
+    call: ToolCall
+    session: Session
+    ruling: Ruling
+    waited: bool = False
+
+    @property
+    def answer(self) -> HookAnswer:
+        """Return what the caller is told."""
+        return answer_of(self.ruling, waited=self.waited)
+
+
+def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
+    """Put a hook's call into its session."""
+    return place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.headers)
+
+
+async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:
+    """Have the gate rule on a hook's call, waiting for a person as long as the caller said."""
+    call, session = place(daemon, request, asked)
+    wait = read_seconds(request.query, "wait", high=daemon.settings.wait) if request.query_string else 0.0
+    if not wait:
+        ruling = await daemon.gate.decide(call, session, prefix="hook")
+    else:
+        ruling = await daemon.settle(request, call, session, wait)
+    daemon.metrics.count_decision(ruling.decision)
+    return Judged(call, session, ruling, waited=wait > 0)

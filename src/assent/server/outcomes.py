@@ -1,0 +1,144 @@
+"""What became of a call, joined to the decision that let it run: by its id, or else by what was called."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.approvals.summary import summarise
+from assent.audit.search import Query, find, read_record
+from assent.model import ALLOW, Event, Reading, Tier, ToolCall
+from assent.model.canonical import digest
+from assent.reading.tools import find_tool
+
+if TYPE_CHECKING:
+    from assent.agents.hook import HookCall, Report
+    from assent.model import Session
+    from assent.server.asking import Judged
+    from assent.server.daemon import Daemon
+
+_MOST_KEPT = 8192
+_LOOK_BACK = 200
+"""How many decisions of a session are looked through for one that is not in memory."""
+_SHORT = 400
+
+
+class Ruled(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision that let a call run."""
+
+    position: int
+    digest: str
+    approval: str | None = None
+    person: bool = False
+    """A person said yes to it."""
+    at: float = 0.0
+    keys: tuple[tuple[str, ...], ...] = ()
+
+
+class Rulings:
+    """The decisions of late that let calls run. What is not here is looked up in the log."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, ...], Ruled] = OrderedDict()
+
+    def keep(self, judged: Judged) -> None:
+        """Remember a decision by the call's id, and by what will run."""
+        ruling, call = judged.ruling, judged.call
+        if ruling.decision.verdict is not ALLOW:
+            self.take(call, judged.session)
+            return
+        run = call if ruling.updated_input is None else msgspec.structs.replace(call, input=ruling.updated_input)
+        approval = ruling.approval
+        ruled = Ruled(
+            position=ruling.position,
+            digest=ruling.decision.digest,
+            approval=None if approval is None else approval.id,
+            person=approval is not None,
+            at=time.monotonic(),
+            keys=tuple(_keys(run, judged.session)),
+        )
+        for key in ruled.keys:
+            self._kept.pop(key, None)
+            self._kept[key] = ruled
+        while len(self._kept) > _MOST_KEPT:
+            self._kept.popitem(last=False)
+
+    def find(self, call: ToolCall, session: Session, *, within: float = math.inf) -> Ruled | None:
+        """Return the decision that let this call run, if it is not older than so many seconds."""
+        oldest = time.monotonic() - within
+        found = (self._kept.get(key) for key in _keys(call, session))
+        return next((ruled for ruled in found if ruled is not None and ruled.at >= oldest), None)
+
+    def take(self, call: ToolCall, session: Session) -> Ruled | None:
+        """Return the decision that let this call run, for good: what runs again is decided again."""
+        ruled = self.find(call, session)
+        for key in () if ruled is None else ruled.keys:
+            if self._kept.get(key) is ruled:
+                del self._kept[key]
+        return ruled
+
+
+def _keys(call: ToolCall, session: Session) -> list[tuple[str, ...]]:
+    whose = (session.user, session.agent, session.id)
+    what = digest(["assent.outcome.v1", call.tool, call.input])
+    by_call = [(*whose, "call", call.call_id)] if call.call_id is not None else []
+    return [*by_call, (*whose, "what", what)]
+
+
+async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked: HookCall) -> None:
+    """Write down what became of a call. One that no decision is known for is written down as just that."""
+    ruled = daemon.rulings.take(call, session) or await _look_up(daemon, call, session)
+    if asked.report is not None:
+        await daemon.gate.record([_event(call, session, asked.report, ruled)])
+    if ruled is None:
+        daemon.journal.note("warning", "call.undecided", agent=session.agent, session=session.id, tool=call.tool[:80])
+
+
+async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | None:
+    """Find the decision in the log: the daemon may have been started since."""
+    wanted = Query(type="permission.evaluated", session=session.id, user=session.user, agent=session.agent)
+    wanted = msgspec.structs.replace(wanted, verdict="allow")
+    same = daemon.gate.preview(call, session).digest
+    for row in await daemon.store.query(find(wanted, limit=_LOOK_BACK)):
+        record = read_record(row)
+        if (call.call_id is not None and record.event.tool_call_id == call.call_id) or record.digest == same:
+            approval = record.approval
+            return Ruled(position=record.position, digest=record.digest, approval=approval, person=approval is not None)
+    return None
+
+
+def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None) -> Event:
+    tool = find_tool(call.tool).name
+    reading = Reading(tool=tool, operations=(), tier=Tier.SAFE, reason="")
+    payload: dict[str, Any] = {
+        "user": session.user,
+        "agent": session.agent,
+        "tool": tool,
+        "summary": f"{summarise(call, reading)[:_SHORT]} · {_tell(report, ruled)}",
+        "digest": "" if ruled is None else ruled.digest,
+        "decision": None if ruled is None else ruled.position,
+        "durationMs": report.duration_ms,
+        "error": report.error,
+    }
+    return Event(
+        type="tool.failed" if report.failed else "tool.result",
+        event_id="",
+        timestamp="",
+        session_id=session.id,
+        sequence=0,
+        tool_call_id=call.call_id,
+        action_id=None if ruled is None else ruled.approval,
+        payload={name: value for name, value in payload.items() if value is not None},
+    )
+
+
+def _tell(report: Report, ruled: Ruled | None) -> str:
+    """Say in a few words what became of it."""
+    took = "" if report.duration_ms is None else f" in {report.duration_ms} ms"
+    why = f": {report.error[:_SHORT]}" if report.error else ""
+    known = "" if ruled is not None else ", without a decision that is known"
+    return f"{'failed' if report.failed else 'ran'}{took}{why}{known}"

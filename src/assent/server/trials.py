@@ -1,0 +1,214 @@
+"""`/api/policy/try`: a rule held against the calls of the last days, as the log has them. It changes nothing.
+
+What is counted is an estimate: the log keeps what was read in a call, not the call itself, and today's policy is what
+the rule is compared with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from assent.approvals.grants import read_pattern
+from assent.audit.entry import read_event
+from assent.engine import Engine
+from assent.model import (
+    AssentError,
+    Consent,
+    Decision,
+    Event,
+    Grant,
+    Layer,
+    Outcome,
+    Policy,
+    Rule,
+    Session,
+    ToolCall,
+)
+from assent.model.principal import Role
+from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.permissions import millis
+from assent.store.cursor import Row
+
+if TYPE_CHECKING:
+    from assent.server.daemon import Daemon
+
+MOST_CALLS = 2000
+"""How many different calls are looked at, the latest first."""
+MOST_EXAMPLES = 50
+_AT_ONCE = 500
+
+
+class TryBody(msgspec.Struct, frozen=True, rename="camel"):
+    """A rule that nobody has written down yet."""
+
+    rule: str = ""
+    effect: Literal["grant", "allow", "ask", "deny"] = "grant"
+    """What it would be: a standing answer, or a rule in one of the lists of the user's file."""
+    days: float = 14.0
+    tool: str = "Bash"
+    """Whose pattern it is, if it names no tool itself."""
+    agent_id: str | None = None
+    """Only this agent's calls."""
+    destructive: bool = False
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A call that would have been decided otherwise."""
+
+    command: str
+    count: int
+    before: Outcome
+    after: Outcome
+    at: int
+    agent: str
+
+
+class Trial(msgspec.Struct, frozen=True):
+    """What a rule would have changed."""
+
+    rule: str
+    """As it was understood."""
+    calls: int
+    """How many calls were looked at …"""
+    asked: int
+    """… how many of them a person would be asked about today …"""
+    changed: int
+    """… and how many the rule would decide otherwise."""
+    whole: bool
+    """Whether these are all calls of that time, not only the latest."""
+    changes: tuple[Change, ...]
+
+
+class _Seen(msgspec.Struct, frozen=True):
+    """One call of the log, and how often it came."""
+
+    event: Event
+    count: int
+    at: float
+
+    @property
+    def command(self) -> str:
+        return str(self.event.payload.get("summary", ""))
+
+    @property
+    def agent(self) -> str:
+        return str(self.event.payload.get("agent", ""))
+
+
+_BODY = msgspec.json.Decoder(TryBody)
+
+
+async def try_rule(daemon: Daemon, request: Request) -> Reply:
+    """Hold a rule against what happened."""
+    body, who = request.decode(_BODY), request.who
+    if not 0 < body.days <= 366:
+        raise Refusal(400, "Invalid days: expected a number up to 366")
+    if not body.rule.strip():
+        raise Refusal(400, "Missing rule")
+    try:
+        rule = read_pattern(body.rule, body.tool)
+    except AssentError as error:
+        raise Refusal(400, str(error)) from None
+    since = time.time() - body.days * 86400
+    user = None if who.role is Role.ADMIN else who.user
+    seen = await _look_back(daemon, since, user, body.agent_id)
+    return reply(await asyncio.to_thread(_try, daemon, rule, body, seen))
+
+
+async def _look_back(daemon: Daemon, since: float, user: str | None, agent: str | None) -> list[_Seen]:
+    """Find the latest calls, each once; what a person's yes released was already counted when it was asked about."""
+    where = ["type = 'permission.evaluated'", "at >= :since", "source <> 'person'"]
+    where += ["user_id = :user"] * (user is not None) + ["agent_id = :agent"] * (agent is not None)
+    sql = (
+        "SELECT max(position), count(*) FROM events "  # noqa: S608 - constants
+        f"WHERE {' AND '.join(where)} GROUP BY agent_id, tool, text ORDER BY 1 DESC LIMIT :limit"
+    )
+    given = {"since": since, "user": user, "agent": agent, "limit": MOST_CALLS + 1}
+    found = await daemon.store.query(sql, {k: v for k, v in given.items() if f":{k}" in sql})
+    counts = {int(position): int(count) for position, count in found}
+    return [seen async for seen in _read(daemon, counts)]
+
+
+async def _read(daemon: Daemon, counts: dict[int, int]) -> Any:
+    positions = list(counts)
+    for start in range(0, len(positions), _AT_ONCE):
+        part = positions[start : start + _AT_ONCE]
+        names = {f"p{n}": position for n, position in enumerate(part)}
+        listed = ", ".join(f":{name}" for name in names)
+        sql = f"SELECT position, writer, seq, at, body FROM events WHERE position IN ({listed})"  # noqa: S608 - names of ours
+        for row in sorted(await daemon.store.query(sql, names), reverse=True):
+            yield _seen(row, counts)
+
+
+def _seen(row: Row, counts: dict[int, int]) -> _Seen:
+    position, writer, seq, at, body = row
+    return _Seen(read_event(position, writer, seq, at, bytes(body)), counts[position], at)
+
+
+def _try(daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen]) -> Trial:
+    looked = seen[:MOST_CALLS]
+    compared = [(s, b.decision, a.decision) for s, b, a in _compare(daemon, rule, body, looked)]
+    asked = sum(s.count for s, before, _ in compared if before == "ask")
+    changes = [
+        Change(s.command, s.count, before, after, millis(s.at), s.agent)
+        for s, before, after in compared
+        if before != after
+    ]
+    return Trial(
+        rule.text,
+        sum(s.count for s in looked),
+        asked,
+        sum(c.count for c in changes),
+        len(seen) <= MOST_CALLS,
+        tuple(changes[:MOST_EXAMPLES]),
+    )
+
+
+def _compare(
+    daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen]
+) -> Iterator[tuple[_Seen, Decision, Decision]]:
+    """Decide every call as today, and with the rule."""
+    engines: dict[int, tuple[Engine, Engine]] = {}
+    consent = Consent()
+    if body.effect == "grant":
+        consent = Consent(grants=(Grant(id="draft", rule=rule, destructive=body.destructive),))
+    for each in seen:
+        recorded = each.event.permission_decision
+        if recorded is None:
+            continue
+        call, session, engine = _place(daemon, each.event, recorded)
+        if id(engine) not in engines:
+            engines[id(engine)] = (engine, _drafted(engine, rule, body))
+        _, drafted = engines[id(engine)]
+        before = engine.decide_read(recorded.reading, call, session)
+        yield each, before, drafted.decide_read(recorded.reading, call, session, consent)
+
+
+def _drafted(engine: Engine, rule: Rule, body: TryBody) -> Engine:
+    if body.effect == "grant":
+        return engine
+    written = msgspec.structs.replace(rule, destructive=body.destructive)
+    policy = msgspec.structs.replace(Policy(layer=Layer.USER, file="(draft)"), **{body.effect: (written,)})
+    return engine.with_policy(policy)
+
+
+def _place(daemon: Daemon, event: Event, recorded: Decision) -> tuple[ToolCall, Session, Engine]:
+    """Put a recorded call where it was made, as far as the log tells."""
+    said = event.payload
+    cwd = said.get("cwd")
+    folder = cwd if isinstance(cwd, str) else None
+    call = ToolCall(tool=recorded.reading.tool, input={"command": said.get("summary", "")}, cwd=folder)
+    workspace = daemon.projects.look(folder) if folder is not None else None
+    session = Session(
+        id=event.session_id,
+        user=str(said.get("user", "")),
+        agent=str(said.get("agent", "")),
+        workspace=workspace or (),
+        remote=workspace is None,
+    )
+    return call, session, daemon.projects(call, session)

@@ -1,0 +1,177 @@
+"""A store that lasts as long as its process: the same tables in memory, written at once by whoever brings the work."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import sqlite3
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from sqlalchemy import Executable, StaticPool, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from assent.model import StoreError
+from assent.store.address import Address
+from assent.store.cursor import Cursor, Row
+from assent.store.schema import metadata
+from assent.store.sqlite import SqliteConnection
+from assent.store.store import Clock, Store
+from assent.store.writer import Figures, Tick, Work
+
+T = TypeVar("T")
+
+
+class MemoryStore(Store):
+    """What a store promises, except that nothing outlives the process. One lock stands for the one writer."""
+
+    def __init__(self, *, clock: Clock = time.time) -> None:
+        self.address = Address(engine="sqlite", path=":memory:")
+        self.origin = secrets.token_hex(8)
+        self._clock = clock
+        self._closed = False
+        self._subscribers = []
+        self._figures = Figures()
+        self._lock = threading.RLock()
+        self._raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=256)
+        self._engine = create_engine("sqlite://", creator=lambda: self._raw, poolclass=StaticPool)
+        metadata.create_all(self._engine)
+        self._connection = _MemoryConnection(self._raw, clock)
+        self._ticks: list[Tick] = []
+        self._wake = threading.Event()
+        self._ticker: threading.Thread | None = None
+
+    @property
+    def figures(self) -> Figures:
+        """Return what was written so far."""
+        return self._figures
+
+    @property
+    def queued(self) -> int:
+        """Return how many writes wait: none ever does."""
+        return 0
+
+    @property
+    def is_up(self) -> bool:
+        """Tell whether it is open."""
+        return not self._closed
+
+    def write(self, work: Work[T]) -> Future[T]:
+        """Do work at once; the future is done when this returns."""
+        done: Future[T] = Future()
+        try:
+            done.set_result(self._do(work))
+        except Exception as error:  # noqa: BLE001 - it goes to whoever wants the result
+            done.set_exception(error)
+        return done
+
+    async def commit(self, work: Work[T]) -> T:
+        """Do work at once, and return its result or raise."""
+        return self._do(work)
+
+    def read(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> Future[list[Row]]:
+        """Run a query at once."""
+        done: Future[list[Row]] = Future()
+        try:
+            done.set_result(self.fetch(statement, parameters))
+        except StoreError as error:
+            done.set_exception(error)
+        return done
+
+    def fetch(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row]:
+        """Run a query in this thread."""
+        query = text(statement) if isinstance(statement, str) else statement
+        try:
+            with self._lock, self._engine.connect() as connection:
+                return [tuple(row) for row in connection.execute(query, parameters or {})]
+        except SQLAlchemyError as error:
+            raise StoreError(f"the store can not be read: {error}") from error
+
+    async def query(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row]:
+        """Run a query at once."""
+        return self.fetch(statement, parameters)
+
+    def call(self, action: Callable[[], None]) -> None:
+        """Do something that reads."""
+        if not self._closed:
+            action()
+
+    @contextlib.contextmanager
+    def reader(self) -> Any:
+        """Lend the connection."""
+        with self._lock, self._engine.connect() as connection:
+            yield connection
+
+    def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
+        """Do some work from time to time, where a look says that it is needed."""
+        with self._lock:
+            self._ticks.append(Tick(seconds, needed, work, time.monotonic() + seconds))
+            if self._ticker is None:
+                self._ticker = threading.Thread(target=self._tick, name="assent-ticker", daemon=True)
+                self._ticker.start()
+        self._wake.set()
+
+    def close(self) -> None:
+        """Forget everything."""
+        self._closed = True
+        self._wake.set()
+        if self._ticker is not None:
+            self._ticker.join()
+        with self._lock:
+            self._engine.dispose()
+            self._raw.close()
+
+    def _do(self, work: Work[T]) -> T:
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
+            connection = self._connection
+            connection.begin()
+            cursor = Cursor(connection, connection.now())
+            try:
+                result = work(cursor)
+                cursor.finish(self.origin)
+                connection.commit()
+            except BaseException as error:
+                self._figures.failures += 1
+                connection.rollback()
+                if isinstance(error, sqlite3.Error):
+                    raise StoreError(f"the store can not be written: {error}") from error
+                raise
+            self._figures.jobs += 1
+            self._figures.batches += 1
+        if cursor.changes:
+            self._tell_all(cursor.changes)
+        cursor.run_later()
+        return result
+
+    def _tick(self) -> None:
+        while not self._closed:
+            pause = min((t.due for t in self._ticks), default=0.0) - time.monotonic()
+            self._wake.wait(max(0.01, pause))
+            self._wake.clear()
+            for tick in tuple(self._ticks):
+                if tick.due <= time.monotonic():
+                    tick.due = time.monotonic() + tick.seconds
+                    self._do_tick(tick)
+
+    def _do_tick(self, tick: Tick) -> None:
+        with self._lock:
+            needed = not self._closed and tick.needed(Cursor(self._connection, self._connection.now()))
+        if needed:
+            self.write(tick.work)
+
+
+class _MemoryConnection(SqliteConnection):
+    """A connection to no file, so that none can be replaced."""
+
+    def __init__(self, raw: sqlite3.Connection, clock: Clock) -> None:
+        self._raw = raw
+        self._clock = clock
+
+    def begin(self) -> None:
+        """Begin a transaction."""
+        self._raw.execute("BEGIN")

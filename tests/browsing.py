@@ -1,0 +1,64 @@
+"""A real browser on a real daemon: what the tests of the dashboard, its pictures and its benchmark have in common."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from daemons import Running
+
+CHROMIUM = "/usr/bin/chromium"
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+DESK, PHONE = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
+
+
+@contextlib.contextmanager
+def open_browser() -> Iterator[Browser]:
+    """Start the system's Chromium; it ends with the block, and so does the loop that drives it."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
+        yield browser
+        browser.close()
+
+
+class Visitor:
+    """One browser of one person, which keeps everything the page complained about."""
+
+    def __init__(self, browser: Browser, daemon: Running, **wishes) -> None:
+        self.daemon = daemon
+        self.context: BrowserContext = browser.new_context(base_url=daemon.url, **{"viewport": DESK} | wishes)
+        self.context.set_default_timeout(15_000)
+        self.page: Page = self.context.new_page()
+        self.complaints: list[str] = []
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+        self.page.on("console", self._hear)
+
+    def _hear(self, message) -> None:
+        # The browser itself notes every refused request; what is wrong with a page is an error or a broken policy.
+        text = message.text
+        if message.type in ("error", "warning") and not text.startswith(("Failed to load resource", "WebSocket conn")):
+            self.complaints.append(text)
+
+    def log_in(self, *, token: str | None = None, path: str = "/") -> Page:
+        """Have a session by a token, the owner's if no other, and go to a page."""
+        answer = self.daemon.api(origin=self.daemon.url).post("/api/login", json={"token": token or self.daemon.owner})
+        name, _, value = answer.headers["set-cookie"].partition(";")[0].partition("=")
+        cookie = {"name": name, "value": value, "url": self.daemon.url, "httpOnly": True, "sameSite": "Strict"}
+        self.context.add_cookies([cookie])
+        self.page.goto(path)
+        self.page.get_by_role("navigation", name="Pages").wait_for()
+        return self.page
+
+    def close(self) -> None:
+        self.context.close()

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from browsing import Visitor, open_browser
+from daemons import Running
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    with Running(tmp_path_factory.mktemp("dashboard"), "--rate", "0", "--heartbeat", "1") as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser, daemon):
+    """Opens browsers; none of them may have had anything to complain about, a broken content policy least of all."""
+    opened: list[Visitor] = []
+
+    def visitor(**wishes) -> Visitor:
+        opened.append(Visitor(browser, daemon, **wishes))
+        return opened[-1]
+
+    yield visitor
+    for each in opened:
+        complaints = list(each.complaints)
+        each.close()
+        assert complaints == []
+
+
+@pytest.fixture(scope="module")
+def person(daemon):
+    return daemon.api(daemon.owner)
+
+
+@pytest.fixture(scope="module")
+def agent(daemon):
+    return daemon.api(daemon.mint("agent", agent="coder"))
+
+
+@pytest.fixture
+def ask(daemon, agent, person):
+    """Ask about a command and return the question's id; what is left open is denied afterwards."""
+
+    def question(command: str | None = None, *, tool: str = "bash", session: str = "s-1", **given) -> str:
+        shown = given or {"command": command or f"node job-{next(_numbers)}.js"}
+        body = {"toolName": tool, "toolInput": shown, "cwd": str(daemon.project), "sessionId": session}
+        return agent.post("/api/hooks/classify", json=body).json()["requestId"]
+
+    yield question
+    while left := person.get("/api/permissions").json()["pending"]:
+        for each in left:
+            person.post("/api/permissions", json={"requestId": each["id"], "decision": "reject"})
+
+
+@pytest.fixture
+def outcome(person):
+    return lambda asked: person.get(f"/api/permissions/{asked}").json()

@@ -1,0 +1,250 @@
+"""The inbox in a real browser: every way to answer, and what a card shows before and after."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from daemons import until
+
+
+def card(page, asked):
+    return page.locator(f"#q-{asked}")
+
+
+def test_a_question_appears_by_itself_with_all_there_is_to_know(visit, ask, daemon):
+    page = visit().log_in()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    asked = ask("cd src && node build.js > /etc/motd; curl -s https://api.example.com/x -d @out")
+    shown = card(page, asked)
+    expect(shown).to_contain_text("coder")
+    expect(shown.locator(".tier").first).to_have_text("dangerous")
+    expect(shown).to_contain_text(str(daemon.project))
+    expect(shown).to_contain_text("api.example.com")
+    expect(shown.locator(".facts")).to_contain_text("/etc/motd")
+    expect(shown).to_contain_text("outside the workspace")
+    expect(shown).to_contain_text("Nothing like it was asked before.")
+    expect(shown.locator(".clock")).to_contain_text(re.compile(r"waits \d+ s · expires in \d+ min"))
+    expect(page).to_have_title("(1) Inbox · Assent")
+
+
+def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(visit, ask):
+    page = visit().log_in()
+    asked = ask("ls -la && node tool.js && curl -d x https://example.com")
+    shown = card(page, asked)
+    expect(shown.locator(".part.safe")).to_have_text("ls -la")
+    expect(shown.locator(".part.dangerous").first).to_contain_text("node")
+    assert "runs code" in shown.locator(".part.dangerous").first.get_attribute("title")
+    shown.locator(".part.dangerous").first.click()
+    expect(shown.locator(".explained")).to_contain_text("runs code")
+
+
+@pytest.mark.parametrize(
+    ("key", "button", "expected"),
+    [
+        ("a", "Allow once", {"status": "approved", "decision": "approve"}),
+        ("s", "For this session", {"status": "approved", "decision": "approve"}),
+        ("d", "Deny", {"status": "rejected", "decision": "reject"}),
+    ],
+)
+@pytest.mark.parametrize("way", ["key", "button"])
+def test_an_answer_by_key_or_button_is_the_answer(visit, ask, outcome, way, key, button, expected):
+    page = visit().log_in()
+    asked = ask()
+    expect(card(page, asked)).to_be_visible()
+    if way == "key":
+        page.keyboard.press(key)
+    else:
+        card(page, asked).get_by_role("button", name=button, exact=True).click()
+    expect(card(page, asked)).to_have_count(0)
+    assert expected.items() <= outcome(asked).items()
+
+
+def test_a_session_answer_stands_and_can_be_undone(visit, ask, person):
+    page = visit().log_in()
+    asked = ask()
+    expect(card(page, asked)).to_be_visible()
+    page.keyboard.press("s")
+    grants = until(lambda: [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked])
+    assert grants[0]["scope"] == "session"
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_text("Undone: it will be asked again.")).to_be_visible()
+    assert not [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked]
+
+
+def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(visit, ask, person):
+    for name in ("one", "two", "three"):
+        ask(f"cargo install {name}")
+    page = visit().log_in()
+    expect(page.locator(".card")).to_have_count(3)
+    page.keyboard.press("w")
+    pattern = page.get_by_label("Allow what this covers")
+    expect(pattern).to_have_value("Bash(cargo install:*)")
+    counted = page.locator(".counted")
+    expect(counted).to_contain_text("It would have answered 3 of the")
+    pattern.fill("Bash(cargo install two)")
+    expect(counted).to_contain_text("It would have answered 1 of the")
+    pattern.fill("Bash()")
+    expect(counted.locator(".bad")).to_be_visible()
+    pattern.fill("Bash(cargo install:*)")
+    asked = page.locator(".card.open").get_attribute("data-id")
+    page.keyboard.press("Control+Enter")
+    expect(card(page, asked)).to_have_count(0)
+    (grant,) = [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked]
+    assert (grant["pattern"], grant["scope"], grant.get("expiresAt")) == ("Bash(cargo install:*)", "always", None)
+    person.delete(f"/api/grants/{grant['id']}")
+
+
+def test_until_a_time_ends_then(visit, ask, person):
+    page = visit().log_in()
+    asked = ask()
+    expect(card(page, asked)).to_be_visible()
+    page.keyboard.press("u")
+    page.get_by_label("How long").select_option("for an hour")
+    page.get_by_role("button", name="Allow", exact=True).click()
+    expect(card(page, asked)).to_have_count(0)
+    (grant,) = [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked]
+    assert 3500 < (grant["expiresAt"] - grant["createdAt"]) / 1000 <= 3601
+    person.delete(f"/api/grants/{grant['id']}")
+
+
+def test_a_denial_may_have_words_for_the_agent(visit, ask, outcome):
+    page = visit().log_in()
+    asked = ask()
+    expect(card(page, asked)).to_be_visible()
+    page.keyboard.press("f")
+    page.get_by_label("Tell the agent why").fill("use the staging database")
+    page.get_by_role("button", name="Deny", exact=True).click()
+    expect(card(page, asked)).to_have_count(0)
+    assert outcome(asked)["feedback"] == "use the staging database"
+
+
+def test_an_edit_shows_its_difference_and_is_decided_again(visit, ask, agent, daemon):
+    page = visit().log_in()
+    asked = ask("node job.js --env production")
+    expect(card(page, asked)).to_be_visible()
+    page.keyboard.press("e")
+    text = page.get_by_label("The command")
+    text.fill("node job.js --env staging")
+    expect(page.locator(".diff ins")).to_contain_text("staging")
+    expect(page.locator(".diff del")).to_contain_text("production")
+    expect(page.get_by_text("As edited:")).to_contain_text("ask")
+    page.keyboard.press("Control+Enter")
+    expect(card(page, asked)).to_have_count(0)
+    body = {"toolName": "bash", "toolInput": {"command": "node job.js --env production"}}
+    told = agent.post("/api/hooks/classify", json=body | {"cwd": str(daemon.project), "sessionId": "s-1"}).json()
+    assert told["updatedInput"] == {"command": "node job.js --env staging"}
+
+
+def test_an_edit_that_policy_denies_leaves_the_card_with_the_reason(visit, ask, outcome):
+    page = visit().log_in()
+    asked = ask()
+    expect(card(page, asked)).to_be_visible()
+    page.keyboard.press("e")
+    page.get_by_label("The command").fill("rm -rf /")
+    page.keyboard.press("Control+Enter")
+    expect(card(page, asked).get_by_role("alert")).to_contain_text("not allowed")
+    assert outcome(asked)["status"] == "pending"
+    page.keyboard.press("Escape")
+    expect(card(page, asked).get_by_role("button", name="Allow once")).to_be_enabled()
+
+
+def test_buttons_are_off_while_posting_and_an_error_leaves_the_card(visit, ask, outcome):
+    visitor = visit()
+    page = visitor.log_in()
+    asked = ask()
+    held = []
+    page.route(
+        "**/api/permissions", lambda route: held.append(route) if route.request.method == "POST" else route.continue_()
+    )
+    card(page, asked).get_by_role("button", name="Allow once").click()
+    expect(card(page, asked).get_by_role("button", name="Allow once")).to_be_disabled()
+    expect(card(page, asked).get_by_role("button", name="Deny", exact=True)).to_be_disabled()
+    until(lambda: page.wait_for_timeout(10) or held)
+    held[0].fulfill(status=503, body=json.dumps({"error": "The store can not be used; nothing was done"}))
+    expect(card(page, asked).get_by_role("alert")).to_contain_text("nothing was done")
+    expect(card(page, asked).get_by_role("button", name="Allow once")).to_be_enabled()
+    page.unroute("**/api/permissions")
+    assert outcome(asked)["status"] == "pending"
+
+
+def test_several_are_answered_at_once(visit, ask, outcome):
+    asked = [ask() for _ in range(4)]
+    page = visit().log_in()
+    expect(page.locator(".card")).to_have_count(4)
+    for each in asked[:3]:
+        card(page, each).get_by_role("checkbox").check()
+    page.get_by_role("region", name="Answer the selection").get_by_role("button", name="Deny").click()
+    expect(page.locator(".card")).to_have_count(1)
+    assert [outcome(each)["status"] for each in asked] == ["rejected"] * 3 + ["pending"]
+
+
+def test_keys_walk_through_the_cards_and_a_held_key_answers_one(visit, ask):
+    asked = [ask() for _ in range(3)]
+    page = visit().log_in()
+    expect(page.locator(".card")).to_have_count(3)
+    for expected in (asked[0], asked[1], asked[2], asked[2]):
+        page.keyboard.press("j")
+        expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", expected)
+    page.keyboard.press("k")
+    expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", asked[1])
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    page.keyboard.press("a")
+    page.keyboard.press("Escape")
+    expect(page.locator(".card")).to_have_count(3)
+    page.keyboard.down("d")
+    for _ in range(5):
+        page.keyboard.down("d")
+    page.keyboard.up("d")
+    expect(page.locator(".card")).to_have_count(2)
+
+
+def test_earlier_answers_to_the_like_are_shown(visit, ask, person):
+    before = ask("terraform apply -target=a")
+    person.post("/api/permissions", json={"requestId": before, "decision": "reject", "feedback": "not on Fridays"})
+    page = visit().log_in()
+    asked = ask("terraform apply -target=b")
+    shown = card(page, asked).locator(".earlier")
+    expect(shown).to_contain_text("Answered before: 1")
+    expect(shown).to_contain_text("not on Fridays")
+
+
+def test_an_edit_of_a_file_is_shown_as_a_difference(visit, ask):
+    page = visit().log_in()
+    asked = ask(tool="Edit", file_path="/etc/hosts", old_string="a 1", new_string="b 1")
+    expect(card(page, asked).locator(".diff del")).to_contain_text("a")
+    expect(card(page, asked).locator(".facts")).to_contain_text("/etc/hosts")
+
+
+def test_two_browsers_see_each_others_answers(visit, ask):
+    one, two = visit().log_in(), visit().log_in()
+    asked = ask()
+    expect(card(one, asked)).to_be_visible()
+    expect(card(two, asked)).to_be_visible()
+    one.keyboard.press("a")
+    expect(card(two, asked)).to_have_count(0)
+    expect(two.get_by_text("allowed by")).to_be_visible()
+
+
+def test_without_a_socket_it_polls_and_says_so(visit, ask, browser):
+    visitor = visit()
+    visitor.page.route_web_socket("**/ws/permissions*", lambda socket: socket.close())
+    page = visitor.log_in()
+    expect(page.locator("#link")).to_contain_text("polling")
+    asked = ask()
+    expect(card(page, asked)).to_be_visible()
+
+
+def test_an_admin_sees_everybodys_questions_and_a_user_their_own(visit, daemon):
+    other = daemon.api(daemon.mint("agent", user="eve", agent="hers", remote=True))
+    admin, user = visit().log_in(), visit().log_in(token=daemon.mint("user"))
+    expect(user.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    asked = other.post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "node e.js"}}).json()
+    expect(card(admin, asked["requestId"])).to_contain_text("for eve")
+    expect(user.locator(".card")).to_have_count(0)
+    admin.keyboard.press("d")
+    expect(admin.locator(".card")).to_have_count(0)

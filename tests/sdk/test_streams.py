@@ -1,0 +1,248 @@
+"""Sessions over HTTP: a stream that misses nothing, answers that reach the right call, and nobody else."""
+
+from __future__ import annotations
+
+import pytest
+from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.routing import Mount
+
+from assent import create_agent_app, create_stream_route, define_tool, parse_rules, queue_approvals
+from assent.model import ConfigError
+from serving import Listener, Served
+
+RAN: list = []
+TOKENS = {"Bearer ann": "ann", "Bearer bob": "bob"}
+PARAMETERS = {"type": "object", "properties": {"path": {"type": "string"}}}
+NOBODY_ASKED = "No pending permission request for session '{}'"
+
+
+def authorize(request, session_id):
+    if session_id == "broken":
+        raise RuntimeError("the directory is down")
+    return TOKENS.get(request.headers.get("authorization", ""))
+
+
+async def turn(session, message):
+    """An agent of one thought: it calls a tool for every word."""
+    said = [await session.call_tool("Write", {"path": word}, tool_call_id=f"call-{word}") for word in message.split()]
+    return " ".join(str(result.content) for result in said)
+
+
+def make_app(**more):
+    write = define_tool(name="Write", parameters=PARAMETERS, execute=lambda p: RAN.append(p["path"]) or "written")
+    return create_agent_app(permission_policy={"ask": parse_rules(["Write"])}, tools=[write], turn=turn, **more)
+
+
+@pytest.fixture(scope="module")
+def served():
+    with make_app() as app:
+        router = create_stream_route(app, authorize=authorize, create_permission_approval_handler=queue_approvals)
+        outer = FastAPI()
+        outer.mount("/", router)
+        with Served(outer) as running:
+            running.app = app
+            yield running
+
+
+@pytest.fixture
+def ann(served):
+    with served.client(authorization="Bearer ann") as client:
+        yield client
+
+
+@pytest.fixture
+def name(request):
+    return "s-" + "".join(c for c in request.node.name if c.isalnum())[-60:]
+
+
+def ask(client, name, message):
+    return Listener(client, f"/api/sessions/{name}/stream", method="POST", json={"message": message})
+
+
+def respond(client, name, decision="approved", **more):
+    return client.post(f"/api/sessions/{name}/respond", json={"kind": "permission", "decision": decision, **more})
+
+
+def test_a_turn_asks_waits_for_the_answer_and_goes_on(ann, name):
+    RAN.clear()
+    heard = ask(ann, name, "a.txt")
+    request = heard.wait_for("permission_request")
+    assert (request["toolCallId"], request["toolName"]) == ("call-a.txt", "Write")
+    assert request["input"] == {"path": "a.txt"}
+    assert request["tier"] == "safe"
+    assert request["expiresAt"] > 1.7e12
+    assert RAN == []
+    answer = respond(ann, name)
+    assert (answer.status_code, answer.json()) == (200, {"ok": True})
+    heard.wait_end()
+    assert heard.types == [
+        "turn.start", "tool.before", "permission_request", "permission_resolved", "tool.after", "turn.complete",
+    ]  # fmt: skip
+    assert heard.events[3] == {
+        "type": "permission_resolved", "toolCallId": "call-a.txt", "toolName": "Write", "decision": "approved",
+    }  # fmt: skip
+    assert heard.events[-1]["text"] == "written"
+    assert RAN == ["a.txt"]
+
+
+def test_a_rejected_call_is_an_error_for_the_model_with_what_the_person_said(ann, name):
+    heard = ask(ann, name, "b.txt")
+    heard.wait_for("permission_request")
+    assert respond(ann, name, "rejected", feedback="write to /tmp").status_code == 200
+    heard.wait_end()
+    assert heard.wait_for("permission_resolved")["decision"] == "rejected"
+    assert heard.wait_for("tool.after")["isError"] is True
+    assert "write to /tmp" in heard.events[-1]["text"]
+
+
+def test_a_follower_that_comes_and_goes_sees_each_event_once(ann, name):
+    heard = ask(ann, name, "a b c")
+    path, seen, last = f"/api/sessions/{name}/stream", [], None
+    for word in ("a", "b", "c"):
+        following = Listener(ann, path, after=last)
+        following.wait_for(lambda e, w=word: e["type"] == "permission_request" and e["toolCallId"] == f"call-{w}")
+        following.stop()
+        seen += zip(following.ids, following.types, strict=True)
+        last = following.ids[-1]
+        assert respond(ann, name, toolCallId=f"call-{word}").status_code == 200
+    heard.wait_end()
+    following = Listener(ann, path, after=last)
+    following.wait_for("turn.complete")
+    seen += zip(following.ids, following.types, strict=True)
+    assert len(set(seen)) == len(seen)
+    assert [kind for _, kind in seen] == ["session.start", *heard.types]
+
+
+def test_an_id_of_another_process_begins_at_the_beginning(ann, name):
+    ann.get("/health")
+    heard = Listener(ann, f"/api/sessions/{name}/stream", after="00000000-7")
+    assert heard.wait_for("session.start")["sessionId"] == name
+
+
+def test_a_caller_that_hangs_up_leaves_its_question_open(served, ann, name):
+    RAN.clear()
+    with served.client(authorization="Bearer ann") as leaving:
+        heard = ask(leaving, name, "later.txt")
+        heard.wait_for("permission_request")
+    following = Listener(ann, f"/api/sessions/{name}/stream")
+    following.wait_for("permission_request")
+    assert respond(ann, name).status_code == 200
+    following.wait_for("turn.complete")
+    assert RAN == ["later.txt"]
+
+
+BAD_DECISION = 'Field \'decision\' must be "approved" or "rejected" for permission responses'
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "error"),
+    [
+        ({"kind": "permission", "decision": "yes"}, 400, BAD_DECISION),
+        ({"kind": "permission"}, 400, BAD_DECISION),
+        ({"kind": "permission", "decision": True}, 400, BAD_DECISION),
+        ({"kind": "permission", "decision": "APPROVED"}, 400, BAD_DECISION),
+        ({"kind": "opinion", "decision": "approved"}, 400, "Field 'kind' must be \"permission\""),
+        ([], 400, "Invalid body"),
+        ({"kind": "permission", "decision": "approved"}, 404, "No pending permission request for session 'quiet'"),
+        ({"kind": "permission", "decision": "approved", "toolCallId": "x"}, 404, "No pending permission request"),
+    ],
+    ids=str,
+)
+def test_an_answer_that_is_none_changes_nothing(ann, body, status, error):
+    answer = ann.post("/api/sessions/quiet/respond", json=body)
+    assert answer.status_code == status
+    assert error in answer.json()["error"]
+
+
+def test_what_is_no_json_is_refused(ann):
+    answer = ann.post("/api/sessions/q/respond", content=b"{", headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.json()) == (400, {"error": "Invalid JSON body"})
+    answer = ann.post("/api/sessions/q/respond", content=b"{}", headers={"content-type": "text/plain"})
+    assert answer.status_code == 415
+    large = b'"' + b"x" * (1 << 21) + b'"'
+    answer = ann.post("/api/sessions/q/respond", content=large, headers={"content-type": "application/json"})
+    assert answer.status_code == 413
+
+
+def test_an_answer_to_another_session_twice_or_too_late_is_404(ann, name):
+    heard = ask(ann, name, "once.txt")
+    heard.wait_for("permission_request")
+    assert respond(ann, f"{name}-other").json() == {"error": NOBODY_ASKED.format(f"{name}-other")}
+    assert respond(ann, name).status_code == 200
+    heard.wait_end()
+    assert respond(ann, name).status_code == 404
+    assert respond(ann, name, toolCallId="call-once.txt").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"authorization": "Bearer nobody"}, 401),
+        ({"authorization": "Bearer bob"}, 403),
+        ({"authorization": "Bearer ann", "origin": "https://evil.test"}, 403),
+        ({"authorization": "Bearer ann", "origin": "null"}, 403),
+        ({"authorization": "Bearer ann", "sec-fetch-site": "cross-site"}, 403),
+    ],
+    ids=["nobody", "a stranger", "somebody else", "another site's page", "no page", "cross-site"],
+)
+@pytest.mark.parametrize("way", ["stream", "turn", "respond"])
+def test_who_may_not_gets_nothing(served, ann, headers, status, way):
+    served.app.session("private", user="ann")
+    with served.client(**headers) as client:
+        if way == "stream":
+            answer = client.get("/api/sessions/private/stream")
+        elif way == "turn":
+            answer = client.post("/api/sessions/private/stream", json={"message": "x"})
+        else:
+            answer = respond(client, "private")
+    assert answer.status_code == status
+
+
+def test_its_own_page_is_let_in(served, ann, name):
+    heard = Listener(ann, f"/api/sessions/{name}/stream")
+    heard.wait_for("session.start")
+    answer = ann.post(
+        f"/api/sessions/{name}/respond",
+        json={"kind": "permission", "decision": "approved"},
+        headers={"origin": served.url, "sec-fetch-site": "same-origin"},
+    )
+    assert answer.status_code == 404
+
+
+def test_who_can_not_be_told_is_nobody(ann):
+    assert ann.get("/api/sessions/broken/stream").status_code == 403
+
+
+def test_without_someone_who_says_whose_request_it_is_there_are_no_routes():
+    with make_app() as app:
+        with pytest.raises(TypeError):
+            create_stream_route(app)
+        with pytest.raises(ConfigError, match="authorize"):
+            create_stream_route(app, authorize=None)
+
+
+def test_without_a_handler_an_ask_is_a_deny_and_nobody_is_asked():
+    RAN.clear()
+    with make_app() as app:
+        outer = Starlette(routes=[Mount("/", create_stream_route(app, authorize=authorize))])
+        with Served(outer) as running, running.client(authorization="Bearer ann") as client:
+            heard = ask(client, "s", "a.txt")
+            heard.wait_end()
+    assert "permission_request" not in heard.types
+    assert heard.wait_for("tool.after")["isError"] is True
+    assert RAN == []
+
+
+def test_an_agent_that_fails_ends_its_turn_with_an_error():
+    async def stumble(session, message):
+        raise ValueError(message)
+
+    with create_agent_app(permission_policy={}, turn=stumble) as app:
+        outer = Starlette(routes=create_stream_route(app, authorize=authorize).routes)
+        with Served(outer) as running, running.client(authorization="Bearer ann") as client:
+            heard = ask(client, "s", "oh")
+            heard.wait_end()
+    assert heard.types == ["turn.start", "error", "turn.complete"]
+    assert heard.events[1]["message"] == "ValueError: oh"

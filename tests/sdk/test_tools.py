@@ -1,0 +1,115 @@
+"""A tool is made of a function or of its parts; what is decided about is exactly what it will run with."""
+
+from __future__ import annotations
+
+import dataclasses
+import typing
+
+import msgspec
+import pytest
+from pydantic import BaseModel
+
+from assent import define_tool, tool
+from assent.sdk.schemas import InputError, SchemaError
+from assent.sdk.tools import ToolError
+
+
+@tool
+def copy(source: str, target: str = "/tmp/x", tags: list[str] = ["a"]) -> str:  # noqa: B006 - as people write it
+    """Copy a file."""
+    return f"{source} {target} {tags}"
+
+
+class Point(msgspec.Struct):
+    x: int
+    y: int = 0
+
+
+@dataclasses.dataclass
+class Spot:
+    x: int
+
+
+class Place(typing.TypedDict):
+    x: int
+
+
+class Model(BaseModel):
+    x: int
+
+
+def test_a_function_says_its_name_its_purpose_and_its_schema():
+    assert copy.name == "copy"
+    assert copy.description == "Copy a file."
+    assert copy.parameters["required"] == ["source"]
+    assert copy.parameters["properties"]["source"] == {"type": "string"}
+    assert copy.parameters["additionalProperties"] is False
+
+
+def test_a_tool_called_directly_is_the_function_that_it_is():
+    assert copy("a", tags=["b"]) == "a /tmp/x ['b']"
+
+
+def test_what_was_left_out_is_filled_in_before_it_is_decided_about():
+    taken = copy.read({"source": "a"})
+    assert taken.plain == {"source": "a", "target": "/tmp/x", "tags": ["a"]}
+    assert copy.execute(taken.params) == "a /tmp/x ['a']"
+
+
+def test_whoever_holds_the_input_can_not_change_it_afterwards():
+    given = {"source": "a", "tags": ["x"]}
+    taken = copy.read(given)
+    given["tags"].append("y")
+    assert taken.plain["tags"] == ["x"]
+    assert copy.execute(taken.params).endswith("['x']")
+
+
+@pytest.mark.parametrize("kind", [Point, Spot, Place, Model], ids=lambda k: k.__name__)
+def test_parameters_may_be_a_type(kind):
+    made = define_tool(name="t", parameters=kind, execute=lambda p: p["x"] if isinstance(p, dict) else p.x)
+    assert made.parameters["properties"]["x"]["type"] == "integer"
+    taken = made.read({"x": 3})
+    assert taken.plain["x"] == made.execute(taken.params) == 3
+    with pytest.raises(InputError):
+        made.read({"x": "nonsense"})
+
+
+@pytest.mark.parametrize(
+    "given", [[], "text", 3, None, {"source": 1}, {}, {"source": "a", "more": 1}, {"source": {1}}], ids=str
+)
+def test_an_input_that_does_not_fit_is_refused(given):
+    with pytest.raises(InputError):
+        copy.read(given)
+
+
+def test_a_schema_is_held_to():
+    made = define_tool(name="t", parameters={"type": "object", "required": ["a"]}, execute=lambda p: p)
+    with pytest.raises(InputError, match="`a` is missing"):
+        made.read({})
+
+
+def starred(*args: int) -> None: ...
+def unhinted(a) -> None: ...
+
+
+@pytest.mark.parametrize(
+    ("function", "why"), [(starred, "all have names"), (unhinted, "no type hint")], ids=["starred", "unhinted"]
+)
+def test_a_function_whose_input_can_not_be_described_is_no_tool(function, why):
+    with pytest.raises(ToolError, match=why):
+        tool(function)
+
+
+@pytest.mark.parametrize(
+    ("parts", "error"),
+    [
+        ({"name": " ", "parameters": {}, "execute": print}, ToolError),
+        ({"name": "t", "parameters": {}, "execute": None}, ToolError),
+        ({"name": "t", "parameters": {"frobnicate": 1}, "execute": print}, SchemaError),
+        ({"name": "t", "parameters": object, "execute": print}, ToolError),
+    ],
+    ids=["no name", "nothing to do", "unknown word", "no schema"],
+)  # fmt: skip
+def test_a_tool_of_bad_parts_is_not_made(parts, error):
+    with pytest.raises(error):
+        define_tool(**parts)

@@ -1,0 +1,166 @@
+"""Claude Code, Codex, Gemini CLI and OpenCode at `POST /api/hooks/{agent}`: before a call, when they ask, and after."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import pytest
+
+from daemons import until
+
+BEFORE = {
+    "claude-code": ("PreToolUse", "Bash"),
+    "codex": ("PreToolUse", "Bash"),
+    "gemini": ("BeforeTool", "run_shell_command"),
+    "opencode": ("tool.execute.before", "bash"),
+}
+AFTER = {"claude-code": "PostToolUse", "codex": "PostToolUse", "gemini": "AfterTool", "opencode": "tool.execute.after"}
+numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def local(daemon):
+    return daemon.api(daemon.mint("agent", agent="here"))
+
+
+def body(daemon, agent, command, event=None, **more):
+    first, tool = BEFORE[agent]
+    call = {
+        "tool_name": tool,
+        "tool_input": {"command": command},
+        "session_id": f"s-{agent}",
+        "cwd": str(daemon.project),
+    }
+    return call | {"hook_event_name": event or first} | more
+
+
+def ask(daemon, local, agent, command, *, query="", event=None, **more):
+    return local.post(f"/api/hooks/{agent}{query}", json=body(daemon, agent, command, event, **more))
+
+
+def said_no(agent, answer):
+    if answer.headers["x-assent-exit"] == "2":
+        return True
+    given = answer.json() if answer.content else {}
+    inner = given.get("hookSpecificOutput", {})
+    return "deny" in (given.get("decision"), inner.get("permissionDecision"), inner.get("decision", {}).get("behavior"))
+
+
+def log(person, **query):
+    return person.get("/api/audit", params=query).json()["events"]
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+def test_a_safe_call_passes_and_a_destructive_one_does_not(daemon, local, agent):
+    assert not said_no(agent, ask(daemon, local, agent, "ls"))
+    assert said_no(agent, ask(daemon, local, agent, "rm -rf /"))
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+@pytest.mark.parametrize("data", [b"", b"{", b"[]", b"{}", b'{"tool_name": 3}', b'{"hook_event_name": "Stop"}'])
+def test_what_is_no_call_is_refused_by_the_code_with_a_reason(local, agent, data):
+    answer = local.post(f"/api/hooks/{agent}", content=data, headers={"content-type": "application/json"})
+    assert (answer.status_code, answer.headers["x-assent-exit"]) == (200, "2")
+    assert answer.headers["x-assent-reason"].startswith("Blocked: ")
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+def test_a_call_waits_for_a_person_and_its_outcome_is_joined_to_the_decision(daemon, local, person, agent):
+    command = f"node run{next(numbers)}.js"
+    told = []
+    thread = threading.Thread(
+        target=lambda: told.append(ask(daemon, local, agent, command, query="?wait=30", tool_use_id=f"t-{agent}"))
+    )
+    thread.start()
+    wanted = until(lambda: [p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command])
+    person.post("/api/permissions", json={"requestId": wanted[0]["id"], "decision": "approve"})
+    thread.join(60)
+    assert not said_no(agent, told[0])
+    given = {} if agent == "gemini" else {"tool_use_id": f"t-{agent}"}
+    done = ask(daemon, local, agent, command, event=AFTER[agent], duration_ms=12, **given)
+    assert (done.headers["x-assent-exit"], done.content) == ("0", b"")
+    outcome = log(person, approval=wanted[0]["id"], type="tool.result")[0]
+    decided = log(person, approval=wanted[0]["id"], type="permission.evaluated", verdict="allow")[0]
+    assert outcome["body"]["payload"]["decision"] == decided["position"]
+    assert outcome["digest"] == decided["digest"]
+    assert f"{command} · ran in 12 ms" in outcome["text"]
+
+
+def test_a_failure_is_told_with_its_reason(daemon, local, person):
+    ask(daemon, local, "claude-code", "ls failing", tool_use_id="t-fail")
+    ask(
+        daemon,
+        local,
+        "claude-code",
+        "ls failing",
+        event="PostToolUseFailure",
+        tool_use_id="t-fail",
+        error="exit code 2",
+    )
+    found = log(person, type="tool.failed", text="ls failing")[0]
+    assert "failed: exit code 2" in found["text"]
+    shown = daemon.run("audit", "search", "--type", "tool.failed", "--text", "ls failing")
+    assert "failed" in shown.stdout
+    assert "exit code 2" in shown.stdout
+
+
+def test_what_ran_without_a_decision_is_said_to(daemon, local, person):
+    ask(daemon, local, "claude-code", "ls undecided", event="PostToolUse", tool_use_id="t-never")
+    found = log(person, type="tool.result", text="ls undecided")[0]
+    assert "without a decision that is known" in found["text"]
+    assert "decision" not in found["body"]["payload"]
+
+
+def test_the_agents_own_question_about_a_decided_call_is_answered_by_that_decision(daemon, local, person):
+    command = f"node own{next(numbers)}.js"
+    first = ask(daemon, local, "codex", command)
+    assert said_no("codex", first)
+    wanted = next(p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command)
+    person.post("/api/permissions", json={"requestId": wanted["id"], "decision": "approve"})
+    assert ask(daemon, local, "codex", command).content == b""
+    again = ask(daemon, local, "codex", command, event="PermissionRequest").json()
+    assert again["hookSpecificOutput"]["decision"] == {"behavior": "allow"}
+    ask(daemon, local, "codex", command, event="PostToolUse")
+    assert said_no("codex", ask(daemon, local, "codex", command, event="PermissionRequest"))
+
+
+def test_claude_codes_own_question_is_left_to_its_user_unless_a_person_said_yes(daemon, local):
+    ask(daemon, local, "claude-code", "ls own")
+    asked = ask(daemon, local, "claude-code", "ls own", event="PermissionRequest")
+    assert (asked.headers["x-assent-exit"], asked.content) == ("0", b"")
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+def test_a_trial_records_and_abstains(daemon, local, person, agent):
+    command = f"rm -rf / trial{next(numbers)}"
+    answer = ask(daemon, local, agent, command, query="?observe=1")
+    assert (answer.headers["x-assent-exit"], answer.content) == ("0", b"")
+    assert log(person, text=f"trial: {command}")[0]["verdict"] == "deny"
+
+
+def test_a_session_keeps_the_workspace_it_was_started_in(daemon, local, tmp_path):
+    other = tmp_path / "other"
+    (other / ".git").mkdir(parents=True)
+    call = {"session_id": "s-fixed", "tool_name": "Write", "hook_event_name": "PreToolUse"}
+    inside = local.post(
+        "/api/hooks/claude-code",
+        json=call | {"cwd": str(daemon.project), "tool_input": {"file_path": str(daemon.project / "a"), "content": ""}},
+    )
+    assert not said_no("claude-code", inside)
+    moved = local.post(
+        "/api/hooks/claude-code",
+        json=call | {"cwd": str(other), "tool_input": {"file_path": str(other / "a"), "content": ""}},
+    )
+    assert said_no("claude-code", moved)
+
+
+def test_a_program_on_the_agents_path_in_the_workspace_is_not_the_known_one(daemon, local):
+    shadow = daemon.project / "bin" / "ls"
+    shadow.parent.mkdir(exist_ok=True)
+    shadow.write_text("#!/bin/sh\n")
+    shadow.chmod(0o755)
+    call = body(daemon, "claude-code", "ls shadowed")
+    assert not said_no("claude-code", local.post("/api/hooks/claude-code", json=call))
+    path = {"x-assent-path": f"{shadow.parent}:/usr/bin"}
+    assert said_no("claude-code", local.post("/api/hooks/claude-code", json=call, headers=path))
