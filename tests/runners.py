@@ -55,8 +55,9 @@ class Runner:
     def quiet(self) -> list[dict]:
         """Return what came since, up to the answer to a ping."""
         start = len(self.heard)
-        self.send("ping")
-        self.hear("pong")
+        self.send("ping", requestId="quiet")
+        while not (self.heard[start:] and self.heard[-1].get("requestId") == "quiet"):
+            self.heard.append(json.loads(self.ws.recv(timeout=20)))
         return self.heard[start:-1]
 
     def prepare(self, strategy: Path, cwd: Path | None = None, **fields) -> dict:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import socket
+from pathlib import Path
 
 import pytest
 import websockets
@@ -53,7 +55,13 @@ def test_a_socket_needs_a_persons_token_before_the_handshake(daemon):
 def test_a_foreign_origin_or_host_is_refused(daemon):
     bearer = f"Bearer {daemon.owner}"
     assert refused_upgrade(daemon, Authorization=bearer, Origin="http://evil.test") == 403
-    assert refused_upgrade(daemon, Authorization=bearer, Host="evil.test") == 403
+    with socket.create_connection(("127.0.0.1", daemon.port)) as raw:
+        raw.sendall(
+            f"GET /ws HTTP/1.1\r\nHost: evil.test\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            f"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+            f"Authorization: {bearer}\r\n\r\n".encode()
+        )
+        assert b" 403 " in raw.recv(4096)
 
 
 def test_a_token_may_come_as_a_subprotocol(daemon):
@@ -173,7 +181,7 @@ def test_a_command_ends_at_its_time_limit_and_says_so(client, tmp_path):
 
 
 def test_what_the_sandbox_stops_is_told_as_that(client, daemon, tmp_path):
-    outside = tmp_path / "out"
+    outside = Path("/opt/assent-run-test")
     step = f"- {{agent: a, tool: run_command, input: {{command: 'echo x > {outside}'}}}}"
     run = client.launch(write_strategy(tmp_path, step))
     client.decide(run, client.hear("request_permission"), "allow")
@@ -259,11 +267,6 @@ def test_another_users_run_is_forbidden_in_every_way_and_unchanged(client, daemo
             assert "belongs to another user" in message
         assert run not in [r["runId"] for r in stranger.ask("list_runs", "run_list")["runs"]]
     assert client.quiet() == []
-
-
-def test_a_token_for_another_machine_prepares_nothing_here(daemon, tmp_path):
-    with Runner(daemon, daemon.mint("user", remote=True)) as client:
-        assert client.refused("prepare_run", strategyPath=str(write_strategy(tmp_path, READ)))[0] == "FORBIDDEN"
 
 
 INVALID = {
@@ -382,11 +385,10 @@ def test_garbage_on_the_wire_hurts_nobody_else(client, daemon):
 # Declared, never guessed
 
 
-@pytest.mark.parametrize("where", ["message", "strategy", "token"])
+@pytest.mark.parametrize("where", ["message", "strategy"])
 def test_where_nobody_can_be_asked_an_ask_is_a_deny_at_once(daemon, tmp_path, where):
     top = "interactive: false\n" if where == "strategy" else ""
-    token = daemon.mint("user", interactive=False) if where == "token" else None
-    with Runner(daemon, token) as client:
+    with Runner(daemon) as client:
         strategy = write_strategy(tmp_path, ASK, top=top)
         client.launch(strategy, **({"interactive": False} if where == "message" else {}))
         assert "nobody can be asked here" in client.hear("strategy_error")["error"]["message"]
@@ -401,7 +403,8 @@ def test_a_steps_mode_and_profile_only_tighten(client, daemon, tmp_path):
         "- {agent: a, tool: write_file, input: {path: /opt/assent-test, content: x}, mode: bypass}\n"
     )
     run = client.launch(write_strategy(tmp_path, steps))
-    client.decide(run, client.hear("request_permission"), "deny")  # bypass in a step loosens nothing
+    asked = client.hear("request_permission", resource="/opt/assent-test")  # bypass in a step loosens nothing
+    client.decide(run, asked, "deny")
     client.hear("strategy_error")
     assert not (daemon.project / "tight.txt").exists()
     assert not (daemon.project / "tight-too.txt").exists()

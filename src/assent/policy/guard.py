@@ -126,7 +126,7 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
     ) -> Guard:
         """Add globs to a dimension's lists; replace its default if one is given."""
         patches = (*self.patches, Patch(dimension, allow, deny, default))
-        return msgspec.structs.replace(self, patches=patches, added=_ready(patches, self.cwd))
+        return msgspec.structs.replace(self, patches=patches, added=_ready(patches))
 
     def remember(self, decision: SessionDecision) -> Guard:
         """Keep a session decision; it replaces an earlier one on the same resource."""
@@ -145,7 +145,7 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
     @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
-        return self.merged.chain + self.added + (_run_links(self.cwd) if self.run else ())
+        return self.merged.chain + self.added + (_run_links() if self.run else ())
 
     def linked(self, place: Place) -> tuple[tuple[Matcher, ...], ...]:
         """Return the rules that a symbolic link is known to lead to: what they match depends on it."""
@@ -204,19 +204,14 @@ RUN_FORBIDDEN = (
 """What no tool of a run may touch, whatever is decided in it."""
 
 
-@functools.lru_cache(maxsize=256)
-def _run_links(cwd: str | None) -> tuple[NamedPolicy, ...]:
-    rules = RuleSet(_forbid(glob, tool, cwd) for glob in RUN_FORBIDDEN for tool in ("Read", "Write"))
+@functools.cache
+def _run_links() -> tuple[NamedPolicy, ...]:
+    rules = RuleSet(
+        Rule(tool=tool, pattern=glob, reason=f"{glob} is forbidden in a run")
+        for glob in RUN_FORBIDDEN
+        for tool in ("Read", "Write")
+    )
     return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)
-
-
-def _forbid(glob: str, tool: str, cwd: str | None) -> Rule:
-    return Rule(tool=tool, pattern=_anchor(glob, cwd), reason=f"{glob} is forbidden in a run")
-
-
-def _anchor(glob: str, cwd: str | None) -> str:
-    """Count a glob from the guard's folder, wherever a call is made."""
-    return glob if cwd is None or glob.startswith(("/", "~")) else f"{escape_glob(cwd).rstrip('/')}/{glob}"
 
 
 CHAIN_ORDER = (
@@ -233,12 +228,12 @@ CHAIN_ORDER = (
 )
 
 
-def _ready(patches: tuple[Patch, ...], cwd: str | None) -> tuple[NamedPolicy, ...]:
+def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
     links = []
     for dimension, tool in (("read", "Read"), ("write", "Write")):
         for verdict in (DENY, ALLOW):
             globs = [g for p in patches if p.dimension == dimension for g in getattr(p, verdict.value)]
-            rules = RuleSet(Rule(tool=tool, pattern=_anchor(g, cwd)) for g in dict.fromkeys(globs))
+            rules = RuleSet(Rule(tool=tool, pattern=g) for g in dict.fromkeys(globs))
             if len(rules):
                 links.append(NamedPolicy(f"{dimension}-path-policy", verdict, Source.SESSION, rules))
     return tuple(links)

@@ -140,8 +140,6 @@ class Runs:
             raise _failed(f"Run already exists: {run_id}")
         if wish.strategy_path is None:
             raise _failed("strategyPath is required when preparing a new run")
-        if who.remote:
-            raise ProtocolError("FORBIDDEN", "a token for another machine prepares no runs on this one")
         if self.active + len(self._preparing) >= MOST_ACTIVE:
             raise _failed(f"there are {MOST_ACTIVE} runs already")
         self._preparing.add(run_id)
@@ -259,8 +257,7 @@ class Runs:
             cwd=cwd,
             created_at=self._ground.clock(),
         )
-        interactive = wish.interactive and who.interactive is not False
-        run = Run(record, strategy, self._ground, setting, interactive=interactive)
+        run = Run(record, strategy, self._ground, setting, interactive=wish.interactive)
         self._check_profiles(run)
         entry = self._ground.log.prepare(status_event(record))
 
