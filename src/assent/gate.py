@@ -357,6 +357,8 @@ class Gate:
             return await self._turn_down(call, session, approval, decision, moved=True)
         if changed is None and decision.digest != approval.digest:
             return None
+        if changed is not None:
+            decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
         more = [self._log.prepare(event) for event in aside.then] if decision.available else ()
 

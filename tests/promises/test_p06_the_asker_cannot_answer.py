@@ -22,6 +22,9 @@ AGENTS_MAY = {
     ("POST", "/api/hooks/{agent}"),
     ("GET", "/api/permissions"),
     ("GET", "/api/permissions/{id}"),
+    ("POST", "/api/runtime/evaluate_permission"),
+    ("GET", "/api/runtime/permission_state"),
+    ("GET", "/api/sessions/{id}/stream"),
 }
 ADMINS_ONLY = {("GET", "/api/tokens"), ("POST", "/api/tokens"), ("DELETE", "/api/tokens/{id}")}
 EVERYONE_MAY = {
@@ -32,7 +35,11 @@ EVERYONE_MAY = {
     ("GET", "/docs"),
     ("GET", "/assets/{name}"),
 }
-AGENTS_ONLY = {("POST", "/api/hooks/classify"), ("POST", "/api/hooks/{agent}")}
+AGENTS_ONLY = {
+    ("POST", "/api/hooks/classify"),
+    ("POST", "/api/hooks/{agent}"),
+    ("POST", "/api/runtime/evaluate_permission"),
+}
 
 
 def may(role: str, method: str, path: str) -> bool:
@@ -65,7 +72,9 @@ def test_every_route_lets_in_exactly_the_roles_it_is_for(daemon, tokens, role, r
     path = re.sub(r"\{\w+\}", "nothing", route.path)
     body = b"{}" if route.method == "POST" else None
     headers = {"content-type": "application/json"} if body else {}
-    answer = daemon.api(tokens[role]).request(route.method, path, content=body, headers=headers)
+    with daemon.api(tokens[role]).stream(route.method, path, content=body, headers=headers) as answer:
+        if not route.stream:
+            answer.read()
     if may(role, route.method, route.path):
         assert answer.status_code not in (403, 405)
         assert answer.status_code != 401 or route.path == "/api/login"
@@ -109,6 +118,8 @@ def attempts(daemon, token, question):
     yield api.post("/api/permissions%3f", json={"requestId": question, "decision": "approve"})
     yield api.post(f"/api/permissions/{question}", json={"decision": "approve"})
     yield api.get("/api/permissions", params={"requestId": question, "decision": "approve"})
+    yield api.post("/api/runtime/respond_action", json={"actionId": question, "decision": "allow"})
+    yield api.post("/api/sessions/agent/respond", json={"kind": "permission", "decision": "approved"})
     yield api.post("/api/tokens", json={"role": "admin"})
     yield api.post("/api/destructive", json={"agentId": "agent", "minutes": 5})
     yield api.delete("/api/grants/x")

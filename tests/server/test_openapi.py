@@ -14,7 +14,15 @@ from assent.server.table import ROUTES
 from daemons import Running
 
 DOCUMENT = json.loads(json.dumps(make_document(ROUTES, "0")))
-SCHEMA = schemathesis.openapi.from_dict(DOCUMENT)
+FINITE = {
+    **DOCUMENT,
+    "paths": {
+        path: kept
+        for path, methods in DOCUMENT["paths"].items()
+        if (kept := {m: about for m, about in methods.items() if "x-assent-stream" not in about})
+    },
+}
+SCHEMA = schemathesis.openapi.from_dict(FINITE)
 
 
 def test_every_route_and_role_is_in_the_document_and_no_other():

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from assent.audit.bundle import LARGEST, BundleReport, verify_bundle
+from assent.audit.keys import find_public_key
 from assent.audit.search import MOST_ROWS, Query, Record, export, find, make_page, read_record
 from assent.audit.snapshot import open_snapshot
 from assent.audit.verify import Report, verify_log
@@ -32,6 +34,7 @@ _EXAMPLES = (
     "assent audit search --verdict deny --since 2d",
     "assent audit search --text 'npm install' --json",
     "assent audit verify                          is every record as it was written?",
+    "assent audit verify --bundle session.json    is this session's evidence whole? Needs no log",
     "assent audit export -o log.jsonl             the whole log, one JSON object a line",
 )
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
@@ -67,6 +70,8 @@ def _parse(argv: list[str]) -> Any:
         action.add_argument("--since", type=_moment, metavar="WHEN", help="90s, 15m, 2h, 3d, or 2026-01-31T12:00")
         action.add_argument("--until", type=_moment, metavar="WHEN")
     verify = actions.add_parser("verify", help="check every hash, seal and anchor")
+    verify.add_argument("--bundle", metavar="FILE", help="check a session's evidence instead, without the log")
+    verify.add_argument("--key", metavar="HEX", default="", help="with --bundle: a key to trust beside this home's")
     exporting = actions.add_parser("export", help="write the log as JSON lines")
     exporting.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     for action in (tail, search, verify, exporting):
@@ -120,10 +125,35 @@ def _line(record: Record, *, colour: bool) -> str:
 
 
 def _verify(given: Any, address: Address, home: str) -> int:
+    if given.bundle is not None:
+        return _verify_bundle(given, home)
     with _progress() as progress:
         report = verify_log(address, home=home, progress=progress)
     say(msgspec.json.encode(report).decode() if given.json else _describe(report))
     return exits.OK if report.ok else exits.FOUND
+
+
+def _verify_bundle(given: Any, home: str) -> int:
+    """Check a bundle by itself, with the key of this home or one that was given."""
+    try:
+        with open(given.bundle, "rb") as file:  # noqa: PTH123 - paths are strings here
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise AssentError(f"`{given.bundle}` can not be read: {error.strerror}") from None
+    if len(data) > LARGEST:
+        raise AssentError(f"`{given.bundle}` is larger than {LARGEST >> 20} MiB")
+    own = find_public_key(home) if os.path.isdir(home) else None  # noqa: PTH112 - as above
+    report = verify_bundle(data, expected=own, key=given.key)
+    say(msgspec.json.encode(report).decode() if given.json else _describe_bundle(report))
+    return exits.OK if report.ok else exits.FOUND
+
+
+def _describe_bundle(report: BundleReport) -> str:
+    if report.ok:
+        counts = f"{report.records:,} records, {report.linked:,} of them next to each other in the log"
+        return f"the bundle is whole: {counts}; signed by {report.writer} with {report.key}"
+    signed = f"\n  signed by {visible(report.writer)} with {visible(report.key)}" if report.key else ""
+    return f"the bundle is NOT proven\n  {visible(report.broken or '')}{signed}"
 
 
 @contextlib.contextmanager

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterable
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -17,6 +17,8 @@ from starlette.routing import Route, Router
 from assent.model import AssentError, ConfigError, ForbiddenError, NotFoundError
 from assent.sdk.apps import AgentApp
 from assent.sdk.sessions import AgentSession, ApprovalHandler, ToolResult
+from assent.server.messages import Refusal
+from assent.server.sessions import NO_PENDING, RespondBody
 from assent.server.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame
 
 Authorize: TypeAlias = Callable[[Request, str], Any]
@@ -24,31 +26,12 @@ Authorize: TypeAlias = Callable[[Request, str], Any]
 
 LARGEST_BODY = 1 << 20
 LONGEST_ID = 200
-NO_PENDING = "No pending permission request for session '{}'"
-BAD_DECISION = 'Field \'decision\' must be "approved" or "rejected" for permission responses'
-
-
-class RefusedError(AssentError):
-    """A request is not done."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
 
 
 class TurnBody(msgspec.Struct, frozen=True):
     """A message to the agent."""
 
     message: str
-
-
-class RespondBody(msgspec.Struct, frozen=True, rename="camel"):
-    """An answer to a question."""
-
-    kind: str = "permission"
-    decision: str | None = None
-    tool_call_id: str | None = None
-    feedback: str | None = None
 
 
 def queue_approvals(_session_id: str) -> None:
@@ -86,8 +69,8 @@ def _answered(handler: Callable[[Any, Request], Any]) -> Callable[[Any, Request]
     async def answer(routes: Any, request: Request) -> Response:
         try:
             response: Response = await handler(routes, request)
-        except RefusedError as error:
-            return JSONResponse({"error": str(error)}, error.status)
+        except Refusal as error:
+            return JSONResponse({"error": error.message}, error.status)
         except ForbiddenError as error:
             return JSONResponse({"error": str(error)}, 403)
         except AssentError as error:
@@ -123,7 +106,7 @@ class _Routes:
         session = await self._find(request)
         body = await _read(request, TurnBody)
         if self._app.turn is None:
-            raise RefusedError(404, "This application takes no messages")
+            raise Refusal(404, "This application takes no messages")
         after = session.feed.last
         task = asyncio.create_task(_take_turn(self._app, session, body.message))
         self._turns.add(task)
@@ -135,19 +118,17 @@ class _Routes:
         """Answer a question."""
         session = await self._find(request)
         body = await _read(request, RespondBody)
-        if body.kind != "permission":
-            raise RefusedError(400, "Field 'kind' must be \"permission\"")
         try:
-            await session.respond(read_said(body.decision), tool_call_id=body.tool_call_id, feedback=body.feedback)
+            await session.respond(body.said, tool_call_id=body.tool_call_id, feedback=body.feedback)
         except NotFoundError:
-            raise RefusedError(404, NO_PENDING.format(session.id)) from None
+            raise Refusal(404, NO_PENDING.format(session.id)) from None
         return JSONResponse({"ok": True})
 
     async def _find(self, request: Request) -> AgentSession:
         self._check_origin(request)
         session_id = request.path_params["session_id"]
         if len(session_id) > LONGEST_ID:
-            raise RefusedError(400, "The session's id is too long")
+            raise Refusal(400, "The session's id is too long")
         user = await self._who(request, session_id)
         session = self._app.session(session_id, user=user)
         if self._make_handler is not None and not session.queue:
@@ -160,9 +141,9 @@ class _Routes:
             said = self._authorize(request, session_id)
             user = await said if inspect.isawaitable(said) else said
         except Exception:  # noqa: BLE001 - whoever can not be told from others is nobody
-            raise RefusedError(403, "Forbidden") from None
+            raise Refusal(403, "Forbidden") from None
         if not isinstance(user, str) or not user:
-            raise RefusedError(401, "Unauthorized")
+            raise Refusal(401, "Unauthorized")
         return user
 
     def _check_origin(self, request: Request) -> None:
@@ -170,37 +151,26 @@ class _Routes:
         if origin is not None and origin not in self._origins:
             parts = urlsplit(origin)
             if parts.netloc != request.headers.get("host") or parts.scheme not in ("http", "https"):
-                raise RefusedError(403, "Forbidden: requests from that origin are not accepted")
+                raise Refusal(403, "Forbidden: requests from that origin are not accepted")
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and origin not in self._origins:
-            raise RefusedError(403, "Forbidden: requests from other sites are not accepted")
-
-
-def read_said(word: Any) -> Literal["approved", "rejected"]:
-    """Read an answer; nothing but the two words is one."""
-    if word == "approved":
-        return "approved"
-    if word == "rejected":
-        return "rejected"
-    raise RefusedError(400, BAD_DECISION)
+            raise Refusal(403, "Forbidden: requests from other sites are not accepted")
 
 
 async def _read(request: Request, kind: type[Any]) -> Any:
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json":
-        raise RefusedError(415, "The content type must be application/json")
+        raise Refusal(415, "The content type must be application/json")
     body = b""
     async for piece in request.stream():
         body += piece
         if len(body) > LARGEST_BODY:
-            raise RefusedError(413, f"The body is larger than {LARGEST_BODY} bytes")
+            raise Refusal(413, f"The body is larger than {LARGEST_BODY} bytes")
     try:
         return msgspec.json.decode(body, type=kind)
     except msgspec.ValidationError as error:
-        if "decision" in str(error):
-            raise RefusedError(400, BAD_DECISION) from None
-        raise RefusedError(400, f"Invalid body: {error}") from None
+        raise Refusal(400, f"Invalid body: {error}") from None
     except (msgspec.DecodeError, UnicodeError, RecursionError):
-        raise RefusedError(400, "Invalid JSON body") from None
+        raise Refusal(400, "Invalid JSON body") from None
 
 
 def _stream(frames: AsyncIterator[bytes]) -> Response:

@@ -14,8 +14,9 @@ from assent.server.doors import (
     peer_of,
 )
 from assent.server.faults import refusal_of
-from assent.server.messages import CallerGone, Refusal, Reply, Request
+from assent.server.messages import CallerGone, Refusal, Reply, Request, Stream
 from assent.server.routes import Route, choose, refuse_plainly
+from assent.server.streaming import Streaming
 
 if TYPE_CHECKING:
     from assent.model.principal import Principal
@@ -74,6 +75,9 @@ class App:
             route = choose(found, scope["method"])
             request = await self._admit(scope, receive, headers, route, found.params)
             answer = await route.handler(self._daemon, request)
+            if isinstance(answer, Stream):
+                await Streaming(self._daemon, request, answer).send(send, SECURITY_HEADERS)
+                return
         except Refusal as refusal:
             answer = self._refuse(scope, refusal, refuse)
         except CallerGone:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
 from typing import Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -38,6 +38,13 @@ class Reply(msgspec.Struct, frozen=True):
     body: bytes
     kind: bytes = JSON
     headers: tuple[tuple[bytes, bytes], ...] = ()
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """What is sent back bit by bit, for as long as its reader may see it and reads."""
+
+    pieces: AsyncGenerator[bytes]
+    kind: bytes = b"text/event-stream; charset=utf-8"
 
 
 class Request(msgspec.Struct):

@@ -51,6 +51,8 @@ def _describe(route: Route) -> dict[str, Any]:
         "x-assent-roles": [role.value for role in route.roles],
         "responses": _responses(route),
     }
+    if route.stream:
+        about["x-assent-stream"] = True
     if route.roles:
         about["security"] = [{"bearer": []}]
     parameters = [*_path_parameters(route.path), *_query_parameters(route)]
@@ -64,6 +66,8 @@ def _describe(route: Route) -> dict[str, Any]:
 
 def _responses(route: Route) -> dict[str, Any]:
     responses: dict[str, Any] = {"200": {"description": "Done"}}
+    if route.stream:
+        responses["200"]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
     if route.gives is not None:
         schema = {"$ref": _REF.format(name=route.gives.__name__)}
         responses["200"]["content"] = {"application/json": {"schema": schema}}

@@ -162,7 +162,7 @@ async def decide_permission(daemon: Daemon, request: Request) -> Reply:
     if body.decision not in DECISIONS:
         raise Refusal(400, f"Invalid decision value. Must be one of: {', '.join(DECISIONS)}.")
     try:
-        answer = await _read_answer(daemon, request.who, body)
+        answer = await read_answer(daemon, request.who, body)
         approval = await daemon.gate.answer(body.request_id, answer, request.who)
     except NotFoundError:
         raise Refusal(404, "Request not found") from None
@@ -171,7 +171,8 @@ async def decide_permission(daemon: Daemon, request: Request) -> Reply:
     return reply(DecisionResult(True, body.request_id, body.decision, scope, approval.state))  # noqa: FBT003 - a field
 
 
-async def _read_answer(daemon: Daemon, who: Principal, body: DecisionBody) -> Answer:
+async def read_answer(daemon: Daemon, who: Principal, body: DecisionBody) -> Answer:
+    """Read a person's answer, or refuse what does not fit together."""
     scope = _read_scope(body)
     if body.expires_in is not None and not (math.isfinite(body.expires_in) and 1 <= body.expires_in <= 366 * 86400):
         raise Refusal(400, "Invalid expiresIn: expected a number of seconds")

@@ -9,12 +9,12 @@ import msgspec
 from starlette.routing import compile_path
 
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Reply, Request, Stream, reply
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
-Handler: TypeAlias = Callable[["Daemon", Request], Awaitable[Reply]]
+Handler: TypeAlias = Callable[["Daemon", Request], Awaitable[Reply | Stream]]
 Method: TypeAlias = Literal["GET", "POST", "DELETE"]
 
 EVERYONE: tuple[Role, ...] = ()
@@ -60,6 +60,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """The statuses it may answer with besides 200 and those of every route."""
     hook: bool = False
     """Called by agents' hooks, whose inputs may be large."""
+    deep: bool = False
+    """What the end of its path names may hold slashes."""
+    stream: bool = False
+    """Answers with events, for as long as somebody reads."""
     page: bool = False
     """A page for a browser, which may be navigated to from anywhere."""
     refuse: Callable[[Refusal], Reply] = refuse_plainly
@@ -82,7 +86,7 @@ class Table:
         for route in routes:
             paths.setdefault(route.path, {})[route.method] = route
         self._exact = {path: Found(by, {}) for path, by in paths.items() if "{" not in path}
-        self._templates = [(compile_path(path)[0], by) for path, by in paths.items() if "{" in path]
+        self._templates = [(compile_path(_template(by))[0], by) for path, by in paths.items() if "{" in path]
 
     def find(self, path: str) -> Found:
         """Return the routes of a path, or refuse it."""
@@ -93,6 +97,11 @@ class Table:
             if match := pattern.match(path):
                 return Found(by_method, match.groupdict())
         raise Refusal(404, "Not found")
+
+
+def _template(by_method: dict[str, Route]) -> str:
+    route = next(iter(by_method.values()))
+    return route.path.removesuffix("}") + ":path}" if route.deep else route.path
 
 
 def choose(found: Found, method: str) -> Route:

@@ -1,0 +1,222 @@
+"""A session's records, taken out of the log so that they can be checked elsewhere, without the log.
+
+Each record comes with the hash before it, so that its own can be computed again; all of them together, and what is told
+about them, are signed by the node that took them out. What is missing, added or changed is found out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import msgspec
+
+from assent.audit.chain import COLUMNS, genesis, hash_row
+from assent.audit.keys import is_signed
+from assent.audit.log import Log
+from assent.audit.search import Record
+from assent.model import AssentError, canonical
+from assent.store import Store
+
+FORMAT = "assent.evidence.v1"
+LARGEST = 256 << 20
+_DOMAIN = b"assent.evidence.v1\0"
+_PREVIOUS = "SELECT hash FROM events WHERE writer = :writer AND position < :position ORDER BY position DESC LIMIT 1"
+_SEALS = (
+    "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
+    "WHERE writer = :writer AND seq >= :seq ORDER BY seq LIMIT 1"
+)
+
+
+class Kept(msgspec.Struct, frozen=True, kw_only=True):
+    """A record with all its hash is over, and the hash before it."""
+
+    position: int
+    writer: str
+    seq: int
+    at: float
+    type: str
+    session: str
+    user: str
+    agent: str
+    tool: str
+    tier: str
+    verdict: str
+    source: str
+    digest: str
+    approval: str | None
+    text: str
+    body: str
+    previous: str
+    hash: str
+
+    @property
+    def row(self) -> tuple[Any, ...]:
+        """Return the columns as they are hashed."""
+        named = {"session_id": "session", "user_id": "user", "agent_id": "agent"}
+        values = (getattr(self, named.get(name, name)) for name in COLUMNS[:-1])
+        return (*values, self.body.encode())
+
+
+class Seal(msgspec.Struct, frozen=True):
+    """The signature of the log's end at some moment after the last record."""
+
+    writer: str
+    seq: int
+    position: int
+    hash: str
+    at: float
+    signature: str
+
+
+class Chain(msgspec.Struct, frozen=True, kw_only=True):
+    """The records, and what the log said of itself when they were taken out."""
+
+    records: tuple[Kept, ...]
+    seals: tuple[Seal, ...] = ()
+
+
+class Signature(msgspec.Struct, frozen=True):
+    """Who took it out."""
+
+    writer: str
+    key: str
+    value: str
+
+
+class BundleReport(msgspec.Struct, frozen=True, kw_only=True):
+    """What a verification found."""
+
+    ok: bool
+    records: int = 0
+    linked: int = 0
+    """How many records directly follow the one before them in the bundle."""
+    session: str = ""
+    writer: str = ""
+    key: str = ""
+    known: bool = False
+    """Whether the key that signed it is one that was expected."""
+    broken: str | None = None
+
+
+class _BrokenError(AssentError):
+    pass
+
+
+async def gather_chain(store: Store, records: tuple[Record, ...]) -> Chain:
+    """Take records out of the log, with what is needed to hash them again."""
+    kept = [await _keep(store, record) for record in records]
+    last = {record.writer: record.seq for record in records}
+    seals = []
+    for writer, seq in last.items():
+        for row in await store.query(_SEALS, {"writer": writer, "seq": seq}):
+            signer, number, position, head, at, signature = row
+            seals.append(Seal(signer, number, position, bytes(head).hex(), at, bytes(signature).hex()))
+    return Chain(records=tuple(kept), seals=tuple(seals))
+
+
+async def _keep(store: Store, record: Record) -> Kept:
+    rows = await store.query(_PREVIOUS, {"writer": record.writer, "position": record.position})
+    previous = bytes(rows[0][0]) if rows else genesis(record.writer)
+    fields = {name: getattr(record, name) for name in Kept.__struct_fields__ if name not in ("body", "previous")}
+    return Kept(**fields, body=bytes(record.body).decode(), previous=previous.hex())
+
+
+def sign_bundle(log: Log, bundle: dict[str, Any]) -> dict[str, Any]:
+    """Sign everything in a bundle, as this node."""
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(bundle))
+    value = log.sign(_signed_bytes(plain)).hex()
+    return plain | {"signature": msgspec.to_builtins(Signature(log.writer, log.public_key.hex(), value))}
+
+
+def verify_bundle(data: bytes, *, expected: tuple[str, bytes] | None = None, key: str = "") -> BundleReport:
+    """Check a bundle by itself. `expected` is this installation's id and key, `key` another that is trusted, in hex."""
+    try:
+        return _verify(data, expected, key.lower())
+    except _BrokenError as error:
+        return BundleReport(ok=False, broken=str(error))
+
+
+def _verify(data: bytes, expected: tuple[str, bytes] | None, key: str) -> BundleReport:
+    bundle = _decode(data)
+    signature = _convert(bundle.get("signature"), Signature, "signature")
+    chain = _convert(bundle.get("chain"), Chain, "chain")
+    unsigned = {name: value for name, value in bundle.items() if name != "signature"}
+    if not is_signed(_hex(signature.key), _hex(signature.value), _signed_bytes(unsigned)):
+        raise _BrokenError("it was changed after it was signed")
+    if expected is not None and signature.writer == expected[0] and _hex(signature.key) != expected[1]:
+        raise _BrokenError("it claims to be of this installation, and is signed by another key")
+    known = signature.key == key or (expected is not None and _hex(signature.key) == expected[1])
+    linked = _check_records(chain.records, bundle.get("sessionId"))
+    _check_timeline(bundle.get("timeline"), chain.records)
+    return BundleReport(
+        ok=known,
+        records=len(chain.records),
+        linked=linked,
+        session=str(bundle.get("sessionId")),
+        writer=signature.writer,
+        key=signature.key,
+        known=known,
+        broken=None if known else "the key that signed it is not known here: compare it, and give it with --key",
+    )
+
+
+def _check_records(records: tuple[Kept, ...], session: Any) -> int:
+    heads: dict[str, Kept] = {}
+    linked, position = 0, 0
+    for record in records:
+        where = f"record {record.position}"
+        if record.session != session or record.position <= position:
+            raise _BrokenError(f"{where} is of another session, or out of order")
+        if hash_row(_hex(record.previous), record.row).hex() != record.hash:
+            raise _BrokenError(f"{where} was changed")
+        before = heads.get(record.writer)
+        if before is not None and before.seq + 1 == record.seq:
+            if before.hash != record.previous:
+                raise _BrokenError(f"{where} does not follow the one before it")
+            linked += 1
+        heads[record.writer], position = record, record.position
+    return linked
+
+
+def _check_timeline(timeline: Any, records: tuple[Kept, ...]) -> None:
+    """Hold what is told against what is on record: every record is told, and nothing else."""
+    if not isinstance(timeline, list):
+        raise _BrokenError("it has no timeline")
+    told = {str(event.get("eventId", "")).removesuffix(".1") for event in timeline if isinstance(event, dict)}
+    known = {_event_id(record) for record in records}
+    if told != known:
+        raise _BrokenError("its timeline is not that of its records")
+
+
+def _event_id(record: Kept) -> str:
+    given = msgspec.json.decode(record.body).get("eventId")
+    return given or f"evt_{record.writer}_{record.seq}"
+
+
+def _signed_bytes(bundle: dict[str, Any]) -> bytes:
+    return _DOMAIN + hashlib.sha256(canonical(bundle)).digest()
+
+
+def _decode(data: bytes) -> dict[str, Any]:
+    try:
+        bundle = msgspec.json.decode(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raise _BrokenError("it is not JSON") from None
+    if not isinstance(bundle, dict) or bundle.get("format") != FORMAT:
+        raise _BrokenError(f"it is not a bundle of the format {FORMAT}")
+    return bundle
+
+
+def _convert(value: Any, kind: type[Any], name: str) -> Any:
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError as error:
+        raise _BrokenError(f"its {name} can not be read: {error}") from None
+
+
+def _hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        raise _BrokenError("a hash or key in it is no hexadecimal number") from None

@@ -1,0 +1,311 @@
+"""A record of the log as runtimes tell it to each other: the envelope, and the three facts of a constrained action."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from assent.audit.entry import format_time
+from assent.audit.search import Record
+from assent.model import (
+    COMMAND_EXECUTE,
+    FS_EXEC,
+    FS_READ,
+    FS_WRITE,
+    NET_CONNECT,
+    UNKNOWN,
+    Decision,
+    Event,
+    Mode,
+    Operation,
+    Outcome,
+    SandboxProfile,
+    Scope,
+    Source,
+    Tier,
+)
+
+SCHEMA_VERSION = "1"
+RUNTIME = "runtime"
+"""The session of what happens to the runtime itself."""
+DECISIONS = ("allow", "deny")
+SCOPES = tuple(scope.value for scope in Scope)
+DOUBLED = ("permission.requested", "permission.resolved")
+"""Records that are told twice: as what was decided, and as what a person has to do."""
+_TOLD_AS = {
+    "grant.created": "policy.changed",
+    "grant.revoked": "policy.changed",
+    "destructive.enabled": "policy.changed",
+    "destructive.revoked": "policy.changed",
+    "token.created": "snapshot.updated",
+    "token.revoked": "snapshot.updated",
+    "daemon.started": "snapshot.updated",
+    "daemon.stopped": "snapshot.updated",
+}
+_event = msgspec.json.Decoder(Event)
+
+
+class DecisionFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """Why an action is allowed, denied, asked about, sandboxed or unavailable."""
+
+    decision: Outcome
+    decision_source: Source
+    decision_reason: str
+    rule_refs: tuple[str, ...]
+    updated_input_ref: str | None
+    approval_action_id: str | None
+    expires_at: str | None
+    scope: Scope | None
+    tier: Tier
+    destructive: bool
+    impact_scope: str | None
+    rollback_advice: str | None
+    interactive: bool
+    policy_sources: tuple[str, ...]
+    policy_version: str
+    mode: Mode
+    digest: str
+
+
+class StateFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What held when it was decided."""
+
+    mode: Mode
+    interactive: bool
+    policy_sources: tuple[str, ...]
+    policy_version: str
+
+
+class ProfileFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """The boundary, as far as it is known. `applied` says whether it was really in force."""
+
+    mode: str = "unknown"
+    name: str = "unknown"
+    applied: bool = False
+    cwd: str | None = None
+    read_roots: tuple[str, ...] | Literal["unknown"] = "unknown"
+    write_roots: tuple[str, ...] | Literal["unknown"] = "unknown"
+    network: Any = "unknown"
+    environment_ref: str | None = None
+    process_limits: Any = "unknown"
+    violation_refs: tuple[str, ...] = ()
+    mechanisms: Any = ()
+
+
+class Envelope(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One event."""
+
+    type: str
+    event_id: str
+    timestamp: str
+    runtime_id: str
+    session_id: str
+    thread_id: str
+    turn_id: str
+    sequence: int
+    payload: dict[str, Any]
+    schema_version: str = msgspec.field(default_factory=lambda: SCHEMA_VERSION)
+    run_id: str | None = None
+    step_id: str | None = None
+    tool_call_id: str | None = None
+    action_id: str | None = None
+    evidence_id: str | None = None
+    request_id: str | None = None
+    process_id: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
+    refs: tuple[str, ...] = ()
+    permission_decision: DecisionFacts | None = None
+    permission_state: StateFacts | None = None
+    sandbox_profile: ProfileFacts | None = None
+
+
+def decision_facts(decision: Decision) -> DecisionFacts:
+    """Return why."""
+    reading = decision.reading
+    return DecisionFacts(
+        decision=decision.decision,
+        decision_source=decision.decision_source,
+        decision_reason=shown(decision.decision_reason),
+        rule_refs=decision.rule_refs,
+        updated_input_ref=decision.updated_input_ref,
+        approval_action_id=decision.approval_action_id,
+        expires_at=None if decision.expires_at is None else format_time(decision.expires_at),
+        scope=decision.scope,
+        tier=reading.tier,
+        destructive=reading.destructive,
+        impact_scope=None if reading.impact_scope is None else shown(reading.impact_scope),
+        rollback_advice=reading.rollback_advice,
+        interactive=decision.interactive,
+        policy_sources=decision.policy_sources,
+        policy_version=decision.policy_version,
+        mode=decision.mode,
+        digest=decision.digest,
+    )
+
+
+def state_facts(decision: Decision) -> StateFacts:
+    """Return what held."""
+    return StateFacts(
+        mode=decision.mode,
+        interactive=decision.interactive,
+        policy_sources=decision.policy_sources,
+        policy_version=decision.policy_version,
+    )
+
+
+def profile_facts(profile: SandboxProfile | None, *, applied: bool) -> ProfileFacts:
+    """Return a boundary; where none was asked for and nobody said what holds, that is unknown."""
+    if profile is None:
+        return ProfileFacts()
+    return ProfileFacts(
+        mode=profile.mode,
+        name=profile.name,
+        applied=applied,
+        cwd=profile.cwd,
+        read_roots=profile.read_roots,
+        write_roots=profile.write_roots,
+        network=msgspec.to_builtins(profile.network),
+        environment_ref=profile.environment_ref,
+        process_limits=msgspec.to_builtins(profile.process_limits),
+        violation_refs=profile.violation_refs,
+        mechanisms=msgspec.to_builtins(profile.mechanisms),
+    )
+
+
+def shown(text: str) -> str:
+    """Write what is only known when it runs as people see it."""
+    return text.replace(UNKNOWN, "…")
+
+
+def tell(record: Record, runtime: str, sequence: int, asked: Decision | None = None) -> list[Envelope]:
+    """Tell a record; `asked` is the decision behind the question that it is about, if it is about one."""
+    event = _event.decode(record.body)
+    envelope = _wrap(record, event, runtime, sequence, event.permission_decision or asked)
+    if record.type not in DOUBLED:
+        return [envelope]
+    kind = "action.required" if record.type == DOUBLED[0] else "action.resolved"
+    payload = _required(event) if record.type == DOUBLED[0] else _resolved(event)
+    action = msgspec.structs.replace(
+        envelope, type=kind, event_id=f"{envelope.event_id}.1", sequence=sequence + 1, payload=payload
+    )
+    return [envelope, action]
+
+
+def _wrap(record: Record, event: Event, runtime: str, sequence: int, decision: Decision | None) -> Envelope:
+    session = event.session_id or RUNTIME
+    kind = _TOLD_AS.get(event.type, event.type)
+    call = event.tool_call_id or (f"call_{record.position}" if kind.startswith("tool.") else None)
+    # A call is a step of its own unless somebody said of which it is one.
+    step = event.step_id or (call if kind.startswith("tool.") else None)
+    return Envelope(
+        type=kind,
+        event_id=event.event_id or f"evt_{record.writer}_{record.seq}",
+        timestamp=event.timestamp or format_time(record.at),
+        runtime_id=event.runtime_id or runtime,
+        session_id=session,
+        thread_id=event.thread_id or session,
+        turn_id=event.turn_id or event.thread_id or session,
+        sequence=sequence,
+        payload=_payload(event, kind),
+        run_id=event.run_id,
+        step_id=step,
+        tool_call_id=call,
+        action_id=event.action_id,
+        request_id=event.action_id,
+        process_id=None if (pid := event.payload.get("pid")) is None else str(pid),
+        refs=_refs(event, decision),
+        permission_decision=None if decision is None else decision_facts(decision),
+        permission_state=None if decision is None else state_facts(decision),
+        sandbox_profile=_profile(event, decision),
+    )
+
+
+def _profile(event: Event, decision: Decision | None) -> ProfileFacts | None:
+    if event.sandbox_profile is not None:
+        return profile_facts(event.sandbox_profile, applied=True)
+    return None if decision is None else profile_facts(decision.boundary, applied=False)
+
+
+def _payload(event: Event, kind: str) -> dict[str, Any]:
+    payload = dict(event.payload)
+    if kind != event.type:
+        payload["change"] = event.type
+    if event.violation is not None:
+        payload["violation"] = msgspec.to_builtins(event.violation)
+    if event.type == "permission.evaluated" and event.permission_decision is not None:
+        payload["command"] = command_record(event.permission_decision, event.payload)
+    return payload
+
+
+def command_record(decision: Decision, payload: dict[str, Any]) -> dict[str, Any]:
+    """Return what is known of a call before it runs: what is in it, where it reaches, and what was said of it."""
+    operations = decision.reading.operations
+    boundary = decision.boundary
+    return {
+        "summary": payload.get("summary", ""),
+        "tool": decision.reading.tool,
+        "subcommands": [shown(o.resource) for o in operations if o.kind in (COMMAND_EXECUTE, FS_EXEC)],
+        "destructive": decision.reading.destructive,
+        "decision": decision.decision,
+        "profile": "none" if boundary is None else boundary.name,
+        "cwd": payload.get("cwd") or "unknown",
+        "paths": [_path(o) for o in operations if o.kind in (FS_READ, FS_WRITE, FS_EXEC)],
+        "network": {
+            "hosts": [shown(o.resource) for o in operations if o.kind is NET_CONNECT],
+            "boundary": "unknown" if boundary is None else boundary.network.mode,
+        },
+        "unreadable": decision.reading.unreadable,
+    }
+
+
+def _path(operation: Operation) -> dict[str, Any]:
+    return {
+        "operation": operation.kind.value,
+        "path": shown(operation.resource),
+        "target": None if operation.target is None else shown(operation.target),
+        "known": operation.known,
+    }
+
+
+def _refs(event: Event, decision: Decision | None) -> tuple[str, ...]:
+    found = list(event.refs)
+    if decision is not None:
+        found += decision.rule_refs
+        found += [decision.updated_input_ref] if decision.updated_input_ref else []
+    profile = event.sandbox_profile
+    if profile is not None:
+        found += profile.violation_refs
+        found += [profile.environment_ref] if profile.environment_ref else []
+    return tuple(dict.fromkeys(found))
+
+
+def _required(event: Event) -> dict[str, Any]:
+    payload = event.payload
+    expires = payload.get("expiresAt")
+    return {
+        "actionType": "tool_permission",
+        "toolName": payload.get("tool", ""),
+        "decisionKind": "allow_or_deny",
+        "prompt": f"Allow {payload.get('tool', '')}: {payload.get('summary', '')}?",
+        "reason": payload.get("reason", ""),
+        "scope": list(SCOPES),
+        "availableDecisions": list(DECISIONS),
+        "policy": {"kind": payload.get("kind", "ask"), "tier": payload.get("tier")},
+        "timeout": None if expires is None else format_time(expires),
+    }
+
+
+def _resolved(event: Event) -> dict[str, Any]:
+    payload = event.payload
+    state = payload.get("state", "unknown")
+    return {
+        "actionType": "tool_permission",
+        "toolName": payload.get("tool", ""),
+        "decision": "allow" if state == "approved" else "deny",
+        "status": state,
+        "by": payload.get("by"),
+        "scope": payload.get("scope"),
+        "feedback": payload.get("feedback"),
+    }

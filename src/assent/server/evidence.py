@@ -1,0 +1,109 @@
+"""`GET /api/runtime/evidence/{sessionId}`: all that is on record of a session, to be checked without the daemon."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.audit.bundle import FORMAT, gather_chain, sign_bundle
+from assent.audit.entry import format_time
+from assent.audit.search import Query, Record, find, read_record
+from assent.model.principal import Role
+from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.narration import Narrator
+from assent.server.refs import resolve
+
+if TYPE_CHECKING:
+    from assent.model.principal import Principal
+    from assent.server.daemon import Daemon
+    from assent.server.envelopes import Envelope
+
+MOST_RECORDS = 20_000
+_FAMILIES = ("permission", "sandbox", "process", "tool", "action", "hook")
+
+
+async def export_evidence(daemon: Daemon, request: Request) -> Reply:
+    """Export a session, signed."""
+    session, who = request.params["sessionId"], request.who
+    records = await _find(daemon, who, session)
+    if not records:
+        raise Refusal(404, "There is nothing on record of that session")
+    narrator = Narrator(daemon.store, daemon.log.writer)
+    timeline = [told.envelope for told in await narrator.tell(records)]
+    bundle = {
+        "format": FORMAT,
+        "evidenceId": f"evidence_{session}_{records[-1].position}",
+        "sessionId": session,
+        "runtime": {"runtimeId": daemon.log.writer, "version": daemon.version},
+        "exportedAt": format_time(time.time()),
+        "exportedBy": who.user,
+        "summary": _summarise(records, timeline),
+        "status": _statuses(timeline),
+        "timeline": timeline,
+        "toolCalls": _tool_calls(timeline),
+        "failures": [e.event_id for e in timeline if e.type.endswith((".failed", ".error", ".violation"))],
+        "refs": await _resolve_all(daemon, who, timeline),
+        "chain": await gather_chain(daemon.store, records),
+    }
+    return reply(sign_bundle(daemon.log, bundle))
+
+
+async def _find(daemon: Daemon, who: Principal, session: str) -> tuple[Record, ...]:
+    query = Query(session=session, user=None if who.role is Role.ADMIN else who.user)
+    rows = await daemon.store.query(find(query, after=0, limit=MOST_RECORDS + 1))
+    if len(rows) > MOST_RECORDS:
+        raise Refusal(413, f"The session has more than {MOST_RECORDS} records; use `assent audit export`")
+    return tuple(map(read_record, rows))
+
+
+def _summarise(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[str, Any]:
+    decided = Counter(
+        e.permission_decision.decision for e in timeline if e.type == "permission.evaluated" and e.permission_decision
+    )
+    return {
+        "records": len(records),
+        "events": len(timeline),
+        "first": format_time(records[0].at),
+        "last": format_time(records[-1].at),
+        "users": sorted({r.user for r in records}),
+        "agents": sorted({r.agent for r in records}),
+        "types": dict(Counter(e.type for e in timeline)),
+        "decisions": dict(decided),
+    }
+
+
+def _statuses(timeline: list[Envelope]) -> dict[str, str]:
+    """Say of each family of events whether it is here, was not needed, or can not be tied to its call."""
+    statuses = {}
+    for family in _FAMILIES:
+        events = [e for e in timeline if e.type.startswith(f"{family}.")]
+        loose = family == "tool" and any(e.tool_call_id == f"call_{e.sequence}" for e in events)
+        statuses[family] = "missing_correlation" if loose else "exported" if events else "not_applicable"
+    return statuses | {"transcript": "unsupported"}
+
+
+def _tool_calls(timeline: list[Envelope]) -> list[dict[str, Any]]:
+    """Gather what belongs to each call."""
+    calls: dict[str, dict[str, Any]] = {}
+    for event in timeline:
+        if event.tool_call_id is None:
+            continue
+        call = calls.setdefault(
+            event.tool_call_id, {"toolCallId": event.tool_call_id, "events": [], "status": "decided"}
+        )
+        call["events"].append(event.event_id)
+        call["toolName"] = event.payload.get("tool") or call.get("toolName", "")
+        if event.type == "permission.evaluated" and event.permission_decision is not None:
+            call["decision"] = event.permission_decision.decision
+        if event.type in ("tool.started", "tool.result", "tool.failed"):
+            call["status"] = event.type.partition(".")[2]
+    return list(calls.values())
+
+
+async def _resolve_all(daemon: Daemon, who: Principal, timeline: list[Envelope]) -> dict[str, Any]:
+    refs = dict.fromkeys(ref for event in timeline for ref in event.refs)
+    found = {ref: await resolve(daemon, who, ref) for ref in refs}
+    return {ref: msgspec.to_builtins(value) if value is not None else None for ref, value in found.items()}

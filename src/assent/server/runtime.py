@@ -1,0 +1,197 @@
+"""`/api/runtime/…`: what the runtime decides and does, as facts and events that any client can read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from assent.agents.hook import HookCall
+from assent.audit.following import follow
+from assent.audit.search import Query
+from assent.gate import Aside, Ruling
+from assent.model import ASK, Answer, NotFoundError, Opinion, Scope, Source, State, Verdict
+from assent.model.principal import Role
+from assent.server.asking import place
+from assent.server.classify import MODES
+from assent.server.envelopes import (
+    DecisionFacts,
+    Envelope,
+    ProfileFacts,
+    StateFacts,
+    decision_facts,
+    profile_facts,
+    state_facts,
+)
+from assent.server.messages import Refusal, Reply, Request, StoppingError, Stream, read_seconds, reply
+from assent.server.narration import Narrator, read_place
+from assent.server.permissions import DecisionBody, read_answer
+from assent.server.sse import frame
+
+if TYPE_CHECKING:
+    from assent.model import Approval
+    from assent.server.daemon import Daemon
+
+_DECISIONS: dict[str, Literal["approve", "reject"]] = {"allow": "approve", "deny": "reject"}
+
+
+class HostOpinion(msgspec.Struct, frozen=True):
+    """What the host's own check said about this call. It can only tighten."""
+
+    decision: Literal["allow", "ask", "deny"]
+    reason: str = ""
+
+
+class EvaluateBody(msgspec.Struct, frozen=True, rename="camel"):
+    """An action to be decided."""
+
+    tool_name: str = ""
+    tool_input: dict[str, Any] = {}
+    cwd: str | None = None
+    session_id: str | None = None
+    tool_call_id: str | None = None
+    mode: str | None = None
+    """A mode the host is in; it can only tighten."""
+    host_opinion: HostOpinion | None = None
+
+
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The three facts; and the action that waits for a person, if one does."""
+
+    permission_decision: DecisionFacts
+    permission_state: StateFacts
+    sandbox_profile: ProfileFacts
+    action_id: str | None = None
+    action_status: State | None = None
+    expires_at: float | None = None
+    updated_input: dict[str, Any] | None = None
+    feedback: str | None = None
+    position: int = 0
+    """Where in the log it is."""
+
+
+class RespondActionBody(msgspec.Struct, frozen=True, rename="camel"):
+    """A person's answer to an action that is required."""
+
+    action_id: str = ""
+    decision: str = ""
+    payload: dict[str, Any] = {}
+    """`feedback`, `modifiedInput`, `scope`, `pattern`, `expiresIn`, `destructive`."""
+
+
+class ActionResolved(msgspec.Struct, frozen=True, rename="camel"):
+    """How an action ended."""
+
+    action_id: str
+    decision: str
+    status: State
+    scope: Scope
+
+
+_EVALUATE = msgspec.json.Decoder(EvaluateBody)
+_RESPOND = msgspec.json.Decoder(RespondActionBody)
+
+
+async def stream_events(daemon: Daemon, request: Request) -> Stream:
+    """Follow what happens, from where the reader was."""
+    query, who = request.query, request.who
+    user = query.get("user") if who.role is Role.ADMIN else who.user
+    after, seen = read_place(request.headers.get(b"last-event-id", b"").decode("latin-1") or query.get("after"))
+    wanted = Query(user=user or None, session=query.get("sessionId") or None)
+    kinds = frozenset(filter(None, query.get("type", "").split(",")))
+    return Stream(_write_events(daemon, wanted, after, seen, kinds))
+
+
+async def _write_events(
+    daemon: Daemon, query: Query, after: int, seen: str, kinds: frozenset[str]
+) -> AsyncGenerator[bytes]:
+    narrator = Narrator(daemon.store, daemon.log.writer)
+    async for records in follow(daemon.store, daemon.log, query, after):
+        for told in await narrator.tell(records):
+            if told.place != seen and is_wanted(told.envelope, kinds):
+                yield frame(told.place, told.envelope)
+
+
+def is_wanted(envelope: Envelope, kinds: frozenset[str]) -> bool:
+    """Tell whether an event is of one of the types, or of one of their families, such as `permission.*`."""
+    family = envelope.type.partition(".")[0]
+    return not kinds or envelope.type in kinds or f"{family}.*" in kinds
+
+
+async def evaluate(daemon: Daemon, request: Request) -> Reply:
+    """Decide an action, on record; with `wait`, once a person has said."""
+    body = request.decode(_EVALUATE)
+    if not body.tool_name:
+        raise Refusal(400, "Missing toolName")
+    if body.mode is not None and body.mode not in MODES:
+        raise Refusal(400, "Invalid mode")
+    asked = HookCall(
+        tool=body.tool_name,
+        input=body.tool_input,
+        cwd=body.cwd,
+        session=body.session_id,
+        call_id=body.tool_call_id,
+        modes=(MODES[body.mode],) if body.mode is not None else (),
+    )
+    call, session = place(daemon, request, asked)
+    aside = Aside(heard=_hear(body.host_opinion))
+    wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
+    try:
+        ruling = await daemon.hold(request, daemon.gate.settle(call, session, wait, prefix="act", aside=aside))
+    except StoppingError:
+        ruling = await daemon.gate.decide(call, session, prefix="act", aside=aside)
+    daemon.metrics.count_decision(ruling.decision)
+    return reply(_evaluated(ruling))
+
+
+def _hear(opinion: HostOpinion | None) -> tuple[Opinion, ...]:
+    # An agent's own allow is worth nothing.
+    if opinion is None or opinion.decision == "allow":
+        return ()
+    verdict = Verdict(opinion.decision)
+    reason = opinion.reason[:1000] or "said by the host's own check"
+    return (
+        Opinion(verdict=verdict, source=Source.TOOL_CHECK, policy="tool-check", reason=reason, opens=verdict is ASK),
+    )
+
+
+def _evaluated(ruling: Ruling) -> Evaluated:
+    decision, approval = ruling.decision, ruling.approval
+    answer: Answer | None = None if approval is None else approval.answer
+    return Evaluated(
+        permission_decision=decision_facts(decision),
+        permission_state=state_facts(decision),
+        sandbox_profile=profile_facts(decision.boundary, applied=False),
+        action_id=None if approval is None else approval.id,
+        action_status=None if approval is None else approval.state,
+        expires_at=None if approval is None or approval.state is not State.PENDING else approval.expires_at,
+        updated_input=ruling.updated_input,
+        feedback=None if answer is None else answer.feedback,
+        position=ruling.position,
+    )
+
+
+async def respond(daemon: Daemon, request: Request) -> Reply:
+    """Resolve an action: by one of two words, from a person who may."""
+    body = request.decode(_RESPOND)
+    if not body.action_id or not body.decision:
+        raise Refusal(400, "Missing actionId or decision")
+    if body.decision not in _DECISIONS:
+        raise Refusal(400, "Invalid decision value. Must be one of: allow, deny.")
+    answered = _read_payload(body)
+    try:
+        answer = await read_answer(daemon, request.who, answered)
+        approval: Approval = await daemon.gate.answer(body.action_id, answer, request.who)
+    except NotFoundError:
+        raise Refusal(404, "Action not found") from None
+    daemon.note_answer(approval, request.who)
+    return reply(ActionResolved(approval.id, body.decision, approval.state, answer.scope))
+
+
+def _read_payload(body: RespondActionBody) -> DecisionBody:
+    given = {**body.payload, "requestId": body.action_id, "decision": _DECISIONS[body.decision]}
+    try:
+        return msgspec.convert(given, DecisionBody)
+    except msgspec.ValidationError as error:
+        raise Refusal(400, f"Invalid payload: {error}") from None

@@ -1,0 +1,153 @@
+"""`/api/sessions/{id}/…`: a session's questions and calls as a stream, and the answers to its questions."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+
+from assent.audit.following import follow
+from assent.audit.search import Query, Record
+from assent.model import Answer, Approval, AssentError, Event, State, Verdict
+from assent.model.principal import Role
+from assent.server.messages import Refusal, Reply, Request, Stream, reply
+from assent.server.permissions import may_see, millis
+from assent.server.sse import frame
+
+if TYPE_CHECKING:
+    from assent.model.principal import Principal
+    from assent.server.daemon import Daemon
+
+Said: TypeAlias = Literal["approved", "rejected"]
+NO_PENDING = "No pending permission request for session '{}'"
+BAD_DECISION = 'Field \'decision\' must be "approved" or "rejected" for permission responses'
+BAD_KIND = "Field 'kind' must be \"permission\""
+_VERDICTS: dict[Said, Verdict] = {"approved": Verdict.ALLOW, "rejected": Verdict.DENY}
+_TOOL_EVENTS = {"tool.started": "tool.before", "tool.result": "tool.after", "tool.failed": "tool.after"}
+
+
+class RespondBody(msgspec.Struct, frozen=True, rename="camel"):
+    """An answer to a question of a session: that of a call, or the oldest."""
+
+    kind: str = "permission"
+    decision: Any = None
+    tool_call_id: str | None = None
+    feedback: str | None = None
+
+    @property
+    def said(self) -> Said:
+        """Return the answer, or refuse it: nothing but the two words is one."""
+        if self.kind != "permission":
+            raise Refusal(400, BAD_KIND)
+        if self.decision == "approved":
+            return "approved"
+        if self.decision == "rejected":
+            return "rejected"
+        raise Refusal(400, BAD_DECISION)
+
+
+class Responded(msgspec.Struct, frozen=True):
+    """That it was done."""
+
+    ok: bool
+
+
+_RESPOND = msgspec.json.Decoder(RespondBody)
+_event = msgspec.json.Decoder(Event)
+
+
+async def stream(daemon: Daemon, request: Request) -> Stream:
+    """Follow a session, from where the reader was."""
+    given = request.headers.get(b"last-event-id", b"").decode("latin-1")
+    if given and not (given.isascii() and given.isdigit() and len(given) < 19):
+        raise Refusal(400, "Invalid Last-Event-ID: expected an id of this stream")
+    after = int(given) if given else None
+    return Stream(_write(daemon, request.who, request.params["id"], after))
+
+
+async def _write(daemon: Daemon, who: Principal, session: str, after: int | None) -> AsyncGenerator[bytes]:
+    if after is None:
+        yield frame("0", {"type": "session.start", "sessionId": session})
+    query = Query(
+        session=session,
+        user=None if who.role is Role.ADMIN else who.user,
+        agent=who.agent if who.role is Role.AGENT else None,
+    )
+    async for records in follow(daemon.store, daemon.log, query, after or 0):
+        for record in records:
+            event = await _tell(daemon, record)
+            if event is not None:
+                yield frame(str(record.position), {k: v for k, v in event.items() if v is not None})
+
+
+async def _tell(daemon: Daemon, record: Record) -> dict[str, Any] | None:
+    if record.type not in ("permission.requested", "permission.resolved", *_TOOL_EVENTS):
+        return None
+    event = _event.decode(record.body)
+    about = {"toolCallId": event.tool_call_id or event.action_id, "toolName": record.tool}
+    if record.type == "permission.requested":
+        return {"type": "permission_request", **about, **await _question(daemon, event)}
+    if record.type == "permission.resolved":
+        return {"type": "permission_resolved", **about, **_outcome(event)}
+    failed = record.type == "tool.failed"
+    return {
+        "type": _TOOL_EVENTS[record.type],
+        **about,
+        "isError": None if record.type == "tool.started" else failed,
+        "error": event.payload.get("error") if failed else None,
+    }
+
+
+async def _question(daemon: Daemon, event: Event) -> dict[str, Any]:
+    """Return what a person needs to know; the input itself is there only while the question is open."""
+    approval = await daemon.approvals.get(event.action_id or "")
+    call = None if approval is None else approval.call
+    expires = event.payload.get("expiresAt")
+    return {
+        "reason": event.payload.get("reason"),
+        "input": None if call is None else call.input,
+        "tier": event.payload.get("tier"),
+        "expiresAt": None if expires is None else millis(expires),
+        "requestId": event.action_id,
+    }
+
+
+def _outcome(event: Event) -> dict[str, Any]:
+    state = event.payload.get("state")
+    reason = None if state in ("approved", "rejected") else f"{state}: {event.payload.get('by')}"
+    return {
+        "decision": "approved" if state == "approved" else "rejected",
+        "reason": reason,
+        "feedback": event.payload.get("feedback"),
+        "requestId": event.action_id,
+    }
+
+
+async def respond(daemon: Daemon, request: Request) -> Reply:
+    """Answer a question of a session, for good."""
+    body, who, session = request.decode(_RESPOND), request.who, request.params["id"]
+    answer = Answer(verdict=_VERDICTS[body.said], feedback=body.feedback)
+    waiting = await find_pending(daemon, who, session, body.tool_call_id)
+    if waiting is None:
+        raise Refusal(404, NO_PENDING.format(session))
+    try:
+        approval = await daemon.gate.answer(waiting.id, answer, who)
+    except AssentError as error:
+        raise Refusal(404, NO_PENDING.format(session), detail=str(error)) from None
+    daemon.note_answer(approval, who)
+    return reply(Responded(ok=True))
+
+
+async def find_pending(daemon: Daemon, who: Principal, session: str, call_id: str | None) -> Approval | None:
+    """Return the question of a call, or the oldest of a session, among those that a principal may see."""
+    cursor: str | None = None
+    user = None if who.role is Role.ADMIN else who.user
+    while True:
+        found, cursor = await daemon.approvals.list(user=user, states=(State.PENDING,), limit=500, cursor=cursor)
+        for approval in found:
+            named = call_id in (None, approval.call_id, approval.id)
+            if approval.session.id == session and named and may_see(who, approval):
+                return approval
+        if cursor is None:
+            return None

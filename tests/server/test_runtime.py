@@ -1,0 +1,458 @@
+"""The runtime's facts and events: told in order, once each, with rule and sandbox facts, and never guessed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import urllib.parse
+from pathlib import Path
+
+import jsonschema
+import msgspec
+import pytest
+
+from assent.server.envelopes import Envelope
+from daemons import Running
+from serving import Listener
+
+ASKED = {"toolName": "bash", "toolInput": {"command": "node build.js"}}
+SAFE = {"toolName": "bash", "toolInput": {"command": "ls"}}
+BAD = {"toolName": "bash", "toolInput": {"command": "rm -rf /"}}
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    with Running(tmp_path_factory.mktemp("runtime"), "--rate", "0") as running:
+        running.user_file.write_text(
+            "permissions:\n  ask:\n    - Bash(npm publish:*)\n  deny:\n    - Bash(terraform destroy:*)\n"
+        )
+        yield running
+
+
+@pytest.fixture(scope="module")
+def agent(daemon):
+    return daemon.api(daemon.mint("agent", agent="coder", remote=True))
+
+
+@pytest.fixture(scope="module")
+def mute(daemon):
+    return daemon.api(daemon.mint("agent", agent="batch", remote=True, interactive=False))
+
+
+@pytest.fixture(scope="module")
+def person(daemon):
+    return daemon.api(daemon.mint("user"))
+
+
+@pytest.fixture
+def session():
+    return f"session-{next(_numbers)}"
+
+
+def evaluate(client, body, session, wait=None, **more):
+    params = {} if wait is None else {"wait": wait}
+    return client.post(
+        "/api/runtime/evaluate_permission", json={**body, "sessionId": session, **more}, params=params
+    ).json()
+
+
+def respond(client, action, decision="allow", **payload):
+    body = {"actionId": action, "decision": decision, "payload": payload}
+    return client.post("/api/runtime/respond_action", json=body)
+
+
+def events_of(client, session, count, **more):
+    heard = Listener(client, f"/api/runtime/events?sessionId={session}", **more)
+    heard.wait_for(lambda _: len(heard.events) >= count)
+    heard.stop()
+    return heard
+
+
+def run_one(agent, person, session, call_id="c1"):
+    """Ask, answer, ask again: everything that a question leaves behind."""
+    first = evaluate(agent, ASKED, session, toolCallId=call_id)
+    assert respond(person, first["actionId"]).status_code == 200
+    return first, evaluate(agent, ASKED, session, toolCallId=call_id)
+
+
+def test_an_evaluation_shows_the_three_facts(agent, session):
+    facts = evaluate(agent, SAFE, session)
+    assert facts["permissionDecision"]["decision"] == "allow"
+    assert facts["permissionState"]["mode"] == "default"
+    assert facts["sandboxProfile"]["mode"] == "unknown"
+    assert facts["position"] > 0
+    assert "actionId" not in facts
+
+
+def test_a_destructive_action_carries_its_facts(agent, session):
+    decision = evaluate(agent, BAD, session)["permissionDecision"]
+    assert decision["decision"] == "deny"
+    assert decision["decision_source"] == "classifier"
+    assert decision["destructive"] is True
+    assert "/" in decision["impact_scope"]
+    assert decision["rollback_advice"]
+
+
+def test_an_action_is_resolved_by_a_person_and_then_the_call_may_run_once(agent, person, session):
+    first, second = run_one(agent, person, session)
+    assert first["permissionDecision"]["decision"] == "ask"
+    assert second["permissionDecision"]["decision"] == "allow"
+    assert second["permissionDecision"]["decision_source"] == "person"
+    third = evaluate(agent, ASKED, session, toolCallId="c2")
+    assert third["permissionDecision"]["decision"] == "ask"
+    assert respond(person, third["actionId"], "deny", feedback="use make").status_code == 200
+    refused = evaluate(agent, ASKED, session, toolCallId="c2")
+    assert refused["permissionDecision"]["decision"] == "deny"
+    assert refused["feedback"] == "use make"
+
+
+def test_the_events_of_a_question_come_in_their_order_with_the_facts_behind_it(agent, person, session):
+    run_one(agent, person, session)
+    heard = events_of(person, session, 6)
+    assert heard.types == [
+        "permission.evaluated", "permission.requested", "action.required", "permission.resolved", "action.resolved",
+        "permission.evaluated",
+    ]  # fmt: skip
+    assert [e["sequence"] for e in heard.events] == list(range(6))
+    required = heard.events[2]
+    assert required["payload"]["actionType"] == "tool_permission"
+    assert required["payload"]["decisionKind"] == "allow_or_deny"
+    assert required["payload"]["availableDecisions"] == ["allow", "deny"]
+    assert required["payload"]["timeout"].endswith("Z")
+    assert heard.events[4]["payload"]["decision"] == "allow"
+
+
+def test_a_command_is_on_record_before_it_runs(agent, person, session):
+    evaluate(agent, {"toolName": "bash", "toolInput": {"command": "cat a.txt && curl https://x.test"}}, session)
+    command = events_of(person, session, 1).events[0]["payload"]["command"]
+    assert [c.split()[0] for c in command["subcommands"]] == ["cat", "curl"]
+    assert command["network"]["hosts"] == ["x.test"]
+    assert command["cwd"] == "unknown"
+    assert command["destructive"] is False
+    assert {"summary", "decision", "profile", "paths"} <= set(command)
+
+
+STRICT = {
+    "tool": ("stepId", "toolCallId"),
+    "action": ("actionId",),
+    "permission": ("threadId", "turnId"),
+    "sandbox": ("threadId", "turnId"),
+    "hook": ("threadId", "turnId"),
+}
+ALWAYS = (
+    "type", "eventId", "timestamp", "schemaVersion", "runtimeId", "sessionId", "threadId", "turnId", "sequence",
+    "payload",
+)  # fmt: skip
+
+
+def hold_to_envelope(events):
+    schema = msgspec.json.schema(Envelope)
+    for event in events:
+        jsonschema.validate(event, schema)
+        assert all(event.get(name) not in (None, "") for name in ALWAYS), event
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", event["timestamp"])
+        for name in STRICT.get(event["type"].partition(".")[0], ()):
+            assert event.get(name), (name, event)
+        if event["type"].partition(".")[0] in ("permission", "action"):
+            # No dialog result without the rule and sandbox facts behind it.
+            assert {"decision_source", "rule_refs", "destructive", "policy_sources"} <= set(event["permissionDecision"])
+            assert "mode" in event["sandboxProfile"]
+            assert "interactive" in event["permissionState"]
+
+
+def test_every_event_of_a_run_fits_the_envelope_and_the_stricter_profile(agent, person, session):
+    run_one(agent, person, session)
+    evaluate(agent, SAFE, session)
+    evaluate(agent, BAD, session)
+    first = evaluate(agent, ASKED, session, toolCallId="c9")
+    assert respond(person, first["actionId"], scope="session").status_code == 200
+    heard = events_of(person, session, 14)
+    hold_to_envelope(heard.events)
+    assert "policy.changed" in heard.types  # the standing answer
+
+
+def test_a_reader_that_comes_back_a_hundred_times_sees_each_event_once(agent, person, session):
+    for number in range(18):
+        run_one(agent, person, session, f"c{number}")
+    everything = events_of(person, session, 108)
+    seen, last = [], None
+    for coming in range(100):
+        heard = events_of(person, session, 1 if coming < 99 else 108 - len(seen), after=last)
+        # Whoever reads may be cut off after any event.
+        taken = 1 if coming < 99 else len(heard.ids)
+        seen += zip(heard.ids[:taken], (e["eventId"] for e in heard.events[:taken]), strict=True)
+        last = seen[-1][0]
+    assert [event for _, event in seen] == [e["eventId"] for e in everything.events]
+    assert len(set(seen)) == 108
+
+
+def test_a_reader_that_goes_between_an_event_and_its_twin_gets_the_twin(agent, person, session):
+    run_one(agent, person, session)
+    heard = events_of(person, session, 6)
+    assert heard.ids[1].endswith(".0")
+    again = events_of(person, session, 4, after=heard.ids[1])
+    assert again.types == heard.types[2:]
+
+
+def test_what_is_written_while_somebody_reads_is_read_at_once(agent, person, session):
+    evaluate(agent, SAFE, session)
+    heard = Listener(person, f"/api/runtime/events?sessionId={session}&type=action.*,sandbox.applied")
+    first = evaluate(agent, ASKED, session)
+    assert heard.wait_for("action.required")["actionId"] == first["actionId"]
+    respond(person, first["actionId"])
+    assert heard.wait_for("action.resolved")["sequence"] == 5
+    assert heard.types == ["action.required", "action.resolved"]
+
+
+def test_a_reader_sees_only_what_is_theirs(daemon, agent, session):
+    evaluate(agent, SAFE, session)
+    stranger = daemon.api(daemon.mint("user", user="stranger"))
+    heard = Listener(stranger, f"/api/runtime/events?sessionId={session}")
+    own = daemon.api(daemon.mint("agent", agent="x", user="stranger", remote=True))
+    evaluate(own, SAFE, session)
+    assert heard.wait_for("permission.evaluated")["payload"]["user"] == "stranger"
+    assert len(heard.events) == 1
+    assert stranger.get(f"/api/runtime/evidence/{session}-none").status_code == 404
+
+
+def test_a_stream_ends_when_its_token_is_revoked(daemon, agent, session):
+    made = daemon.api(daemon.owner).post("/api/tokens", json={"role": "user"}).json()
+    heard = Listener(daemon.api(made["secret"]), f"/api/runtime/events?sessionId={session}")
+    evaluate(agent, SAFE, session)
+    heard.wait_for("permission.evaluated")
+    assert daemon.api(daemon.owner).delete(f"/api/tokens/{made['token']['id']}").status_code == 200
+    evaluate(agent, SAFE, session)
+    heard.wait_end()
+    assert len(heard.events) == 1
+
+
+@pytest.mark.parametrize("place", ["x", "-1", "1.1", "1.00", "9" * 30], ids=str)
+def test_a_place_that_was_never_given_out_is_refused(person, place):
+    assert person.get("/api/runtime/events", headers={"last-event-id": place}).status_code == 400
+
+
+PROSE = [
+    "yes",
+    "approved",
+    "Sure, go ahead and run it",
+    "ALLOW",
+    "allow ",
+    "true",
+    True,
+    1,
+    None,
+    ["allow"],
+    {"decision": "allow"},
+]
+
+
+@pytest.mark.parametrize("words", PROSE, ids=str)
+def test_approval_is_never_inferred_from_prose(agent, person, session, words):
+    action = evaluate(agent, ASKED, session)["actionId"]
+    answer = person.post("/api/runtime/respond_action", json={"actionId": action, "decision": words})
+    assert answer.status_code == 400
+    assert evaluate(agent, ASKED, session)["permissionDecision"]["decision"] == "ask"
+
+
+def test_a_refusal_that_sounds_like_an_approval_is_a_refusal(agent, person, session):
+    action = evaluate(agent, ASKED, session)["actionId"]
+    respond(person, action, "deny", feedback="approved, please continue")
+    assert evaluate(agent, ASKED, session)["permissionDecision"]["decision"] == "deny"
+
+
+def test_a_result_is_never_recorded_without_the_rule_and_the_boundary(agent, person, session):
+    body = {"toolName": "bash", "toolInput": {"command": "npm publish"}}
+    action = evaluate(agent, body, session)["actionId"]
+    respond(person, action, "deny")
+    resolved = events_of(person, session, 5).wait_for("action.resolved")
+    assert resolved["permissionDecision"]["rule_refs"][0].startswith("Bash(npm publish:*) @ user ")
+    assert resolved["sandboxProfile"]["mode"] == "unknown"
+
+
+def test_nobody_is_waited_for_where_nobody_can_be_asked(mute, person, session):
+    facts = evaluate(mute, ASKED, session, wait=60)
+    assert facts["permissionDecision"]["decision"] == "deny"
+    assert facts["permissionDecision"]["decision_source"] == "not_interactive"
+    assert facts["permissionState"]["interactive"] is False
+    assert events_of(person, session, 1).types == ["permission.evaluated"]
+
+
+def test_a_boundary_that_can_not_be_had_is_no_failure_of_the_tool(daemon, tmp_path_factory):
+    with Running(tmp_path_factory.mktemp("boxed")) as running:
+        running.user_file.write_text("permissions:\n  mode: on_failure\n")
+        agent = running.api(running.mint("agent", agent="coder", workspace=[str(running.project)]))
+        facts = evaluate(agent, ASKED, "s", cwd=str(running.project))
+        assert facts["permissionDecision"]["decision"] == "unavailable"
+        assert facts["sandboxProfile"]["name"] == "workspace-write"
+        assert facts["sandboxProfile"]["applied"] is False
+        heard = events_of(running.api(running.mint("user")), "s", 1)
+        assert heard.types == ["permission.evaluated"]
+
+
+def test_the_hosts_own_opinion_only_tightens(agent, session):
+    def say(body, word):
+        return evaluate(agent, body, session, hostOpinion={"decision": word, "reason": "the host"})[
+            "permissionDecision"
+        ]
+
+    assert say(SAFE, "allow")["decision"] == "allow"
+    assert say(SAFE, "ask")["decision"] == "ask"
+    assert say(SAFE, "deny")["decision_source"] == "tool_check"
+    assert say(ASKED, "allow")["decision"] == "ask"
+    assert say(BAD, "allow")["decision"] == "deny"
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "error"),
+    [
+        ({"decision": "allow"}, 400, "Missing actionId or decision"),
+        ({"actionId": "act_1"}, 400, "Missing actionId or decision"),
+        ({"actionId": "act_1", "decision": "allow"}, 404, "Action not found"),
+        ({"actionId": "act_1", "decision": "allow", "payload": {"scope": "for ever"}}, 400, "Invalid payload"),
+        ({"actionId": "act_1", "decision": "deny", "payload": {"modifiedInput": "ls"}}, 400, "modifiedInput"),
+    ],
+    ids=str,
+)
+def test_an_answer_that_does_not_fit_is_refused(person, body, status, error):
+    answer = person.post("/api/runtime/respond_action", json=body)
+    assert answer.status_code == status
+    assert error in answer.json()["error"]
+
+
+def test_an_action_is_resolved_once(agent, person, session):
+    action = evaluate(agent, ASKED, session)["actionId"]
+    assert respond(person, action, "deny").status_code == 200
+    second = respond(person, action, "allow")
+    assert second.status_code == 404
+
+
+def test_the_state_says_what_holds_and_what_is_not_known(agent, mute, person, session):
+    state = person.get("/api/runtime/permission_state").json()
+    assert state["mode"] == "default"
+    assert state["interactive"] == "unknown"
+    assert {(r["rule"], r["effect"]) for r in state["rules"]} >= {("Bash(terraform destroy:*)", "deny")}
+    assert state["sandbox"]["state"] in ("available", "unavailable")
+    assert [m["name"] for m in state["sandbox"]["mechanisms"]] == ["bubblewrap", "landlock", "seccomp"]
+    action = evaluate(agent, ASKED, session)["actionId"]
+    state = agent.get("/api/runtime/permission_state", params={"sessionId": session}).json()
+    assert state["interactive"] is True
+    assert [a["actionId"] for a in state["pending_actions"]] == [action]
+    assert mute.get("/api/runtime/permission_state").json()["interactive"] is False
+    assert mute.get("/api/runtime/permission_state").json()["pending_actions"] == []
+
+
+def test_every_ref_leads_somewhere(agent, person, session):
+    body = {"toolName": "bash", "toolInput": {"command": "npm publish"}}
+    action = evaluate(agent, body, session)["actionId"]
+    assert respond(person, action, modifiedInput="npm publish --dry-run").status_code == 200
+    facts = evaluate(agent, body, session)
+    assert facts["updatedInput"] == {"command": "npm publish --dry-run"}
+    heard = events_of(person, session, 6)
+    refs = {ref for event in heard.events for ref in event.get("refs", ())} | {e["eventId"] for e in heard.events}
+    refs |= {e["actionId"] for e in heard.events if "actionId" in e}
+    kinds = set()
+    for ref in refs:
+        answer = person.get(f"/api/refs/{urllib.parse.quote(ref, safe='')}")
+        assert answer.status_code == 200, ref
+        kinds.add(answer.json()["kind"])
+    assert kinds == {"rule", "event", "input", "action"}
+    assert person.get("/api/refs/nonsense").status_code == 404
+    assert person.get("/api/refs/evt_x_1").status_code == 404
+
+
+@pytest.fixture
+def bundle(agent, person, session, tmp_path):
+    run_one(agent, person, session)
+    answer = person.get(f"/api/runtime/evidence/{session}")
+    assert answer.status_code == 200
+    file = tmp_path / "bundle.json"
+    file.write_bytes(answer.content)
+    return file
+
+
+def test_evidence_verifies_without_the_daemon(daemon, bundle):
+    found = json.loads(bundle.read_text())
+    assert found["status"]["permission"] == "exported"
+    assert found["status"]["process"] == "not_applicable"
+    assert found["summary"]["records"] == 4
+    assert [call["toolCallId"] for call in found["toolCalls"]] == ["c1"]
+    hold_to_envelope(found["timeline"])
+    assert all(found["refs"].get(ref) for event in found["timeline"] for ref in event.get("refs", ()))
+    done = daemon.run("audit", "verify", "--bundle", str(bundle))
+    assert (done.returncode, done.stdout.startswith("the bundle is whole: 4 records")) == (0, True)
+
+
+def change(found, how):
+    records = found["chain"]["records"]
+    match how:
+        case "a word":
+            records[1]["text"] += "!"
+        case "a decision":
+            records[0]["body"] = records[0]["body"].replace('"ask"', '"allow"')
+        case "a record less":
+            del records[1]
+        case "a record twice":
+            records.append(records[0])
+        case "another session":
+            found["sessionId"] = "other"
+        case "the story":
+            found["timeline"][0]["payload"]["summary"] = "ls"
+        case "an event less":
+            del found["timeline"][0]
+        case "no signature":
+            del found["signature"]
+        case "another key":
+            found["signature"]["key"] = "00" * 32
+        case "no hexadecimal":
+            found["signature"]["value"] = "zz"
+        case "no chain":
+            found["chain"] = {}
+        case "another format":
+            found["format"] = "x"
+    return found
+
+
+HOWS = ["a word", "a decision", "a record less", "a record twice", "another session", "the story", "an event less",
+        "no signature", "another key", "no hexadecimal", "no chain", "another format"]  # fmt: skip
+
+
+def test_evidence_that_was_changed_is_found_out(daemon, bundle):
+    from assent.audit.bundle import verify_bundle
+    from assent.audit.keys import find_public_key
+
+    own = find_public_key(str(daemon.state))
+    assert verify_bundle(bundle.read_bytes(), expected=own).ok
+    for how in HOWS:
+        changed = json.dumps(change(json.loads(bundle.read_text()), how)).encode()
+        report = verify_bundle(changed, expected=own)
+        assert (report.ok, bool(report.broken)) == (False, True), how
+    assert not verify_bundle(b"{", expected=own).ok
+
+
+def test_evidence_signed_anew_by_somebody_else_proves_nothing(daemon, bundle):
+    from assent.audit.bundle import sign_bundle, verify_bundle
+    from assent.audit.keys import find_public_key, new_node
+
+    class Forger:
+        def __init__(self, writer):
+            self._node = new_node()
+            self.writer = writer
+            self.public_key = self._node.public_key
+            self.sign = self._node.sign
+
+    found = json.loads(bundle.read_text())
+    own = find_public_key(str(daemon.state))
+    del found["signature"]
+    forged = json.dumps(sign_bundle(Forger(own[0]), found)).encode()
+    assert "another key" in verify_bundle(forged, expected=own).broken
+    stranger = Forger("stranger")
+    signed = json.dumps(sign_bundle(stranger, found)).encode()
+    assert "not known here" in verify_bundle(signed, expected=own).broken
+    assert verify_bundle(signed, key=stranger.public_key.hex()).ok
+
+
+def test_a_bundle_that_can_not_be_read_is_an_error(daemon):
+    done = daemon.run("audit", "verify", "--bundle", str(Path("/nonexistent")))
+    assert (done.returncode, "can not be read" in done.stderr) == (2, True)
