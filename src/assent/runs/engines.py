@@ -55,6 +55,10 @@ class Engines:
                 del self._made[next(iter(self._made))]
             return known[1]
 
+    def look(self) -> Facts:
+        """Look at the world."""
+        return self._facts()
+
     def _make(self, policies: tuple[Policy, ...], setting: Setting) -> Engine:
         more = (CONTAINED, *setting.layers) if setting.contained else setting.layers
         return Engine((*policies, *more), facts=_Eyes(self._facts, setting))

@@ -45,6 +45,7 @@ from assent.runs.messages import (
     stamp,
 )
 from assent.runs.parsing import ProtocolError
+from assent.runs.processes import put_in, run_process
 from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, update_run
 from assent.runs.run import Ground, Run, Subscriber
 from assent.runs.strategy import Strategy, list_strategies, load_strategy
@@ -79,6 +80,8 @@ class Runs:
         self._config_home = config_home
         self._runs: dict[str, Run] = {}
         self._preparing: set[str] = set()
+        self._lent: dict[str, str] = {}
+        """The tokens of programs at work, with their runs."""
         self._chores: set[asyncio.Task[Any]] = set()
 
     @property
@@ -94,6 +97,21 @@ class Runs:
         if run is None or not run.record.is_active:
             raise NotFoundError(f"the run {session.id} is over")
         return run
+
+    def place(self, token: str, call: ToolCall, session: Session) -> tuple[ToolCall, Session]:
+        """Put the call of a run's own program into that run; everyone else's stays as it is."""
+        run = self._runs.get(self._lent.get(token, ""))
+        if run is None:
+            return call, session
+        return put_in(run, call), run.session(session.agent, modes=session.modes)
+
+    def lend(self, token: str, run_id: str) -> None:
+        """Have the calls made with a token be those of a run."""
+        self._lent[token] = run_id
+
+    def take_back(self, token: str) -> None:
+        """End that."""
+        self._lent.pop(token, None)
 
     def hear(self, topic: str, _ref: str, value: Any) -> None:
         """Take in what became of a question, in the store's own thread: before whoever waits for it goes on."""
@@ -157,7 +175,7 @@ class Runs:
             raise ProtocolError("START_FAILED", f"Prepared run not found: {run_id}")
         self._check(run.record, who)
         try:
-            await run.start(given or "", run_steps)
+            await run.start(given or "", run_steps if run.strategy.process is None else run_process)
         except ToolError as error:
             raise ProtocolError("START_FAILED", str(error)) from None
 
@@ -247,7 +265,7 @@ class Runs:
     async def _make(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run:
         cwd, strategy = await self._in_thread(lambda: _load(path, wish.cwd))
         hosts = await self._in_thread(lambda: self._hosts(cwd))
-        setting = Setting(cwd=cwd, layers=(strategy.policy,), hosts=hosts)
+        setting = _settle(cwd, strategy, hosts)
         record = RunRecord(
             id=run_id,
             user=who.user,
@@ -258,6 +276,7 @@ class Runs:
             created_at=self._ground.clock(),
         )
         run = Run(record, strategy, self._ground, setting, interactive=wish.interactive)
+        run.profile = wish.profile
         self._check_profiles(run)
         entry = self._ground.log.prepare(status_event(record))
 
@@ -278,7 +297,7 @@ class Runs:
     def _check_profiles(self, run: Run) -> None:
         """Refuse a strategy that names a profile which nobody defined, before anything runs."""
         known = {*NAMES, *self._ground.engines.find(run.setting).merged.specs}
-        named = {run.strategy.policy.profile, *(step.profile for step in run.strategy.steps)}
+        named = {run.profile, run.strategy.policy.profile, *(step.profile for step in run.strategy.steps)}
         for name in sorted(filter(None, named)):
             if name not in known:
                 raise _failed(f'{run.strategy.path}: no sandbox profile is called "{name}"')
@@ -360,6 +379,13 @@ def _load(path: str, wished: str | None) -> tuple[str, Strategy]:
     if cwd in ("/", os.path.realpath(os.path.expanduser("~"))):
         raise _failed(f"{cwd} is no workspace: say a project's folder as cwd")
     return cwd, strategy
+
+
+def _settle(cwd: str, strategy: Strategy, hosts: tuple[str, ...]) -> Setting:
+    """Return what decides in a run. The profile of a process is around all of it, and so around each of its calls."""
+    if strategy.process is None:
+        return Setting(cwd=cwd, layers=(strategy.policy,), hosts=hosts)
+    return Setting(cwd=cwd, layers=(msgspec.structs.replace(strategy.policy, profile=None),), contained=False)
 
 
 def _check_globs(name: str, globs: tuple[str, ...]) -> None:

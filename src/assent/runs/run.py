@@ -79,6 +79,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     environ: dict[str, str]
     report: Callable[[str, Exception], None]
     """Told of faults of ours."""
+    lend_token: Callable[[Run], contextlib.AbstractAsyncContextManager[str]]
+    """Lends a process a token that may only ask, for as long as it runs."""
     clock: Callable[[], float] = time.time
 
 
@@ -220,6 +222,10 @@ class Run:
     # Asking
 
     async def on_ask(self, approval: Approval) -> None:
+        """Broadcast a question that one of its guards has to put."""
+        self._show(approval)
+
+    def _show(self, approval: Approval) -> None:
         """Broadcast a question, once."""
         call, decision = approval.call, approval.decision
         if call is None or decision is None or approval.id in self._shown or approval.id not in self.questions.ids:
@@ -247,6 +253,7 @@ class Run:
         """Tell everyone how a question ended, and what the guard is since."""
         self.questions.note(approval)
         if approval.state is State.PENDING:
+            self._show(approval)
             return
         shown = self._shown.pop(approval.id, None)
         answered = self._answering.pop(approval.id, None)

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -24,11 +25,11 @@ from assent.model import Event, Session, ToolCall
 from assent.model.principal import Role
 from assent.runs.engines import Engines
 from assent.runs.registry import Runs
-from assent.runs.run import Ground
+from assent.runs.run import Ground, Run
 from assent.server.daemon import Daemon
 from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
-from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, token_of
+from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, revoke, token_of
 from assent.server.projects import Projects
 from assent.store import Store, open_store
 
@@ -64,8 +65,8 @@ def assemble(
         approvals = Approvals(store, log)
         decide_in = _Deciders(projects)
         gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry)
-        decide_in.runs = runs = _make_runs(gate, store, log, projects, journal, environ)
         keys = Identities(store, cookie=cookie_name(settings, port))
+        decide_in.runs = runs = _make_runs(gate, store, log, projects, journal, keys, environ)
         daemon = Daemon(
             settings=settings,
             door=make_door(settings, port),
@@ -99,7 +100,13 @@ class _Deciders:
 
 
 def _make_runs(
-    gate: Gate, store: Store, log: Log, projects: Projects, journal: Journal, environ: Mapping[str, str]
+    gate: Gate,
+    store: Store,
+    log: Log,
+    projects: Projects,
+    journal: Journal,
+    keys: Identities,
+    environ: Mapping[str, str],
 ) -> Runs:
     ground = Ground(
         gate=gate,
@@ -109,8 +116,33 @@ def _make_runs(
         threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
         environ=dict(environ),
         report=journal.fault,
+        lend_token=lambda run: _lend_token(runs, store, log, keys, run),
     )
-    return Runs(ground, node=log.writer, config_home=os.path.dirname(user_file(environ)))
+    runs = Runs(ground, node=log.writer, config_home=os.path.dirname(user_file(environ)))
+    return runs
+
+
+@contextlib.asynccontextmanager
+async def _lend_token(runs: Runs, store: Store, log: Log, keys: Identities, run: Run) -> AsyncIterator[str]:
+    """Lend a run's program a token of its own, which may only ask, and ends with it."""
+    plan = run.strategy.process
+    wish = Wish(
+        role=Role.AGENT,
+        user=run.record.user,
+        agent=plan.agent if plan is not None else "",
+        label=f"run {run.id}",
+        workspace=(run.setting.cwd,),
+        interactive=run.interactive,
+        seconds=plan.timeout + 60 if plan is not None else 60,
+    )
+    issued = await store.commit(issue(wish, run.record.user, log))
+    await asyncio.wrap_future(keys.look())
+    runs.lend(issued.token.id, run.id)
+    try:
+        yield issued.secret
+    finally:
+        runs.take_back(issued.token.id)
+        await store.commit(revoke(issued.token.id, run.record.user, log))
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:
