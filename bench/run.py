@@ -19,6 +19,7 @@ from assent.config.facts import Observer
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 from assent.shell import parse
+from runs import running
 from server import serving
 
 failures: list[str] = []
@@ -259,6 +260,7 @@ def main() -> None:
     starting()
     log.run(report)
     serving(report)
+    running(report)
     sandbox.measure(report)
     print()
     if failures:

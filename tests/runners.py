@@ -41,6 +41,11 @@ class Runner:
             if message["type"] == "error" and kind != "error":
                 raise AssertionError(message)
 
+    def find(self, kind: str, **fields) -> dict:
+        """Return a message of a kind that was heard, or is the next to be."""
+        known = (m for m in self.heard if m["type"] == kind and all(m.get(k) == v for k, v in fields.items()))
+        return next(known, None) or self.hear(kind, **fields)
+
     def ask(self, kind: str, reply: str, **fields) -> dict:
         self.send(kind, **fields)
         return self.hear(reply)
