@@ -16,7 +16,7 @@ from assent.sandbox import probe
 Policies: TypeAlias = Callable[[str], tuple[Policy, ...]]
 """The layers that hold in a folder, as they are now; raises `ConfigError` while they can not be read."""
 
-MOST_ENGINES = 64
+MOST_ENGINES = 256
 CONTAINED = Policy(layer=Layer.RUN, profile=SANDBOX, file="(runs)")
 """Commands of a run are always in the sandbox, whatever else is said about profiles."""
 

@@ -23,7 +23,9 @@ from assent.model import (
     Approval,
     AssentError,
     ConfigError,
+    Layer,
     NotFoundError,
+    Policy,
     Principal,
     Scope,
     Session,
@@ -130,9 +132,9 @@ class Runs:
             # It was asked at the very moment when the run ended.
             self._later(run.withdraw(run.record.reason or "the run is over"))
 
-    async def recover(self) -> None:
-        """Close what an earlier process left behind: its runs are over, and what they asked is withdrawn."""
-        await self._ground.store.commit(self._recover)
+    async def recover(self) -> tuple[str, ...]:
+        """Close what an earlier process left behind, and name it: its runs are over, what they asked is withdrawn."""
+        return await self._ground.store.commit(self._recover)
 
     async def close(self) -> None:
         """End every run, since the daemon stops."""
@@ -330,12 +332,12 @@ class Runs:
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
 
-    def _recover(self, cursor: Cursor) -> None:
+    def _recover(self, cursor: Cursor) -> tuple[str, ...]:
         log = self._ground.log
         sql = SELECT_RUNS + " WHERE node = ? AND status IN ('pending', 'running')"
         left = {record.id: record for record in map(read_run, cursor.fetch(sql, self._node))}
         if not left:
-            return
+            return ()
         for approval in map(read_approval, cursor.fetch(_PENDING)):
             if approval.session.run and approval.session.id in left:
                 questions.end_question(cursor, log, approval.id, State.CANCELLED, RESTARTED)
@@ -343,6 +345,7 @@ class Runs:
             ended = msgspec.structs.replace(record, status=Status.ERROR, ended_at=cursor.now, reason=RESTARTED)
             update_run(cursor, ended)
             log.append(cursor, (log.prepare(status_event(ended)),))
+        return tuple(left)
 
 
 def summarise(record: RunRecord) -> RunSummary:
@@ -384,8 +387,14 @@ def _load(path: str, wished: str | None) -> tuple[str, Strategy]:
 def _settle(cwd: str, strategy: Strategy, hosts: tuple[str, ...]) -> Setting:
     """Return what decides in a run. The profile of a process is around all of it, and so around each of its calls."""
     if strategy.process is None:
-        return Setting(cwd=cwd, layers=(strategy.policy,), hosts=hosts)
-    return Setting(cwd=cwd, layers=(msgspec.structs.replace(strategy.policy, profile=None),), contained=False)
+        return Setting(cwd=cwd, layers=_layers(strategy.policy), hosts=hosts)
+    policy = msgspec.structs.replace(strategy.policy, profile=None)
+    return Setting(cwd=cwd, layers=_layers(policy), contained=False)
+
+
+def _layers(policy: Policy) -> tuple[Policy, ...]:
+    """Leave out a layer that says nothing: runs without one share their engine."""
+    return () if msgspec.structs.replace(policy, file="") == Policy(layer=Layer.RUN) else (policy,)
 
 
 def _check_globs(name: str, globs: tuple[str, ...]) -> None:

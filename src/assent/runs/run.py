@@ -53,8 +53,8 @@ from assent.runs.records import RunRecord, Status, status_event, update_run
 from assent.runs.strategy import Strategy
 from assent.store import Cursor, Store
 
-MOST_RECORDS = 500
-LARGEST_RECORD = 16 << 10
+MOST_RECORDS = 200
+LARGEST_RECORD = 4 << 10
 """Messages larger than this are not kept for those who come later."""
 _NOTHING_SAID = Consent()
 STOPPED = "Run cancelled by client"
@@ -387,6 +387,7 @@ class Run:
             # It has ended all the same; the next start finds its row open, and closes it.
             self.ground.report("run.unrecorded", error)
         self.say(ending.message)
+        self._records.clear()
 
     async def withdraw(self, why: str) -> None:
         """Cancel every question that is open."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
+from assent.server.keys import revoke_labelled
 from assent.server.messages import CallerGone, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.outcomes import Rulings
@@ -88,8 +89,9 @@ class Daemon:
         """Begin the chores, on the loop that serves."""
         self._loop = asyncio.get_running_loop()
         self.closing = self._loop.create_future()
+        for run in await self.runs.recover():
+            await self.store.commit(revoke_labelled(f"run {run}", "start", self.log))
         await self.refresh_tokens()
-        await self.runs.recover()
         self.store.subscribe(self.runs.hear)
         self.store.subscribe(self.keys.hear)
         self.store.subscribe(self._hear)
