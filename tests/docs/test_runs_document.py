@@ -38,7 +38,7 @@ def test_every_message_is_on_the_page_with_its_fields_and_no_other(heading, reco
 
 def test_every_error_and_status_is_on_the_page():
     assert [words(row[0])[0] for row in table("error")] == list(get_args(ErrorCode))
-    listed = PAGE.partition("A run is ")[2].partition(".")[0]
+    listed = PAGE.partition("The status of a run is ")[2].partition(".")[0]
     assert words(listed) == list(get_args(Status))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 
@@ -16,6 +15,8 @@ from runners import Runner, write_strategy
 
 DECISIONS = ("allow", "deny", "allow-session", "deny-session")
 NAMES = ("a", "b")
+PICK = st.integers(0, 20)
+"""Which of those there are: what is drawn must not depend on what the daemon did."""
 OVER = ("strategy_completed", "strategy_error")
 
 
@@ -64,7 +65,8 @@ class Agreement(RuleBasedStateMachine):
         return {p["id"] for p in self.daemon.api(self.daemon.owner).get("/api/permissions").json()["pending"]}
 
     def open_questions(self) -> list[tuple[str, dict]]:
-        return [(run, q) for run, found in self.observer.open.items() for q in found.values()]
+        found = [(run, q) for run, held in self.observer.open.items() for q in held.values()]
+        return sorted(found, key=lambda pair: (self.runs.index(pair[0]), pair[1]["resource"]))
 
     @precondition(lambda self: len(self.runs) < 4)
     @rule()
@@ -91,24 +93,26 @@ class Agreement(RuleBasedStateMachine):
         self.clients.append(Watcher(self.daemon))
 
     @precondition(lambda self: self.clients)
-    @rule(data=st.data())
-    def disconnect(self, data):
-        client = data.draw(st.sampled_from(self.clients))
-        self.clients.remove(client)
+    @rule(which=PICK)
+    def disconnect(self, which):
+        client = self.clients.pop(which % len(self.clients))
         client.ws.close()
 
     @precondition(lambda self: self.clients and self.runs)
-    @rule(data=st.data())
-    def subscribe(self, data):
-        client, run = data.draw(st.sampled_from(self.clients)), data.draw(st.sampled_from(self.runs))
+    @rule(which=PICK, wanted=PICK)
+    def subscribe(self, which, wanted):
+        client, run = self.clients[which % len(self.clients)], self.runs[wanted % len(self.runs)]
         client.open.setdefault(run, {})
         client.send("subscribe", runId=run)
 
-    @precondition(lambda self: self.open_questions())
-    @rule(data=st.data(), decision=st.sampled_from(DECISIONS), twice=st.booleans())
-    def decide(self, data, decision, twice):
-        run, question = data.draw(st.sampled_from(self.open_questions()))
-        speaker = data.draw(st.sampled_from([self.observer, *self.clients]))
+    @precondition(lambda self: self.runs)
+    @rule(which=PICK, who=PICK, decision=st.sampled_from(DECISIONS), twice=st.booleans())
+    def decide(self, which, who, decision, twice):
+        questions = self.open_questions()
+        if not questions:
+            return
+        run, question = questions[which % len(questions)]
+        speaker = [self.observer, *self.clients][who % (len(self.clients) + 1)]
         body = {"runId": run, "permissionRequestId": question["requestId"], "decision": decision}
         speaker.send("permission_decision", **body)
         speaker.catch_up()
@@ -126,9 +130,9 @@ class Agreement(RuleBasedStateMachine):
                 speaker.take(message)
 
     @precondition(lambda self: self.runs)
-    @rule(data=st.data())
-    def stop(self, data):
-        run = data.draw(st.sampled_from(self.runs))
+    @rule(which=PICK)
+    def stop(self, which):
+        run = self.runs[which % len(self.runs)]
         self.observer.send("stop_run", requestId="stop", runId=run)
         for message in self.observer.quiet():
             self.observer.take(message)
@@ -136,9 +140,9 @@ class Agreement(RuleBasedStateMachine):
                 assert message["code"] == "RUN_NOT_FOUND"
 
     @precondition(lambda self: self.runs)
-    @rule(data=st.data())
-    def update(self, data):
-        run = data.draw(st.sampled_from(self.runs))
+    @rule(which=PICK)
+    def update(self, which):
+        run = self.runs[which % len(self.runs)]
         self.observer.send("update_policy", runId=run, tool="write_file", mode="write", deny=["never/**"])
         for message in self.observer.quiet():
             self.observer.take(message)
@@ -183,7 +187,7 @@ class Agreement(RuleBasedStateMachine):
     def teardown(self):
         for run in self.runs:
             self.observer.send("stop_run", runId=run)
-        self.observer.ws.send(json.dumps({"type": "ping"}))
+        self.observer.quiet()
         for client in (self.observer, *self.clients):
             client.ws.close()
 

@@ -144,6 +144,7 @@ def test_a_client_that_never_reads_is_cut_off_and_holds_up_nobody(tmp_path):
             run = client.prepare(strategy)["runId"]
             deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             deaf.sendall(_handshake(daemon))
+            assert b" 101 " in deaf.recv(4096)
             deaf.sendall(_frame({"type": "subscribe", "runId": run}))
             until(lambda: daemon.api().get("/health").json()["connectedClients"] == 2)
             client.send("start_run", runId=run)
