@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-.PHONY: run demo test check bench crash setup format lock clean
+.PHONY: run demo test check bench crash kill screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
@@ -14,6 +14,8 @@ demo: setup           ## show how Assent decides
 
 test: check           ## everything that is promised
 	@$(BIN)/python requirements/system.py
+	@$(BIN)/python requirements/agents.py
+	@$(MAKE) -s $(VENV)/.browser
 	$(BIN)/python -m pytest -n 2 --cov=assent --cov-branch --cov-report= tests
 	$(BIN)/coverage report --include='src/assent/model/*,src/assent/shell/*,src/assent/catalog/*,src/assent/reading/*,src/assent/policy/*' --fail-under=100
 
@@ -24,11 +26,19 @@ check: $(VENV)/.dev   ## format, lint, types, import direction
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev   ## what is fast, as ratios within one run
+	@$(BIN)/python requirements/system.py
+	@$(BIN)/python requirements/agents.py
 	$(BIN)/python bench/run.py
 
 crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 200
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 20 --postgresql
+
+screenshots: $(VENV)/.dev   ## the pictures in docs/pictures, in light, in dark and on a phone
+	PYTHONPATH=tests $(BIN)/python tests/pictures.py
+
+kill: $(VENV)/.dev    ## start a thousand sandboxes and kill them at random: nothing is left behind
+	ASSENT_KILL_ROUNDS=500 $(BIN)/python -m pytest tests/sandbox/test_killed.py
 
 setup: $(VENV)/.run   ## the Python environment, and a working .venv/bin/assent
 
@@ -49,6 +59,13 @@ $(VENV)/.run: $(VENV)/.python pyproject.toml requirements/run.lock requirements/
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.lock
 	$(PIP) install --require-hashes -r requirements/dev.lock
+	@touch $@
+
+# What the tests use inside the browser: by names, versions and hashes, as npm is configured here.
+$(VENV)/.browser: $(VENV)/.dev requirements/browser/package-lock.json
+	@mkdir -p $(VENV)/browser
+	@cp requirements/browser/package.json requirements/browser/package-lock.json $(VENV)/browser
+	npm ci --silent --ignore-scripts --no-audit --no-fund --prefix $(VENV)/browser
 	@touch $@
 
 lock:                 ## renew the locks: names, versions and hashes, no addresses

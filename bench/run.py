@@ -11,8 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeAlias
 
+import hooks
 import log
 
+import dashboard
 import sandbox
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
@@ -262,6 +264,8 @@ def main() -> None:
     serving(report)
     running(report)
     sandbox.measure(report)
+    hooks.measure(report)
+    dashboard.measure(report)
     print()
     if failures:
         sys.exit(f"over the limit: {', '.join(failures)}")

@@ -76,6 +76,43 @@ def entering(report: Report, workspace: Path) -> None:
     report("all of it", f"{ratio:.1f} x", limit="at most 6 x bwrap", ok=ratio <= 6)
 
 
+def starting(report: Report, workspace: Path) -> None:
+    """Compare with the sandbox that comes as an npm package, both from the start of a process."""
+    print("\n`assent run -- true`, from the start of the process")
+    ours = [sys.executable, "-m", "assent", "run", "--", "true"]
+    theirs = find_peer()
+    missing = [name for name in ("rg", "socat") if shutil.which(name) is None]
+    if theirs is None or missing:
+        lacking = ", ".join((*(() if theirs else ("@anthropic-ai/sandbox-runtime in .venv/agents",)), *missing))
+        report("assent run -- true", f"{process_time(ours, workspace):.0f} ms")
+        report("not compared with `srt true`", "", limit=f"missing: {lacking}")
+        return
+    times: dict[str, list[float]] = {"assent": [], "srt": []}
+    for _ in range(9):  # turn by turn, so that what else the machine does hits both
+        times["assent"].append(process_time(ours, workspace, 1))
+        times["srt"].append(process_time([theirs, "true"], workspace, 1))
+    run, peer = (statistics.median(times[name]) for name in ("assent", "srt"))
+    report("srt true", f"{peer:.0f} ms")
+    ratio = run / peer
+    report("assent run -- true", f"{run:.0f} ms {ratio:.2f} x", limit="at most 0.5 x srt", ok=ratio <= 0.5)
+
+
+def find_peer() -> str | None:
+    """Return the other sandbox's program: below `ASSENT_AGENTS`, or where the agents for comparison are installed."""
+    root = os.environ.get("ASSENT_AGENTS") or str(Path(__file__).parents[1] / ".venv/agents")
+    program = Path(root) / "node_modules/.bin/srt"
+    return str(program) if program.exists() else None
+
+
+def process_time(argv: list[str], folder: Path, rounds: int = 7) -> float:
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        subprocess.run(argv, cwd=folder, check=True)
+        times.append(time.perf_counter() - start)
+    return statistics.median(times) * 1000
+
+
 def unpacking(report: Report, workspace: Path) -> None:
     print(f"\nUnpacking {FILES:,} files")
     with tempfile.TemporaryDirectory() as folder:
@@ -121,6 +158,7 @@ def measure(report: Report) -> None:
         os.environ["ASSENT_HOME"] = f"{folder}/assent"
         try:
             entering(report, workspace)
+            starting(report, workspace)
             unpacking(report, workspace)
             compiling(report, workspace)
         finally:

@@ -15,6 +15,7 @@ PACKAGES = {
     "dash": "dash",
     "gcc": "gcc",
     "git": "git",
+    "npm": "npm",
     "python3-pip": "/usr/lib/python3/dist-packages/pip",
     "postgresql": "/usr/lib/postgresql/*/bin/initdb",
     "strace": "strace",

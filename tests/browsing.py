@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from daemons import Running
 
@@ -20,6 +20,9 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+WAIT = 30_000
+"""How long something may take to come about, in milliseconds: a busy machine is no fault of the page."""
+expect.set_options(timeout=WAIT)
 DESK, PHONE = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
 
 
@@ -38,7 +41,7 @@ class Visitor:
     def __init__(self, browser: Browser, daemon: Running, **wishes) -> None:
         self.daemon = daemon
         self.context: BrowserContext = browser.new_context(base_url=daemon.url, **{"viewport": DESK} | wishes)
-        self.context.set_default_timeout(15_000)
+        self.context.set_default_timeout(WAIT)
         self.page: Page = self.context.new_page()
         self.complaints: list[str] = []
         self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))

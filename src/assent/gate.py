@@ -9,21 +9,22 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from assent.approvals import questions
 from assent.approvals.book import Approvals, refuse_agents
+from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
-from assent.approvals.grants import binds, check_answer, make_grant, own_programs
+from assent.approvals.grants import check_answer, make_grant
 from assent.approvals.outcome import leads_elsewhere, refuse_moved, relied_on, strict, turn_down
 from assent.approvals.standing import are_standing, use_enablement
 from assent.approvals.summary import summarise
+from assent.approvals.tickets import put_ticket
 from assent.audit.entry import Entry
 from assent.audit.log import Log
-from assent.audit.masking import Mask
 from assent.engine import Engine
 from assent.model import (
     ALLOW,
@@ -32,33 +33,20 @@ from assent.model import (
     Approval,
     Consent,
     Decision,
-    Enablement,
     Event,
     NotFoundError,
-    Opinion,
     Principal,
-    QuestionKind,
     Session,
     State,
     StoreError,
-    Tier,
+    Ticket,
     ToolCall,
-    visible,
 )
+from assent.sandbox.lines import named_ticket
 from assent.store import Cursor, Store
+from assent.tickets import Tickets
+from assent.weighing import Engines, Weighing
 
-
-class Decider(Protocol):
-    """What decides a call: an engine, or an engine with the guards of a run."""
-
-    def decide(
-        self, call: ToolCall, session: Session, consent: Consent = ..., /, *, heard: Sequence[Opinion] = ()
-    ) -> Decision:
-        """Decide one call. Never raises: a fault is a denial."""
-
-
-Engines: TypeAlias = Callable[[ToolCall, Session], Decider]
-"""Finds what decides a call: by its folder, without a disk where the session is remote, or by its run."""
 OnAsk: TypeAlias = Callable[[Approval], Awaitable[None]]
 """Is told of a question once it lasts, and before its answer is waited for."""
 EXPIRY = 1800.0
@@ -77,20 +65,14 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """The question that is pending, or the one whose answer made this decision."""
     updated_input: dict[str, Any] | None = None
     """What to run instead of the call's own input, if a person changed it."""
+    ticket: Ticket | None = None
+    """What a sandboxed call can be run with, by whoever runs it outside the daemon."""
+    instead: dict[str, Any] | None = None
+    """The input that does so: the same call, inside its boundary."""
+    held: bool = False
+    """The call is that input already, and may run as it is."""
     position: int = 0
     """Where in the log its (last) event is; 0 if it could not be written, and then it is a deny."""
-
-
-class Aside(msgspec.Struct, frozen=True):
-    """What a host says along with a call."""
-
-    heard: tuple[Opinion, ...] = ()
-    """What a tool's own check or a hook said about this very input; none of it can loosen."""
-    then: tuple[Event, ...] = ()
-    """Written right after an allow, in the same transaction: that it runs."""
-
-
-_NOTHING_ASIDE = Aside()
 
 
 class _StaleError(Exception):
@@ -101,9 +83,17 @@ class Gate:
     """Decides, records, asks and releases. One for a process."""
 
     def __init__(
-        self, engines: Engines, store: Store, log: Log, approvals: Approvals, *, expiry: float = EXPIRY
+        self,
+        engines: Engines,
+        store: Store,
+        log: Log,
+        approvals: Approvals,
+        *,
+        expiry: float = EXPIRY,
+        home: str = "",
     ) -> None:
-        self._engines = engines
+        self._weighing = Weighing(engines, store, approvals.standing)
+        self.tickets = Tickets(self._weighing, store, log, home=home)
         self._store = store
         self._log = log
         self._approvals = approvals
@@ -119,7 +109,7 @@ class Gate:
         *,
         prefix: str = "perm",
         waiting: bool = False,
-        aside: Aside = _NOTHING_ASIDE,
+        aside: Aside = NOTHING_ASIDE,
     ) -> Ruling:
         """Decide a call and record it durably; an ask opens a question, or joins the one that is pending.
 
@@ -146,7 +136,7 @@ class Gate:
         wait: float,
         *,
         prefix: str = "perm",
-        aside: Aside = _NOTHING_ASIDE,
+        aside: Aside = NOTHING_ASIDE,
         on_ask: OnAsk | None = None,
     ) -> Ruling:
         """Decide; where a person must say, wait for up to `wait` seconds, then decide again by the answer.
@@ -203,7 +193,7 @@ class Gate:
 
     def preview(self, call: ToolCall, session: Session) -> Decision:
         """Decide without a record and without a question; what people said before counts."""
-        return self._weigh(self._engines(call, session), call, session)[1]
+        return self._weighing.weigh(call, session)[1]
 
     async def observe(self, call: ToolCall, session: Session, *, as_trial: bool = False) -> Decision:
         """Decide and record, and ask nobody: for a trial, or where the agent itself puts the question."""
@@ -216,35 +206,21 @@ class Gate:
         """Append events and return their positions once they are durable; raises `StoreError` if they are not."""
         return await self._log.record(events)
 
-    def _consent(self, session: Session) -> Consent:
-        return self._standing.consent(session, self._store.wall_clock())
-
-    def _weigh(
-        self, engine: Decider, call: ToolCall, session: Session, heard: Sequence[Opinion] = ()
-    ) -> tuple[Consent, Decision]:
-        """Decide by what people said, leaving out every grant that was given for other programs than would run now."""
-        consent = self._consent(session)
-        while True:
-            decision = engine.decide(call, session, consent, heard=heard)
-            relied = relied_on(decision) if consent.grants and decision.verdict is ALLOW else ()
-            programs = own_programs(decision, session) if relied else ()
-            kept = tuple(g for g in consent.grants if g.id not in relied or binds(g, programs))
-            if not programs or len(kept) == len(consent.grants):
-                return consent, decision
-            consent = msgspec.structs.replace(consent, grants=kept)
-
     async def _decide(self, call: ToolCall, session: Session, prefix: str, aside: Aside, *, waiting: bool) -> Ruling:
-        engine = self._engines(call, session)
-        consent, decision = self._weigh(engine, call, session, aside.heard)
+        named = named_ticket(call)
+        honoured = None if named is None else await self.tickets.honour(named, call, session)
+        if honoured is not None:
+            return await self._record(call, session, honoured, (), aside.then, held=True)
+        consent, decision = await self._weighing.decide(call, session, aside.heard)
         verdict = decision.verdict
         if verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
             return await self._record(call, session, decision, relied, aside.then)
         if verdict is ASK:
-            return await self._ask(_Case(call, session, decision, prefix, waiting, aside))
+            return await self._ask(Case(call, session, decision, prefix, waiting, aside))
         if decision.reading.destructive and not consent.destructive:
-            case = _Case(call, session, decision, prefix, waiting, aside)
-            return await self._reconsider(engine, consent, case)
+            case = Case(call, session, decision, prefix, waiting, aside)
+            return await self._reconsider(consent, case)
         return await self._record(call, session, decision, ())
 
     async def _record(
@@ -254,8 +230,12 @@ class Gate:
         decision: Decision,
         relied: Sequence[str],
         then: Sequence[Event] = (),
+        *,
+        held: bool = False,
     ) -> Ruling:
         """Write one decision down; an allow by grants only if they still hold in that very transaction."""
+        ticket = None if held else self.tickets.make(call, session, decision)
+        decision = _with_ticket(decision, ticket)
         entry = self._prepare(call, session, decision)
         more = [self._log.prepare(event) for event in then] if decision.available else ()
 
@@ -263,9 +243,12 @@ class Gate:
             if relied and not are_standing(cursor, relied):
                 raise _StaleError
             self._log.append(cursor, (entry, *more))
+            if ticket is not None:
+                put_ticket(cursor, ticket)
 
         await self._store.commit(work)
-        return Ruling(decision=decision, position=entry.position)
+        instead = self.tickets.rewrite(ticket)
+        return Ruling(decision=decision, ticket=ticket, instead=instead, held=held, position=entry.position)
 
     def _prepare(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
         """Make a decision's record. One that an engine remembered, for a call that came again, is made once."""
@@ -279,11 +262,11 @@ class Gate:
             self._prepared[id(decision)] = _Prepared(decision, call, session, entry.columns)
         return entry
 
-    async def _reconsider(self, engine: Decider, consent: Consent, case: _Case) -> Ruling:
+    async def _reconsider(self, consent: Consent, case: Case) -> Ruling:
         """Look whether a person enabled, or already answered, this one destructive call; else it stays denied."""
         call, session, denial = case.call, case.session, case.decision
         widened = msgspec.structs.replace(consent, destructive=True)
-        opened = engine.decide(call, session, widened, heard=case.aside.heard)
+        opened = self._weighing.weigh(call, session, widened, case.aside.heard)[1]
         if opened.verdict is not ASK:
             return await self._record(call, session, denial, ())
         enablement = self._standing.enablement_of(opened.digest, session, self._store.wall_clock())
@@ -293,7 +276,7 @@ class Gate:
             )
         )
 
-    async def _ask(self, case: _Case) -> Ruling:
+    async def _ask(self, case: Case) -> Ruling:
         """Use the answer that waits for this call; else join the pending question, or open one."""
         approval_id = questions.new_id(case.prefix, self._store.wall_clock())
         put = await self._store.commit(lambda cursor: self._put_question(cursor, approval_id, case))
@@ -304,13 +287,13 @@ class Gate:
             raise _StaleError
         return ruling
 
-    def _put_question(self, cursor: Cursor, approval_id: str, case: _Case) -> _Put:
+    def _put_question(self, cursor: Cursor, approval_id: str, case: Case) -> Put:
         decision, call = case.decision, case.call
         settled = questions.find_settled(cursor, decision.digest, case.kind, call.call_id)
         if settled is not None:
-            return _Put(decision, settled)
+            return Put(decision, settled)
         if case.denial is not None:
-            return _Put(case.denial, None, self._append(cursor, case, case.denial))
+            return Put(case.denial, None, self._append(cursor, case, case.denial))
         approval = questions.find_pending(cursor, decision.digest, case.kind, call.call_id)
         is_new = approval is None
         if approval is None:
@@ -323,9 +306,9 @@ class Gate:
             questions.open_question(cursor, self._log, approval)
         elif case.waiting:
             questions.mark_caller(cursor, approval.id, gone=False)
-        return _Put(decision, approval, entry)
+        return Put(decision, approval, entry)
 
-    def _append(self, cursor: Cursor, case: _Case, decision: Decision) -> Entry:
+    def _append(self, cursor: Cursor, case: Case, decision: Decision) -> Entry:
         summary = summarise(case.call, decision.reading)
         entry = self._log.prepare(evaluated(case.call, case.session, decision, summary))
         cursor.defer(self._log, entry)
@@ -350,7 +333,8 @@ class Gate:
         changed = None if answer is None else answer.modified_input
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
         # What was said about the input that was asked about says nothing about another.
-        asked, decision = decision, self._decide_again(run, session, approval, aside.heard if changed is None else ())
+        heard = aside.heard if changed is None else ()
+        asked, decision = decision, await self._weighing.release(run, session, approval, heard)
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
         if changed is None and leads_elsewhere(asked, decision):
@@ -359,6 +343,8 @@ class Gate:
             return None
         if changed is not None:
             decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
+        ticket = self.tickets.make(run, session, decision)
+        decision = _with_ticket(decision, ticket)
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
         more = [self._log.prepare(event) for event in aside.then] if decision.available else ()
 
@@ -366,23 +352,21 @@ class Gate:
             used = questions.use_answer(cursor, approval)
             if used is not None:
                 self._log.append(cursor, (entry, *more))
+                if ticket is not None:
+                    put_ticket(cursor, ticket)
             return used
 
         used = await self._store.commit(work)
         if used is None:
             return None
-        return Ruling(decision=decision, approval=used, updated_input=changed, position=entry.position)
-
-    def _decide_again(
-        self, call: ToolCall, session: Session, approval: Approval, heard: Sequence[Opinion] = ()
-    ) -> Decision:
-        """Evaluate policy once more, with the person's yes. Who saw a destructive call has enabled it by saying yes."""
-        consent = self._consent(session)
-        seen = consent.destructive or approval.tier is Tier.DESTRUCTIVE
-        consent = msgspec.structs.replace(consent, yes=True, destructive=seen)
-        decision = self._engines(call, session).decide(call, session, consent, heard=heard)
-        scope = None if approval.answer is None else approval.answer.scope
-        return msgspec.structs.replace(decision, approval_action_id=approval.id, scope=scope)
+        return Ruling(
+            decision=decision,
+            approval=used,
+            updated_input=changed,
+            ticket=ticket,
+            instead=self.tickets.rewrite(ticket),
+            position=entry.position,
+        )
 
     async def _turn_down(
         self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision, *, moved: bool = False
@@ -403,7 +387,7 @@ class Gate:
         if approval.call is None:
             raise AlreadyAnsweredError(approval)
         call = msgspec.structs.replace(approval.call, input=changed)
-        decision = self._decide_again(call, approval.session, approval)
+        decision = self._weighing.again(call, approval.session, approval)
         if decision.verdict is not ALLOW:
             raise RefusedError(decision)
 
@@ -419,6 +403,10 @@ class Gate:
             return Ruling(decision=decision)
 
 
+def _with_ticket(decision: Decision, ticket: Ticket | None) -> Decision:
+    return decision if ticket is None else msgspec.structs.replace(decision, updated_input_ref=f"ticket:{ticket.id}")
+
+
 class _Prepared(msgspec.Struct, frozen=True):
     """A record's columns, and all that they were made of."""
 
@@ -427,55 +415,3 @@ class _Prepared(msgspec.Struct, frozen=True):
     call: ToolCall
     session: Session
     columns: tuple[Any, ...]
-
-
-class _Case(msgspec.Struct, frozen=True):
-    """A call on its way to a person."""
-
-    call: ToolCall
-    session: Session
-    decision: Decision
-    prefix: str
-    waiting: bool
-    aside: Aside = _NOTHING_ASIDE
-    enablement: Enablement | None = None
-    denial: Decision | None = None
-    """What holds unless an answer waits for the call."""
-
-    @property
-    def kind(self) -> QuestionKind:
-        """Tell a plain question from one that is to override an earlier refusal."""
-        refused = any(o.verdict is ASK and "-deny-" in o.policy for o in self.decision.opinions)
-        return "policy-deny-override" if refused and self.call.override else "ask"
-
-    def make_question(self, approval_id: str, now: float, expiry: float, mask: Mask) -> Approval:
-        """Draw up the question to a person."""
-        call, session, decision = self.call, self.session, self.decision
-        expires = now + expiry if call.deadline is None else max(now, min(now + expiry, call.deadline))
-        return Approval(
-            id=approval_id,
-            state=State.PENDING,
-            user=session.user,
-            agent=session.agent,
-            session=session,
-            call=call,
-            call_id=call.call_id,
-            tool=decision.reading.tool,
-            digest=decision.digest,
-            tier=decision.reading.tier,
-            reason=mask.text(visible(decision.decision_reason)),
-            summary=mask.text(visible(summarise(call, decision.reading))),
-            decision=decision,
-            kind=self.kind,
-            created_at=now,
-            expires_at=expires,
-            caller_gone=not self.waiting,
-        )
-
-
-class _Put(msgspec.Struct, frozen=True):
-    """What became of a question: settled before (no entry), or recorded."""
-
-    decision: Decision
-    approval: Approval | None
-    entry: Entry | None = None

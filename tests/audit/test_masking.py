@@ -7,10 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assent import Engine, Session, ToolCall
+from assent.approvals.events import evaluated
+from assent.audit import masking
 from assent.audit.entry import make_entry
 from assent.audit.masking import Mask, may_hold_secrets
 from assent.model import Event
 
+ENGINE = Engine()
 MASK = Mask(b"s" * 32)
 SECRET = "Tr0ub4dor-and-3"
 
@@ -30,6 +34,10 @@ SECRETS = [
     f'{{"password": "{SECRET}"}}',
     f"password: {SECRET}",
     f"DB_PASSWORD={SECRET};x",
+    f"sshpass -p {SECRET} ssh host ls",
+    f"mysql -h db -p{SECRET} shop",
+    f"redis-cli -h cache -a {SECRET} ping",
+    f"docker login -u ann -p {SECRET} example.com",
 ]
 KEYS = [
     "AKIAIOSFODNN7EXAMPLE",
@@ -106,6 +114,21 @@ def test_what_is_no_secret_stays(text):
     assert MASK.text(text) == text
 
 
+@pytest.mark.parametrize("command", [text for text in SECRETS if not text.startswith("{")] + [f"run {k}" for k in KEYS])
+def test_a_decision_s_record_has_no_secret_in_any_of_its_parts(command):
+    call = ToolCall(tool="Bash", input={"command": command}, cwd="/code")
+    record = shown(evaluated(call, Session(), ENGINE.decide(call), command))
+    assert not any(secret.encode() in record for secret in (SECRET, *KEYS))
+
+
+@pytest.mark.parametrize(
+    "command", ["pwd && ls", "grep -rn key src --include=*.py", "git log --author=basic", "sort -u x"]
+)
+def test_an_everyday_record_is_not_even_looked_at_closely(command):
+    call = ToolCall(tool="Bash", input={"command": command}, cwd="/code")
+    assert not may_hold_secrets(msgspec.json.encode(evaluated(call, Session(), ENGINE.decide(call), command)))
+
+
 def test_equal_secrets_are_seen_to_be_equal_and_only_in_one_installation():
     first, second = MASK.text(f"TOKEN={SECRET}"), MASK.text(f"OTHER_TOKEN={SECRET}")
     assert first.partition("=")[2] == second.partition("=")[2]
@@ -121,8 +144,11 @@ def test_equal_secrets_are_seen_to_be_equal_and_only_in_one_installation():
 )
 def test_the_quick_look_misses_nothing_that_the_close_look_masks(text, before, after, separator):
     whole = before + separator + text + separator + after
-    if MASK.text(whole) != whole:
+    words = whole.split(" ")
+    if any(masking._secret_spans(pattern, whole) for pattern in masking._PATTERNS):
+        assert may_hold_secrets(whole.encode())
         assert may_hold_secrets(msgspec.json.encode({"x": whole}))
+        assert may_hold_secrets(msgspec.json.encode({"x": words})) or MASK._across(words) == words
 
 
 @given(st.text(), st.dictionaries(st.text(), st.text()))

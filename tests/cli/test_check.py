@@ -6,6 +6,7 @@ import pytest
 
 from assent.cli import exits, main
 from assent.cli.arguments import add_call_options, make_parser, parse_call
+from assent.sandbox import Machine
 
 USER_FILE = """
 permissions:
@@ -168,7 +169,14 @@ def test_an_ask_is_reported_where_nobody_could_be_asked(here):
     assert main(["check", "npm test"]) == exits.ASK
 
 
-def test_a_boundary_that_can_not_be_set_up_is_exit_4(here, capsys):
+def test_a_dangerous_line_that_the_sandbox_holds_is_exit_0(here, capsys):
+    assert main(["check", "--mode", "auto", "npm test"]) == exits.OK
+    assert capsys.readouterr().out.startswith("sandboxed: ")
+
+
+def test_a_boundary_that_can_not_be_set_up_is_exit_4(here, capsys, monkeypatch):
+    lacking = Machine(None, 0, seccomp=False, notify=False, missing=("bubblewrap is not installed",))
+    monkeypatch.setattr("assent.sandbox.outlook.find_machine", lambda: lacking)
     assert main(["check", "--mode", "on_failure", "npm test"]) == exits.DENY
     out = capsys.readouterr().out
     assert out.startswith("unavailable: ")

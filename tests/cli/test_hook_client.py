@@ -71,9 +71,9 @@ def daemon(tmp_path):
         each.close()
 
 
-def run(home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30"):
+def run(home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30", *flags: str):
     return subprocess.run(
-        [sys.executable, "-I", "-S", CLIENT, agent, str(home), seconds],
+        [sys.executable, "-I", "-S", CLIENT, agent, str(home), agent, seconds, *flags],
         input=given,
         capture_output=True,
         check=False,
@@ -143,7 +143,7 @@ def test_without_a_daemon_the_call_is_denied(tmp_path):
 def test_without_a_token_the_call_is_denied(tmp_path):
     done = run(tmp_path)
     assert done.returncode == 2
-    assert b"run `assent init` again" in done.stderr
+    assert b"run `assent init claude-code` again" in done.stderr
 
 
 def test_a_token_behind_a_link_is_not_read(daemon):

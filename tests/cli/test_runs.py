@@ -11,9 +11,9 @@ import subprocess
 import time
 
 import pytest
-from assent.sdk.runs import RunClient, RunProtocolError
 
 from assent.runs.messages import RequestPermission, StrategyCompleted
+from assent.sdk.runs import RunClient, RunProtocolError
 from daemons import Running
 from runners import write_strategy
 

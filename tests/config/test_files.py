@@ -126,6 +126,29 @@ def test_a_private_folder_is_made_and_closed(tmp_path):
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+def test_a_folder_that_others_could_put_something_into_is_not_used(tmp_path):
+    folder = tmp_path / "a"
+    folder.mkdir()
+    folder.chmod(0o777)
+    make_private_folder(str(folder))  # nobody has
+    (folder / "planted").write_text("x")
+    folder.chmod(0o770)
+    with pytest.raises(ConfigError, match="writable by others"):
+        make_private_folder(str(folder))
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o644])
+def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
+    path = tmp_path / "token"
+    path.write_text("x")
+    path.chmod(0o600)
+    assert files.find_secret(str(path)) == b"x"
+    assert files.find_secret(str(tmp_path / "none")) is None
+    path.chmod(mode)
+    with pytest.raises(ConfigError, match="read by others"):
+        files.find_secret(str(path))
+
+
 def test_a_folder_of_someone_else_is_not_used(tmp_path, monkeypatch):
     monkeypatch.setattr(files.os, "geteuid", lambda: 987654)
     with pytest.raises(ConfigError, match="belongs to someone else"):

@@ -15,8 +15,7 @@ def card(page, asked):
     return page.locator(f"#q-{asked}")
 
 
-def test_a_question_appears_by_itself_with_all_there_is_to_know(visit, ask, daemon):
-    page = visit().log_in()
+def test_a_question_appears_by_itself_with_all_there_is_to_know(page, ask, daemon):
     expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
     asked = ask("cd src && node build.js > /etc/motd; curl -s https://api.example.com/x -d @out")
     shown = card(page, asked)
@@ -31,8 +30,7 @@ def test_a_question_appears_by_itself_with_all_there_is_to_know(visit, ask, daem
     expect(page).to_have_title("(1) Inbox · Assent")
 
 
-def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(visit, ask):
-    page = visit().log_in()
+def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(page, ask):
     asked = ask("ls -la && node tool.js && curl -d x https://example.com")
     shown = card(page, asked)
     expect(shown.locator(".part.safe")).to_have_text("ls -la")
@@ -50,21 +48,19 @@ def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(visit
         ("d", "Deny", {"status": "rejected", "decision": "reject"}),
     ],
 )
-@pytest.mark.parametrize("way", ["key", "button"])
-def test_an_answer_by_key_or_button_is_the_answer(visit, ask, outcome, way, key, button, expected):
-    page = visit().log_in()
-    asked = ask()
-    expect(card(page, asked)).to_be_visible()
-    if way == "key":
-        page.keyboard.press(key)
-    else:
-        card(page, asked).get_by_role("button", name=button, exact=True).click()
-    expect(card(page, asked)).to_have_count(0)
-    assert expected.items() <= outcome(asked).items()
+def test_an_answer_by_key_or_button_is_the_answer(page, ask, outcome, key, button, expected):
+    by_key = ask()
+    expect(card(page, by_key)).to_be_visible()
+    page.keyboard.press(key)
+    expect(card(page, by_key)).to_have_count(0)
+    by_hand = ask()
+    card(page, by_hand).get_by_role("button", name=button, exact=True).click()
+    expect(card(page, by_hand)).to_have_count(0)
+    for asked in (by_key, by_hand):
+        assert expected.items() <= outcome(asked).items()
 
 
-def test_a_session_answer_stands_and_can_be_undone(visit, ask, person):
-    page = visit().log_in()
+def test_a_session_answer_stands_and_can_be_undone(page, ask, person):
     asked = ask()
     expect(card(page, asked)).to_be_visible()
     page.keyboard.press("s")
@@ -75,10 +71,9 @@ def test_a_session_answer_stands_and_can_be_undone(visit, ask, person):
     assert not [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked]
 
 
-def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(visit, ask, person):
+def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(page, ask, person):
     for name in ("one", "two", "three"):
         ask(f"cargo install {name}")
-    page = visit().log_in()
     expect(page.locator(".card")).to_have_count(3)
     page.keyboard.press("w")
     pattern = page.get_by_label("Allow what this covers")
@@ -98,8 +93,7 @@ def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(
     person.delete(f"/api/grants/{grant['id']}")
 
 
-def test_until_a_time_ends_then(visit, ask, person):
-    page = visit().log_in()
+def test_until_a_time_ends_then(page, ask, person):
     asked = ask()
     expect(card(page, asked)).to_be_visible()
     page.keyboard.press("u")
@@ -111,8 +105,7 @@ def test_until_a_time_ends_then(visit, ask, person):
     person.delete(f"/api/grants/{grant['id']}")
 
 
-def test_a_denial_may_have_words_for_the_agent(visit, ask, outcome):
-    page = visit().log_in()
+def test_a_denial_may_have_words_for_the_agent(page, ask, outcome):
     asked = ask()
     expect(card(page, asked)).to_be_visible()
     page.keyboard.press("f")
@@ -122,8 +115,7 @@ def test_a_denial_may_have_words_for_the_agent(visit, ask, outcome):
     assert outcome(asked)["feedback"] == "use the staging database"
 
 
-def test_an_edit_shows_its_difference_and_is_decided_again(visit, ask, agent, daemon):
-    page = visit().log_in()
+def test_an_edit_shows_its_difference_and_is_decided_again(page, ask, agent, daemon):
     asked = ask("node job.js --env production")
     expect(card(page, asked)).to_be_visible()
     page.keyboard.press("e")
@@ -139,8 +131,7 @@ def test_an_edit_shows_its_difference_and_is_decided_again(visit, ask, agent, da
     assert told["updatedInput"] == {"command": "node job.js --env staging"}
 
 
-def test_an_edit_that_policy_denies_leaves_the_card_with_the_reason(visit, ask, outcome):
-    page = visit().log_in()
+def test_an_edit_that_policy_denies_leaves_the_card_with_the_reason(page, ask, outcome):
     asked = ask()
     expect(card(page, asked)).to_be_visible()
     page.keyboard.press("e")
@@ -152,9 +143,7 @@ def test_an_edit_that_policy_denies_leaves_the_card_with_the_reason(visit, ask, 
     expect(card(page, asked).get_by_role("button", name="Allow once")).to_be_enabled()
 
 
-def test_buttons_are_off_while_posting_and_an_error_leaves_the_card(visit, ask, outcome):
-    visitor = visit()
-    page = visitor.log_in()
+def test_buttons_are_off_while_posting_and_an_error_leaves_the_card(page, ask, outcome):
     asked = ask()
     held = []
     page.route(
@@ -171,9 +160,8 @@ def test_buttons_are_off_while_posting_and_an_error_leaves_the_card(visit, ask, 
     assert outcome(asked)["status"] == "pending"
 
 
-def test_several_are_answered_at_once(visit, ask, outcome):
+def test_several_are_answered_at_once(page, ask, outcome):
     asked = [ask() for _ in range(4)]
-    page = visit().log_in()
     expect(page.locator(".card")).to_have_count(4)
     for each in asked[:3]:
         card(page, each).get_by_role("checkbox").check()
@@ -182,9 +170,8 @@ def test_several_are_answered_at_once(visit, ask, outcome):
     assert [outcome(each)["status"] for each in asked] == ["rejected"] * 3 + ["pending"]
 
 
-def test_keys_walk_through_the_cards_and_a_held_key_answers_one(visit, ask):
+def test_keys_walk_through_the_cards_and_a_held_key_answers_one(page, ask):
     asked = [ask() for _ in range(3)]
-    page = visit().log_in()
     expect(page.locator(".card")).to_have_count(3)
     for expected in (asked[0], asked[1], asked[2], asked[2]):
         page.keyboard.press("j")
@@ -195,6 +182,7 @@ def test_keys_walk_through_the_cards_and_a_held_key_answers_one(visit, ask):
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("a")
     page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator(".card")).to_have_count(3)
     page.keyboard.down("d")
     for _ in range(5):
@@ -203,25 +191,23 @@ def test_keys_walk_through_the_cards_and_a_held_key_answers_one(visit, ask):
     expect(page.locator(".card")).to_have_count(2)
 
 
-def test_earlier_answers_to_the_like_are_shown(visit, ask, person):
+def test_earlier_answers_to_the_like_are_shown(page, ask, person):
     before = ask("terraform apply -target=a")
     person.post("/api/permissions", json={"requestId": before, "decision": "reject", "feedback": "not on Fridays"})
-    page = visit().log_in()
     asked = ask("terraform apply -target=b")
     shown = card(page, asked).locator(".earlier")
     expect(shown).to_contain_text("Answered before: 1")
     expect(shown).to_contain_text("not on Fridays")
 
 
-def test_an_edit_of_a_file_is_shown_as_a_difference(visit, ask):
-    page = visit().log_in()
+def test_an_edit_of_a_file_is_shown_as_a_difference(page, ask):
     asked = ask(tool="Edit", file_path="/etc/hosts", old_string="a 1", new_string="b 1")
     expect(card(page, asked).locator(".diff del")).to_contain_text("a")
     expect(card(page, asked).locator(".facts")).to_contain_text("/etc/hosts")
 
 
-def test_two_browsers_see_each_others_answers(visit, ask):
-    one, two = visit().log_in(), visit().log_in()
+def test_two_browsers_see_each_others_answers(page, visit, ask):
+    one, two = page, visit().log_in()
     asked = ask()
     expect(card(one, asked)).to_be_visible()
     expect(card(two, asked)).to_be_visible()
@@ -230,7 +216,7 @@ def test_two_browsers_see_each_others_answers(visit, ask):
     expect(two.get_by_text("allowed by")).to_be_visible()
 
 
-def test_without_a_socket_it_polls_and_says_so(visit, ask, browser):
+def test_without_a_socket_it_polls_and_says_so(visit, ask):
     visitor = visit()
     visitor.page.route_web_socket("**/ws/permissions*", lambda socket: socket.close())
     page = visitor.log_in()
@@ -239,9 +225,9 @@ def test_without_a_socket_it_polls_and_says_so(visit, ask, browser):
     expect(card(page, asked)).to_be_visible()
 
 
-def test_an_admin_sees_everybodys_questions_and_a_user_their_own(visit, daemon):
+def test_an_admin_sees_everybodys_questions_and_a_user_their_own(page, visit, daemon):
     other = daemon.api(daemon.mint("agent", user="eve", agent="hers", remote=True))
-    admin, user = visit().log_in(), visit().log_in(token=daemon.mint("user"))
+    admin, user = page, visit().log_in(token=daemon.mint("user"))
     expect(user.get_by_text("Nothing is waiting for you.")).to_be_visible()
     asked = other.post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "node e.js"}}).json()
     expect(card(admin, asked["requestId"])).to_contain_text("for eve")

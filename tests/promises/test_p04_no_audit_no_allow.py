@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from assent.audit import verify_log
@@ -211,7 +212,7 @@ def test_an_engine_that_can_not_be_found_is_a_denial_on_record(node):
     def fail(_call, _session):
         raise RuntimeError("no engine")
 
-    node.gate._engines = fail
+    node.gate._weighing = msgspec.structs.replace(node.gate._weighing, engines=fail)
     ruling = asyncio.run(node.gate.settle(line(ASKED), SESSION, 1))
     assert (verdict_of(ruling), ruling.position) == (DENY, 1)
     assert "no engine" in ruling.decision.decision_reason

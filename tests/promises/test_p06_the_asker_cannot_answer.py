@@ -22,11 +22,18 @@ AGENTS_MAY = {
     ("POST", "/api/hooks/{agent}"),
     ("GET", "/api/permissions"),
     ("GET", "/api/permissions/{id}"),
+    ("POST", "/api/sandbox/redeem"),
+    ("POST", "/api/sandbox/events"),
     ("POST", "/api/runtime/evaluate_permission"),
     ("GET", "/api/runtime/permission_state"),
     ("GET", "/api/sessions/{id}/stream"),
 }
-ADMINS_ONLY = {("GET", "/api/tokens"), ("POST", "/api/tokens"), ("DELETE", "/api/tokens/{id}")}
+ADMINS_ONLY = {
+    ("GET", "/api/tokens"),
+    ("POST", "/api/tokens"),
+    ("DELETE", "/api/tokens/{id}"),
+    ("POST", "/api/audit/verify"),
+}
 EVERYONE_MAY = {
     ("POST", "/api/login"),
     ("GET", "/health"),

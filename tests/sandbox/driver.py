@@ -52,6 +52,8 @@ class World:
         for folder in (self.workspace, self.home, self.outside, self.assent_home):
             folder.mkdir()
         self.python = _find_python(launcher)
+        #: For whoever works in the workspace.
+        self.inner_python = self.python if launcher == "root" else _find_python("user")
         self.give(self.workspace)
         if launcher == "user":
             for folder in (self.home, self.outside, self.assent_home):

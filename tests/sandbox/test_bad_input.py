@@ -77,3 +77,22 @@ def test_a_command_that_is_too_long_is_an_error(own_world):
     assert done.returncode == 0
     many = own_world.run("true", *(["x" * 100_000] * 15))
     assert many.returncode in (0, 4, 126)
+
+
+@pytest.mark.parametrize("name", [".npmrc", "key.pem", ".env", ".git/config", "assent.yaml"])
+def test_a_pipe_in_a_file_s_place_makes_nobody_wait(own_world, name):
+    path = own_world.workspace / name
+    path.parent.mkdir(exist_ok=True)
+    os.mkfifo(path)
+    done = own_world.sh("echo ran", timeout=30)
+    assert done.stdout in ("ran\n", "")
+    assert done.returncode in ((0,) if done.stdout else (2, 4))
+
+
+def test_a_secret_in_a_crowd_is_hidden_too(own_world):
+    for number in range(6000):
+        (own_world.workspace / f"f{number}").touch()
+    own_world.write(".env", "SECRET=1")
+    done = own_world.sh("cat .env; ls | grep -c ^f")
+    assert "SECRET" not in done.stdout
+    assert done.stdout.strip() == "6000"

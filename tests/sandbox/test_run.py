@@ -183,7 +183,7 @@ def test_events_tell_the_boundary_before_the_command_begins(world):
     stopped = [e["violation"] for e in events if e["type"] == "sandbox.violation"]
     assert [(v["operation"], v["resource"]) for v in stopped] == [("fs.write", f"{world.outside}/no")]
     assert stopped[0]["program"].startswith("/")
-    assert events[-1]["payload"]["exit_code"] != 0
+    assert events[-1]["payload"]["exitCode"] != 0
 
 
 def test_what_was_stopped_is_summed_up_with_the_way_to_allow_it(own_world):

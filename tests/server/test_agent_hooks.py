@@ -99,7 +99,7 @@ def test_a_failure_is_told_with_its_reason(daemon, local, person):
         error="exit code 2",
     )
     found = log(person, type="tool.failed", text="ls failing")[0]
-    assert "failed: exit code 2" in found["text"]
+    assert ": exit code 2" in found["text"]
     shown = daemon.run("audit", "search", "--type", "tool.failed", "--text", "ls failing")
     assert "failed" in shown.stdout
     assert "exit code 2" in shown.stdout
@@ -110,6 +110,12 @@ def test_what_ran_without_a_decision_is_said_to(daemon, local, person):
     found = log(person, type="tool.result", text="ls undecided")[0]
     assert "without a decision that is known" in found["text"]
     assert "decision" not in found["body"]["payload"]
+
+
+def test_what_ran_otherwise_than_decided_is_said_to(daemon, local, person):
+    ask(daemon, local, "claude-code", "ls decided", tool_use_id="t-changed")
+    ask(daemon, local, "claude-code", "ls swapped", event="PostToolUse", tool_use_id="t-changed")
+    assert "NOT as it was decided" in log(person, type="tool.result", text="ls swapped")[0]["text"]
 
 
 def test_the_agents_own_question_about_a_decided_call_is_answered_by_that_decision(daemon, local, person):
@@ -123,6 +129,21 @@ def test_the_agents_own_question_about_a_decided_call_is_answered_by_that_decisi
     assert again["hookSpecificOutput"]["decision"] == {"behavior": "allow"}
     ask(daemon, local, "codex", command, event="PostToolUse")
     assert said_no("codex", ask(daemon, local, "codex", command, event="PermissionRequest"))
+
+
+def test_a_decision_answers_the_agents_own_question_once_and_for_its_own_input_alone(daemon, local, person):
+    command = f"node mine{next(numbers)}.js"
+    ask(daemon, local, "codex", command, tool_use_id="t-mine")
+    wanted = next(p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command)
+    person.post("/api/permissions", json={"requestId": wanted["id"], "decision": "approve"})
+    assert ask(daemon, local, "codex", command, tool_use_id="t-mine").content == b""
+    event = "PermissionRequest"
+    again = ask(daemon, local, "codex", command, event=event, tool_use_id="t-mine").json()
+    assert again["hookSpecificOutput"]["decision"] == {"behavior": "allow"}
+    assert said_no("codex", ask(daemon, local, "codex", command, event=event, tool_use_id="t-mine"))
+    assert ask(daemon, local, "codex", "ls mine", tool_use_id="t-safe").content == b""
+    other = ask(daemon, local, "codex", f"node other{next(numbers)}.js", event=event, tool_use_id="t-safe")
+    assert said_no("codex", other)
 
 
 def test_claude_codes_own_question_is_left_to_its_user_unless_a_person_said_yes(daemon, local):

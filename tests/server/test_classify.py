@@ -91,9 +91,12 @@ def test_reading_a_secret_asks_though_its_tier_is_safe(agent):
     [
         (b"{}", "Missing toolName"),
         (b'{"toolName": ""}', "Missing toolName"),
-        (b'{"toolName": null}', "Invalid body: Expected `str`, got `null` - at `$.toolName`"),
-        (b'{"toolName": 3}', "Invalid body: Expected `str`, got `int` - at `$.toolName`"),
-        (b'{"toolName": "bash", "toolInput": "ls"}', "Invalid body: Expected `object`, got `str` - at `$.toolInput`"),
+        (b'{"toolName": null, "toolInput": null}', "Missing toolName"),
+        (b'{"toolName": 3}', "Invalid body: Expected `str | null`, got `int` - at `$.toolName`"),
+        (
+            b'{"toolName": "bash", "toolInput": "ls"}',
+            "Invalid body: Expected `object | null`, got `str` - at `$.toolInput`",
+        ),
         (b'{"toolName": "bash", "cwd": 3}', "Invalid body: Expected `str | null`, got `int` - at `$.cwd`"),
         (b'{"toolName": "bash", "mode": "loose"}', "Invalid mode"),
         (b"[]", "Invalid body: Expected `object`, got `array`"),
@@ -190,6 +193,16 @@ def test_a_held_call_gets_what_the_person_changed_it_to(agent, person):
     thread.join(30)
     assert told[0]["allow"] is True
     assert told[0]["updatedInput"] == {"command": "node held-3.js --look"}
+
+
+def test_a_held_call_whose_token_was_revoked_is_not_allowed_by_a_later_yes(daemon, person):
+    owner = daemon.api(daemon.owner)
+    minted = owner.post("/api/tokens", json={"role": "agent", "agent": "gone", "remote": True}).json()
+    thread, told, question = answer_soon(person, daemon.api(minted["secret"]), "node held-4.js")
+    assert owner.delete(f"/api/tokens/{minted['token']['id']}").status_code == 200
+    person.post("/api/permissions", json={"requestId": question["id"], "decision": "approve"})
+    thread.join(30)
+    assert told == [{"error": "Unauthorized"}]
 
 
 def test_when_the_time_is_up_the_caller_is_told_to_repeat_and_the_question_stays(agent, person):

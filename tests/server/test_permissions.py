@@ -97,6 +97,7 @@ def test_a_rejection_keeps_its_words(agent, person):
         ({"requestId": "x"}, "Missing requestId or decision"),
         ({"decision": "approve"}, "Missing requestId or decision"),
         ({"requestId": "", "decision": "approve"}, "Missing requestId or decision"),
+        ({"requestId": "x", "decision": None}, "Missing requestId or decision"),
         (
             {"requestId": "x", "decision": "maybe"},
             "Invalid decision value. Must be one of: approve, reject, approve_always.",
@@ -105,7 +106,7 @@ def test_a_rejection_keeps_its_words(agent, person):
             {"requestId": "x", "decision": "APPROVE"},
             "Invalid decision value. Must be one of: approve, reject, approve_always.",
         ),
-        ({"requestId": 3, "decision": "approve"}, "Invalid body: Expected `str`, got `int` - at `$.requestId`"),
+        ({"requestId": 3, "decision": "approve"}, "Invalid body: Expected `str | null`, got `int` - at `$.requestId`"),
         (
             {"requestId": "x", "decision": "approve_always", "scope": "once"},
             "Contradiction: approve_always with scope once",

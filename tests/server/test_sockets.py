@@ -384,3 +384,17 @@ def test_stopping_closes_sockets_with_1001_and_lets_waiters_go(tmp_path):
         running.start()
         pending = running.api(token).get("/api/permissions").json()["pending"]
         assert [p["id"] for p in pending] == [told[0]["requestId"]]
+
+
+@pytest.mark.parametrize("said", ["a decision", "nothing"])
+def test_a_socket_whose_token_was_revoked_answers_nothing_and_is_closed(daemon, agent, user, said):
+    minted = daemon.api(daemon.owner).post("/api/tokens", json={"role": "user"}).json()
+    with listen(daemon, user, minted["secret"]) as ws:
+        hear(ws, "connected")
+        wanted = ask(agent, f"node revoked_{said.replace(' ', '_')}.js")
+        hear(ws, "permission_request", id=wanted)
+        assert daemon.api(daemon.owner).delete(f"/api/tokens/{minted['token']['id']}").status_code == 200
+        if said != "nothing":
+            ws.send(json.dumps({"type": "decision", "data": {"requestId": wanted, "decision": "approve"}}))
+        assert closed_with(ws) == (4401, "Unauthorized")
+    assert daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()["status"] == "pending"

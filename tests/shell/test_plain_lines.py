@@ -19,6 +19,8 @@ WORDS = st.one_of(
 LINES = st.lists(st.tuples(WORDS, st.sampled_from([" ", "  ", "\t", "\t "])), max_size=6).map(
     lambda pairs: "".join(word + blank for word, blank in pairs)
 )
+BY_THE_GRAMMAR = " # é"
+"""A comment with which no line is read at one go."""
 
 
 def commands(line):
@@ -28,13 +30,25 @@ def commands(line):
 
 @given(LINES)
 def test_a_line_is_the_same_with_a_comment_behind_it(line):
-    assert commands(line) == commands(line.strip()) == commands(line + " # c")
-    assert (read(line).unreadable is None) == (read(line + " # c").unreadable is None)
+    assert commands(line) == commands(line.strip()) == commands(line + BY_THE_GRAMMAR)
+    assert (read(line).unreadable is None) == (read(line + BY_THE_GRAMMAR).unreadable is None)
+
+
+@given(LINES, st.text(max_size=8))
+def test_a_comment_read_at_one_go_is_what_the_grammar_makes_of_it(line, comment):
+    read_at_once, by_grammar = read(f"{line} #{comment}"), read(f"{line} #{comment}{BY_THE_GRAMMAR}")
+    assert commands(f"{line} #{comment}") == commands(f"{line} #{comment}{BY_THE_GRAMMAR}")
+    assert (read_at_once.unreadable is None) == (by_grammar.unreadable is None)
+
+
+def test_what_only_looks_like_a_comment_is_a_word():
+    assert [w.text for w in read("ls a#b").commands[0].words] == ["ls", "a#b"]
+    assert [w.text for w in read("ls # b").commands[0].words] == ["ls"]
 
 
 @given(LINES, st.sampled_from(["; ls", " | ls", " && ls", "\nls", " & ls", " 2>&1", " 'x'", ' "$x"', " &>f", " >f"]))
 def test_a_command_is_the_same_whatever_stands_behind_it(line, more):
-    plain, longer = read(line + " # c"), read(line + more)
+    plain, longer = read(line + BY_THE_GRAMMAR), read(line + more)
     if plain.unreadable is None and longer.unreadable is None and plain.commands and plain.commands[0].words:
         count = len(plain.commands[0].words)
         assert longer.commands[0].words[:count] == plain.commands[0].words

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
@@ -16,6 +17,7 @@ ALLOWED, REFUSED = 0, 2
 Moment: TypeAlias = Literal["before", "permission", "after"]
 """When a hook speaks: before a call, when the agent itself would ask, or after the call."""
 
+_EXIT_CODE = re.compile(r"Command exited with code: ([1-9][0-9]*)")
 LONGEST_REASON = 4000
 """Agents cut longer texts, each at its own length."""
 
@@ -60,6 +62,8 @@ class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
     tier: Tier | None = None
     request_id: str | None = None
     updated_input: dict[str, Any] | None = None
+    instead: dict[str, Any] | None = None
+    """Not this, but the same call inside its sandbox may run: the input that does so, once."""
     feedback: str | None = None
     """What the person who answered wants the agent to know."""
 
@@ -121,13 +125,20 @@ def _modes(word: str | None) -> tuple[Mode, ...]:
 
 
 def _report(given: dict[str, Any]) -> Report:
-    error = given.get("error")
+    error = given.get("error") or _shown_failure(given.get("tool_response"))
     duration = given.get("duration_ms")
     return Report(
         failed=error is not None or given.get("hook_event_name") == "PostToolUseFailure",
         error=str(error)[:LONGEST_REASON] if error is not None else None,
         duration_ms=duration if isinstance(duration, int) else None,
     )
+
+
+def _shown_failure(response: Any) -> str | None:
+    """Find an exit code in what the agent shows of a command, where it has no field for it."""
+    shown = response.get("returnDisplay") if isinstance(response, dict) else None
+    found = _EXIT_CODE.fullmatch(shown.strip()) if isinstance(shown, str) and len(shown) < 200 else None
+    return f"exit code {found[1]}" if found else None
 
 
 def decode_object(data: bytes) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat, PublicFormat
 
-from assent.config.files import find_private, make_private_folder
+from assent.config.files import find_private, find_secret, make_private_folder
 from assent.model import ConfigError
 
 _MEND = "make its mode 0600"
@@ -79,7 +79,7 @@ def _new_key() -> bytes:
 
 def _keep(path: str, fresh: bytes) -> bytes:
     """Return what a file holds; if there is none, write it, and let the first of several processes win."""
-    held = find_private(path, suggestion=_MEND)
+    held = find_secret(path)
     if held is None:
         passing = f"{path}.{secrets.token_hex(4)}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -93,7 +93,7 @@ def _keep(path: str, fresh: bytes) -> bytes:
             pass
         finally:
             os.unlink(passing)  # noqa: PTH108 - paths are strings here
-        held = find_private(path, suggestion=_MEND)
+        held = find_secret(path)
     if held is None:
         raise ConfigError("This file can not be made.", file=path)
     return held

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
 
 from assent.audit.anchors import Anchor, anchor_file, drop_anchors, read_anchors
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
 from assent.audit.entry import Entry, make_entry
 from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
-from assent.model import Event, StoreError
+from assent.config.spool import drop_left, list_left, read_left
+from assent.model import ConfigError, Event, StoreError
 from assent.store import Cursor, Store
 
+SPOOL = "spool"
+"""The topic under which it is known what was taken in."""
 SEAL_EVERY = 1000
 SEAL_SECONDS = 60.0
 NOTE_SECONDS = 0.25
@@ -23,12 +29,22 @@ _SEALS_AFTER = (
     "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
     "WHERE writer = :writer AND seq > :last ORDER BY seq"
 )
-_HEAD = "SELECT seq, hash FROM heads WHERE writer = ?"
+_HEAD = "SELECT seq, hash, (SELECT coalesce(max(position), 0) FROM events) FROM heads WHERE writer = ?"
 _UNSEALED = (
     "SELECT seq, hash FROM heads WHERE writer = ? "
     "AND seq > (SELECT coalesce(max(seq), 0) FROM checkpoints WHERE writer = heads.writer)"
 )
 _log = logging.getLogger(__name__)
+
+
+def _read_events(home: str, name: str) -> list[Event]:
+    """Read what was left. What can not be read is an event too: somebody touched it."""
+    try:
+        return msgspec.json.decode(read_left(home, name), type=list[Event])
+    except (ConfigError, msgspec.MsgspecError, UnicodeError, RecursionError):
+        reason = "an event that was left for the log can not be read"
+        fault = Event(type="runtime.error", event_id="", timestamp="", session_id="", sequence=0)
+        return [msgspec.structs.replace(fault, payload={"summary": reason})]
 
 
 class Log:
@@ -44,7 +60,9 @@ class Log:
         self._noting = False
         self.mask = Mask(self._node.salt)
         store.write(self._begin).result()
+        self._home = home
         self._catch_up()
+        self.take_in()
         store.every(SEAL_SECONDS, self._is_unsealed, self._seal)
 
     @property
@@ -81,6 +99,19 @@ class Log:
         await self._store.commit(lambda cursor: self.append(cursor, entries))
         return tuple(entry.position for entry in entries)
 
+    def take_in(self) -> None:
+        """Append what processes left that did not wait for the store; each event once, whatever happens meanwhile."""
+        home = self._home
+        for name in [] if home is None else list_left(home):
+            entries = [self.prepare(event) for event in _read_events(str(home), name)]
+            self._store.write(functools.partial(self._take, str(home), name, entries))
+
+    def _take(self, home: str, name: str, entries: list[Entry], cursor: Cursor) -> None:
+        if not cursor.fetch("SELECT 1 FROM changes WHERE topic = ? AND ref = ?", SPOOL, name):
+            cursor.announce(SPOOL, name)
+            self.append(cursor, entries)
+        cursor.after_commit(functools.partial(drop_left, home, name))
+
     def note(self, event: Event) -> None:
         """Append an event with whatever is written next, or soon; for what nobody's answer waits for."""
         self._notes.append(self.prepare(event))
@@ -104,8 +135,7 @@ class Log:
             # Kept until it lasts: a transaction that fails leaves it for the next one.
             cursor.after_commit(lambda: self._notes.__delitem__(slice(noted)))
         writer, at = self._node.id, cursor.now
-        seq, head = self._find_head(cursor)
-        position = cursor.fetch("SELECT coalesce(max(position), 0) FROM events")[0][0]
+        seq, head, position = self._find_head(cursor)
         first, rows = seq, []
         for entry in items:
             if entry is None:
@@ -141,11 +171,12 @@ class Log:
                 cursor.now,
             )
 
-    def _find_head(self, cursor: Cursor) -> tuple[int, bytes]:
+    def _find_head(self, cursor: Cursor) -> tuple[int, bytes, int]:
         rows = cursor.fetch(_HEAD, self._node.id)
         if not rows:
             raise StoreError("the head of the log is missing")
-        return rows[0][0], rows[0][1]
+        seq, head, position = rows[0]
+        return seq, head, position
 
     def _is_unsealed(self, cursor: Cursor) -> bool:
         return bool(cursor.fetch(_UNSEALED, self._node.id))

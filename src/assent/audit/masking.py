@@ -12,7 +12,9 @@ from typing import Any
 
 import re2
 
-_NAME = r"[\w.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|api[_.-]?key|[_.-]key|apikey|authkey)[\w.-]*"
+_WORD = r"(?:passw(?:or)?d|passphrase|pwd|secret|token|credential|api[_.-]?key|[_.-]key|apikey|authkey)[\w.-]*"
+_NAME = rf"[\w.-]*{_WORD}"
+_HEADER = r"(?:authorization|cookie|x-[\w-]*(?:key|token|secret))"
 _VALUE = r"""(?:"(?P<{0}q>[^"]+)"|'(?P<{0}s>[^']+)'|(?P<{0}>[^\s"'&;|,)}}\]]+))"""
 
 _PATTERNS = tuple(
@@ -24,12 +26,17 @@ _PATTERNS = tuple(
         rf"(?i)(?:^|\s)--?{_NAME}\s+{_VALUE.format('o')}",
         # The user and password of a program that fetches.
         r"""(?:^|\s)(?:-[A-Za-z]*u|--user|--proxy-user)[\s=]*["']?[^\s:"']+:(?P<u>[^\s"']+)""",
+        # The short options of programs that take a password on the command line.
+        r"""\bsshpass\s+-p\s*["']?(?P<w>[^\s"']+)""",
+        r"""\b(?:mysql|mariadb)[\w-]*\s(?:[^\n;|&]*\s)?-p["']?(?P<x>[^\s"']+)""",
+        r"""\bredis-cli\s(?:[^\n;|&]*\s)?-a\s+["']?(?P<y>[^\s"']+)""",
+        r"""\b(?:mongo\w*|(?:docker|podman)\s+login)\s(?:[^\n;|&]*\s)?-p\s+["']?(?P<z>[^\s"']+)""",
         # What precedes the host of an address.
         r"""://[^\s/:@"']*:(?P<p>[^\s/@"']+)@""",
         r"""://(?P<t>[^\s/:@"']{16,})@""",
         # Headers.
         r"(?i)\b(?:bearer|basic|digest)\s+(?P<h>[A-Za-z0-9+/=._~-]{8,})",
-        r"""(?i)\b(?:authorization|cookie|x-[\w-]*(?:key|token|secret))\s*:\s*(?P<c>[^\s"'][^"'\r\n]*)""",
+        rf"""(?i)\b{_HEADER}\s*:\s*(?P<c>[^\s"'][^"'\r\n]*)""",
         # Keys that are known by how they begin.
         (
             r"(?P<k>\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl[a-z]{2,4}-[\w-]{16,}"
@@ -42,12 +49,18 @@ _PATTERNS = tuple(
     )
 )
 _SAYS_SECRET = re2.compile(rf"(?i)^{_NAME}$")
-# In text as it is encoded: whatever one of the patterns finds, one of these words is near it.
+# In text as it is encoded, what may stand between two words: white space, or the end of one string and the next one.
+_GAP = r"""(?:\s|\\[nrtf]|",")"""
+# Whatever one of the patterns finds in a text or across the strings of a list, one of these is found in its encoding.
 _MAY_HOLD = re2.compile(
-    rb"(?i)passw|passphrase|pwd|secret|token|credential|key|bearer|basic|digest\s|\\[nrt]digest"
-    rb"|digest\\|authorization|cookie|://[^/ ]*@|-[a-z]*u[^:]{0,80}:|--(?:proxy-)?user"
-    rb"|akia|asia|gh[pousr]_|github_pat_|gl[a-z]{2,4}-|xox[a-z]-|sk-|[srp]k_(?:live|test)_|aiza|ya29\.|npm_|pypi-|hf_"
-    rb"|sg\.|dop_v1_|assent_|eyj|-----begin"
+    (
+        rf"""(?i){_WORD}\\?["']?{_GAP}*[=:]|-{_NAME}(?:{_GAP}|\\?")|{_HEADER}{_GAP}*:"""
+        rf"""|-(?:[a-z]*u|-user|-proxy-user)(?:=|{_GAP})*(?:\\?"|')?[^\s:"']+:|://[^/ ]*@"""
+        rf"""|(?:bearer|basic|digest){_GAP}+[\w+/=.~-]{{8}}|sshpass|mysql|mariadb|redis-cli|mongo|login{_GAP}"""
+        r"""|a[ks]ia[0-9a-z]{16}|gh[pousr]_\w{20}|github_pat_|gl[a-z]{2,4}-[\w-]{16}|xox[a-z]-|sk-[\w-]{16}"""
+        r"""|[srp]k_(?:live|test)_|aiza|ya29\.|npm_\w{20}|pypi-[\w-]{20}|hf_\w{20}|sg\.[\w.-]{20}|dop_v1_"""
+        r"""|assent_[\w-]{16}|eyj[\w-]{8}|-----begin"""
+    ).encode()
 )
 # What stands for a value that is only known later is no secret.
 _REFERENCES = ("$", "\ufdd0", "<", "{", "%", "`", "[masked:")
@@ -108,16 +121,31 @@ class Mask:
             masked.append(self.value(word, option or name))
             is_option = isinstance(word, str) and word.startswith("-") and "=" not in word
             option = word.lstrip("-") if is_option else ""
+        return self._across(masked) if all(isinstance(word, str) for word in masked) else masked
+
+    def _across(self, words: list[str]) -> list[str]:
+        """Mask what only the words together show, such as what follows `-u`."""
+        text = " ".join(words)
+        if self.text(text) == text:
+            return words
+        spans = sorted(span for pattern in _PATTERNS for span in _secret_spans(pattern, text))
+        masked, start = [], 0
+        for word in words:
+            inside = [(max(a - start, 0), b - start) for a, b in spans if a < start + len(word) and b > start]
+            masked.append(self._cut(word, inside))
+            start += len(word) + 1
         return masked
 
     def _replace(self, pattern: Any, text: str) -> str:
+        return self._cut(text, _secret_spans(pattern, text))
+
+    def _cut(self, text: str, spans: list[tuple[int, int]]) -> str:
+        """Put tags in the places of secrets, given in order; what overlaps is cut out once."""
         parts, end = [], 0
-        for match in pattern.finditer(text):
-            start, stop = _secret_span(match)
-            if start < 0 or text.startswith(_REFERENCES, start):
-                continue
-            parts += [text[end:start], self.tag(text[start:stop])]
-            end = stop
+        for start, stop in spans:
+            if stop > end:
+                parts += [text[end : max(start, end)], self.tag(text[max(start, end) : stop])]
+                end = min(stop, len(text))
         return "".join((*parts, text[end:])) if parts else text
 
 
@@ -130,5 +158,8 @@ def _is_secrets_name(name: str) -> bool:
     return _SAYS_SECRET.search(name) is not None
 
 
-def _secret_span(match: Any) -> tuple[int, int]:
-    return next((match.span(i) for i in range(1, match.re.groups + 1) if match.start(i) >= 0), (-1, -1))
+def _secret_spans(pattern: Any, text: str) -> list[tuple[int, int]]:
+    """Return where the secrets are that a pattern finds; what stands for a value that is known later is none."""
+    groups = range(1, pattern.groups + 1)
+    found = (match.span(i) for match in pattern.finditer(text) for i in groups if match.start(i) >= 0)
+    return [(start, stop) for start, stop in found if not text.startswith(_REFERENCES, start)]

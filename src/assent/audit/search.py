@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, select
+from sqlalchemy import Column, Select, UnaryExpression, select
 
 from assent.audit.chain import COLUMNS
 from assent.audit.entry import format_time, read_event
@@ -89,7 +89,8 @@ async def search(store: Store, query: Query, *, limit: int = 100, cursor: str | 
 def find(query: Query, *, before: int | None = None, after: int | None = None, limit: int = 100) -> Select[Any]:
     """Return the statement that finds records: backwards from a position, or if `after` is said forwards."""
     columns = {"session": events.c.session_id, "user": events.c.user_id, "agent": events.c.agent_id}
-    statement = select(*_FIELDS).limit(limit)
+    # The narrow columns are looked through first: what is found is fetched whole, and nothing else.
+    statement = select(events.c.position).limit(limit)
     for name in ("type", "session", "user", "agent", "tool", "tier", "verdict", "source", "digest", "approval"):
         wanted = getattr(query, name)
         if wanted is not None:
@@ -101,10 +102,14 @@ def find(query: Query, *, before: int | None = None, after: int | None = None, l
     if query.until is not None:
         statement = statement.where(events.c.at < query.until)
     if after is not None:
-        return statement.where(events.c.position > after).order_by(events.c.position)
+        return _fetch(statement.where(events.c.position > after), events.c.position)
     if before is not None:
         statement = statement.where(events.c.position < before)
-    return statement.order_by(events.c.position.desc())
+    return _fetch(statement, events.c.position.desc())
+
+
+def _fetch(found: Select[Any], order: UnaryExpression[Any] | Column[Any]) -> Select[Any]:
+    return select(*_FIELDS).where(events.c.position.in_(found.order_by(order))).order_by(order)
 
 
 def make_page(rows: list[Row], limit: int) -> Page:

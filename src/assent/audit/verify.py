@@ -5,6 +5,7 @@ A long log is followed in several parts at once; each starts from the hash that 
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import threading
@@ -22,7 +23,9 @@ from assent.store.address import Address
 
 LONG_LOG = 100_000
 """From how many records on it is worth to start more processes."""
-_MOST_PARTS = 4
+_MOST_PROCESSES = 4
+_PARTS_EACH = 6
+"""Into how many parts a process's share is cut: whoever is done takes the next one."""
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,13 +49,14 @@ def verify_log(address: Address, *, home: str, progress: Callable[[int, int], No
     """
     with open_snapshot(address) as snapshot:
         last, count = snapshot.fetch("SELECT coalesce(max(position), 0), count(*) FROM events")[0]
-    parts = min(os.cpu_count() or 1, _MOST_PARTS) if count >= LONG_LOG else 1
+    processes = min(os.cpu_count() or 1, _MOST_PROCESSES) if count >= LONG_LOG else 1
+    parts = processes * _PARTS_EACH if processes > 1 else 1
     bounds = [last * part // parts for part in range(parts)]
     ranges = list(zip(bounds, [*bounds[1:], END], strict=True))
     counter = _Counter(count, progress)
     if parts == 1:
         return _report([_check_part(address, home, *ranges[0], counter.add)])
-    return _report(_check_parts(address, home, ranges, counter))
+    return _report(_check_parts(address, home, ranges, counter, processes))
 
 
 class _Counter:
@@ -76,15 +80,20 @@ def _check_part(address: Address, home: str, after: int, until: int, progress: C
         return Check(snapshot, find_public_key(home), anchors, after, until).run(progress)
 
 
-def _check_parts(address: Address, home: str, ranges: list[tuple[int, int]], counter: _Counter) -> list[Found]:
+def _check_parts(
+    address: Address, home: str, ranges: list[tuple[int, int]], counter: _Counter, processes: int
+) -> list[Found]:
     context = multiprocessing.get_context("spawn")
     queue = context.SimpleQueue()
-    with ProcessPoolExecutor(len(ranges) - 1, context, _set_queue, (queue,)) as pool:
-        others = [pool.submit(_check_elsewhere, address, home, *r) for r in ranges[1:]]
+    with ProcessPoolExecutor(processes - 1, context, _set_queue, (queue,)) as pool:
+        # The others begin at the end: what comes first is done here, while they are still starting.
+        others = [pool.submit(_check_elsewhere, address, home, *r) for r in reversed(ranges)][::-1]
         listener = threading.Thread(target=_listen, args=(queue, counter), daemon=True)
         listener.start()
-        first = _check_part(address, home, *ranges[0], counter.add)
-        found = [first, *(other.result() for other in others)]
+        found = [
+            _check_part(address, home, *part, counter.add) if other.cancel() else other.result()
+            for part, other in zip(ranges, others, strict=True)
+        ]
         queue.put(None)
         listener.join()
     return found
@@ -96,6 +105,7 @@ _queue: Any = None
 def _set_queue(queue: Any) -> None:
     global _queue  # noqa: PLW0603 - how a process of a pool is given something
     _queue = queue
+    gc.disable()  # it makes rows, and throws them away: nothing that only a collector could find
 
 
 def _check_elsewhere(address: Address, home: str, after: int, until: int) -> Found:

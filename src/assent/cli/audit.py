@@ -15,6 +15,7 @@ import msgspec
 
 from assent.audit.bundle import LARGEST, BundleReport, verify_bundle
 from assent.audit.keys import find_public_key
+from assent.audit.log import Log
 from assent.audit.search import MOST_ROWS, Query, Record, export, find, make_page, read_record
 from assent.audit.snapshot import open_snapshot
 from assent.audit.verify import Report, verify_log
@@ -22,7 +23,9 @@ from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.config.places import assent_home
+from assent.config.spool import list_left
 from assent.model import AssentError
+from assent.store import open_store
 from assent.store.address import Address, read_address
 from assent.store.readers import open_reader
 
@@ -53,7 +56,16 @@ def run(argv: list[str]) -> int:
         "verify": _verify,
         "export": _export,
     }
+    _take_in(given.store or os.environ.get("ASSENT_STORE") or None, home)
     return commands[given.action](given, address, home)
+
+
+def _take_in(store: str | None, home: str) -> None:
+    """Have the log take in what was left for it while no daemon ran."""
+    if not list_left(home):
+        return
+    with open_store(store, home=home) as opened:
+        Log(opened, home)
 
 
 def _parse(argv: list[str]) -> Any:

@@ -10,11 +10,10 @@ import msgspec
 from assent.config.facts import observe
 from assent.config.layers import load_layers
 from assent.model import AssentError, Layer, Network, SandboxProfile
-from assent.policy.layers import merge
-from assent.policy.profiles import SANDBOX, intersect, profile
+from assent.policy.profiles import SANDBOX, intersect, named_profiles, profile, written_profiles
 from assent.reading.hosts import parse_host
 from assent.reading.paths import Place
-from assent.sandbox.indexes import package_hosts, remote_hosts
+from assent.sandbox.outlook import find_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +22,14 @@ if TYPE_CHECKING:
 def find_boundary(cwd: str, name: str | None, hosts: Sequence[str], *, ask: bool) -> SandboxProfile | None:
     """Return the boundary for a command in this folder; None if it is `off`."""
     layers = load_layers(cwd)
-    merged = merge(layers.policies)
+    policies = layers.policies
     facts = observe()
     roots = tuple(dict.fromkeys(os.path.realpath(root) for root in layers.workspace))
-    reached = dict.fromkeys((*package_hosts(os.environ, facts.home), *(h for r in roots for h in remote_hosts(r))))
-    place = Place(msgspec.structs.replace(facts, sandbox_hosts=tuple(reached)), cwd, roots)
-    names = [name] if name else list(merged.profiles) or [SANDBOX]
-    names += [p.profile for p in layers.policies if p.layer is Layer.MANAGED and p.profile]
-    found = intersect(profile(n, place, merged.specs) for n in names)
+    place = Place(msgspec.structs.replace(facts, sandbox_hosts=find_hosts(roots)), cwd, roots)
+    names = [name] if name else list(named_profiles(policies)) or [SANDBOX]
+    names += [p.profile for p in policies if p.layer is Layer.MANAGED and p.profile]
+    specs = written_profiles(policies)
+    found = intersect(profile(n, place, specs) for n in names)
     if found is None:
         return None
     if found.mode != "read-only" and not found.write_roots:

@@ -1,26 +1,36 @@
 """`assent doctor`: look at everything the daemon stands on, and say what is wrong and what to do."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH112, PTH116, PTH118, PTH208
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH208
 
 from __future__ import annotations
 
 import os
+import shutil
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias
 
 import msgspec
 
+from assent.agents.wiring import WIRINGS
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
+from assent.cli.wiring import DENIED, HARMLESS, SCRIPT, file_of, hook_lines, script_text, token_file, try_hook
+from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
 from assent.config.facts import observe
+from assent.config.files import find_file, find_private
 from assent.config.layers import load_layers
-from assent.config.places import assent_home
+from assent.config.places import assent_home, project_root
+from assent.config.wirings import Wired, our_entries, read_book
 from assent.model import AssentError
+from assent.policy.profiles import LIMITS
+from assent.sandbox.cgroups import find_group
+from assent.sandbox.mechanisms import probe
 from assent.sdk.client import UnreachableError, find_client
 
 Grade: TypeAlias = Literal["ok", "note", "bad"]
@@ -121,4 +131,110 @@ def check_daemon() -> Iterator[Finding]:
         yield Finding("bad", f"the daemon goes by older rules: {stats['policyFault']}")
 
 
-CHECKS = (check_home, check_policy, check_settings, check_daemon)
+def check_agents() -> Iterator[Finding]:
+    """Look at each agent that is wired up, and call its hook as the agent would."""
+    home = assent_home()
+    for wired in read_book(home):
+        yield from _look(lambda wired=wired: check_agent(wired, home))  # type: ignore[misc]
+
+
+def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
+    """Look at one agent: its settings, its client, its token, and whether what must be denied is."""
+    name = wired.agent if wired.root is None else f"{wired.agent} in {wired.root}"
+    again = f"run `assent init {wired.agent}{' --project' if wired.root else ''}` again"
+    file = file_of(wired.agent, wired.scope, wired.root)
+    yield from _check_files(wired, home, name, again)
+    yield _check_version(wired)
+    if wired.agent == "opencode":
+        is_there = os.path.isfile(file)
+        yield Finding("ok" if is_there else "bad", f"{name}: the plugin {'is' if is_there else 'is NOT'} in {file}")
+        return
+    missing = [e for e in WIRINGS[wired.agent].events if e not in our_entries(file)]
+    if missing:
+        yield Finding("bad", f"{name}: {file} has no hook of Assent's for {', '.join(missing)}", again)
+        return
+    if wired.agent == "codex":
+        yield from _check_trust(wired, home)
+    if wired.agent == "claude-code":
+        yield from _check_switch()
+    for line in hook_lines(wired):
+        yield from _check_hook(wired, line, name, again)
+
+
+def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Finding]:
+    token = token_file(home, wired.key)
+    if find_private(token, suggestion="make its mode 0600") is None:
+        yield Finding("bad", f"{name}: {token} is not there", again)
+    elif _is_open(token):
+        yield Finding("bad", f"others can read {token}", "make its mode 0600")
+    script = find_private(os.path.join(home, SCRIPT), suggestion="make its mode 0600")
+    if script != script_text():
+        yield Finding("note", f"{name}: the hook's client is not that of this version of Assent", again)
+
+
+def _check_version(wired: Wired) -> Finding:
+    wiring = WIRINGS.get(wired.agent)
+    program = shutil.which(wiring.program if wiring is not None else wired.agent)
+    if program is None:
+        return Finding("note", f"{wired.agent} is not on the PATH")
+    try:
+        done = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=30)  # noqa: S603 - the user's own
+    except (OSError, subprocess.SubprocessError) as error:
+        return Finding("note", f"{program} can not be asked for its version: {error}")
+    said = done.stdout.decode("utf-8", "replace").strip()
+    if wiring is None or wiring.tested in said:
+        return Finding("ok", f"{wired.agent} is {said}")
+    return Finding("note", f"{wired.agent} is {said}; {wiring.tested} was tried", "see below whether its hook decides")
+
+
+def _check_trust(wired: Wired, home: str) -> Iterator[Finding]:
+    hooks = codex.list_hooks(shutil.which("codex") or "", wired.root or home, os.environ)
+    if hooks and all(hook.trusted and hook.enabled for hook in hooks):
+        yield Finding("ok", "codex trusts the hooks")
+    else:
+        yield Finding("bad", "codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex")
+
+
+def _check_switch() -> Iterator[Finding]:
+    """Look whether the project that this folder lies in switches hooks off, which it can."""
+    root = project_root(os.getcwd()) or ""  # noqa: PTH109 - paths are strings here
+    for name in ("settings.json", "settings.local.json"):
+        path = os.path.join(root, ".claude", name)
+        content = find_file(path)
+        found = jsonc.parse(content.data.decode("utf-8", "replace"), file=path).value if content else None
+        if isinstance(found, dict) and found.get("disableAllHooks"):
+            yield Finding("bad", f"{path} switches hooks off: nothing is decided in this project", "take it out")
+
+
+def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Finding]:
+    denied, harmless = try_hook(wired, line, DENIED), try_hook(wired, line, HARMLESS)
+    if wired.observe:
+        silent = denied.code == harmless.code == 0 and not (denied.out or harmless.out)
+        yield Finding(
+            "note" if silent else "bad", f"{name} is on trial: nothing is stopped", "end it with `assent init`"
+        )
+    elif not denied.is_denial:
+        yield Finding("bad", f"{name}: the hook let through what must be denied ({denied.code}) {denied.err}", again)
+    elif "could not decide" in denied.err:
+        yield Finding("bad", f"{name}: everything is denied: {denied.err}", "start the daemon, or see its log")
+    else:
+        yield Finding("ok", f"{name}: called as the agent does, the hook denied what must be denied")
+        if harmless.is_denial:
+            yield Finding("note", f"{name}: your policy denies even `{HARMLESS}`")
+
+
+def check_sandbox() -> Iterator[Finding]:
+    """Try out which mechanisms there are, and say which are in force."""
+    machine = probe()
+    for mechanism in (*machine.mechanisms(), find_group(LIMITS)):
+        word = "in force" if mechanism.enforced else "not in force"
+        grade: Grade = "ok" if mechanism.enforced else "note"
+        yield Finding(grade, f"sandbox: {mechanism.name} {mechanism.version}".rstrip() + f", {word}")
+    if machine.missing:
+        hint = "modes and profiles that need it deny; `assent run` runs nothing"
+        yield Finding("bad", "no sandbox can be set up here: " + "; ".join(machine.missing), hint)
+    elif not machine.notify:
+        yield Finding("note", "the kernel does not tell of system calls: what a sandbox stops is not reported")
+
+
+CHECKS = (check_home, check_policy, check_settings, check_sandbox, check_daemon, check_agents)

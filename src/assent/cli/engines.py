@@ -11,11 +11,11 @@ from assent.config.facts import Observer, observe
 from assent.config.layers import Layers, LivePolicies
 from assent.config.places import Places, find_places
 from assent.engine import Engine
-from assent.model import AssentError, Decision, Layer, Mode, Policy, Session, ToolCall
+from assent.model import AssentError, Decision, Facts, Layer, Mode, Policy, Session, ToolCall
 from assent.policy.guard import Guard
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from assent.cli.notices import Notices
 
@@ -89,8 +89,19 @@ def _load(file: str) -> Policy:
 
 def make_bench(found: Layers, policies: tuple[Policy, ...]) -> Bench:
     """Make a bench on which an ask is shown as one, also where nobody could be asked."""
-    engine = Engine(policies, facts=Observer())
+    engine = Engine(policies, facts=_observer(found, policies))
     return Bench(found, policies, engine, Guard(msgspec.structs.replace(engine.merged, interactive=True)))
+
+
+def _observer(found: Layers, policies: tuple[Policy, ...]) -> Callable[[], Facts]:
+    """Return what looks at the world; at the sandbox too, which takes a while, where a policy may run things in one."""
+    observer = Observer()
+    if not any(p.profile or p.mode in (Mode.AUTO, Mode.ON_FAILURE) for p in policies):
+        return observer
+    from assent.sandbox.outlook import Outlook  # noqa: PLC0415 - as above
+
+    outlook = Outlook(found.workspace)
+    return lambda: outlook(observer())
 
 
 def speak_for_user(policies: tuple[Policy, ...], mode: Mode | None) -> tuple[Policy, ...]:

@@ -1,13 +1,16 @@
 """What an agent's hook runs: hands the call to the daemon, waits while a person is asked, and answers for it.
 
-One file, standard library only, started as `python -I -S FILE AGENT HOME SECONDS`. It loads nothing it does not need,
-since it starts before every call. Whatever goes wrong is a denial, in the form and with the code the agent honours.
+One file, standard library only, started as `python -I -S FILE AGENT HOME KEY SECONDS [FLAG…]`. It loads nothing it does
+not need, since it starts before every call. Whatever goes wrong is a denial, in the form and with the code the agent
+honours. KEY names the token in HOME; a flag is `observe` (a trial) or `report` (what became of a call), for which
+whatever goes wrong is silence; `start` (start the daemon if it is not there, as HOME says), or a daemon's address.
 """
 
 # The usual modules (socket, json, pathlib …) would double the time this takes; what is used here is built in.
 
 from __future__ import annotations
 
+import _signal
 import _socket
 import posix
 import sys
@@ -16,11 +19,17 @@ import time
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
 _MOST = 5 << 20
 _LONGEST_ANSWER = 1 << 20
-_GRACE = 20.0
+_GRACE = 10.0
 """How long a daemon that was there may be away: a restart takes a second or two."""
+_STARTING = 20.0
+"""How long a daemon may take until it listens."""
+_SOCKET = "assent.sock"
+_PROJECT = (b"CLAUDE_PROJECT_DIR", b"GEMINI_PROJECT_DIR")
+"""Where agents say in which folder they were started; others start their hooks there."""
 
 
 class RefusedError(Exception):
@@ -37,16 +46,37 @@ class LostError(AbsentError):
 
 def main(argv: list[str]) -> int:
     """Answer for one call. Ends with 0 or 2, never anything else."""
-    agent, home, seconds = argv[1], argv[2], float(argv[3])
-    deadline = time.monotonic() + seconds
+    agent, home, key, seconds, flags = argv[1], argv[2], argv[3], float(argv[4]), argv[5:]
+    # Nothing may take longer than this, not even reading: the agent would take silence for a yes.
+    _signal.signal(_signal.SIGALRM, _give_up)
+    _signal.setitimer(_signal.ITIMER_REAL, seconds + 1)
     text = b""
     try:
         text = _read_input()
-        token = _read_token(home + "/agents/" + agent + ".token")
-        code, body = _ask(agent, home, token, text, deadline)
+        project = next((posix.environ[name] for name in _PROJECT if name in posix.environ), b"") or posix.getcwdb()
+        posix.chdir(home)
+        token = _read_token("agents/" + key + ".token", agent)
+        code, body = _ask(_Question(agent, token, text, project, flags), time.monotonic() + seconds)
     except Exception as error:  # noqa: BLE001 - any fault is a denial
-        return _refuse(agent, text, _word(error))
-    return _write(1, body) or code
+        return 0 if "observe" in flags or "report" in flags else _refuse(agent, text, _word(error))
+    if _write(1, body):
+        # Where the answer was not heard, the code must speak, and to some agents a code says nothing without a reason.
+        return 0 if "report" in flags else _write(2, b"Assent's answer could not be handed over\n") or 2
+    return code
+
+
+def _give_up(_signum: int, _frame: object) -> None:
+    raise RefusedError("no answer in time; repeat the same call")
+
+
+class _Question:
+    """What is asked, of whom, and how."""
+
+    def __init__(self, agent: str, token: bytes, text: bytes, project: bytes, flags: list[str]) -> None:
+        self.agent, self.token, self.text, self.project = agent, token, text, project
+        self.observe = "observe" in flags
+        self.start = "start" in flags
+        self.url = next((flag for flag in flags if "://" in flag), "")
 
 
 def _read_input() -> bytes:
@@ -59,18 +89,18 @@ def _read_input() -> bytes:
     return b"".join(pieces)
 
 
-def _read_token(path: str) -> bytes:
+def _read_token(path: str, agent: str) -> bytes:
     try:
         found = posix.open(path, posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_CLOEXEC)
     except OSError as error:
-        raise RefusedError("the token for this agent can not be read; run `assent init` again") from error
+        raise RefusedError(f"its token can not be read; run `assent init {agent}` again") from error
     try:
         return posix.read(found, 4096).strip()
     finally:
         posix.close(found)
 
 
-def _ask(agent: str, home: str, token: bytes, text: bytes, deadline: float) -> tuple[int, bytes]:
+def _ask(question: _Question, deadline: float) -> tuple[int, bytes]:
     """Ask until there is an answer or the time is up. A daemon that restarts is asked again: it knows the question."""
     lost_since: float | None = None
     while True:
@@ -78,8 +108,12 @@ def _ask(agent: str, home: str, token: bytes, text: bytes, deadline: float) -> t
         if left <= 0:
             raise RefusedError("no answer in time; repeat the same call")
         try:
-            return _post(agent, home, token, text, left)
+            return _post(question, left)
         except AbsentError as error:
+            if question.start and type(error) is AbsentError:
+                question.start = False
+                _start_daemon()
+                continue
             now = time.monotonic()
             if lost_since is None and isinstance(error, LostError):
                 lost_since = now
@@ -88,23 +122,22 @@ def _ask(agent: str, home: str, token: bytes, text: bytes, deadline: float) -> t
             time.sleep(0.25)
 
 
-def _post(agent: str, home: str, token: bytes, text: bytes, left: float) -> tuple[int, bytes]:
-    line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+def _post(question: _Question, left: float) -> tuple[int, bytes]:
     try:
-        line.settimeout(left)
-        try:
-            line.connect(home + "/assent.sock")
-        except OSError as error:
-            raise AbsentError("the daemon does not answer; start it with `assent serve`") from error
+        line, host = _dial(question.url, left) if question.url else (_connect(left), "localhost")
+    except OSError as error:
+        raise AbsentError("the daemon does not answer; start it with `assent serve`") from error
+    try:
+        wanted = "observe=1" if question.observe else f"wait={max(0, int(left) - 2)}"
         head = (
-            f"POST /api/hooks/{agent}?wait={max(0, int(left) - 2)} HTTP/1.1\r\nHost: localhost\r\n"
-            f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(text)}\r\n"
+            f"POST /api/hooks/{question.agent}?{wanted} HTTP/1.1\r\nHost: {host}\r\n"
+            f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(question.text)}\r\n"
         ).encode()
-        for name, value in ((b"Authorization", b"Bearer " + token), *_surroundings()):
+        for name, value in ((b"Authorization", b"Bearer " + question.token), *_surroundings(question.project)):
             head += name + b": " + value + b"\r\n"
         try:
-            line.sendall(head + b"\r\n" + text)
-            return _parse(_receive(line))
+            line.sendall(head + b"\r\n" + question.text)
+            return _parse(_receive(line), question.agent)
         except TimeoutError as error:
             raise RefusedError("no answer in time; repeat the same call") from error
         except OSError as error:
@@ -113,8 +146,86 @@ def _post(agent: str, home: str, token: bytes, text: bytes, left: float) -> tupl
         line.close()
 
 
-def _surroundings() -> Iterator[tuple[bytes, bytes]]:
-    """Tell how the agent would find its programs."""
+def _connect(left: float) -> _socket.socket:
+    line = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        line.settimeout(left)
+        line.connect(_SOCKET)
+    except OSError:
+        line.close()
+        raise
+    return line
+
+
+def _dial(url: str, left: float) -> tuple[Any, str]:
+    """Connect to a daemon elsewhere."""
+    import socket  # noqa: PLC0415 - slow to load, and seldom needed
+
+    scheme, _, host = url.partition("://")
+    host = host.rstrip("/")
+    name, _, port = host.rpartition(":") if host.rpartition(":")[2].isdigit() else (host, "", "")
+    line = socket.create_connection((name.strip("[]"), int(port or (443 if scheme == "https" else 80))), left)
+    if scheme == "https":
+        import ssl  # noqa: PLC0415 - as above
+
+        line = ssl.create_default_context().wrap_socket(line, server_hostname=name.strip("[]"))
+    return line, host
+
+
+def _start_daemon() -> None:
+    """Start the daemon as `assent init` wrote down, unless somebody else just does, and wait until it listens."""
+    import fcntl  # noqa: PLC0415 - seldom needed
+    import json  # noqa: PLC0415 - seldom needed
+
+    lock = posix.open("agents/start.lock", posix.O_RDWR | posix.O_CREAT | posix.O_NOFOLLOW | posix.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not _listens():
+            found = posix.open("agents/start.json", posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_CLOEXEC)
+            how = json.loads(posix.read(found, 1 << 16))
+            posix.close(found)
+            _spawn(how["argv"], how["environ"])
+            end = time.monotonic() + _STARTING
+            while not _listens():
+                if time.monotonic() > end:
+                    raise RefusedError("the daemon could not be started; see daemon.log in Assent's home")
+                time.sleep(0.05)
+    finally:
+        posix.close(lock)
+
+
+def _listens() -> bool:
+    try:
+        _connect(1.0).close()
+    except OSError:
+        return False
+    return True
+
+
+def _spawn(argv: list[str], environ: dict[str, str]) -> None:
+    """Start a process that outlives this one, with nothing of the agent's: no descriptors, no variables, no folder."""
+    child = posix.fork()
+    if child:
+        posix.waitpid(child, 0)
+        return
+    try:
+        posix.setsid()
+        if posix.fork():
+            posix._exit(0)  # noqa: SLF001 - a forked process leaves at once
+        log = posix.open("daemon.log", posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_NOFOLLOW, 0o600)
+        for channel, source in ((0, posix.open("/dev/null", posix.O_RDONLY)), (1, log), (2, log)):
+            posix.dup2(source, channel)
+        posix.closerange(3, 1 << 16)
+        posix.chdir("/")
+        posix.execve(argv[0], argv, environ)
+    finally:
+        posix._exit(127)  # noqa: SLF001 - as above
+
+
+def _surroundings(project: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Tell where the agent was started, and how it would find its programs."""
+    if project and len(project) < 4096 and all(byte >= 0x20 and byte != 0x7F for byte in project):
+        yield b"X-Assent-Project", project
     for name, variable in ((b"X-Assent-Path", b"PATH"), (b"X-Assent-Shell", b"SHELL")):
         value = posix.environ.get(variable)
         if value and len(value) < 8000 and all(0x20 <= byte < 0x7F for byte in value):
@@ -131,7 +242,7 @@ def _receive(line: _socket.socket) -> bytes:
     return b"".join(pieces)
 
 
-def _parse(answer: bytes) -> tuple[int, bytes]:
+def _parse(answer: bytes, agent: str) -> tuple[int, bytes]:
     head, found, body = answer.partition(b"\r\n\r\n")
     if not found:
         raise LostError("the daemon went away while it was asked")
@@ -145,12 +256,14 @@ def _parse(answer: bytes) -> tuple[int, bytes]:
         raise LostError("the daemon is stopping")
     if int(headers.get(b"content-length", b"-1")) != len(body):
         raise LostError("the daemon's answer was cut short")
+    if status == [b"401"]:
+        raise RefusedError(f"its token is not good, or no longer; run `assent init {agent}` again")
     code = headers.get(b"x-assent-exit")
     if status != [b"200"] or code not in (b"0", b"2"):
         raise RefusedError("the daemon refused: " + _shown(body))
     reason = headers.get(b"x-assent-reason")
-    if code == b"2" and reason:
-        _write(2, reason + b"\n")
+    if code == b"2":
+        _write(2, (reason or b"not allowed") + b"\n")
     return int(code), body
 
 

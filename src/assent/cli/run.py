@@ -5,12 +5,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import itertools
 import os
-import secrets
 import signal
-import sys
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -19,16 +15,18 @@ from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.boundaries import find_boundary
 from assent.cli.calls import find_folder
+from assent.cli.recording import Recorder, RefusedError
 from assent.cli.screen import complain
 from assent.cli.stopped import questions, sum_up
-from assent.model import AssentError, Event, EventType, SandboxProfile, Violation
+from assent.model import AssentError, ConfigError, SandboxProfile, Violation
 from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
-from assent.sandbox.terminal import Terminal
+from assent.sandbox.reports import Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assent.sandbox.streams import Output
+    from assent.sandbox.terminal import Terminal
 
 _TO_GROUP = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 _TO_COMMAND = (signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2)
@@ -47,19 +45,17 @@ def run(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--profile", metavar="NAME", help="read-only, workspace-write, agent, off, or one of your own")
     parser.add_argument("--allow-host", metavar="HOST", action="append", default=[], help="also reach this host")
+    parser.add_argument(
+        "--decision", metavar="ID", help="carry out a decision: exactly its command, once, in its boundary"
+    )
     parser.add_argument("--ask", action="store_true", help="ask, at this terminal, about what lies outside")
     parser.add_argument("--json", action="store_true", help="write events to stderr, a line of JSON each")
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its words")
     given = _parse(parser, list(argv))
-    boundary = find_boundary(find_folder(None), given.profile, given.allow_host, ask=given.ask)
-    events = Events(shown=given.json)
-    if boundary is None:
-        events.write("sandbox.applied", profile=SandboxProfile(name="off", mode="off", cwd=find_folder(None)))
-        return _run_without(given.command)
+    recorder = Recorder(shown=given.json, decision=given.decision)
     try:
-        return asyncio.run(_Run(boundary, given.command, events).run())
-    except Unavailable as error:
-        events.write("runtime.error", payload={"decision": "unavailable", "reason": str(error)})
+        return asyncio.run(_carry_out(given, recorder))
+    except (Unavailable, RefusedError) as error:
         complain(f"unavailable: {error}", "nothing was run")
         return exits.DENY
     except CommandNotStarted as error:
@@ -67,10 +63,36 @@ def run(argv: Sequence[str]) -> int:
         return error.code
 
 
+async def _carry_out(given: Any, recorder: Recorder) -> int:
+    """Find the boundary, and run the command inside."""
+    asks = False
+    if given.decision is not None:
+        found = await recorder.redeem(given.command)
+        boundary: SandboxProfile | None = found.profile
+        asks = found.asks
+    else:
+        boundary = find_boundary(find_folder(None), given.profile, given.allow_host, ask=given.ask)
+    if boundary is None:
+        await recorder.record(Report(type="sandbox.applied", profile=_no_boundary()))
+        return _run_without(given.command)
+    try:
+        return await _Run(boundary, given.command, recorder, asks=asks, told=not given.json).run()
+    except (Unavailable, CommandNotStarted) as error:
+        with contextlib.suppress(AssentError, OSError):  # that nothing ran is told either way
+            await recorder.finish(Report(type="runtime.error", reason=str(error)))
+        raise
+
+
+def _no_boundary() -> SandboxProfile:
+    return SandboxProfile(name="off", mode="off", cwd=find_folder(None))
+
+
 def _parse(parser: argparse.ArgumentParser, argv: list[str]) -> Any:
     given = parser.parse_args(argv)
     if given.command[:1] == ["--"]:
         given.command = given.command[1:]
+    if given.decision is not None and (given.profile or given.allow_host or given.ask):
+        raise AssentError("--decision has its own boundary: no --profile, --allow-host or --ask beside it")
     if not given.command:
         raise AssentError("there is no command to run (see `assent run --help`)")
     return given
@@ -85,67 +107,44 @@ def _run_without(command: list[str]) -> int:
         return 127 if isinstance(error, FileNotFoundError) else 126
 
 
-class Events:
-    """The events of one run, in order."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self.shown = shown
-        self._session = f"run-{secrets.token_hex(8)}"
-        self._next = itertools.count()
-
-    def write(
-        self,
-        kind: EventType,
-        *,
-        profile: SandboxProfile | None = None,
-        violation: Violation | None = None,
-        payload: dict[str, Any] | None = None,
-    ) -> None:
-        """Write one event, if they are asked for."""
-        event = Event(
-            type=kind,
-            event_id=f"event-{secrets.token_hex(8)}",
-            timestamp=datetime.now(UTC).isoformat(timespec="microseconds"),
-            session_id=self._session,
-            sequence=next(self._next),
-            thread_id=self._session,
-            turn_id=self._session,
-            payload=payload or {},
-            sandbox_profile=profile,
-            violation=violation,
-        )
-        if self.shown:
-            sys.stderr.write(msgspec.json.encode(event).decode() + "\n")
-            sys.stderr.flush()
-
-
 class _Run:
     """One command, its terminal and its events."""
 
-    def __init__(self, boundary: SandboxProfile, command: list[str], events: Events) -> None:
+    def __init__(
+        self, boundary: SandboxProfile, command: list[str], recorder: Recorder, *, asks: bool, told: bool
+    ) -> None:
         self._boundary = boundary
         self._command = command
-        self._events = events
+        self._recorder = recorder
+        self._asks = asks
+        self._told = told
+        self._applied: SandboxProfile | None = None
         self._terminal: Terminal | None = None
         self._asking = asyncio.Lock()
         self._process: Process | None = None
         self._early: list[int] = []
 
     async def run(self) -> int:
+        """Run it, and tell what there is to tell."""
+        recorder = self._recorder
         box = Sandbox(
             self._boundary,
             on_applied=self._before_it_begins,
-            on_violation=lambda violation: self._events.write("sandbox.violation", violation=violation),
+            on_violation=lambda violation: recorder.note(Report(type="sandbox.violation", violation=violation)),
             ask=self._ask,
         )
         async with box:
             ended = await self._start(box)
-        self._tell(ended)
+        await self._tell(ended)
         return exits.TIMED_OUT if ended.stopped == "wall time" else ended.code
 
-    def _before_it_begins(self, profile: SandboxProfile) -> None:
+    async def _before_it_begins(self, profile: SandboxProfile) -> None:
         """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
-        self._events.write("sandbox.applied", profile=profile)
+        self._applied = profile
+        try:
+            await self._recorder.record(Report(type="sandbox.applied", profile=profile))
+        except (ConfigError, OSError) as error:
+            raise Unavailable(f"it can not be recorded: {error}") from None
         if self._terminal is not None:
             self._terminal.join()
 
@@ -153,6 +152,8 @@ class _Run:
         is_terminal = [_is_terminal(stream) for stream in range(3)]
         streams = [0, 1, 2]
         if any(is_terminal):
+            from assent.sandbox.terminal import Terminal  # noqa: PLC0415 - few commands have one
+
             self._terminal = Terminal(0 if is_terminal[0] else None, _first(is_terminal[1:], offset=1))
             streams = [self._terminal.inner if t else s for s, t in zip(streams, is_terminal, strict=True)]
         elif self._boundary.process_limits.output_bytes is not None:
@@ -194,12 +195,18 @@ class _Run:
         async with self._asking:
             return self._terminal is not None and await self._terminal.ask(lambda: questions(violation))
 
-    def _tell(self, ended: Ended) -> None:
-        self._events.write("process.completed", payload={"exit_code": ended.code, "stopped": ended.stopped})
+    async def _tell(self, ended: Ended) -> None:
+        refs = tuple(self._recorder.refs)
+        profile = None if self._applied is None else msgspec.structs.replace(self._applied, violation_refs=refs)
+        done = Report(type="process.completed", profile=profile, exit_code=ended.code, stopped=ended.stopped)
+        try:
+            await self._recorder.finish(done)
+        except (AssentError, OSError) as error:
+            complain(f"how it ended could not be recorded: {error}")
         if ended.stopped is not None:
             complain(f"the command was ended: its limit of {ended.stopped} was reached")
-        if ended.violations and not self._events.shown:
-            for line in sum_up(ended.violations, self._boundary.name):
+        if ended.violations and self._told:
+            for line in sum_up(ended.violations, self._boundary.name, asks=self._asks):
                 complain(line)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 10
 
 
-def sum_up(violations: Sequence[Violation], profile: str) -> Iterator[str]:
+def sum_up(violations: Sequence[Violation], profile: str, *, asks: bool = False) -> Iterator[str]:
     """Say what was stopped, a line each, and how it could be allowed."""
     count = len(violations)
     yield f"the sandbox ({profile}) stopped {'1 thing' if count == 1 else f'{count} things'}:"
@@ -26,6 +26,9 @@ def sum_up(violations: Sequence[Violation], profile: str) -> Iterator[str]:
         yield f"  {_describe(violation)}"
     if count > _MOST_SHOWN:
         yield f"  … and {count - _MOST_SHOWN} more (`--json` shows all)"
+    if asks:
+        yield "to have a person asked whether it may run outside: make the same call again"
+        return
     hosts = [v.resource for v in violations if v.operation is NET_CONNECT and v.mechanism == "proxy"]
     if hosts:
         yield "to reach: assent run " + " ".join(f"--allow-host {h}" for h in hosts[:3]) + " -- …"
@@ -37,9 +40,7 @@ def sum_up(violations: Sequence[Violation], profile: str) -> Iterator[str]:
 
 
 def _describe(violation: Violation) -> str:
-    verb = "connecting to" if violation.operation is NET_CONNECT else "writing"
-    who = f" by {violation.command_line[:60]}" if violation.command_line else ""
-    return visible(f"{verb} {violation.resource}{who}")
+    return visible(violation.words)
 
 
 async def questions(violation: Violation) -> bool:

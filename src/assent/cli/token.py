@@ -55,7 +55,7 @@ def run(argv: list[str]) -> int:
     for action in actions.choices.values():
         action.add_argument("--store", metavar="URL", help="the store, if it is not the configured one")
     given = parser.parse_args(argv)
-    with _open(given.store) as (store, log):
+    with open_keys(given.store) as (store, log):
         return {"create": _create, "list": _list, "revoke": _revoke, "link": _link}[given.action](given, store, log)
 
 
@@ -71,7 +71,8 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
 
 
 @contextlib.contextmanager
-def _open(url: str | None) -> Iterator[tuple[Store, Log]]:
+def open_keys(url: str | None) -> Iterator[tuple[Store, Log]]:
+    """Lend the store and its log, whether or not the daemon runs."""
     settings = load_settings({} if url is None else {"store": url})
     home = assent_home()
     with open_store(settings.store or None, home=home) as store:

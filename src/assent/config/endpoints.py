@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 
 SOCKET_NAME = "assent.sock"
+ASK_FOLDER = "ask"
+"""Holds a second socket of the same name, over which one can ask and nothing else, whatever one's token."""
 TOKEN_FILE = "token"  # noqa: S105 - a file's name
 """What the command line of the owner answers with."""
 _LONGEST = 100

@@ -84,26 +84,42 @@ def check_owner(path: str, status: os.stat_result, owners: tuple[int, ...], *, s
 
 
 def make_private_folder(path: str) -> None:
-    """Make sure that the folder exists, is ours, and is closed to everyone else."""
+    """Make sure that the folder exists, is ours, and is closed to everyone else.
+
+    One that others could put something into is refused, unless it is empty.
+    """
     try:
         os.makedirs(path, mode=0o700, exist_ok=True)
         status = os.stat(path)
         if status.st_uid != os.geteuid():
             raise ConfigError("This folder belongs to someone else.", file=path)
+        if status.st_mode & _OTHERS_WRITE and not _is_empty(path):
+            suggestion = "look through what is in it, then make its mode 0700"
+            raise ConfigError("This is writable by others than its owner.", file=path, suggestion=suggestion)
         if status.st_mode & 0o077:
             os.chmod(path, 0o700)
     except OSError as error:
         raise ConfigError(f"This folder can not be used: {error.strerror}.", file=path) from None
 
 
+def _is_empty(path: str) -> bool:
+    with os.scandir(path) as found:
+        return next(found, None) is None
+
+
 def write_private(path: str, data: bytes) -> None:
-    """Replace a file at once, readable by its owner alone; after a crash it is the old one or the new one."""
+    """Replace a file at once, readable by its owner alone."""
+    write_file(path, data, mode=0o600)
+
+
+def write_file(path: str, data: bytes, *, mode: int) -> None:
+    """Replace a file at once; after a crash it is the old one or the new one."""
     import secrets  # noqa: PLC0415 - deciding writes nothing
 
     folder, name = os.path.split(path)
     passing = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
     try:
-        _write_through(passing, data)
+        _write_through(passing, data, mode)
         os.replace(passing, path)
         _sync_folder(folder)
     except OSError as error:
@@ -113,9 +129,10 @@ def write_private(path: str, data: bytes) -> None:
             os.unlink(passing)
 
 
-def _write_through(path: str, data: bytes) -> None:
+def _write_through(path: str, data: bytes, mode: int) -> None:
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(path, flags, 0o600), "wb") as file:
+        os.fchmod(file.fileno(), mode)
         file.write(data)
         file.flush()
         os.fsync(file.fileno())
@@ -138,3 +155,12 @@ def find_private(path: str, *, suggestion: str) -> bytes | None:
     check_owner(os.path.dirname(path), os.stat(os.path.dirname(path)), owners, suggestion="make its mode 0700")
     check_owner(path, content.status, owners, suggestion=suggestion)
     return content.data
+
+
+def find_secret(path: str) -> bytes | None:
+    """Read a file of Assent's own that nobody else may even read; None if there is none."""
+    suggestion = "make its mode 0600"
+    data = find_private(path, suggestion=suggestion)
+    if data is not None and os.stat(path, follow_symlinks=False).st_mode & 0o077:
+        raise ConfigError("This can be read by others than its owner.", file=path, suggestion=suggestion)
+    return data

@@ -23,6 +23,8 @@ class Span(msgspec.Struct, frozen=True):
     end: int
     value: Any
     members: dict[str, Span] | None = None
+    keys: dict[str, int] = {}
+    """Where each member's name begins."""
     items: tuple[Span, ...] | None = None
 
 
@@ -53,6 +55,35 @@ def append(text: str, path: tuple[str, ...], item: Any, *, file: str = "") -> st
     if span.items is None:
         raise ConfigError(f"expected {'.'.join(path)} to be a list", file=file)
     return _put(text, span, len(span.items), _written(item, depth + 2), depth + 1)
+
+
+def assign(text: str, path: tuple[str, ...], value: Any, *, file: str = "") -> str:
+    """Give the member at this path a value, making the objects above it where they are missing."""
+    root = parse(text, file=file)
+    if root.value is None and not root.members:
+        return json.dumps(_wrapped(path, value), indent=2, ensure_ascii=False) + "\n"
+    span = root
+    for depth, key in enumerate(path):
+        if span.members is None:
+            raise ConfigError(f"expected {'.'.join(path[:depth]) or 'the file'} to be an object", file=file)
+        if key not in span.members:
+            return _put_member(text, span, key, _wrapped(path[depth + 1 :], value), depth)
+        span = span.members[key]
+    return text[: span.start] + _written(value, len(path)) + text[span.end :]
+
+
+def drop(text: str, path: tuple[str, ...], *, file: str = "") -> str:
+    """Take the member at this path away."""
+    span = parse(text, file=file)
+    for key in path[:-1]:
+        span = (span.members or {})[key]
+    members = span.members or {}
+    names = list(members)
+    at = names.index(path[-1])
+    if at > 0:
+        return text[: members[names[at - 1]].end] + text[members[names[at]].end :]
+    end = span.keys[names[1]] if len(names) > 1 else span.end - 1
+    return text[: span.keys[names[0]] if len(names) > 1 else span.start + 1] + text[end:]
 
 
 def remove(text: str, path: tuple[str, ...], index: int, *, file: str = "") -> str:
@@ -146,6 +177,7 @@ class _Reader:
 
     def _object(self, at: int, depth: int) -> Span:
         members: dict[str, Span] = {}
+        keys: dict[str, int] = {}
         here = self.skip(at + 1)
         while self.text[here : here + 1] != "}":
             if self.text[here : here + 1] != '"':
@@ -157,8 +189,9 @@ class _Reader:
             if self.text[colon : colon + 1] != ":":
                 raise self.error(colon, "a colon was expected")
             members[key.value] = self.value(self.skip(colon + 1), depth + 1)
+            keys[key.value] = here
             here = self._next(members[key.value].end, "}")
-        return Span(at, here + 1, {k: s.value for k, s in members.items()}, members=members)
+        return Span(at, here + 1, {k: s.value for k, s in members.items()}, members=members, keys=keys)
 
     def _list(self, at: int, depth: int) -> Span:
         items: list[Span] = []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from assent.config.fields import Field
 
 AgentPrompt: TypeAlias = Literal["inbox", "defer"]
+NotifyAs: TypeAlias = Literal["json", "ntfy"]
 LogFormat: TypeAlias = Literal["json", "text"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 
@@ -25,6 +26,8 @@ _SIZE = re.compile(r"([0-9]+)(k|m)?", re.IGNORECASE)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 _NAME = re.compile(r"(\[[0-9a-f:]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?")
 _URL = re.compile(r"https?://(\[[0-9a-f:]+\]|[a-z0-9]([a-z0-9.-]*[a-z0-9])?)(:[0-9]{1,5})?")
+
+_ADDRESS = re.compile(r"https?://[!-~]+")
 
 
 class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,6 +49,9 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: float = 30.0
     grace: float = 10.0
     agent_prompt: AgentPrompt = "inbox"
+    notify_desktop: bool = True
+    notify_url: str = ""
+    notify_as: NotifyAs = "json"
     log_format: LogFormat = "json"
     log_level: LogLevel = "info"
 
@@ -123,6 +129,12 @@ def _url(text: str) -> str:
     return text.rstrip("/").lower()
 
 
+def _address(text: str) -> str:
+    if not _ADDRESS.fullmatch(text):
+        raise ValueError("it must be an address: https://ntfy.example/topic")
+    return text
+
+
 def _choice(*words: str) -> Callable[[str], str]:
     def read(text: str) -> str:
         if text not in words:
@@ -156,6 +168,9 @@ SETTINGS = (
         "WORD",
         "who asks: `inbox` here, `defer` the agent's own prompt where the agent honours that",
     ),
+    Setting("notify_desktop", _switch, "YES", "tell of each question on the desktop, where `notify-send` is there"),
+    Setting("notify_url", _address, "URL", "an ntfy topic or a webhook that is told of each question"),
+    Setting("notify_as", _choice("json", "ntfy"), "WORD", "how it is told: `json` for a webhook, or `ntfy`"),
     Setting("log_format", _choice("json", "text"), "WORD", "`json` or `text`"),
     Setting("log_level", _choice("debug", "info", "warning", "error"), "WORD", "the least that is logged"),
 )

@@ -20,7 +20,6 @@ export class Inbox {
     this.selected = new Set();
     this.current = null;
     this.shown = STEP;
-    this.moved = 0;
   }
 
   mount(main) {
@@ -48,8 +47,9 @@ export class Inbox {
     return [...this.live.questions.keys()];
   }
 
-  changed({ removed, added }) {
+  changed({ removed, added, updated = [] }) {
     for (const id of removed) this.drop(id);
+    for (const id of updated) if (!this.cards.get(id)?.state.form) this.redraw(id);
     if (this.list) this.draw();
     if (added.length && this.list) say(`${count(added.length, "new question")}, ${this.live.questions.size} pending`);
   }
@@ -70,8 +70,15 @@ export class Inbox {
     const focused = card.element.contains(document.activeElement);
     card.element.remove();
     this.cards.delete(id);
-    this.moved = performance.now();
+    this.settle();
     if (focused && this.current) this.refocus = true;
+  }
+
+  // A click just after cards moved may have been meant for another one: for a moment none is taken.
+  settle() {
+    this.list?.classList.add("moving");
+    clearTimeout(this.settling);
+    this.settling = setTimeout(() => this.list?.classList.remove("moving"), SETTLE);
   }
 
   neighbour(id) {
@@ -157,14 +164,10 @@ export class Inbox {
     put(this.bulk, h("strong", {}, `${this.selected.size} selected`), button("Allow each once", { kind: "good", onclick: () => this.answerAll(ids(), WORDS.once) }), button("For their sessions", { onclick: () => this.answerAll(ids(), WORDS.session) }), button("Deny", { kind: "refuse", onclick: () => this.answerAll(ids(), WORDS.deny) }), button("Select all", { kind: "plain", onclick: () => this.ids.forEach((id) => this.select(id, true)) }), button("Clear", { kind: "plain", onclick: () => ids().forEach((id) => this.select(id, false)) }));
   }
 
-  // What a button or a key asks for. A click just after cards moved may have been meant for another one.
-  act(id, action, { byKey = false } = {}) {
+  // What a button or a key asks for.
+  act(id, action) {
     const card = this.cards.get(id);
     if (!card || card.state.busy) return;
-    if (!byKey && performance.now() - this.moved < SETTLE) {
-      say("The cards have just moved. Click again.");
-      return;
-    }
     if (this.current !== id) {
       this.choose(id);
       if (action === "once" && isCut(card.question)) {
@@ -261,14 +264,14 @@ export class Inbox {
       k: () => this.step(-1),
       ArrowDown: () => this.step(1),
       ArrowUp: () => this.step(-1),
-      a: () => this.act(this.current, "once", { byKey: true }),
-      s: () => this.act(this.current, "session", { byKey: true }),
-      w: () => this.act(this.current, "wider", { byKey: true }),
-      A: () => this.act(this.current, "wider", { byKey: true }),
-      u: () => this.act(this.current, "wider", { byKey: true }),
-      d: () => this.act(this.current, "deny", { byKey: true }),
-      f: () => this.act(this.current, "feedback", { byKey: true }),
-      e: () => this.act(this.current, "edit", { byKey: true }),
+      a: () => this.act(this.current, "once"),
+      s: () => this.act(this.current, "session"),
+      w: () => this.act(this.current, "wider"),
+      A: () => this.act(this.current, "wider"),
+      u: () => this.act(this.current, "wider"),
+      d: () => this.act(this.current, "deny"),
+      f: () => this.act(this.current, "feedback"),
+      e: () => this.act(this.current, "edit"),
       x: () => this.current && this.select(this.current),
       "?": () => this.help(),
     };

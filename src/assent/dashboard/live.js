@@ -139,18 +139,19 @@ export class Live {
     let cursor;
     do {
       const page = await get("/api/permissions", { details: "true", limit: 200, cursor });
-      const added = [];
+      const [added, updated] = [[], []];
       for (const question of page.pending) {
         seen.add(question.id);
         if (this.gone?.has(question.id)) continue;
         if (!this.questions.has(question.id)) added.push(question.id);
         const known = this.questions.get(question.id);
+        if (known && known.callerGone !== question.callerGone) updated.push(question.id);
         if (known) Object.assign(known, question);
         else this.questions.set(question.id, { ...question, arrived: Date.now() });
       }
       const first = !this.loaded;
       this.loaded = true;
-      if (added.length || first) this.changed({ added, removed: [], first });
+      if (added.length || updated.length || first) this.changed({ added, removed: [], updated, first });
       cursor = page.cursor;
     } while (cursor);
     const removed = [...this.questions.values()].filter((each) => !seen.has(each.id) && each.arrived < began).map((each) => each.id);

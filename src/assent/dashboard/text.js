@@ -18,8 +18,8 @@ function escapeOf(char) {
 const nameOf = (char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
 // What one character is: itself, one that may only look like another, or one that hides.
-function kindOf(char) {
-  if (char === "\n" || (char >= " " && char <= "~")) return "";
+function kindOf(char, ours) {
+  if (char === "\n" || (char >= " " && char <= "~") || ours.includes(char)) return "";
   return HIDDEN.test(char) ? "escaped" : "foreign";
 }
 
@@ -31,12 +31,12 @@ function node(kind, run) {
 }
 
 // The text as nodes. A letter beyond ASCII is underlined: it may only look like the one it is taken for.
-export function shown(text) {
+export function shown(text, ours = "") {
   if (!ODD.test(text)) return [text];
   const nodes = [];
   let [run, before] = ["", ""];
   for (const char of text) {
-    const kind = kindOf(char);
+    const kind = kindOf(char, ours);
     if (kind !== before && run) {
       nodes.push(node(before, run));
       run = "";
@@ -48,7 +48,7 @@ export function shown(text) {
 }
 
 // Text that the daemon wrote about a call: `…` stands for what is only known when it runs.
-export const told = (text) => shown(String(text ?? "").replaceAll(UNKNOWN, "…"));
+export const told = (text) => shown(String(text ?? "").replaceAll(UNKNOWN, "…"), "…·–“”");
 
 // The same as a string, for titles and notifications.
 export function plain(text) {
@@ -60,7 +60,7 @@ export function isOdd(text) {
 }
 
 // A block of code; what is long is shown in part, says how much is missing, and can be had whole.
-export function code(text, { longest = LONG, render = shown, tag = "pre" } = {}) {
+export function code(text, { longest = LONG, render = (piece) => shown(piece), tag = "pre" } = {}) {
   const block = h(tag, { class: "code", tabindex: tag === "pre" ? "0" : null });
   if (text.length <= longest) {
     block.append(...render(text));
@@ -93,8 +93,9 @@ export function duration(seconds) {
 
 export const ago = (milliseconds) => `${duration((Date.now() - milliseconds) / 1000)} ago`;
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const dated = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const CLOCK = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+const clock = new Intl.DateTimeFormat(undefined, CLOCK);
+const dated = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", ...CLOCK });
 
 export function time(milliseconds) {
   const at = new Date(milliseconds);

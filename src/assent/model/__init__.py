@@ -20,6 +20,7 @@ from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
 from assent.model.rule import CommandEntry, Origin, PathPolicy, Policy, Rule
 from assent.model.sandbox import Extensible, Limits, Mechanism, Network, ProfileSpec, SandboxProfile, Violation, within
+from assent.model.ticket import Ticket
 from assent.model.words import (
     ALLOW,
     ASK,
@@ -113,6 +114,7 @@ __all__ = [
     "Source",
     "State",
     "StoreError",
+    "Ticket",
     "Tier",
     "Token",
     "TokenKind",

@@ -77,6 +77,8 @@ class Consent(msgspec.Struct, frozen=True, kw_only=True):
     """A person said yes to exactly this call (its digest)."""
     destructive: bool = False
     """A person turned "blocked" into "ask" for this call."""
+    stopped: str = ""
+    """What this very call was kept from when it ran in its sandbox: reason to ask whether it may run outside."""
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):

@@ -148,6 +148,13 @@ class Violation(msgspec.Struct, frozen=True):
     program: str | None = None
     command_line: str | None = None
 
+    @property
+    def words(self) -> str:
+        """Say in plain words what was stopped, and whose it was."""
+        verb = "connecting to" if self.operation is OperationKind.NET_CONNECT else "writing"
+        who = f" by {self.command_line[:60]}" if self.command_line else ""
+        return f"{verb} {self.resource}{who}"
+
 
 def within(path: str, root: str) -> bool:
     """Tell whether a normalised absolute path is the root or lies below it; a name prefix is not enough."""

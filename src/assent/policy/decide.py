@@ -9,6 +9,8 @@ import msgspec
 
 from assent.model import (
     ALLOW,
+    ASK,
+    SAFE,
     Consent,
     Decision,
     Mode,
@@ -42,6 +44,7 @@ _PRECEDENCE = {
             Source.TOOL_CHECK,
             Source.HOOK,
             Source.HOST_POLICY,
+            Source.SANDBOX,
             Source.CLASSIFIER,
             Source.MODE,
         )
@@ -95,7 +98,9 @@ def _judge(
             boundary = intersect(profile(p, view.place, guard.merged.specs) for p in guard.merged.profiles)
         if row.dangerous in _SANDBOXED:
             sandbox = boundary or profile(SANDBOX, view.place)
-    held = sandbox is not None and _holds(row, sandbox, view)
+    # A boundary that a policy demands stays, whatever it stopped; one that the mode chose may be asked about.
+    stopped = consent.stopped if boundary is None and row.dangerous == "sandbox" else ""
+    held = sandbox is not None and not stopped and _holds(row, sandbox, view)
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
     kept: list[Opinion] = []
     silent = not call_opinions and not any(heard)
@@ -103,6 +108,7 @@ def _judge(
         spoken = [*opinions, *call_opinions]
         if silent or not coverage.is_covered(index):
             spoken += defaults(index, row, view, guard, consent, spoken, held=held)
+            spoken += _outside(index, view, stopped) if stopped else ()
         kept += settle(index, row, view, guard, spoken, coverage)
     said = [o.verdict for o in kept if o.overruled is None]
     verdict = said[0] if len(said) == 1 else max(said, key=_rank)
@@ -114,6 +120,14 @@ def _judge(
 def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
     """Tell whether a mode that runs things in the sandbox may do so with this call."""
     return row.dangerous == "sandbox" or (view.facts.sandbox and can_hold(sandbox, view.reading))
+
+
+def _outside(index: int, view: View, stopped: str) -> list[Opinion]:
+    """Ask whether a dangerous call may run outside the sandbox in which it was stopped."""
+    if view.reading.operations[index].tier is SAFE:
+        return []
+    reason = f"it was stopped in the sandbox, and would now run outside: {stopped}"
+    return [Opinion(verdict=ASK, source=Source.SANDBOX, policy="sandbox", reason=reason, operation=index)]
 
 
 def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:

@@ -20,6 +20,7 @@ from assent.model import (
     Verdict,
     digest,
 )
+from assent.policy.profiles import named_profiles, written_profiles
 from assent.policy.ruleset import RuleSet
 
 
@@ -82,8 +83,8 @@ def merge(policies: Sequence[Policy]) -> Merged:
         interactive=all(p.interactive is not False for p in layers),
         read_defaults=_defaults(trusted, others, lambda p: p.read),
         write_defaults=_defaults(trusted, others, lambda p: p.write),
-        profiles=tuple(dict.fromkeys(p.profile for p in layers if p.profile)),
-        specs={s.name: s for p in sorted(trusted, key=lambda p: p.layer.rank) for s in p.profiles},
+        profiles=named_profiles(layers),
+        specs=written_profiles(layers),
         unknown_repository=_unknown_repository(trusted, others),
         version=digest(["assent.layers.v1", [p.version for p in layers]])[:16],
         sources=tuple(f"{p.layer} {p.file or '(built in)'} {p.version}" for p in layers),

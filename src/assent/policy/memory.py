@@ -125,4 +125,5 @@ def world_of(facts: Facts) -> tuple[Any, ...]:
         facts.assent_files,
         facts.assent_endpoints,
         facts.sandbox,
+        facts.sandbox_hosts,
     )

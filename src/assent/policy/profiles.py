@@ -5,28 +5,46 @@ from __future__ import annotations
 import functools
 import operator
 import posixpath
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from assent.catalog.places import PROTECTED
 from assent.model import (
     NET_CONNECT,
+    SAFE,
     AssentError,
     Extensible,
+    Layer,
     Limits,
     Network,
+    Operation,
+    Policy,
     ProfileSpec,
     Reading,
     SandboxProfile,
 )
-from assent.reading.paths import Place
+
+if TYPE_CHECKING:
+    from assent.reading.paths import Place
 
 NAMES = ("read-only", "workspace-write", "agent", "off")
 SANDBOX = "workspace-write"
 """The profile that modes use when they run something in the sandbox."""
 LIMITS = Limits(processes=4096)
 """What holds unless a profile says otherwise: enough for any build, too little for a fork bomb."""
+
+
+def named_profiles(policies: Sequence[Policy]) -> tuple[str, ...]:
+    """Return the profiles that policies demand: whoever does only tightens."""
+    return tuple(dict.fromkeys(p.profile for p in policies if p.profile))
+
+
+def written_profiles(policies: Sequence[Policy]) -> dict[str, ProfileSpec]:
+    """Return the profiles that the user and the organisation define, by name; the organisation's count."""
+    trusted = [p for p in policies if p.layer >= Layer.USER]
+    return {s.name: s for p in sorted(trusted, key=lambda p: p.layer.rank) for s in p.profiles}
 
 
 def profile(name: str, place: Place, specs: Mapping[str, ProfileSpec] | None = None) -> SandboxProfile | None:
@@ -101,6 +119,13 @@ def intersect(boundaries: Iterable[SandboxProfile | None]) -> SandboxProfile | N
 
 def can_hold(boundary: SandboxProfile, reading: Reading) -> bool:
     """Tell whether everything the call is known to do stays inside; opaque code is held by the kernel."""
-    return reading.unreadable is None and all(
-        boundary.holds(o.kind, o.target or o.resource) for o in reading.operations if o.known or o.kind is NET_CONNECT
-    )
+    return reading.unreadable is None and all(_holds(boundary, o, reading) for o in reading.operations)
+
+
+def _holds(boundary: SandboxProfile, operation: Operation, reading: Reading) -> bool:
+    if operation.kind is not NET_CONNECT:
+        return not operation.known or boundary.holds(operation.kind, operation.target or operation.resource)
+    # What is dangerous about a command that contacts a host is what it says there: the boundary lets that through.
+    owner = None if operation.owner is None else reading.operations[operation.owner]
+    sends = owner is not None and owner.tier is not SAFE
+    return not sends and boundary.holds(operation.kind, operation.resource)

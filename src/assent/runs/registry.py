@@ -17,7 +17,6 @@ import msgspec
 from assent.approvals import questions
 from assent.approvals.errors import AlreadyAnsweredError
 from assent.approvals.rows import APPROVAL_COLUMNS, read_approval
-from assent.gate import Decider
 from assent.model import (
     Answer,
     Approval,
@@ -51,9 +50,9 @@ from assent.runs.processes import put_in, run_process
 from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, update_run
 from assent.runs.run import Ground, Run, Subscriber
 from assent.runs.strategy import Strategy, list_strategies, load_strategy
-from assent.sandbox import probe
-from assent.sandbox.indexes import package_hosts, remote_hosts
+from assent.sandbox import find_machine
 from assent.store import Cursor
+from assent.weighing import Decider
 
 MOST_REMEMBERED = 256
 """Runs that are over, and can still be subscribed to."""
@@ -266,8 +265,8 @@ class Runs:
 
     async def _make(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run:
         cwd, strategy = await self._in_thread(lambda: _load(path, wish.cwd))
-        hosts = await self._in_thread(lambda: self._hosts(cwd))
-        setting = _settle(cwd, strategy, hosts)
+        await self._in_thread(find_machine)  # what this machine has takes a moment to find out, and not on the loop
+        setting = _settle(cwd, strategy)
         record = RunRecord(
             id=run_id,
             user=who.user,
@@ -290,11 +289,6 @@ class Runs:
         self._forget_old()
         self._runs[run_id] = run
         return run
-
-    def _hosts(self, cwd: str) -> tuple[str, ...]:
-        probe()  # finding out what this machine has takes a moment, and is not for the loop
-        environ = self._ground.environ
-        return tuple(dict.fromkeys((*package_hosts(environ, environ.get("HOME")), *remote_hosts(cwd))))
 
     def _check_profiles(self, run: Run) -> None:
         """Refuse a strategy that names a profile which nobody defined, before anything runs."""
@@ -384,10 +378,10 @@ def _load(path: str, wished: str | None) -> tuple[str, Strategy]:
     return cwd, strategy
 
 
-def _settle(cwd: str, strategy: Strategy, hosts: tuple[str, ...]) -> Setting:
+def _settle(cwd: str, strategy: Strategy) -> Setting:
     """Return what decides in a run. The profile of a process is around all of it, and so around each of its calls."""
     if strategy.process is None:
-        return Setting(cwd=cwd, layers=_layers(strategy.policy), hosts=hosts)
+        return Setting(cwd=cwd, layers=_layers(strategy.policy))
     policy = msgspec.structs.replace(strategy.policy, profile=None)
     return Setting(cwd=cwd, layers=_layers(policy), contained=False)
 

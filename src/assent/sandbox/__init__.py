@@ -2,7 +2,7 @@
 
 from assent.sandbox.box import NOTHING, PIPE, Sandbox
 from assent.sandbox.errors import CommandNotStarted, Unavailable
-from assent.sandbox.mechanisms import Machine, probe
+from assent.sandbox.mechanisms import Machine, find_machine, probe
 from assent.sandbox.process import Ended, Process
 
 __all__ = [
@@ -14,5 +14,6 @@ __all__ = [
     "Process",
     "Sandbox",
     "Unavailable",
+    "find_machine",
     "probe",
 ]

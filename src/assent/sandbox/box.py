@@ -11,17 +11,19 @@ from typing import Self, TypeAlias
 
 import msgspec
 
+from assent.config.endpoints import ASK_FOLDER
 from assent.config.files import make_private_folder
 from assent.config.places import assent_home
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
 from assent.sandbox import caches, mounts
+from assent.sandbox.bare import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.boundary import Boundary, settle
 from assent.sandbox.cgroups import Group
 from assent.sandbox.environment import pass_on, proxy_variables
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.indexes import npm_registry
-from assent.sandbox.launch import Order, Started, launch, resolve_environment
-from assent.sandbox.mechanisms import Machine, probe
+from assent.sandbox.launch import Order, Started, launch, launch_bare, resolve_environment
+from assent.sandbox.mechanisms import Machine, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
 from assent.sandbox.proxy import Proxy
@@ -43,7 +45,7 @@ class Sandbox:
 
     `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
     nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
-    profile says so. Start commands from the thread of the event loop: they end with the thread that started them.
+    profile says so. Commands end with the process that started them.
     """
 
     def __init__(
@@ -67,17 +69,25 @@ class Sandbox:
         self._stack = contextlib.AsyncExitStack()
         self._processes: set[Process] = set()
         self._boundary: Boundary | None = None
+        self._bare: Bare | None = None
         self._placeholders: Placeholders | None = None
         self._binds: tuple[tuple[str, str], ...] = ()
+        self._shown: tuple[tuple[str, str], ...] = ()
+        self._home = ""
 
     async def __aenter__(self) -> Self:
         if self._wished.mode == "off":
             raise Unavailable("the profile `off` is no boundary")
-        machine = self._machine or probe()
-        machine.demand()
-        self._machine = machine
+        machine = self._machine = self._machine or find_machine()
+        outer = find_outer()
         try:
-            self._settle()
+            if outer is not None:
+                self._bare = lock_inside(self._wished, outer, machine, self._environ)
+            elif machine.bubblewrap is None and not self._wished.write_roots:
+                self._bare = lock_alone(self._wished, machine, self._environ)
+            else:
+                machine.demand()
+                self._settle()
         except ConfigError as error:
             raise Unavailable(str(error)) from None
         return self
@@ -93,6 +103,9 @@ class Sandbox:
         self._stack.callback(self._placeholders.release)
         if boundary.profile.write_roots:
             self._binds = ((caches.open_cache(home, boundary.profile.write_roots, user), mounts.CACHE),)
+        if boundary.profile.mode == "agent" and not user.dropped:
+            self._home = home
+            self._shown = _show_asking(home)
         self._boundary = boundary
 
     async def __aexit__(self, *_: object) -> None:
@@ -114,8 +127,9 @@ class Sandbox:
 
         The streams are descriptors, `PIPE` or `NOTHING`; `terminal` says which of the three is the command's own.
         """
-        boundary, machine = self._boundary, self._machine
-        if boundary is None or machine is None or self._placeholders is None:
+        machine, bare = self._machine, self._bare
+        boundary = self._boundary if bare is None else bare.boundary
+        if boundary is None or machine is None:
             raise Unavailable("the sandbox is not open")
         if not argv or not argv[0]:
             raise CommandNotStarted("there is no command", code=127)
@@ -124,15 +138,19 @@ class Sandbox:
             argv=tuple(argv),
             environment=self._environment(boundary, environment or {}, reach=reach),
             port=PROXY_PORT if reach else 0,
-            supervised=self._supervised and machine.notify,
+            supervised=self._supervised and machine.notify and bare is None,
             terminal=terminal,
             binds=self._binds,
-            empty=self._placeholders.made,
+            shown=self._shown,
+            empty=() if self._placeholders is None else self._placeholders.made,
+            keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
         )
         pipes = _Pipes(stdin, stdout, stderr)
         started = None
         try:
-            started = launch(boundary, order, machine, pipes.inner)
+            started = (
+                launch(boundary, order, machine, pipes.inner) if bare is None else launch_bare(bare, order, pipes.inner)
+            )
             pipes.close_inner()
             return await self._begin(started, order, boundary, machine, pipes)
         except BaseException:
@@ -147,6 +165,7 @@ class Sandbox:
         async with asyncio.timeout(_SETUP_SECONDS):
             await wait_readable(started.control.fileno())
         started.read_report()
+        started.tie()
         guards = contextlib.ExitStack()
         group = Group(boundary.profile.process_limits)
         guards.callback(group.remove)
@@ -168,7 +187,8 @@ class Sandbox:
         machine: Machine,
         pipes: _Pipes,
     ) -> Process:
-        profile = self._in_force(boundary, order, (*machine.mechanisms(), group.mechanism))
+        mechanisms = machine.mechanisms() if self._bare is None else self._bare.mechanisms(machine)
+        profile = self._in_force(boundary, order, (*mechanisms, group.mechanism))
         if self._on_applied is not None:
             told = self._on_applied(profile)
             if inspect.isawaitable(told):
@@ -184,11 +204,12 @@ class Sandbox:
             guards.callback(supervisor.stop)
             supervisor.start()
         started.go()
-        await wait_readable(started.control.fileno())
+        await wait_readable(started.fds["begin"])
         started.read_begin(order.argv)
         process = Process(
             started.process,
             started.take("pid"),
+            started.take("leash"),
             profile,
             on_end=guards.close,
             violations=lambda: tuple(violations),
@@ -217,9 +238,12 @@ class Sandbox:
         found = pass_on(self._environ, profile.environment)
         registry = npm_registry(self._environ, user.home)
         found |= {"npm_config_registry": registry} if registry else {}
-        found |= caches.cache_variables() if self._binds else {}
+        found |= caches.cache_variables() if self._binds or os.path.isdir(mounts.CACHE) else {}
         found |= proxy_variables(PROXY_PORT, profile.network.hosts) if reach else {}
-        found |= {"HOME": user.home, "TMPDIR": "/tmp", "ASSENT_SANDBOX": profile.name}  # noqa: S108 - private inside
+        found |= {"ASSENT_HOME": self._home} if self._home else {}
+        found |= {"HOME": user.home, "ASSENT_SANDBOX": profile.name}
+        if self._bare is None or self._bare.outer is not None:
+            found["TMPDIR"] = "/tmp"  # noqa: S108 - private inside
         return resolve_environment(found, more)
 
     def _in_force(self, boundary: Boundary, order: Order, mechanisms: tuple[Mechanism, ...]) -> SandboxProfile:
@@ -230,6 +254,15 @@ class Sandbox:
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
         )
+
+
+def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
+    """Return what a whole agent finds where Assent's home is: a socket to ask over, and the tokens of agents' hooks."""
+    asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
+    make_private_folder(asking)
+    make_private_folder(os.path.join(asking, "agents"))
+    real = os.path.realpath(home)
+    return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
 
 
 class _Pipes:

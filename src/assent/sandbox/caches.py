@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 
 from assent.config.files import make_private_folder
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.mounts import CACHE
 from assent.sandbox.user import User
 
+_LARGEST_SETTINGS = 1 << 20
 _VARIABLES = {
     "XDG_CACHE_HOME": "",
     "PIP_CACHE_DIR": "pip",
@@ -57,7 +57,8 @@ def _copy_settings(home: str, folder: str) -> None:
             if os.path.lexists(copy):
                 os.unlink(copy)
             if os.path.isfile(source):
-                shutil.copyfile(source, copy)
+                with open(source, "rb") as old, open(copy, "wb") as new:
+                    new.write(old.read(_LARGEST_SETTINGS))
                 os.chmod(copy, 0o444)
 
 

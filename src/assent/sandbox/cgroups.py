@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import os
-import secrets
 import time
 
 from assent.model import Limits, Mechanism
@@ -29,7 +28,7 @@ class Group:
 
     def _make(self, parent: str, wanted: dict[str, int | None]) -> bool:
         _sweep(parent)
-        folder = os.path.join(parent, f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}")
+        folder = os.path.join(parent, f"{_PREFIX}{os.getpid()}-{os.urandom(6).hex()}")
         try:
             os.mkdir(folder)
         except OSError:
@@ -69,6 +68,13 @@ class Group:
             else:
                 break
         self._folder = None
+
+
+def find_group(limits: Limits) -> Mechanism:
+    """Tell whether a control group can be made here."""
+    group = Group(limits)
+    group.remove()
+    return group.mechanism
 
 
 def _set(path: str, value: str) -> None:

@@ -9,9 +9,7 @@ import functools
 import glob
 import os
 import re
-import shutil
 import sys
-from pathlib import Path
 
 _SYSTEM = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 _PIP_FILE = "pip/_internal/models/index.py"
@@ -37,7 +35,7 @@ def pip_hosts() -> tuple[str, ...]:
 @functools.cache
 def npm_hosts() -> tuple[str, ...]:
     """Return the registry."""
-    program = shutil.which("npm", path=_SYSTEM)
+    program = _which("npm", _SYSTEM)
     found = _NPM.search(_text(os.path.join(os.path.realpath(program), _NPM_FILE))) if program else None
     return (found[1],) if found else ()
 
@@ -45,13 +43,19 @@ def npm_hosts() -> tuple[str, ...]:
 @functools.cache
 def go_hosts() -> tuple[str, ...]:
     """Return the proxy and the sum database."""
-    program = shutil.which("go", path=f"{_SYSTEM}:/usr/local/go/bin")
+    program = _which("go", f"{_SYSTEM}:/usr/local/go/bin")
     said = _GO.findall(_text(os.path.join(os.path.realpath(program), "../../go.env"))) if program else []
     return tuple(part if "://" in part else f"https://{part}/" for text in said for part in re.split("[,|]", text))
 
 
 def _text(path: str) -> str:
     try:
-        return Path(os.path.normpath(path)).read_text("utf-8", errors="replace")
+        with open(os.path.normpath(path), encoding="utf-8", errors="replace") as file:
+            return file.read()
     except OSError:
         return ""
+
+
+def _which(name: str, path: str) -> str | None:
+    names = (os.path.join(folder, name) for folder in path.split(":"))
+    return next((n for n in names if os.path.isfile(n) and os.access(n, os.X_OK)), None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
-import platform
+import os
 
 from assent.sandbox import bpf
 from assent.sandbox.errors import Unavailable
@@ -100,6 +100,40 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "lookup_dcookie": (212, 18),
     "vhangup": (153, 58),
     "seccomp": (317, 277),
+    "fchmod": (91, 52),
+    "chown": (92, None),
+    "fchown": (93, 55),
+    "lchown": (94, None),
+    "fchownat": (260, 54),
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+    "utime": (132, None),
+    "utimes": (235, None),
+    "futimesat": (261, None),
+    "utimensat": (280, 88),
+    "setsid": (112, 157),
+    "setpgid": (109, 154),
+    "shmget": (29, 194),
+    "shmat": (30, 196),
+    "shmctl": (31, 195),
+    "msgget": (68, 186),
+    "msgsnd": (69, 189),
+    "msgrcv": (70, 188),
+    "msgctl": (71, 187),
+    "semget": (64, 190),
+    "semop": (65, 193),
+    "semtimedop": (220, 192),
+    "semctl": (66, 191),
+    "mq_open": (240, 180),
+    "mq_unlink": (241, 181),
+    "prlimit64": (302, 261),
 }
 
 DANGEROUS = (
@@ -115,6 +149,18 @@ DANGEROUS = (
 )
 """Nothing that builds, tests or installs needs these; each has led out of a sandbox, or could."""
 
+CHANGES = (
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "chown", "fchown", "lchown", "fchownat", "file_setattr"),
+    *("setxattr", "lsetxattr", "fsetxattr", "setxattrat", "removexattr", "lremovexattr", "fremovexattr"),
+    *("removexattrat", "utime", "utimes", "futimesat", "utimensat"),
+)
+"""What can be changed about a file without opening it, and without Landlock looking."""
+LEAVES = (
+    *("setsid", "setpgid", "shmget", "shmat", "shmctl", "msgget", "msgsnd", "msgrcv", "msgctl"),
+    *("semget", "semop", "semtimedop", "semctl", "mq_open", "mq_unlink"),
+)
+"""What reaches other processes, or escapes being ended, where no namespace is in the way."""
+
 WATCHED = (
     *("creat", "truncate", "rename", "renameat", "renameat2", "mkdir", "mkdirat", "rmdir", "unlink", "unlinkat"),
     *("link", "linkat", "symlink", "symlinkat", "mknod", "mknodat", "chmod", "fchmodat", "fchmodat2"),
@@ -123,6 +169,7 @@ WATCHED = (
 """Shown to the supervisor whatever their arguments; opens are shown if they are for writing."""
 
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
+_SET_FLAGS, _SET_FLAGS_32, _SET_ATTRIBUTES = 0x40086602, 0x40046602, 0x401C5820
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 _NEW_NAMESPACES = 0x7E020000
 _O_WRITE = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000
@@ -130,7 +177,7 @@ _O_WRITE = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000
 
 def machine() -> str:
     """Return the machine's kind, or raise `Unavailable` where the numbers of its system calls are not known."""
-    found = platform.machine()
+    found = os.uname().machine
     if found not in _ARCHES:
         raise Unavailable(f"the system calls of {found} are not known")
     return found
@@ -143,16 +190,31 @@ def numbers(kind: str) -> dict[str, int]:
 
 
 @functools.cache
-def build_filter(kind: str, *, unix_sockets: bool, supervised: bool) -> bytes:
-    """Return the filter as a BPF program. Whatever comes by another ABI than the machine's own is killed."""
+def build_filter(
+    kind: str,
+    *,
+    unix_sockets: bool,
+    supervised: bool,
+    offline: bool = False,
+    changes_nothing: bool = False,
+    alone: bool = False,
+) -> bytes:
+    """Return the filter as a BPF program. Whatever comes by another ABI than the machine's own is killed.
+
+    `offline` refuses every socket to elsewhere, `changes_nothing` what Landlock does not look at; `alone` is for where
+    there are no namespaces.
+    """
     number = numbers(kind)
     code = bpf.load_arch() + bpf.unless_equal(_ARCHES[kind], bpf.answer(bpf.KILL)) + bpf.load_number()
     if kind == X86_64:
         code += bpf.when_at_least(_X32, bpf.answer(bpf.KILL))
-    for name in DANGEROUS:
+    for name in (*DANGEROUS, *(CHANGES if changes_nothing else ()), *(LEAVES if alone else ())):
         if name in number:
             code += bpf.when_equal(number[name], bpf.answer(bpf.refuse(errno.EPERM)))
-    rules = {"ioctl": _ioctl(), "socket": _socket(unix_sockets=unix_sockets), "clone": _clone()}
+    families = _families(unix_sockets=unix_sockets, offline=offline)
+    rules = {"ioctl": _ioctl(changes_nothing=changes_nothing), "socket": _socket(families), "clone": _clone()}
+    if alone:
+        rules["prlimit64"] = _own_limits()
     # The C library falls back to `clone`, whose flags can be looked at.
     rules["clone3"] = bpf.answer(bpf.refuse(errno.ENOSYS))
     if supervised:
@@ -163,14 +225,24 @@ def build_filter(kind: str, *, unix_sockets: bool, supervised: bool) -> bytes:
     return bpf.assemble(code + bpf.answer(bpf.ALLOW))
 
 
-def _ioctl() -> bpf.Code:
+def _ioctl(*, changes_nothing: bool) -> bpf.Code:
     refused = bpf.answer(bpf.refuse(errno.EPERM))
-    checks = bpf.when_equal(_TIOCSTI, refused) + bpf.when_equal(_TIOCLINUX, refused)
+    marks = (_SET_FLAGS, _SET_FLAGS_32, _SET_ATTRIBUTES) if changes_nothing else ()
+    checks = tuple(i for number in (_TIOCSTI, _TIOCLINUX, *marks) for i in bpf.when_equal(number, refused))
     return bpf.load_argument(1) + checks + bpf.answer(bpf.ALLOW)
 
 
-def _socket(*, unix_sockets: bool) -> bpf.Code:
-    families = (_AF_INET, _AF_INET6, _AF_NETLINK, *((_AF_UNIX,) if unix_sockets else ()))
+def _own_limits() -> bpf.Code:
+    allowed = bpf.answer(bpf.ALLOW)
+    return bpf.load_argument(0) + bpf.when_equal(0, allowed) + bpf.answer(bpf.refuse(errno.EPERM))
+
+
+def _families(*, unix_sockets: bool, offline: bool) -> tuple[int, ...]:
+    far = () if offline else (_AF_INET, _AF_INET6)
+    return (*far, _AF_NETLINK, *((_AF_UNIX,) if unix_sockets else ()))
+
+
+def _socket(families: tuple[int, ...]) -> bpf.Code:
     known = tuple(i for family in families for i in bpf.when_equal(family, bpf.answer(bpf.ALLOW)))
     return bpf.load_argument(0) + known + bpf.answer(bpf.refuse(errno.EACCES))
 

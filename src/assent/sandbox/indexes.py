@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
@@ -97,14 +96,21 @@ def npm_registry(environ: Mapping[str, str], home: str | None) -> str | None:
 
 def _rust(environ: Mapping[str, str], home: str | None) -> list[str]:
     place = environ.get("CARGO_HOME") or (os.path.join(home, ".cargo") if home else "")
-    text = "\n".join(_lines(os.path.join(place, "config.toml")) or _lines(os.path.join(place, "config")))
-    try:
-        settings: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
-        settings = {}
+    settings = _read_toml(_lines(os.path.join(place, "config.toml")) or _lines(os.path.join(place, "config")))
     tables = [t for k in ("source", "registries") for t in settings.get(k, {}).values() if isinstance(t, dict)]
     urls = [str(t[k]).removeprefix("sparse+") for t in tables for k in ("registry", "index") if k in t]
     return _hosts(urls)
+
+
+def _read_toml(lines: list[str]) -> dict[str, Any]:
+    if not lines:
+        return {}
+    import tomllib  # noqa: PLC0415 - slow to load, and few have such a file
+
+    try:
+        return tomllib.loads("\n".join(lines))
+    except tomllib.TOMLDecodeError:
+        return {}
 
 
 def _go(environ: Mapping[str, str]) -> list[str]:

@@ -61,3 +61,12 @@ def locks_for(profile: SandboxProfile, writable: tuple[str, ...], abi: int) -> L
     rules += [("/proc", _WRITE_FILE | _TRUNCATE | read)]
     rules += [(path, read) for path in profile.read_roots if read]
     return Locks(write | read, _SCOPES if abi >= 6 else 0, tuple(rules))
+
+
+def locks_alone(seen: tuple[str, ...], devices: tuple[str, ...], abi: int) -> Locks:
+    """Say what may be seen where nothing else hides the rest, and the devices that may be written; nothing may."""
+    write = _WRITE_FILE | _MAKE_AND_REMOVE | _REFER | _TRUNCATE | (_IOCTL_DEV if abi >= 5 else 0)
+    read = _EXECUTE | _READ_FILE | _READ_DIR
+    rules = [(path, read) for path in seen]
+    rules += [(path, read | _WRITE_FILE | _IOCTL_DEV & write) for path in devices]
+    return Locks(write | read, _SCOPES if abi >= 6 else 0, tuple(rules))

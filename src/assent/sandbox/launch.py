@@ -14,20 +14,26 @@ import resource
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from assent.model import Limits
-from assent.sandbox import filters, landlock, mounts
+from assent.sandbox import filters, landlock, mounts, stage2
+from assent.sandbox.bare import Bare
 from assent.sandbox.boundary import Boundary
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.interpreter import compile_stage2, find_interpreter
 from assent.sandbox.mechanisms import Machine
 
+_KEEPER = '"$0" "$@"; exit $?'
+"""Stands between us and bubblewrap, which dies with its parent: if that happens while it is still setting up, what it
+forked waits for it for ever. The keeper does not die with us, until `Started.tie` says so."""
 _MOST_FDS = 8
 _LONGEST_REPORT = 1 << 16
+_F_SETSIG = 10
 _DYING_SECONDS = 10
 _MOST_ARGUMENT_BYTES = 1 << 21
 _LIMITS = (
@@ -50,19 +56,26 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Which of the three streams is its terminal."""
     binds: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are written inside."""
+    shown: tuple[tuple[str, str], ...] = ()
+    """Folders of ours and where they are read inside."""
     empty: tuple[str, ...] = ()
-    """Stand-ins for protected names that do not exist."""
+    """Stand-ins for protected names that do not exist …"""
+    keeps: tuple[int, ...] = ()
+    """… and what keeps them there until the last of it is gone."""
 
 
 class Started:
     """A sandbox that stands, its command not yet begun."""
 
-    def __init__(self, process: subprocess.Popen[bytes], control: socket.socket, complaints: int) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], control: socket.socket, complaints: int, leash: tuple[int, int]
+    ) -> None:
         self.process = process
         self.control = control
         self.complaints = complaints
         """What bubblewrap says, if it fails."""
         self.fds: dict[str, int] = {}
+        self._leash = leash
 
     def read_report(self) -> None:
         """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable."""
@@ -87,14 +100,28 @@ class Started:
             return said.splitlines()[-1] if said else "bubblewrap ended without a word"
         return "bubblewrap ended without a word"
 
+    def tie(self) -> None:
+        """From now on, have the kernel end everything when this process ends, however that comes about.
+
+        Our end of a pipe closes with us, and that sends the group at its other end a signal. Before now the first
+        program inside would have noticed: it asks for the word to go on.
+        """
+        theirs, ours = self._leash
+        fcntl.fcntl(theirs, fcntl.F_SETOWN, -self.process.pid)
+        fcntl.fcntl(theirs, _F_SETSIG, signal.SIGKILL)
+        fcntl.fcntl(theirs, fcntl.F_SETFL, fcntl.fcntl(theirs, fcntl.F_GETFL) | os.O_ASYNC)
+        os.close(theirs)
+        self._leash = (-1, -1)
+        self.fds["leash"] = ours
+
     def go(self) -> None:
         """Let the command begin."""
         self.control.send(b"!")
 
     def read_begin(self, argv: Sequence[str]) -> None:
-        """Find out whether the command began, or raise `CommandNotStarted`. Call it when `control` is readable."""
+        """Find out whether the command began, or raise `CommandNotStarted`. Call it when `begin` is readable."""
         try:
-            report = _decode(self.control.recv(_LONGEST_REPORT))
+            report = _decode(os.read(self.fds["begin"], _LONGEST_REPORT))
         except OSError:
             report = None
         if report is not None and "error" in report:
@@ -118,8 +145,8 @@ class Started:
     def close(self) -> None:
         """Let go of everything but the process."""
         self.control.close()
-        _close([self.complaints, *self.fds.values()])
-        self.complaints, self.fds = -1, {}
+        _close([self.complaints, *self._leash, *self.fds.values()])
+        self.complaints, self.fds, self._leash = -1, {}, (-1, -1)
 
     def take(self, name: str) -> int:
         """Hand over a descriptor that came out; the caller closes it."""
@@ -136,7 +163,8 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         stack.callback(theirs.close)
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
-        passed = [theirs.fileno()]
+        leash = os.pipe2(os.O_CLOEXEC)
+        passed = [theirs.fileno(), leash[0], *order.keeps]
         plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
         code = _keep(stack, passed, _file("stage2", compile_stage2()))
         folder, program = find_interpreter()
@@ -146,8 +174,11 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
             mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
         )
         words += ["--perms", "0755", "--dir", mounts.INNER]
+        shown = _keep(stack, passed, _file("profile", msgspec.json.encode(boundary.profile)))
+        words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
         words += ["--ro-bind", folder, mounts.PYTHON]
         words += [word for source, place in order.binds for word in ("--bind", source, place)]
+        words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
         words += ["--perms", "0444", "--ro-bind-data", str(code), mounts.STAGE2]
         words += ["--setenv", "LD_LIBRARY_PATH", f"{mounts.PYTHON}/lib"]
         words += ["--chdir", boundary.profile.cwd or "/"]
@@ -156,29 +187,76 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         first += [str(theirs.fileno()), str(plan), str(stderr)]
         arguments = _keep(stack, passed, _file("words", b"".join(os.fsencode(w) + b"\0" for w in words)))
         try:
-            process = _popen([wrap.path, "--args", str(arguments), *first], (*streams[:2], said), passed)
+            process = _popen(
+                ["/bin/sh", "-c", _KEEPER, wrap.path, "--args", str(arguments), *first], (*streams[:2], said), passed
+            )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            os.close(heard)
+            _close((heard, *leash))
             raise Unavailable(f"bubblewrap can not be started: {error}") from None
-    return Started(process, ours, heard)
+    return Started(process, ours, heard, leash)
+
+
+def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Started:
+    """Start everything but the command where there are no namespaces to make, or raise `Unavailable`."""
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with contextlib.ExitStack() as stack:
+        stack.callback(theirs.close)
+        heard, said = os.pipe2(os.O_CLOEXEC)
+        stack.callback(os.close, said)
+        leash = os.pipe2(os.O_CLOEXEC)
+        passed = [theirs.fileno(), leash[0]]
+        plan = _keep(stack, passed, _file("plan", marshal.dumps(_bare_plan(bare, order))))
+        stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
+        first = [sys.executable, "-I", "-S", stage2.__file__, str(theirs.fileno()), str(plan), str(stderr)]
+        try:
+            process = _popen(first, (*streams[:2], said), passed, cwd=bare.boundary.profile.cwd or "/")
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            ours.close()
+            _close((heard, *leash))
+            raise Unavailable(f"the first program can not be started: {error}") from None
+    return Started(process, ours, heard, leash)
+
+
+def _bare_plan(bare: Bare, order: Order) -> dict[str, Any]:
+    profile = bare.boundary.profile
+    return {
+        "argv": list(order.argv),
+        "environment": order.environment,
+        "user": None,
+        "limits": _limits(profile.process_limits),
+        "landlock": bare.locks.plan(),
+        "filter": filters.build_filter(
+            filters.machine(),
+            unix_sockets=profile.unix_sockets,
+            supervised=False,
+            offline=bare.offline,
+            changes_nothing=bare.changes_nothing,
+            alone=bare.outer is None,
+        ),
+        "supervised": False,
+        "port": 0,
+        "terminal": order.terminal,
+    }
 
 
 def end_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill bubblewrap with what it forked: a child that still waits for its parent would wait for ever."""
+    """Kill the keeper, bubblewrap and what it forked: a child that still waits for its parent would wait for ever."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
 
 
-def _popen(argv: list[str], streams: tuple[int, int, int], passed: list[int]) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(  # noqa: S603 - bubblewrap, by its full path
+def _popen(
+    argv: list[str], streams: tuple[int, int, int], passed: list[int], cwd: str = "/"
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603 - bubblewrap, by its full path, or ourselves
         argv,
         stdin=streams[0],
         stdout=streams[1],
         stderr=streams[2],
         env={},
-        cwd="/",
+        cwd=cwd,
         close_fds=True,
         pass_fds=passed,
         start_new_session=True,  # what the terminal sends to our group must not end bubblewrap

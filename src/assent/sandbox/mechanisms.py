@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
-import platform
 import re
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 import msgspec
 
-from assent.model import Mechanism
+from assent.config.files import find_private, make_private_folder, write_private
+from assent.config.places import assent_home
+from assent.model import ConfigError, Mechanism
 from assent.sandbox import filters, landlock
 from assent.sandbox.errors import Unavailable
 
@@ -51,7 +52,7 @@ class Machine(msgspec.Struct, frozen=True):
         return (
             Mechanism("bubblewrap", wrap.version if wrap else "", enforced=wrap is not None),
             Mechanism("landlock", lock if self.landlock else "", enforced=self.landlock >= landlock.LOWEST),
-            Mechanism("seccomp", f"linux {platform.release()}" if self.seccomp else "", enforced=self.seccomp),
+            Mechanism("seccomp", f"linux {os.uname().release}" if self.seccomp else "", enforced=self.seccomp),
         )
 
     def demand(self) -> Bubblewrap:
@@ -61,7 +62,6 @@ class Machine(msgspec.Struct, frozen=True):
         return self.bubblewrap
 
 
-@functools.lru_cache(maxsize=8)
 def probe(path: str = _TRUSTED_PATH) -> Machine:
     """Find out what works here. Looks for programs only in folders that belong to the system."""
     if sys.platform != "linux":
@@ -74,6 +74,55 @@ def probe(path: str = _TRUSTED_PATH) -> Machine:
         missing.append(f"the kernel's Landlock is too old: ABI {landlock.version()}, needed {landlock.LOWEST}")
     notify = "user_notif" in _seccomp_actions()
     return Machine(wrap, landlock.version(), seccomp=seccomp, notify=notify, missing=tuple(missing))
+
+
+def find_machine(path: str = _TRUSTED_PATH, environ: Mapping[str, str] = os.environ) -> Machine:
+    """Return what works here, tried out once since the machine started; what was missing is looked for again."""
+    known = _known.get(path)
+    now = time.monotonic()
+    if known is None or (known[1].missing and now - known[0] > _AGAIN):
+        known = _known[path] = (now, _recall(path, environ))
+    return known[1]
+
+
+_AGAIN = 60.0
+_known: dict[str, tuple[float, Machine]] = {}
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    stamp: tuple[str, ...]
+    machine: Machine
+
+
+def _recall(path: str, environ: Mapping[str, str]) -> Machine:
+    """Return what an earlier process found, if kernel, program and user are the same; else try, and write it down."""
+    stamp = _stamp(path)
+    try:
+        home = assent_home(environ)
+        file = os.path.join(home, "sandbox", "machine.json")
+        data = find_private(file, suggestion="make its mode 0600") if os.path.isfile(file) else None
+        if data is not None and (kept := msgspec.json.decode(data, type=_Kept)).stamp == stamp:
+            return kept.machine
+    except (ConfigError, OSError, msgspec.MsgspecError):
+        return probe(path)
+    machine = probe(path)
+    if not machine.missing:
+        with contextlib.suppress(ConfigError):
+            make_private_folder(os.path.dirname(file))
+            write_private(file, msgspec.json.encode(_Kept(stamp, machine)))
+    return machine
+
+
+def _stamp(path: str) -> tuple[str, ...]:
+    program = _which(path)
+    status = os.stat(program) if program else None
+    file = (status.st_ino, status.st_mtime_ns, status.st_size, status.st_mode) if status else ()
+    try:
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot:
+            started = boot.read().strip()
+    except OSError:
+        started = os.urandom(8).hex()
+    return (started, os.uname().release, str(os.geteuid()), str(program), *map(str, file))
 
 
 def _try(missing: list[str], find: Callable[[], T]) -> T | None:
@@ -97,10 +146,9 @@ def _seccomp_actions() -> tuple[str, ...]:
 
 
 def _find_bubblewrap(path: str) -> Bubblewrap:
-    found = shutil.which("bwrap", path=path)
+    found = _which(path)
     if found is None:
         raise Unavailable("bubblewrap (`bwrap`) is not installed")
-    found = os.path.realpath(found)
     if os.stat(found).st_uid != 0 and os.stat(found).st_uid != os.geteuid():
         raise Unavailable(f"{found} belongs to somebody else")
     version = _ask(found, "--version").removeprefix("bubblewrap").strip()
@@ -109,6 +157,11 @@ def _find_bubblewrap(path: str) -> Bubblewrap:
     options = _ask(found, "--help")
     _try_namespaces(found)
     return Bubblewrap(found, version, "--disable-userns" in options, "--ro-bind-fd" in options)
+
+
+def _which(path: str) -> str | None:
+    names = (os.path.join(folder, "bwrap") for folder in path.split(":"))
+    return next((os.path.realpath(n) for n in names if os.path.isfile(n) and os.access(n, os.X_OK)), None)
 
 
 def _ask(program: str, option: str) -> str:

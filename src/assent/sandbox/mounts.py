@@ -20,7 +20,8 @@ INNER = "/run/assent"
 PYTHON = f"{INNER}/python"
 STAGE2 = f"{INNER}/stage2.pyc"
 CACHE = f"{INNER}/cache"
-SOCKET = f"{INNER}/ask.sock"
+PROFILE = f"{INNER}/profile.json"
+"""Says to whoever is inside what they are inside of."""
 
 _STRENGTH: dict[Kind, int] = {"private": 0, "read": 1, "way": 2, "write": 3, "protect": 4, "empty": 4, "mask": 5}
 

@@ -10,7 +10,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import secrets
 from collections.abc import Iterable, Iterator
 from typing import Self
 
@@ -38,12 +37,13 @@ class Placeholders:
         """Make what is missing. `folder` is where it is written down; `owner` is whose workspace it is."""
         self._folder = folder
         self._owner = owner
-        self._journal = os.path.join(folder, secrets.token_hex(8) + _SUFFIX)
+        self._journal = os.path.join(folder, os.urandom(8).hex() + _SUFFIX)
         make_private_folder(folder)
         with _locked(folder):
             live = _sweep(folder)
             missing = [path for path in paths if path in live or not os.path.lexists(path)]
-            self._descriptor = _write_down(self._journal, missing)
+            self.descriptor = _write_down(self._journal, missing)
+            # Whoever is handed this keeps the stand-ins from being taken away: bubblewrap would make what is missing.
             try:
                 self.made = tuple(path for path in missing if path in live or self._make(path))
             except OSError as error:
@@ -58,14 +58,14 @@ class Placeholders:
 
     def release(self) -> None:
         """Remove what no other sandbox needs. Does nothing the second time."""
-        if self._descriptor >= 0:
+        if self.descriptor >= 0:
             with _locked(self._folder):
                 self._remove(_sweep(self._folder, but=self._journal))
 
     def _remove(self, needed: frozenset[str]) -> None:
         _remove_all(self._journal, needed)
-        os.close(self._descriptor)
-        self._descriptor = -1
+        os.close(self.descriptor)
+        self.descriptor = -1
 
     def _make(self, path: str) -> bool:
         """Make one; False if nobody could make anything there."""
@@ -90,7 +90,7 @@ def _content(path: str) -> bytes | None:
 
 
 def _write_down(journal: str, paths: list[str]) -> int:
-    """Write the names down, and keep the file locked for as long as this process lives."""
+    """Write the names down, and keep the file locked for as long as anybody who has it open lives."""
     try:
         descriptor = os.open(journal, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -39,6 +39,7 @@ class Process:
         self,
         process: subprocess.Popen[bytes],
         pid: int,
+        leash: int,
         profile: SandboxProfile,
         *,
         on_end: Callable[[], None] = lambda: None,
@@ -46,6 +47,7 @@ class Process:
     ) -> None:
         self._process = process
         self._pid = pid
+        self._leash = leash
         self._on_end = on_end
         self._violations = violations
         self._watch = os.pidfd_open(process.pid)
@@ -98,6 +100,7 @@ class Process:
         self._on_end()
         os.close(self._watch)
         os.close(self._pid)
+        os.close(self._leash)
         shown = 128 - code if code < 0 else code
         return Ended(code=shown, stopped=self._stopped, violations=self._violations())
 

@@ -8,7 +8,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from assent.catalog.places import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
-from assent.model import within
+from assent.config.files import find_file
+from assent.model import ConfigError, within
 
 _ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
 """Inside, these are new and empty."""
@@ -18,7 +19,8 @@ _KEY_FILES = (".pem", ".key", ".asc")
 _HOLDS_SECRET = re.compile(rb"(?i)PRIVATE KEY|_auth|token|passw|secret|api_?key")
 _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "target", "build", "dist", "__pycache__", ".tox"})
 _DEEPEST = 3
-_MOST_ENTRIES = 4000
+_MOST_ENTRIES = 100_000
+"""How many names are looked through below the root, whose own are all looked at: nobody hides a secret in a crowd."""
 _MOST_SOCKETS = 256
 _SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR")
 
@@ -82,7 +84,7 @@ def _in_workspace(root: str) -> list[str]:
         except OSError:
             continue
         left -= len(entries)
-        if left < 0:
+        if left < 0 and depth:
             break
         for entry in entries:
             if is_secret("/" + entry.name) and _is_kept_secret(entry):
@@ -100,10 +102,10 @@ def _is_kept_secret(entry: os.DirEntry[str]) -> bool:
         return entry.name.startswith(".")
     if entry.name in _SETTINGS or entry.name.endswith(_KEY_FILES):
         try:
-            with open(entry.path, "rb") as file:
-                return _HOLDS_SECRET.search(file.read(65536)) is not None
-        except OSError:
-            return True
+            content = find_file(entry.path)
+        except ConfigError:
+            return True  # too large, no plain file, or not to be read: whatever it is, it is no setting
+        return content is not None and _HOLDS_SECRET.search(content.data) is not None
     return True
 
 

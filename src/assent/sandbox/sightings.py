@@ -9,8 +9,6 @@ import os
 import socket
 from typing import TypeAlias
 
-import msgspec
-
 from assent.model import FS_WRITE, NET_CONNECT, OperationKind, Violation
 from assent.sandbox.notifications import Notification
 
@@ -46,14 +44,7 @@ OPENERS = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
 """Which arguments are the flags and the mode of an open."""
 _AT_FDCWD = 0xFFFFFF9C
 _LONGEST = 4096
-_CHUNK = 256
-
-
-class Target(msgspec.Struct, frozen=True):
-    """A path that a call would change."""
-
-    path: str
-    creates: bool
+_PAGE = 4096
 
 
 def read_targets(name: str, question: Notification) -> list[str] | None:
@@ -71,12 +62,13 @@ def read_targets(name: str, question: Notification) -> list[str] | None:
 def _read_text(pid: int, address: int) -> str:
     memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
     try:
-        data = b""
-        while len(data) < _LONGEST:
-            piece = os.pread(memory, _CHUNK, address + len(data))
-            data += piece
-            if b"\0" in piece or not piece:
+        # A page at a time: the text may end just before one that is not there.
+        data = os.pread(memory, _PAGE - address % _PAGE, address)
+        while b"\0" not in data and len(data) < _LONGEST:
+            piece = os.pread(memory, _PAGE, address + len(data))
+            if not piece:
                 break
+            data += piece
         return os.fsdecode(data.partition(b"\0")[0])
     finally:
         os.close(memory)

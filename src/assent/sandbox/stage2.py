@@ -40,22 +40,26 @@ def main() -> None:
     try:
         fds = _enter(plan)
     except (_Refused, OSError) as error:
-        _end(control, str(error), 125)
+        control.send(_complaint(str(error), 125))
+        os._exit(125)
+    heard, begin = os.pipe()  # closes when the command begins; nobody else has this end
+    fds.append(("begin", heard))
     rights = b"".join(fd.to_bytes(4, sys.byteorder) for _, fd in fds)
     facts = {"fds": [name for name, _ in fds], "landlock": bool(plan["landlock"]), "seccomp": bool(plan["filter"])}
     ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
     control.sendmsg([marshal.dumps(facts)], ancillary)
     if control.recv(1) != b"!":
         os._exit(125)
-    _close_all_but(control.fileno())
-    _become(plan, control)
+    _close_all_but(begin)
+    _become(plan, begin)
 
 
 def _enter(plan: dict[str, Any]) -> list[tuple[str, int]]:
     """Put on every lock; return what the launcher is to be handed."""
     if plan["user"] is not None:
         _become_user(*plan["user"])
-    os.setsid()  # a session of its own, apart from bubblewrap's: it can have a terminal, and be signalled as a group
+    if os.getsid(0) != os.getpid():
+        os.setsid()  # apart from bubblewrap's session: it can have a terminal, and be signalled as a group
     fds = [("pid", os.pidfd_open(os.getpid()))]
     if plan["terminal"] >= 0:
         fcntl.ioctl(plan["terminal"], _TIOCSCTTY, 0)
@@ -119,7 +123,7 @@ def _filter(program: bytes, *, supervised: bool) -> int:
     return found
 
 
-def _become(plan: dict[str, Any], control: _socket.socket) -> None:
+def _become(plan: dict[str, Any], begin: int) -> None:
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
         _signal.signal(number, _signal.SIG_DFL)
     os.environ.clear()
@@ -128,9 +132,12 @@ def _become(plan: dict[str, Any], control: _socket.socket) -> None:
     try:
         os.execvp(argv[0], argv)  # noqa: S606 - this is what it is for
     except OSError as error:
-        _end(control, error.strerror or "it can not be run", 127 if isinstance(error, FileNotFoundError) else 126)
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        os.write(begin, _complaint(error.strerror or "it can not be run", code))
     except ValueError as error:
-        _end(control, str(error), 126)
+        code = 126
+        os.write(begin, _complaint(str(error), code))
+    os._exit(code)
 
 
 def _fail(what: str) -> NoReturn:
@@ -149,9 +156,8 @@ def _close_all_but(kept: int) -> None:
     os.set_inheritable(kept, False)  # noqa: FBT003 - its one form
 
 
-def _end(control: _socket.socket, message: str, code: int) -> NoReturn:
-    control.send(marshal.dumps({"error": message, "code": code}))
-    os._exit(code)
+def _complaint(message: str, code: int) -> bytes:
+    return marshal.dumps({"error": message, "code": code})
 
 
 if __name__ == "__main__":

@@ -15,7 +15,8 @@ import threading
 from collections import Counter
 from collections.abc import Awaitable, Callable
 
-from assent.model import Violation, within
+from assent.config.places import ancestors
+from assent.model import Violation
 from assent.sandbox import filters, sightings
 from assent.sandbox.boundary import Boundary
 from assent.sandbox.mounts import INNER, PRIVATE
@@ -25,6 +26,8 @@ _OWN = (*PRIVATE, "/dev", "/proc", INNER)
 """Inside, these are the sandbox's own."""
 _CREATES = os.O_CREAT
 _JOIN_SECONDS = 2
+_TELL_SECONDS = 0.2
+_MOST_FOLDERS = 4096
 _KEPT_FLAGS = os.O_ACCMODE | os.O_CREAT | os.O_EXCL | os.O_TRUNC | os.O_APPEND | os.O_NONBLOCK | os.O_SYNC
 
 
@@ -41,8 +44,9 @@ class Supervisor:
         self._listener = Listener(descriptor)
         self._boundary = boundary
         profile = boundary.profile
-        self._outside = (*profile.protected, *profile.masked)
-        self._inside = (*profile.write_roots, *_OWN)
+        self._outside = frozenset((*profile.protected, *profile.masked))
+        self._inside = frozenset((*profile.write_roots, *_OWN))
+        self._folders: dict[str, bool] = {}
         self._on_violation = on_violation
         # Whoever is not the launcher would get a file with the launcher's rights.
         self._ask = None if boundary.user.dropped else ask
@@ -121,9 +125,22 @@ class Supervisor:
             self._report(sightings.connect_of(peer, question.pid))
 
     def _is_inside(self, path: str) -> bool:
-        if any(within(path, place) for place in self._outside):
+        """Tell whether a path may be written, by its names alone; asked of every call, and so by its folder."""
+        if path in self._outside:
             return False
-        return any(within(path, place) for place in self._inside)
+        if path in self._inside:
+            return True
+        folder = path.rpartition("/")[0] or "/"
+        known = self._folders.get(folder)
+        if known is None:
+            if len(self._folders) >= _MOST_FOLDERS:
+                self._folders.clear()
+            known = self._folders[folder] = self._look_up(folder)
+        return known
+
+    def _look_up(self, folder: str) -> bool:
+        above = list(ancestors(folder))
+        return self._outside.isdisjoint(above) and not self._inside.isdisjoint(above)
 
     def _would_matter(self, name: str, path: str, question: Notification) -> bool:
         """Tell whether it is the boundary that stops a call: without it, this user could have done that."""
@@ -148,7 +165,7 @@ class Supervisor:
         if self._listener.descriptor < 0 or not self._listener.is_waiting(question.id):
             return
         if not allowed:
-            self._report(violation)
+            self._on_violation(violation)
             self._listener.refuse(question.id, errno.EACCES)
             return
         flags = _flags(name, question)
@@ -163,8 +180,16 @@ class Supervisor:
         os.close(opened)
 
     def _report(self, violation: Violation) -> None:
+        """Tell of a violation; what the command has to say about it comes after."""
+        told = threading.Event()
+
+        def tell() -> None:
+            self._on_violation(violation)
+            told.set()
+
         with contextlib.suppress(RuntimeError):  # the loop has ended, and with it whoever would hear
-            self._loop.call_soon_threadsafe(self._on_violation, violation)
+            self._loop.call_soon_threadsafe(tell)
+            told.wait(_TELL_SECONDS)
 
 
 def _flags(name: str, question: Notification) -> int:

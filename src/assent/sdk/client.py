@@ -121,9 +121,10 @@ def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
     if not token:
         path = os.path.join(home, TOKEN_FILE)
         held = find_private(path, suggestion="make its mode 0600") if os.path.isdir(home) else None  # noqa: PTH112 - as above
-        if held is None:
+        if held is None and not os.path.exists(os.path.join(home, SOCKET_NAME)):  # noqa: PTH110 - as above
             raise UnreachableError("the daemon was never started here; start it with `assent serve`")
-        token = held.decode("ascii", "replace").strip()
+        # Without a token one is an agent at most, which is all that one is inside a sandbox.
+        token = "" if held is None else held.decode("ascii", "replace").strip()
     return Endpoint(home=home, token=token)
 
 

@@ -9,11 +9,12 @@ from typing import Any, Protocol
 import msgspec
 
 from assent.approvals.book import Approvals
+from assent.approvals.cases import Aside
 from assent.audit.log import Log
 from assent.config.facts import Observer
 from assent.config.places import assent_home
 from assent.engine import Engine
-from assent.gate import EXPIRY, Aside, Gate, Ruling
+from assent.gate import EXPIRY, Gate, Ruling
 from assent.model import (
     ASK,
     Answer,

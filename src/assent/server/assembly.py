@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
 from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE
-from assent.config.files import find_private, write_private
+from assent.config.files import find_secret, write_private
 from assent.config.places import user_file
 from assent.config.version import find_version
-from assent.gate import Decider, Gate
+from assent.gate import Gate
 from assent.model import Event, Session, ToolCall
 from assent.model.principal import Role
 from assent.runs.engines import Engines
@@ -32,6 +32,7 @@ from assent.server.identity import Identities, user_name
 from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, revoke, token_of
 from assent.server.projects import Projects
 from assent.store import Store, open_store
+from assent.weighing import Decider
 
 if TYPE_CHECKING:
     from assent.config.settings import ServerSettings
@@ -64,7 +65,7 @@ def assemble(
         log = Log(store, home)
         approvals = Approvals(store, log)
         decide_in = _Deciders(projects)
-        gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry)
+        gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home)
         keys = Identities(store, cookie=cookie_name(settings, port))
         decide_in.runs = runs = _make_runs(gate, store, log, projects, journal, keys, environ)
         daemon = Daemon(
@@ -80,6 +81,7 @@ def assemble(
             journal=journal,
             routes=routes,
             version=find_version(),
+            link=_shown_address(settings, port),
         )
         try:
             yield daemon
@@ -112,7 +114,7 @@ def _make_runs(
         gate=gate,
         store=store,
         log=log,
-        engines=Engines(projects.policies, projects.seen),
+        engines=Engines(projects.policies, projects.seen, environ),
         threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
         environ=dict(environ),
         report=journal.fault,
@@ -154,7 +156,7 @@ def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
     """Make the owner's admin token if there is none, and say where the daemon is; with a link on a first start."""
     first = ensure_owner(daemon.store, daemon.log, home)
     path = os.path.join(home, SOCKET_NAME)
-    where = daemon.settings.public_url or f"http://{_shown_host(daemon.settings.host)}:{port}"
+    where = _shown_address(daemon.settings, port)
     lines = [f"Assent listens on {where}"]
     if first or link:
         secret = make_link(daemon.store, daemon.log, user_name(), Role.ADMIN)
@@ -171,7 +173,7 @@ def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
 def ensure_owner(store: Store, log: Log, home: str) -> bool:
     """Make sure that the owner's command line has a token that is good; true if there was no token at all before."""
     path = os.path.join(home, TOKEN_FILE)
-    held = find_private(path, suggestion="make its mode 0600")
+    held = find_secret(path)
     first = not store.read("SELECT id FROM tokens LIMIT 1").result()
     if held is not None and _is_good(store, held.decode("ascii", "replace").strip()):
         return first
@@ -191,6 +193,10 @@ def _is_good(store: Store, secret: str) -> bool:
     query = SELECT_TOKENS + " WHERE hash = :hash AND kind = 'bearer'"
     rows = store.read(query, {"hash": hash_secret(secret)}).result()
     return bool(rows) and token_of(rows[0]).role is Role.ADMIN and is_valid(token_of(rows[0]), time.time())
+
+
+def _shown_address(settings: ServerSettings, port: int) -> str:
+    return settings.public_url or f"http://{_shown_host(settings.host)}:{port}"
 
 
 def _shown_host(host: str) -> str:

@@ -32,7 +32,8 @@ class Desks:
         key = (token, session)
         known = self._known.pop(key, None)
         if known is None:
-            known = (self._projects.look(started) if started.startswith("/") else None) or here
+            found = self._projects.look(started) if started.startswith("/") else None
+            known = here if found is None else found
         self._known[key] = known
         if len(self._known) > _MOST_SESSIONS:
             self._known.popitem(last=False)

@@ -21,8 +21,8 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 class ClassifyBody(msgspec.Struct, frozen=True, rename="camel"):
     """A tool call that an agent wants to make."""
 
-    tool_name: str = ""
-    tool_input: dict[str, Any] = {}
+    tool_name: str | None = None
+    tool_input: dict[str, Any] | None = None
     agent_id: str | None = None
     user_id: str | None = None
     cwd: str | None = None
@@ -57,7 +57,7 @@ async def classify(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(400, "Invalid mode")
     asked = HookCall(
         tool=body.tool_name,
-        input=body.tool_input,
+        input=body.tool_input or {},
         cwd=body.cwd,
         session=body.session_id,
         call_id=body.tool_call_id,

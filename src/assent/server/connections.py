@@ -10,6 +10,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from assent.server.doors import Peer
 from assent.server.listening import peer_uid
 
 RUNS = "/ws"
@@ -21,13 +22,15 @@ SILENCE_SECONDS = 60.0
 class HttpConnection(HttpToolsProtocol):
     """A connection that says who is at its other end, and is closed if nothing comes over it."""
 
+    ask_only = False
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Find out who called."""
         super().connection_made(transport)
         state: dict[str, Any] = {"abort": transport.abort}
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family == socket.AF_UNIX:
-            state["peer"] = peer_uid(raw)
+            state["peer"] = Peer(peer_uid(raw), self.ask_only)
         self.app_state = state
         self.loop.call_later(SILENCE_SECONDS, self._give_up)
 
@@ -39,6 +42,12 @@ class HttpConnection(HttpToolsProtocol):
     def _has_begun(self) -> bool:
         begun: object = self.cycle
         return begun is not None
+
+
+class AskConnection(HttpConnection):
+    """A connection to the socket that is for asking alone."""
+
+    ask_only = True
 
 
 class SocketConnection(WebSocketsSansIOProtocol):

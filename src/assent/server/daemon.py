@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
 from assent.server.keys import revoke_labelled
-from assent.server.messages import CallerGone, StoppingError
+from assent.server.messages import CallerGone, Refusal, StoppingError
 from assent.server.metrics import Metrics
+from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
+from assent.server.verifying import Verification
 
 if TYPE_CHECKING:
     from assent.approvals.book import Approvals
@@ -58,6 +60,7 @@ class Daemon:
         journal: Journal,
         routes: tuple[Route, ...],
         version: str,
+        link: str = "",
     ) -> None:
         self.settings = settings
         self.door = door
@@ -76,6 +79,8 @@ class Daemon:
         self.metrics = Metrics()
         self.hub = Hub(self.metrics, queue=settings.queue)
         self.rates = Rates(settings.rate)
+        self.notifier = Notifier(settings, journal, link)
+        self.verification = Verification()
         self.desks = Desks(projects)
         self.rulings = Rulings()
         self.closing: asyncio.Future[None]
@@ -95,7 +100,10 @@ class Daemon:
         self.store.subscribe(self.runs.hear)
         self.store.subscribe(self.keys.hear)
         self.store.subscribe(self._hear)
-        self._chores = [asyncio.create_task(chore()) for chore in (self._follow, self._look_around, self._beat)]
+        self._chores = [asyncio.create_task(chore()) for chore in self._chores_to_do()]
+
+    def _chores_to_do(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+        return self._follow, self._look_around, self._beat, self.notifier.work
 
     def let_go(self) -> None:
         """Tell everyone who waits that the daemon stops."""
@@ -107,6 +115,7 @@ class Daemon:
         self.let_go()
         await self.runs.close()
         self.store.unsubscribe(self.runs.hear)
+        await self.verification.stop()
         self.store.unsubscribe(self._hear)
         self.store.unsubscribe(self.keys.hear)
         for chore in self._chores:
@@ -125,6 +134,8 @@ class Daemon:
         try:
             await asyncio.wait((task, leaving, self.closing), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
+                if request.principal is not None and not self.keys.is_good(request.principal):
+                    raise Refusal(401, "Unauthorized")  # its token was revoked meanwhile
                 return task.result()
             raise CallerGone if leaving.done() else StoppingError
         finally:
@@ -191,6 +202,8 @@ class Daemon:
     def _take_hint(self, ref: str, value: Any) -> None:
         if value is not None:
             self._tell(value)
+            if value.state is State.PENDING:  # asked here, and not at another node
+                self.notifier.tell(value)
         else:
             self._heard[ref] = None
             self._news.set()
@@ -226,6 +239,7 @@ class Daemon:
             await asyncio.sleep(LOOK_EVERY)
             await self._try(self._compare())
             await self._try(self.refresh_tokens())
+            await self._try(asyncio.to_thread(self.log.take_in))
 
     async def _compare(self) -> None:
         pending: set[str] = set()

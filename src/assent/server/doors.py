@@ -91,7 +91,15 @@ def is_local(scope: Scope) -> bool:
     return "peer" in scope.get("state", ())
 
 
-def peer_of(scope: Scope) -> int | None:
-    """Return the user id at the other end of the Unix socket; None on any other."""
-    peer: int | None = scope.get("state", {}).get("peer")
+class Peer(msgspec.Struct, frozen=True):
+    """Who is at the other end of a Unix socket."""
+
+    uid: int
+    ask_only: bool = False
+    """It is the socket over which nobody is more than an agent."""
+
+
+def peer_of(scope: Scope) -> Peer | None:
+    """Return who is at the other end of the Unix socket; None on any other."""
+    peer: Peer | None = scope.get("state", {}).get("peer")
     return peer

@@ -25,6 +25,9 @@ AGENTS: dict[str, ModuleType] = {
     "generic": generic,
     "opencode": opencode,
 }
+_REWRITERS = (claude_code, codex, gemini, opencode)
+"""Agents that let a hook change what they run."""
+_HELD = "it runs inside the sandbox"
 _SILENT = HookAnswer(allow=False, abstain=True, reason="")
 _LONGEST_HEADER = 2000
 _STILL_THE_SAME = 900.0
@@ -63,7 +66,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         return _SILENT
     if asked.moment == "permission":
         call, session = place(daemon, request, asked)
-        ruled = daemon.rulings.find(call, session, within=_STILL_THE_SAME)
+        ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
     if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
@@ -74,6 +77,9 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)
     answer = judged.answer
+    if answer.instead is not None and asked.moment == "before" and agent in _REWRITERS:
+        # The agent runs the same line inside its boundary, and never notices.
+        return msgspec.structs.replace(answer, allow=True, updated_input=answer.instead, reason=_HELD)
     return msgspec.structs.replace(answer, person=answer.allow and judged.ruling.approval is not None)
 
 

@@ -19,6 +19,7 @@ from assent.server.keys import SELECT_TOKENS, TOPIC, hash_secret, is_valid, toke
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from assent.server.doors import Peer
     from assent.store import Store
     from assent.store.cursor import Row
 
@@ -46,6 +47,7 @@ class Identities:
         """The name of the cookie: another port is another daemon."""
         self._clock = clock
         self._holders: dict[bytes, _Holder] = {}
+        self._tokens: dict[str, Token] = {}
         self._here = Principal(token=_PEER, role=Role.AGENT, user=user_name(), agent="local")
         self._looks = itertools.count(1)
         self._last = 0
@@ -78,13 +80,20 @@ class Identities:
             # An earlier look that comes back late must not bring back what was revoked since.
             if look > self._last:
                 self._holders, self._last = {holder.hash: holder for holder in holders}, look
+                self._tokens = {holder.token.id: holder.token for holder in holders}
 
-    def identify(self, headers: dict[bytes, bytes], *, peer: int | None = None) -> tuple[Principal | None, bool]:
+    def identify(self, headers: dict[bytes, bytes], *, peer: Peer | None = None) -> tuple[Principal | None, bool]:
         """Return who is asking, or None, and whether a cookie says so.
 
         A bearer token that is not good is nobody's, whatever else is there. The same user at the other end of the
-        Unix socket is an agent at most.
+        Unix socket is an agent at most; over the one that is for asking alone everybody is, whatever their token.
         """
+        who, cookie = self._identify(headers, peer)
+        if who is not None and peer is not None and peer.ask_only and who.role is not Role.AGENT:
+            return None, cookie
+        return who, cookie
+
+    def _identify(self, headers: dict[bytes, bytes], peer: Peer | None) -> tuple[Principal | None, bool]:
         given = headers.get(b"authorization")
         if given is not None:
             scheme, _, secret = given.partition(b" ")
@@ -95,7 +104,14 @@ class Identities:
         baked = _cookie_secret(headers.get(b"cookie", b""), self.cookie.encode())
         if baked is not None:
             return self.find(baked, kind="cookie"), True
-        return (self._here if peer is not None and peer == os.geteuid() else None), False
+        return (self._here if peer is not None and peer.uid == os.geteuid() else None), False
+
+    def is_good(self, principal: Principal) -> bool:
+        """Tell whether what somebody proved themselves with a while ago still counts."""
+        if principal.token == _PEER:
+            return True
+        token = self._tokens.get(principal.token)
+        return token is not None and is_valid(token, self._clock())
 
     def find(self, secret: bytes, *, kind: str = "bearer") -> Principal | None:
         """Return the holder of a secret; None if it is not good, or of another kind."""

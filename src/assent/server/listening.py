@@ -11,6 +11,7 @@ import os
 import socket
 import stat
 import struct
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from assent.config.endpoints import SOCKET_NAME, short_name
@@ -51,6 +52,7 @@ def listen_unix(home: str) -> socket.socket:
         before = os.umask(0o177)
         try:
             listener.bind(path)
+            listener.listen(BACKLOG)  # at once: one that is bound and does not listen looks like a dead daemon's
         except OSError as error:
             listener.close()
             raise AssentError(f"can not listen on {os.path.join(home, SOCKET_NAME)}: {error.strerror}") from None
@@ -58,6 +60,17 @@ def listen_unix(home: str) -> socket.socket:
             os.umask(before)
     listener.setblocking(False)  # noqa: FBT003 - as the library has it
     return listener
+
+
+@contextlib.contextmanager
+def open_unix(home: str) -> Iterator[socket.socket]:
+    """Lend the socket in a folder, and take its name away at the end."""
+    door = listen_unix(home)
+    try:
+        yield door
+    finally:
+        remove_unix(home)
+        door.close()
 
 
 def remove_unix(home: str) -> None:

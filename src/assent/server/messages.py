@@ -45,6 +45,9 @@ class Stream(msgspec.Struct, frozen=True):
 
     pieces: AsyncGenerator[bytes]
     kind: bytes = b"text/event-stream; charset=utf-8"
+    headers: tuple[tuple[bytes, bytes], ...] = ()
+    alive: bytes = b": still here\n\n"
+    """A sign of life for when nothing comes."""
 
 
 class Request(msgspec.Struct):

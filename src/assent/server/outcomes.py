@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
@@ -11,12 +10,13 @@ import msgspec
 
 from assent.approvals.summary import summarise
 from assent.audit.search import Query, find, read_record
-from assent.model import ALLOW, Event, Reading, Tier, ToolCall
+from assent.model import Event, Reading, Tier, ToolCall
 from assent.model.canonical import digest
 from assent.reading.tools import find_tool
 
 if TYPE_CHECKING:
     from assent.agents.hook import HookCall, Report
+    from assent.gate import Ruling
     from assent.model import Session
     from assent.server.asking import Judged
     from assent.server.daemon import Daemon
@@ -36,7 +36,10 @@ class Ruled(msgspec.Struct, frozen=True, kw_only=True):
     person: bool = False
     """A person said yes to it."""
     at: float = 0.0
+    confirmed: bool = False
+    """It has also answered the agent's own question about the call."""
     keys: tuple[tuple[str, ...], ...] = ()
+    """What it is found by; what will run comes last."""
 
 
 class Rulings:
@@ -48,10 +51,10 @@ class Rulings:
     def keep(self, judged: Judged) -> None:
         """Remember a decision by the call's id, and by what will run."""
         ruling, call = judged.ruling, judged.call
-        if ruling.decision.verdict is not ALLOW:
+        run = _what_runs(ruling, call)
+        if run is None:
             self.take(call, judged.session)
             return
-        run = call if ruling.updated_input is None else msgspec.structs.replace(call, input=ruling.updated_input)
         approval = ruling.approval
         ruled = Ruled(
             position=ruling.position,
@@ -67,19 +70,36 @@ class Rulings:
         while len(self._kept) > _MOST_KEPT:
             self._kept.popitem(last=False)
 
-    def find(self, call: ToolCall, session: Session, *, within: float = math.inf) -> Ruled | None:
-        """Return the decision that let this call run, if it is not older than so many seconds."""
-        oldest = time.monotonic() - within
-        found = (self._kept.get(key) for key in _keys(call, session))
-        return next((ruled for ruled in found if ruled is not None and ruled.at >= oldest), None)
+    def confirm(self, call: ToolCall, session: Session, *, within: float) -> Ruled | None:
+        """Return the decision that let this very input run, if it is no older than so many seconds; each once."""
+        keys, oldest = _keys(call, session), time.monotonic() - within
+        for ruled in map(self._kept.get, keys):
+            if ruled is not None and ruled.keys[-1] == keys[-1] and ruled.at >= oldest and not ruled.confirmed:
+                for key in self._held(ruled):
+                    self._kept[key] = msgspec.structs.replace(ruled, confirmed=True)
+                return ruled
+        return None
 
     def take(self, call: ToolCall, session: Session) -> Ruled | None:
         """Return the decision that let this call run, for good: what runs again is decided again."""
-        ruled = self.find(call, session)
-        for key in () if ruled is None else ruled.keys:
-            if self._kept.get(key) is ruled:
-                del self._kept[key]
+        found = map(self._kept.get, _keys(call, session))
+        ruled = next((ruled for ruled in found if ruled is not None), None)
+        for key in () if ruled is None else self._held(ruled):
+            del self._kept[key]
         return ruled
+
+    def _held(self, ruled: Ruled) -> list[tuple[str, ...]]:
+        return [key for key in ruled.keys if self._kept.get(key) == ruled]
+
+
+def _what_runs(ruling: Ruling, call: ToolCall) -> ToolCall | None:
+    """Return the call that was let run, if any. What may run inside alone is known by the line that does so."""
+    outcome = ruling.decision.decision
+    if outcome == "allow" or (outcome == "sandboxed" and ruling.held):
+        return call if ruling.updated_input is None else msgspec.structs.replace(call, input=ruling.updated_input)
+    if outcome == "sandboxed" and ruling.instead is not None:
+        return msgspec.structs.replace(call, input=ruling.instead, call_id=None)
+    return None
 
 
 def _keys(call: ToolCall, session: Session) -> list[tuple[str, ...]]:
@@ -93,7 +113,11 @@ async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked
     """Write down what became of a call. One that no decision is known for is written down as just that."""
     ruled = daemon.rulings.take(call, session) or await _look_up(daemon, call, session)
     if asked.report is not None:
-        await daemon.gate.record([_event(call, session, asked.report, ruled)])
+        report = asked.report
+        if report.duration_ms is None and ruled is not None and ruled.at:
+            # Where the agent does not say how long it took, the time since it was told yes will do.
+            report = msgspec.structs.replace(report, duration_ms=int((time.monotonic() - ruled.at) * 1000))
+        await daemon.gate.record([_event(call, session, report, ruled)])
     if ruled is None:
         daemon.journal.note("warning", "call.undecided", agent=session.agent, session=session.id, tool=call.tool[:80])
 
@@ -113,12 +137,14 @@ async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | 
 
 def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None) -> Event:
     tool = find_tool(call.tool).name
+    # Another hook beside ours may have changed the call after it was decided.
+    same = ruled is None or not ruled.keys or _keys(call, session)[-1] in ruled.keys
     reading = Reading(tool=tool, operations=(), tier=Tier.SAFE, reason="")
     payload: dict[str, Any] = {
         "user": session.user,
         "agent": session.agent,
         "tool": tool,
-        "summary": f"{summarise(call, reading)[:_SHORT]} · {_tell(report, ruled)}",
+        "summary": f"{summarise(call, reading)[:_SHORT]} · {_tell(report, ruled, same=same)}",
         "digest": "" if ruled is None else ruled.digest,
         "decision": None if ruled is None else ruled.position,
         "durationMs": report.duration_ms,
@@ -136,9 +162,9 @@ def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None
     )
 
 
-def _tell(report: Report, ruled: Ruled | None) -> str:
-    """Say in a few words what became of it."""
+def _tell(report: Report, ruled: Ruled | None, *, same: bool) -> str:
+    """Say in a few words what became of it; the last thing anyone should read past is what was never decided."""
     took = "" if report.duration_ms is None else f" in {report.duration_ms} ms"
     why = f": {report.error[:_SHORT]}" if report.error else ""
-    known = "" if ruled is not None else ", without a decision that is known"
+    known = ", without a decision that is known" if ruled is None else "" if same else ", but NOT as it was decided"
     return f"{'failed' if report.failed else 'ran'}{took}{why}{known}"

@@ -79,8 +79,8 @@ class PermissionList(msgspec.Struct, frozen=True, omit_defaults=True):
 class DecisionBody(msgspec.Struct, frozen=True, rename="camel"):
     """A person's answer."""
 
-    request_id: str = ""
-    decision: str = ""
+    request_id: str | None = None
+    decision: str | None = None
     feedback: str | None = None
     modified_input: str | dict[str, Any] | None = None
     """A shell call's new command; for other tools an object, or its text."""
@@ -201,7 +201,7 @@ def _read_scope(body: DecisionBody) -> Scope:
 
 
 async def _read_modified(daemon: Daemon, who: Principal, body: DecisionBody) -> dict[str, Any] | None:
-    approval = await daemon.approvals.get(body.request_id)
+    approval = await daemon.approvals.get(body.request_id or "")
     if approval is None or not may_see(who, approval):
         raise Refusal(404, "Request not found")
     if approval.call is None:

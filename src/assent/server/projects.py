@@ -18,6 +18,8 @@ from assent.config.layers import Layers, LivePolicies
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
 from assent.engine import Engine
 from assent.model import AssentError, ConfigError, Facts
+from assent.sandbox.mechanisms import find_machine
+from assent.sandbox.outlook import Outlook
 
 if TYPE_CHECKING:
     from assent.model import Policy, Session, ToolCall
@@ -69,6 +71,7 @@ class Projects:
         self._blind = _Blindness(endpoints)
         self._seats: dict[Places, _Seat] = {}
         self._folders: dict[str, tuple[float, Bench]] = {}
+        find_machine()  # takes a while, once
         self.bench()  # what is broken there is to be heard of before anything is decided
 
     def __call__(self, call: ToolCall, session: Session) -> Engine:
@@ -115,7 +118,9 @@ class Projects:
         return seat.bench
 
     def _make(self, found: Layers, fault: str | None = None) -> Bench:
-        return Bench(found, Engine(found.policies, facts=self.seen), Engine(found.policies, facts=self._blind), fault)
+        outlook = Outlook(found.workspace, self._environ)
+        engine = Engine(found.policies, facts=lambda: outlook(self.seen()))
+        return Bench(found, engine, Engine(found.policies, facts=self._blind), fault)
 
     def _tell(self, seat: _Seat, before: str | None) -> None:
         fault = seat.live.fault
@@ -159,8 +164,7 @@ class _Eyes:
         seen = self._observer()
         if self._last is None or self._last[0] is not seen:
             addresses = tuple(dict.fromkeys((*seen.assent_endpoints, *self._endpoints)))
-            # A hook can say yes or no, not "yes, inside": nothing here starts what the agent runs.
-            self._last = (seen, msgspec.structs.replace(seen, assent_endpoints=addresses, sandbox=False))
+            self._last = (seen, msgspec.structs.replace(seen, assent_endpoints=addresses))
         return self._last[1]
 
 

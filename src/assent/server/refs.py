@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from assent.approvals.tickets import find_ticket
 from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
 from assent.model.principal import Role
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
 _EVENT = re.compile(r"evt_(\w{1,64})_(\d{1,18})(?:\.1)?")
+_STOPPED = re.compile(r"evt_[0-9a-f]{24}")
 _RULE = re.compile(r"(.{1,5000}) @ (managed|user|project|run)(?: (.{1,5000}?)(?::(\d+))?)?", re.DOTALL)
 _LOOK_BACK = 1000
 """How many boundaries are looked through for an environment."""
@@ -47,6 +49,10 @@ async def resolve(daemon: Daemon, who: Principal, ref: str) -> Ref | None:
         return await _find_event(daemon, who, ref, match[1], int(match[2]))
     if ref.startswith("environment:"):
         return await _find_environment(daemon, who, ref)
+    if _STOPPED.fullmatch(ref):
+        return await _find_stopped(daemon, who, ref)
+    if ref.startswith("ticket:"):
+        return await _find_ticket(daemon, who, ref)
     approval = await daemon.approvals.get(ref.removeprefix("input:"))
     if approval is not None and may_see(who, approval):
         if ref.startswith("input:"):
@@ -91,3 +97,21 @@ async def _find_environment(daemon: Daemon, who: Principal, ref: str) -> Ref | N
         if profile is not None and profile.environment_ref == ref and _may_read(who, record):
             return Ref(ref, "environment", {"names": profile.environment})
     return None
+
+
+async def _find_stopped(daemon: Daemon, who: Principal, ref: str) -> Ref | None:
+    """Find what a sandbox stopped: whoever set it up named it, before the log knew."""
+    rows = await daemon.store.query(find(Query(type="sandbox.violation"), limit=_LOOK_BACK))
+    for record in map(read_record, rows):
+        if _event.decode(record.body).event_id == ref and _may_read(who, record):
+            return Ref(ref, "event", msgspec.json.decode(record.body))
+    return None
+
+
+async def _find_ticket(daemon: Daemon, who: Principal, ref: str) -> Ref | None:
+    ticket = await find_ticket(daemon.store, ref.removeprefix("ticket:"))
+    if ticket is None or (who.role is not Role.ADMIN and who.user != ticket.session.user):
+        return None
+    times = {"expiresAt": ticket.expires_at, "usedAt": ticket.used_at, "endedAt": ticket.ended_at}
+    stopped = [violation.words for violation in ticket.stopped]
+    return Ref(ref, "ticket", {"digest": ticket.digest, "profile": ticket.boundary.name, **times, "stopped": stopped})

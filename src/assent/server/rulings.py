@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from assent.agents.hook import HookAnswer
 from assent.model import State
+from assent.sandbox.lines import find_line
 
 if TYPE_CHECKING:
     from assent.gate import Ruling
@@ -17,13 +19,14 @@ def answer_of(ruling: Ruling, *, waited: bool = False) -> HookAnswer:
     """Say whether the call may run now, and if not, why, or what it waits for."""
     decision = ruling.decision
     outcome = decision.decision
-    allow = outcome == "allow"
+    allow = outcome == "allow" or (outcome == "sandboxed" and ruling.held)
     return HookAnswer(
         allow=allow,
         reason=_reason(ruling, waited=waited),
         tier=decision.reading.tier,
         request_id=ruling.approval.id if outcome == "ask" and ruling.approval is not None else None,
         updated_input=ruling.updated_input if allow else None,
+        instead=ruling.instead,
         feedback=_feedback(ruling),
     )
 
@@ -37,11 +40,21 @@ def _reason(ruling: Ruling, *, waited: bool) -> str:
         case "ask":
             later = f"; waiting for approval {approval.id}; repeat the same call" if waited and approval else ""
             return f"Queued for approval: {reason}{later}"
+        case "sandboxed" if ruling.held:
+            return reason
         case "sandboxed" | "unavailable":
             name = decision.boundary.name if decision.boundary is not None else ""
-            return f"Blocked: it may only run inside the sandbox profile {name}: {reason}"
+            lacking = "" if decision.available else ", which can not be set up here"
+            return f"Blocked: it may only run inside the sandbox profile {name}{lacking}: {reason}{_way_in(ruling)}"
         case "deny":
             return f"{_heading(ruling)}: {reason}"
+
+
+def _way_in(ruling: Ruling) -> str:
+    """Tell a model what it can run instead."""
+    line = None if ruling.ticket is None else find_line(ruling.ticket.call) if ruling.ticket.call else None
+    given = None if line is None or ruling.instead is None else ruling.instead[line.field]
+    return "" if given is None else f". Run this instead: {given if isinstance(given, str) else shlex.join(given)}"
 
 
 def _heading(ruling: Ruling) -> str:

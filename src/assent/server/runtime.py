@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from assent.agents.hook import HookCall
+from assent.approvals.cases import Aside
 from assent.audit.following import follow
 from assent.audit.search import Query
-from assent.gate import Aside, Ruling
+from assent.gate import Ruling
 from assent.model import ASK, Answer, NotFoundError, Opinion, Scope, Source, State, Verdict
 from assent.model.principal import Role
 from assent.server.asking import place

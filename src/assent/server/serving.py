@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import logging
 import os
 import resource
@@ -12,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import uvicorn
 
+from assent.config.endpoints import ASK_FOLDER
+from assent.config.files import make_private_folder
 from assent.config.settings import ServerSettings
 from assent.server.app import App
 from assent.server.assembly import assemble, greet
-from assent.server.connections import HttpConnection, SocketConnection
+from assent.server.connections import AskConnection, HttpConnection, SocketConnection
 from assent.server.journal import Journal
-from assent.server.listening import BACKLOG, listen_tcp, listen_unix, remove_unix
+from assent.server.listening import BACKLOG, listen_tcp, open_unix
 from assent.server.routes import Table
 from assent.server.sockets import Sockets
 from assent.server.table import ROUTES
@@ -47,42 +51,46 @@ def serve(
     _route_logs(journal)
     with listen_tcp(settings) as listener:
         port = listener.getsockname()[1]
-        with assemble(settings, home, port=port, journal=journal, routes=ROUTES, environ=environ) as daemon:
-            door = listen_unix(home) if settings.socket else None
-            try:
-                text = greet(daemon, home, port, link=link)
-                server = DaemonServer(daemon, door, lambda: announce(text))
-                server.run(sockets=[listener])
-            finally:
-                if door is not None:
-                    remove_unix(home)
-                    door.close()
+        with (
+            assemble(settings, home, port=port, journal=journal, routes=ROUTES, environ=environ) as daemon,
+            contextlib.ExitStack() as stack,
+        ):
+            doors = [stack.enter_context(open_unix(folder)) for folder in _folders(settings, home)]
+            text = greet(daemon, home, port, link=link)
+            server = DaemonServer(daemon, doors, lambda: announce(text))
+            server.run(sockets=[listener])
     journal.note("info", "daemon.stopped")
+
+
+def _folders(settings: ServerSettings, home: str) -> tuple[str, ...]:
+    """Return where there are sockets: in Assent's home, and for asking alone in a folder that sandboxes see."""
+    if not settings.socket:
+        return ()
+    asking = os.path.join(home, ASK_FOLDER)  # noqa: PTH118 - a string here
+    make_private_folder(asking)
+    return (home, asking)
 
 
 class DaemonServer(uvicorn.Server):
     """uvicorn, with a Unix socket beside its address, and a stop that leaves nobody waiting."""
 
-    def __init__(self, daemon: Daemon, door: socket.socket | None, ready: Callable[[], None]) -> None:
+    def __init__(self, daemon: Daemon, doors: list[socket.socket], ready: Callable[[], None]) -> None:
         super().__init__(_configure(daemon))
         self._daemon = daemon
-        self._door = door
+        self._doors = doors
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start the chores, then listen."""
         await self._daemon.start()
         await super().startup(sockets)
-        if self._door is not None:
-            loop = asyncio.get_running_loop()
-            opened = await loop.create_unix_server(self._connect, sock=self._door, backlog=BACKLOG)
-            self.servers.append(opened)
+        loop = asyncio.get_running_loop()
+        for door, kind in zip(self._doors, (HttpConnection, AskConnection), strict=False):
+            connect = functools.partial(kind, self.config, self.server_state, {})
+            self.servers.append(await loop.create_unix_server(connect, sock=door, backlog=BACKLOG))
         address = sockets[0].getsockname() if sockets else ()
         self._daemon.journal.note("info", "daemon.started", pid=os.getpid(), address=list(address[:2]))
         self._ready()
-
-    def _connect(self) -> asyncio.Protocol:
-        return HttpConnection(self.config, self.server_state, {})
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Tell everyone who waits, then stop as uvicorn does."""

@@ -54,7 +54,7 @@ async def list_similar(daemon: Daemon, request: Request) -> Reply:
     approval = await daemon.approvals.get(request.params["id"])
     if approval is None or not may_see(request.who, approval):
         raise Refusal(404, "Request not found")
-    begins = _beginning(approval.summary)
+    begins = beginning(approval.summary)
     parameters = {
         "user": approval.user,
         "tool": approval.tool,
@@ -68,7 +68,7 @@ async def list_similar(daemon: Daemon, request: Request) -> Reply:
     return reply(EarlierAnswers(tuple(_describe(read_approval(row), approval) for row in rows)))
 
 
-def _beginning(summary: str) -> str:
+def beginning(summary: str) -> str:
     """Return the program and, if it is a plain word, its subcommand: what makes two calls look alike."""
     words = summary.split(maxsplit=2)
     plain = len(words) > 1 and words[1].replace("-", "").isalnum() and not words[1].startswith("-")

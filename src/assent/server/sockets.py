@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 PATH = "/ws/permissions"
 GREETING_SECONDS = 30.0
+_UNAUTHORIZED = {"type": "websocket.close", "code": 4401, "reason": "Unauthorized"}
 _VERDICTS = {"approve": Verdict.ALLOW, "reject": Verdict.DENY}
 
 
@@ -75,6 +76,7 @@ class Sockets:
         except CloseError as closing:
             await send({"type": "websocket.close", "code": closing.code, "reason": closing.reason})
             return
+        receive, send = self._guard(who, receive, send)
         # What a closed or vanished peer leaves behind is not worth a word.
         with contextlib.suppress(OSError):
             await self._talk(who, user, scope, receive, send)
@@ -88,6 +90,25 @@ class Sockets:
         if cookie and b"origin" not in headers:
             raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
         return run_sockets.admit(principal) if scope["path"] == run_sockets.PATH else principal
+
+    def _guard(self, principal: Principal, receive: Receive, send: Send) -> tuple[Receive, Send]:
+        """Close a socket whose token was revoked or has run out: it hears no more, and what it says does not count."""
+        keys = self._daemon.keys
+
+        async def hear() -> Message:
+            event = await receive()
+            if event["type"] == "websocket.receive" and not keys.is_good(principal):
+                await send(_UNAUTHORIZED)
+                return {"type": "websocket.disconnect"}
+            return event
+
+        async def say(message: Message) -> None:
+            if message["type"] == "websocket.send" and not keys.is_good(principal):
+                await send(_UNAUTHORIZED)
+                raise CloseError(4401, "Unauthorized")
+            await send(message)
+
+        return hear, say
 
     async def _talk(self, principal: Principal, user: str, scope: Scope, receive: Receive, send: Send) -> None:
         abort = scope["state"]["abort"]

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from assent.server.sse import BEAT_SECONDS, KEEP_ALIVE
+from assent.server.sse import BEAT_SECONDS
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
@@ -23,7 +23,7 @@ class Streaming:
 
     async def send(self, send: Send, headers: tuple[tuple[bytes, bytes], ...]) -> None:
         """Send everything, at the speed of the reader, and a sign of life where nothing comes."""
-        started = [(b"content-type", self._stream.kind), (b"x-accel-buffering", b"no"), *headers]
+        started = [(b"content-type", self._stream.kind), (b"x-accel-buffering", b"no"), *self._stream.headers, *headers]
         await send({"type": "http.response.start", "status": 200, "headers": started})
         if self._request.method != "HEAD":
             with contextlib.suppress(OSError):
@@ -40,7 +40,7 @@ class Streaming:
                 await asyncio.wait(events, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
                 if leaving.done() or self._daemon.closing.done() or not self._is_welcome():
                     return
-                piece = KEEP_ALIVE
+                piece = self._stream.alive
                 if waiting.done():
                     piece = waiting.result()
                     waiting = asyncio.ensure_future(anext(pieces))

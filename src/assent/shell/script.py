@@ -16,7 +16,7 @@ from assent.shell.walk import EnoughError, Walker
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_WORDS = re.compile(r"(?:[ \t]*+[\w./:@%+,=^-]++)++[ \t]*+", re.ASCII)
+_WORDS = re.compile(r"((?:[ \t]*+[\w./:@%+,=^-]++)++)[ \t]*+(?:(?<=[ \t])#[ -~]*+)?", re.ASCII)
 _SPECIAL = RESERVED | EFFECTS.keys()
 _NOTHING: Mapping[str, str] = {}
 
@@ -57,6 +57,10 @@ def parse(
 
 
 def _plain_words(line: str) -> list[str]:
-    """Give the words of a line that is a single command of plain words, as most are; otherwise nothing."""
-    words = line.split() if _WORDS.fullmatch(line) else []
+    """Give the words of a line that is a single command of plain words, as most are; otherwise nothing.
+
+    A comment may follow them.
+    """
+    plain = _WORDS.fullmatch(line)
+    words = plain[1].split() if plain else []
     return [] if not words or "=" in words[0] or words[0] in _SPECIAL else words

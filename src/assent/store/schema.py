@@ -167,6 +167,22 @@ runs = Table(
     Index("runs_by_time", "created_at", "id"),
 )
 
+tickets = Table(
+    "tickets",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("digest", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("expires_at", Double, nullable=False),
+    Column("used_at", Double),
+    Column("ended_at", Double),
+    Column("call", LargeBinary),
+    Column("body", LargeBinary, nullable=False),
+    Column("stopped", LargeBinary),
+    Index("tickets_by_digest", "digest"),
+    Index("tickets_by_end", "expires_at"),
+)
+
 tokens = Table(
     "tokens",
     metadata,

@@ -66,7 +66,7 @@ class Store:
                 raise StoreError(f"the store {address.shown} can not be opened: {_first_line(error)}") from error
             raise
         self._subscribers: list[Subscriber] = []
-        self._guards: dict[asyncio.AbstractEventLoop, _Guard] = {}
+        self._outboxes: dict[asyncio.AbstractEventLoop, _Outbox] = {}
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="assent-reader")
         self._writer = Writer(self._connect, self.origin, self._tell_all)
         self._watcher = Watcher(self._watch, self.origin, self._tell)
@@ -103,12 +103,11 @@ class Store:
         """
         loop = asyncio.get_running_loop()
         job: Job[T] = Job(work, loop)
-        self._writer.put(job)
-        guard = self._guards.get(loop)
-        if guard is None:
-            self._guards = {known: held for known, held in self._guards.items() if not known.is_closed()}
-            guard = self._guards[loop] = _Guard(loop)
-        guard.watch(job, self.write_seconds)
+        outbox = self._outboxes.get(loop)
+        if outbox is None:
+            self._outboxes = {known: held for known, held in self._outboxes.items() if not known.is_closed()}
+            outbox = self._outboxes[loop] = _Outbox(loop, self._writer)
+        outbox.put(job, self.write_seconds)
         return await cast("asyncio.Future[T]", job.future)
 
     def read(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> Future[list[Row]]:
@@ -203,17 +202,36 @@ class Store:
             self._presence.leave()
 
 
-class _Guard:
-    """Fails the writes of one loop that take too long: an answer must not wait for a disk that hangs."""
+class _Outbox:
+    """The writes of one loop. All of one turn of the loop go to the writer together, and so share a commit.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    One that takes too long fails: an answer must not wait for a disk that hangs.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, writer: Writer) -> None:
         self._loop = loop
+        self._writer = writer
+        self._fresh: list[Job[Any]] = []
         self._waiting: deque[tuple[float, Job[Any]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    def watch(self, job: Job[Any], seconds: float) -> None:
-        """Give a job its time."""
-        self._waiting.append((self._loop.time() + seconds, job))
+    def put(self, job: Job[Any], seconds: float) -> None:
+        """Take a job along at the end of this turn, and give it its time from then on."""
+        self._fresh.append(job)
+        if len(self._fresh) == 1:
+            self._loop.call_soon(self._send, seconds)
+
+    def _send(self, seconds: float) -> None:
+        jobs, self._fresh = self._fresh, []
+        try:
+            self._writer.put(*jobs)
+        except StoreError as error:
+            for job in jobs:
+                job.fail(error)
+                job.deliver()
+            return
+        end = self._loop.time() + seconds
+        self._waiting.extend((end, job) for job in jobs)
         if self._timer is None:
             self._timer = self._loop.call_later(min(seconds, 1.0), self._look)
 
@@ -256,6 +274,8 @@ def _prepare(address: Address) -> Engine:
         reading = postgres.make_engine(address.conninfo)
     try:
         upgrade(writable, _lock_sqlite if address.engine == "sqlite" else _lock_postgres)
+        if address.engine == "sqlite":
+            sqlite.add_narrow_index(writable)
     finally:
         writable.dispose()
     return reading

@@ -10,6 +10,7 @@ import logging
 import queue
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeAlias, TypeVar
@@ -104,7 +105,9 @@ class Writer(threading.Thread):
         self._connect = connect
         self._origin = origin
         self._tell = tell
-        self._queue: queue.SimpleQueue[Job[Any] | None] = queue.SimpleQueue()
+        self._jobs: deque[Job[Any]] = deque()
+        self._queue: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
+        """Wakes the thread: there are jobs; or with None, there will be no more."""
         self._connection: Connection | None = None
         self._ticks: list[Tick] = []
         self._closing = False
@@ -113,20 +116,21 @@ class Writer(threading.Thread):
     @property
     def queued(self) -> int:
         """How many jobs wait."""
-        return self._queue.qsize()
+        return len(self._jobs)
 
-    def put(self, job: Job[Any]) -> None:
-        """Queue a job, or raise `StoreError` if it would wait too long or for ever."""
+    def put(self, *jobs: Job[Any]) -> None:
+        """Queue jobs, or raise `StoreError` if they would wait too long or for ever."""
         if self._closing:
             raise StoreError("the store is closed")
-        if self._queue.qsize() >= MOST_QUEUED:
+        if len(self._jobs) >= MOST_QUEUED:
             raise StoreError(f"{MOST_QUEUED} writes are waiting already")
-        self._queue.put(job)
+        self._jobs.extend(jobs)
+        self._queue.put(True)  # noqa: FBT003 - a sign, not a flag
 
     def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
         """Do some work from time to time, in a transaction, where a look says that it is needed."""
         self._ticks.append(Tick(seconds, needed, work, time.monotonic() + seconds))
-        self._queue.put(Job(_nothing, None))  # wakes it, so that it counts from now
+        self._queue.put(True)  # noqa: FBT003 - wakes it, so that it counts from now
 
     def stop(self) -> None:
         """Finish what is queued, then end."""
@@ -138,29 +142,29 @@ class Writer(threading.Thread):
     def run(self) -> None:
         """Write until told to stop."""
         open_for_more = True
-        while open_for_more:
-            jobs, open_for_more = self._take()
+        while open_for_more or self._jobs:
+            open_for_more &= self._wait()
+            jobs = self._take()
             if jobs:
                 self._write(jobs)
             self._do_ticks()
         if self._connection is not None:
             self._connection.close()
 
-    def _take(self) -> tuple[list[Job[Any]], bool]:
-        jobs: list[Job[Any]] = []
+    def _wait(self) -> bool:
+        """Wait for jobs, or for the next thing to be done from time to time; false once there will be no more."""
+        if self._jobs:
+            return True
         pause = max(0.0, min((t.due for t in self._ticks), default=time.monotonic() + 60) - time.monotonic())
         try:
-            job = self._queue.get(timeout=pause)
-            if self.figures.last_batch >= _BUSY:
-                time.sleep(_GATHER_SECONDS)
-            while job is not None:
-                jobs.append(job)
-                if len(jobs) == LARGEST_BATCH:
-                    return jobs, True
-                job = self._queue.get_nowait()
+            return self._queue.get(timeout=pause) is not None
         except queue.Empty:
-            return jobs, True
-        return jobs, False
+            return True
+
+    def _take(self) -> list[Job[Any]]:
+        if self._jobs and self.figures.last_batch >= _BUSY:
+            time.sleep(_GATHER_SECONDS)
+        return [self._jobs.popleft() for _ in range(min(len(self._jobs), LARGEST_BATCH))]
 
     def _write(self, jobs: list[Job[Any]]) -> None:
         started = time.perf_counter()
@@ -228,10 +232,6 @@ class Writer(threading.Thread):
                 self._write([Job(tick.work, None)])
         except Exception as error:  # noqa: BLE001 - it is tried again in time
             self._fail([], error)
-
-
-def _nothing(_cursor: Cursor) -> None:
-    pass
 
 
 def _deliver(jobs: list[Job[Any]]) -> None:

@@ -1,0 +1,159 @@
+"""How each agent is told of its hook: which file, which entries, which times. Text in, records out."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+Scope: TypeAlias = Literal["user", "project"]
+
+MARK = "assent-hook"
+"""Stands in every command line that Assent writes, so that it knows its own."""
+TIMEOUT = 600
+"""How many seconds an agent is told to wait for a decision."""
+MARGIN = 10
+"""How many seconds earlier the hook answers by itself: agents take a hook that is late for a yes."""
+REPORT_TIMEOUT = 30
+"""The same for a hook that only reports what became of a call."""
+_CLOSED = (
+    '"$@"; code=$?; case $code in 0|2) exit $code;; esac; '
+    'echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2; exit 2'
+)
+_SILENT = '"$@" || exit 0'
+
+
+class Client(msgspec.Struct, frozen=True, kw_only=True):
+    """The client that a hook runs, and what it is given."""
+
+    python: str
+    script: str
+    agent: str
+    home: str
+    key: str
+    observe: bool = False
+    start: bool = False
+
+    def line(self, seconds: int) -> str:
+        """Return the command line: whatever happens to the client, the shell around it makes a denial of it."""
+        flags = [name for name, on in (("observe", self.observe), ("start", self.start)) if on]
+        return self._write(_SILENT if self.observe else _CLOSED, seconds, flags)
+
+    def report_line(self, seconds: int) -> str:
+        """Return the command line that tells what became of a call; it never says anything."""
+        return self._write(_SILENT, seconds, ["report"])
+
+    def _write(self, around: str, seconds: int, flags: list[str]) -> str:
+        words = [self.python, "-I", "-S", self.script, self.agent, self.home, self.key, str(seconds), *flags]
+        return shlex.join(["/bin/sh", "-c", around, MARK, *words])
+
+
+class Wiring(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent's settings."""
+
+    agent: str
+    program: str
+    """What the agent is started by."""
+    tested: str
+    """The version that was tried."""
+    variable: str
+    """The environment's name for the folder of the user's settings."""
+    folder: str
+    """That folder otherwise, below the home directory; and in a project."""
+    user_file: str
+    project_file: str
+    events: tuple[str, ...]
+    reports: tuple[str, ...]
+    """The events after a call."""
+    matcher: str
+    second: int = 1
+    """What one second is, in the agent's unit."""
+    switches: tuple[tuple[tuple[str, ...], Any], ...] = ()
+    """What else must be set for hooks to run."""
+    shows_status: bool = False
+
+    def entries(self, client: Client, status: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
+        """Return what is added to which list."""
+        decides, reports = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
+        return [
+            *((("hooks", event), self._entry(decides, TIMEOUT, status)) for event in self.events),
+            *((("hooks", event), self._entry(reports, REPORT_TIMEOUT, "")) for event in self.reports),
+        ]
+
+    def _entry(self, line: str, seconds: int, status: str) -> dict[str, Any]:
+        handler: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds * self.second}
+        if status and self.shows_status:
+            handler["statusMessage"] = status
+        if self.agent == "gemini":
+            handler["name"] = "assent"
+        return {"matcher": self.matcher, "hooks": [handler]}
+
+
+WIRINGS = {
+    wiring.agent: wiring
+    for wiring in (
+        Wiring(
+            agent="claude-code",
+            program="claude",
+            tested="2.1",
+            variable="CLAUDE_CONFIG_DIR",
+            folder=".claude",
+            user_file="settings.json",
+            project_file="settings.local.json",
+            events=("PreToolUse", "PermissionRequest"),
+            reports=("PostToolUse", "PostToolUseFailure"),
+            matcher="*",
+            shows_status=True,
+        ),
+        Wiring(
+            agent="codex",
+            program="codex",
+            tested="0.166",
+            variable="CODEX_HOME",
+            folder=".codex",
+            user_file="hooks.json",
+            project_file="hooks.json",
+            events=("PreToolUse", "PermissionRequest"),
+            reports=("PostToolUse",),
+            matcher="*",
+            shows_status=True,
+        ),
+        Wiring(
+            agent="gemini",
+            program="gemini",
+            tested="0.61",
+            variable="",
+            folder=".gemini",
+            user_file="settings.json",
+            project_file="settings.json",
+            events=("BeforeTool",),
+            reports=("AfterTool",),
+            matcher=".*",
+            second=1000,
+            switches=((("hooksConfig", "enabled"), True),),
+        ),
+    )
+}
+
+
+def is_ours(entry: Any) -> bool:
+    """Tell whether an entry of a hook list was written by Assent, by this version or an older one."""
+    handlers = entry.get("hooks") if isinstance(entry, dict) else None
+    if not isinstance(handlers, list) or not handlers:
+        return False
+    return all(isinstance(h, dict) and is_our_line(h.get("command")) for h in handlers)
+
+
+def is_our_line(line: Any) -> bool:
+    """Tell whether a command line runs Assent's hook."""
+    if not isinstance(line, str):
+        return False
+    try:
+        words = shlex.split(line)
+    except ValueError:
+        return False
+    return MARK in words or any(
+        name.rpartition("/")[2] == "assent" and after == "hook" for name, after in itertools.pairwise(words)
+    )

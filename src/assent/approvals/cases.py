@@ -1,0 +1,86 @@
+"""A call on its way to a person, and what becomes of it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from assent.approvals.summary import summarise
+from assent.audit.entry import Entry
+from assent.audit.masking import Mask
+from assent.model import (
+    ASK,
+    Approval,
+    Decision,
+    Enablement,
+    Event,
+    Opinion,
+    QuestionKind,
+    Session,
+    State,
+    ToolCall,
+    visible,
+)
+
+
+class Aside(msgspec.Struct, frozen=True):
+    """What a host says along with a call."""
+
+    heard: tuple[Opinion, ...] = ()
+    """What a tool's own check or a hook said about this very input; none of it can loosen."""
+    then: tuple[Event, ...] = ()
+    """Written right after an allow, in the same transaction: that it runs."""
+
+
+NOTHING_ASIDE = Aside()
+
+
+class Case(msgspec.Struct, frozen=True):
+    """A call that a person must decide."""
+
+    call: ToolCall
+    session: Session
+    decision: Decision
+    prefix: str
+    waiting: bool
+    aside: Aside = NOTHING_ASIDE
+    enablement: Enablement | None = None
+    denial: Decision | None = None
+    """What holds unless an answer waits for the call."""
+
+    @property
+    def kind(self) -> QuestionKind:
+        """Tell a plain question from one that is to override an earlier refusal."""
+        refused = any(o.verdict is ASK and "-deny-" in o.policy for o in self.decision.opinions)
+        return "policy-deny-override" if refused and self.call.override else "ask"
+
+    def make_question(self, approval_id: str, now: float, expiry: float, mask: Mask) -> Approval:
+        """Draw up the question to a person."""
+        call, session, decision = self.call, self.session, self.decision
+        expires = now + expiry if call.deadline is None else max(now, min(now + expiry, call.deadline))
+        return Approval(
+            id=approval_id,
+            state=State.PENDING,
+            user=session.user,
+            agent=session.agent,
+            session=session,
+            call=call,
+            call_id=call.call_id,
+            tool=decision.reading.tool,
+            digest=decision.digest,
+            tier=decision.reading.tier,
+            reason=mask.text(visible(decision.decision_reason)),
+            summary=mask.text(visible(summarise(call, decision.reading))),
+            decision=decision,
+            kind=self.kind,
+            created_at=now,
+            expires_at=expires,
+            caller_gone=not self.waiting,
+        )
+
+
+class Put(msgspec.Struct, frozen=True):
+    """What became of a question: settled before (no entry), or recorded."""
+
+    decision: Decision
+    approval: Approval | None
+    entry: Entry | None = None

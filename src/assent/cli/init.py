@@ -1,0 +1,325 @@
+"""`assent init`: wire an agent up. Shows every change, keeps what is not its own, and proves that the hook decides."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH118, PTH120
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import glob
+import json
+import os
+import shutil
+import sys
+import time
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.agents import importing
+from assent.agents.importing import Refused, Taken
+from assent.agents.opencode import plugin_text
+from assent.agents.wiring import MARGIN, TIMEOUT, WIRINGS, Client
+from assent.cli import exits
+from assent.cli.arguments import make_parser
+from assent.cli.screen import has_colour, paint, say, visible
+from assent.cli.token import open_keys
+from assent.cli.wiring import (
+    DENIED,
+    SCRIPT,
+    Target,
+    add_target_options,
+    file_of,
+    find_target,
+    hook_lines,
+    script_text,
+    token_file,
+    try_hook,
+)
+from assent.config import codex, jsonc
+from assent.config.daemon import load_settings
+from assent.config.files import find_file, make_private_folder, write_private
+from assent.config.interpreter import find_python
+from assent.config.places import FILE_NAME, assent_home, user_file
+from assent.config.rulefile import add_rules
+from assent.config.wirings import (
+    AGENTS_FOLDER,
+    Change,
+    Wired,
+    Written,
+    apply_change,
+    find_wired,
+    plan_wiring,
+    read_book,
+    read_text,
+    write_book,
+)
+from assent.model import AssentError, ConfigError, Effect, Layer, NotFoundError
+from assent.model.principal import Role
+from assent.server.identity import user_name
+from assent.server.keys import issue, revoke
+from assent.server.tokens import make_wish
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_EXAMPLES = (
+    "assent init claude-code               for all your projects: shows the change, and asks",
+    "assent init codex --project           for this project alone, which becomes the workspace",
+    "assent init gemini --observe          a trial: what would be decided is recorded, nothing is stopped",
+    "assent init claude-code --dry-run     only show it",
+)
+_KEPT = ("HOME", "PATH", "LANG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
+_OURS = ("ASSENT_", "PYTHONPATH", "DISPLAY", "WAYLAND_DISPLAY")
+_NEW_TOKEN = 5.0
+"""How many seconds a daemon may take to hear of a new token."""
+_COLOURS = {"+": "green", "-": "red", "@": "cyan"}
+
+
+def run(argv: list[str]) -> int:
+    """Run the command."""
+    given = _parse(argv)
+    target, home = find_target(given), assent_home()
+    client = Client(
+        python=find_python(given.python),
+        script=os.path.join(home, SCRIPT),
+        agent=target.agent,
+        home=home,
+        key=target.key,
+        observe=given.observe,
+        start=not given.no_start,
+    )
+    changes = [_plan(target, client)]
+    if not given.no_import:
+        changes += _plan_import(target)
+    for change in changes:
+        _show(change)
+    if given.dry_run:
+        return exits.OK
+    if not given.yes and not _agrees():
+        say("nothing was changed")
+        return exits.FOUND
+    _write(target, client, changes, home)
+    return _prove(target, home)
+
+
+def _parse(argv: list[str]) -> Any:
+    parser = make_parser("init", "Wire an agent up: its hook asks Assent before every call.", _EXAMPLES)
+    add_target_options(parser)
+    parser.add_argument("--dry-run", action="store_true", help="show what would be changed, and change nothing")
+    parser.add_argument("--observe", action="store_true", help="a trial: record what would be decided, stop nothing")
+    parser.add_argument(
+        "--no-import", action="store_true", help="leave the agent's own allow, ask and deny rules alone"
+    )
+    parser.add_argument("--no-start", action="store_true", help="never have the hook start the daemon")
+    parser.add_argument("--python", metavar="FILE", help="the interpreter that the hook runs by")
+    parser.add_argument("--yes", action="store_true", help="do not ask")
+    return parser.parse_args(argv)
+
+
+def _plan(target: Target, client: Client) -> Change:
+    path = file_of(target.agent, target.scope, target.root)
+    if target.agent == "opencode":
+        before = read_text(path)
+        return Change(path, None if before is None else before.encode(), plugin_text(client.line(TIMEOUT - MARGIN)))
+    _refuse_disabled(path)
+    settings = load_settings()
+    where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
+    status = f"Assent decides; if it asks, answer at {where} or with `assent pending`"
+    return plan_wiring(WIRINGS[target.agent], path, client, status)
+
+
+def _refuse_disabled(path: str) -> None:
+    """Refuse settings in which hooks are switched off: the agent would run everything undecided."""
+    text = read_text(path)
+    settings = jsonc.parse(text, file=path).value if text else None
+    if isinstance(settings, dict) and settings.get("disableAllHooks"):
+        hint = "take `disableAllHooks` out, and run it again"
+        raise ConfigError("Hooks are switched off here, so that nothing would be decided.", file=path, suggestion=hint)
+
+
+def _plan_import(target: Target) -> list[Change]:
+    """Take over the rules the agent has, showing each."""
+    found = list(_existing_rules(target))
+    taken = [each for each in found if isinstance(each, Taken)]
+    for each in taken:
+        say(visible(f"takes over   {each.effect:<5} {each.rule}" + _differs(each)))
+    for left in [each for each in found if isinstance(each, Refused)]:
+        say(visible(f"leaves out   {left.effect:<5} {left.source}: {left.why}"))
+    if not taken:
+        return []
+    layer = Layer.PROJECT if target.root else Layer.USER
+    path = os.path.join(target.root, FILE_NAME) if target.root else user_file()
+    before = read_text(path)
+    rules: dict[Effect, list[str]] = {}
+    for each in taken:
+        rules.setdefault(each.effect, []).append(each.rule)
+    after = add_rules(before or "", rules, file=path, layer=layer, note=f"from {target.agent}")
+    if after == before:
+        return []
+    return [Change(path, None if before is None else before.encode(), after.encode(), mode=0o644)]
+
+
+def _differs(taken: Taken) -> str:
+    return "" if taken.rule == taken.source else f"   (from {taken.source})"
+
+
+def _existing_rules(target: Target) -> Iterator[Taken | Refused]:
+    folder = os.path.dirname(file_of(target.agent, target.scope, target.root))
+    if target.agent == "claude-code":
+        names = ("settings.json", "settings.local.json") if target.root else ("settings.json",)
+        for name in names:
+            path = os.path.join(folder, name)
+            yield from importing.from_claude(_json(path), folder)
+    elif target.agent == "codex":
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "rules", "*.rules"))):  # noqa: PTH207 - as above
+            content = find_file(path)
+            yield from importing.from_codex(content.data.decode("utf-8", "replace")) if content else ()
+    elif target.agent == "gemini":
+        yield from importing.from_gemini(_json(os.path.join(folder, "settings.json")))
+        for path in sorted(glob.glob(os.path.join(glob.escape(folder), "policies", "*.toml"))):  # noqa: PTH207 - as above
+            yield from importing.from_gemini_policy(_toml(path))
+
+
+def _json(path: str) -> Any:
+    content = find_file(path)
+    return None if content is None else jsonc.parse(content.data.decode("utf-8", "replace"), file=path).value
+
+
+def _toml(path: str) -> Any:
+    content = find_file(path)
+    try:
+        return None if content is None else tomllib.loads(content.data.decode("utf-8", "replace"))
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", file=path, suggestion="use --no-import") from None
+
+
+def _show(change: Change) -> None:
+    real = os.path.realpath(change.path)
+    say(visible(f"{change.path}{f' (a link to {real})' if real != change.path else ''}:"))
+    colour = has_colour(sys.stdout)
+    before, after = ((text or b"").decode().splitlines() for text in (change.before, change.after))
+    lines = list(difflib.unified_diff(before, after, "before", "after", lineterm=""))
+    for line in lines or ["  (as it is)"]:
+        say(paint(visible(line), _COLOURS.get(line[:1], ""), colour=colour))
+
+
+def _agrees() -> bool:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise AssentError("there is no terminal to ask at: look at it with --dry-run, then use --yes")
+    sys.stdout.write("Write this? [y/N] ")
+    sys.stdout.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _write(target: Target, client: Client, changes: Sequence[Change], home: str) -> None:
+    """Write everything: first what the hook needs, then the settings that have it called."""
+    book = list(read_book(home))
+    old = find_wired(book, target.agent, target.scope, target.root)
+    make_private_folder(home)
+    make_private_folder(os.path.join(home, AGENTS_FOLDER))
+    write_private(os.path.join(home, SCRIPT), script_text())
+    if client.start:
+        write_private(os.path.join(home, AGENTS_FOLDER, "start.json"), _how_to_start())
+    token = _make_token(target, home, old)
+    others = [each for each in book if each is not old]
+    wired = Wired(
+        agent=target.agent,
+        scope=target.scope,
+        root=target.root,
+        key=target.key,
+        token=token,
+        observe=client.observe,
+        files=old.files if old is not None else (),
+    )
+    for change in changes:
+        wired = _add(wired, apply_change(change, home), change)
+        write_book(home, [*others, wired])
+    if target.agent == "codex":
+        write_book(home, [*others, _trust(target, wired, home)])
+    for written in wired.files:
+        say(visible(f"wrote {written.path}"))
+
+
+def _add(wired: Wired, written: Written, change: Change) -> Wired:
+    """Note a file. If Assent wrote it before, the way back leads to what was there before that."""
+    old = next((each for each in wired.files if each.path == written.path), None)
+    if old is not None and _is_as_written(old, change.before):
+        written = msgspec.structs.replace(written, backup=old.backup, folders=old.folders)
+    kept = tuple(each for each in wired.files if each.path != written.path)
+    return msgspec.structs.replace(wired, files=(*kept, written))
+
+
+def _is_as_written(written: Written, data: bytes | None) -> bool:
+    import hashlib  # noqa: PLC0415 - seldom needed
+
+    return data is not None and hashlib.sha256(data).hexdigest() == written.sha256
+
+
+def _how_to_start() -> bytes:
+    """Write down how the daemon is started: with the user's surroundings as they are now, not those of an agent."""
+    environ = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith(_OURS)}
+    environ.pop("ASSENT_DEBUG", None)
+    argv = [sys.executable, "-P", "-m", "assent", "serve"]
+    return json.dumps({"argv": argv, "environ": environ}, indent=1).encode()
+
+
+def _make_token(target: Target, home: str, old: Wired | None) -> str:
+    wish = make_wish(
+        Role.AGENT,
+        user=user_name(),
+        agent=target.agent,
+        label=f"assent init {target.agent}",
+        workspace=(target.root,) if target.root else (),
+    )
+    with open_keys(None) as (store, log):
+        issued = store.write(issue(wish, user_name(), log)).result()
+        write_private(token_file(home, target.key), issued.secret.encode() + b"\n")
+        if old is not None:
+            _revoke(old.token, store, log)
+    return issued.token.id
+
+
+def _revoke(token: str, store: Any, log: Any) -> None:
+    with contextlib.suppress(NotFoundError):  # somebody may have revoked it before
+        store.write(revoke(token, user_name(), log)).result()
+
+
+def _trust(target: Target, wired: Wired, home: str) -> Wired:
+    """Have Codex trust its hooks, if Codex is here to say by which hash; else say what to do."""
+    program = shutil.which(WIRINGS["codex"].program) or ""
+    user_folder = os.path.dirname(file_of("codex", "user", None))
+    try:
+        hooks = codex.list_hooks(program, target.root or home, os.environ)
+        change = codex.plan_trust(user_folder, hooks)
+    except ConfigError as error:
+        say(visible(f"note: the hooks are not trusted yet: {error.message} {error.suggestion or ''}".rstrip()))
+        return wired
+    _show(change)
+    return _add(wired, apply_change(change, home), change)
+
+
+def _prove(target: Target, home: str) -> int:
+    """Call the hook as the agent would, and see that what must be denied is."""
+    wired = find_wired(read_book(home), target.agent, target.scope, target.root)
+    if wired is None or not (lines := hook_lines(wired)):
+        say(f"{target.agent} is wired up; see `assent doctor`")
+        return exits.OK
+    tried = try_hook(wired, lines[0], DENIED)
+    end = time.monotonic() + _NEW_TOKEN
+    while "token is not good" in tried.err and time.monotonic() < end:
+        time.sleep(0.1)  # a daemon that runs hears of new tokens, but not at once
+        tried = try_hook(wired, lines[0], DENIED)
+    if wired.observe:
+        say(f"{target.agent} is on trial: see what would be decided with `assent audit tail -f`")
+        return exits.OK
+    if not tried.is_denial:
+        say(visible(f"the hook does NOT decide: it ended with {tried.code} {tried.err}; see `assent doctor`"))
+        return exits.FOUND
+    if "could not decide" in tried.err:
+        say(visible(f"the hook denies everything for now: {tried.err}"))
+        return exits.OK
+    say(f"{target.agent} is wired up: the hook was called as {target.agent} does, and denied what it must")
+    return exits.OK

@@ -1,0 +1,47 @@
+"""`assent uninit`: take an agent's hook out again, and put its settings back as they were."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH108
+
+from __future__ import annotations
+
+import contextlib
+import os
+
+from assent.cli import exits
+from assent.cli.arguments import make_parser
+from assent.cli.screen import say, visible
+from assent.cli.token import open_keys
+from assent.cli.wiring import add_target_options, find_target, token_file
+from assent.config.places import assent_home
+from assent.config.wirings import Wired, find_wired, read_book, undo, write_book
+from assent.model import AssentError, NotFoundError
+from assent.server.identity import user_name
+from assent.server.keys import revoke
+
+_EXAMPLES = ("assent uninit claude-code", "assent uninit codex --project")
+
+
+def run(argv: list[str]) -> int:
+    """Run the command."""
+    parser = make_parser("uninit", "Take an agent's hook out again; its settings are as before.", _EXAMPLES)
+    add_target_options(parser)
+    target, home = find_target(parser.parse_args(argv)), assent_home()
+    book = read_book(home)
+    wired = find_wired(book, target.agent, target.scope, target.root)
+    if wired is None:
+        where = "in this project" if target.scope == "project" else "for all projects"
+        raise AssentError(f"{target.agent} is not wired up {where}")
+    for written in reversed(wired.files):
+        say(visible(undo(written)))
+    write_book(home, [each for each in book if each is not wired])
+    _end_token(wired, home)
+    say(f"{target.agent} asks Assent no longer")
+    return exits.OK
+
+
+def _end_token(wired: Wired, home: str) -> None:
+    with open_keys(None) as (store, log), contextlib.suppress(NotFoundError):
+        store.write(revoke(wired.token, user_name(), log)).result()
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(token_file(home, wired.key))

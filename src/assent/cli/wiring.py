@@ -1,0 +1,134 @@
+"""What `assent init`, `uninit` and `doctor` share: where settings are, and the hook called as the agent does."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH109, PTH118
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.agents.opencode import PLUGIN_FILE
+from assent.agents.wiring import WIRINGS, Scope
+from assent.config.places import project_root, user_home, workspace_of
+from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
+from assent.model import AssentError
+
+if TYPE_CHECKING:
+    import argparse
+
+NAMES = (*WIRINGS, "opencode")
+SCRIPT = "hook.py"
+_SECONDS = 60
+_SESSION = "assent-doctor"
+DENIED, HARMLESS = "assent approve nothing", "ls"
+"""What is surely denied (it is Assent's own), and what should run without a word."""
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Which agent, for whom."""
+
+    agent: str
+    scope: Scope
+    root: str | None
+    key: str
+
+
+class Tried(msgspec.Struct, frozen=True):
+    """What a hook did."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def is_denial(self) -> bool:
+        """Tell whether the agent would take it for a no."""
+        if self.code == 2:
+            return True
+        try:
+            said: Any = json.loads(self.out or b"{}")
+        except ValueError:
+            return False
+        inner = said.get("hookSpecificOutput", {})
+        return "deny" in (said.get("decision"), inner.get("permissionDecision"))
+
+
+def add_target_options(parser: argparse.ArgumentParser) -> None:
+    """Add the agent, and for which projects."""
+    parser.add_argument("agent", metavar="AGENT", help=", ".join(NAMES))
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--user", action="store_true", help="for all your projects (default)")
+    where.add_argument("--project", action="store_true", help="for the project you are in, which becomes its workspace")
+
+
+def find_target(given: Any) -> Target:
+    """Say which agent is meant, and for whom."""
+    if given.agent not in NAMES:
+        known = ", ".join(NAMES)
+        hint = " (in containers: `assent hook-script`)" if given.agent in ("docker-agent", "generic") else ""
+        raise AssentError(f"there is no agent `{given.agent}` to wire up; there are {known}{hint}")
+    if not given.project:
+        return Target(given.agent, "user", None, given.agent)
+    root = project_root(os.getcwd())
+    if root is None or not workspace_of(root):
+        raise AssentError("this folder is no project: go into one, or use --user")
+    import hashlib  # noqa: PLC0415 - seldom needed
+
+    return Target(given.agent, "project", root, f"{given.agent}-{hashlib.sha256(root.encode()).hexdigest()[:12]}")
+
+
+def file_of(agent: str, scope: Scope, root: str | None) -> str:
+    """Name the file in which an agent finds its hook."""
+    home = user_home()
+    if home is None:
+        raise AssentError("no home directory is known; set HOME")
+    if agent == "opencode":
+        config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
+        return os.path.join(os.path.join(root, ".opencode") if root else os.path.join(config, "opencode"), PLUGIN_FILE)
+    return settings_file(WIRINGS[agent], scope, root, home=home, environ=os.environ)
+
+
+def script_text() -> bytes:
+    """Return the client that hooks run."""
+    return (resources.files("assent.cli") / "hook_client.py").read_bytes()
+
+
+def token_file(home: str, key: str) -> str:
+    """Name the file of a token."""
+    return os.path.join(home, AGENTS_FOLDER, f"{key}.token")
+
+
+def hook_lines(wired: Wired) -> list[str]:
+    """Return the command lines that decide for an agent, as they stand in its settings."""
+    if wired.agent == "opencode":
+        return []
+    found = our_entries(file_of(wired.agent, wired.scope, wired.root))
+    event = WIRINGS[wired.agent].events[0]
+    return [handler["command"] for entry in found.get(event, []) for handler in entry["hooks"]]
+
+
+def try_hook(wired: Wired, line: str, command: str) -> Tried:
+    """Call a hook as the agent would, about a line of shell."""
+    wiring = WIRINGS[wired.agent]
+    tool = "run_shell_command" if wired.agent == "gemini" else "Bash"
+    cwd = wired.root or os.getcwd()
+    call = {"hook_event_name": wiring.events[0], "tool_name": tool, "tool_input": {"command": command}}
+    call |= {"session_id": _SESSION, "cwd": cwd}
+    try:
+        done = subprocess.run(  # noqa: S603 - the line that the agent runs
+            ["/bin/sh", "-c", line],
+            input=json.dumps(call).encode(),
+            capture_output=True,
+            check=False,
+            timeout=_SECONDS,
+            cwd=cwd,
+        )
+    except (OSError, subprocess.SubprocessError) as error:
+        return Tried(1, b"", f"it could not be called: {error}")
+    return Tried(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())

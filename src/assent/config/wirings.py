@@ -1,0 +1,260 @@
+"""The settings of agents, changed and changed back: what is not Assent's stays, and a backup is kept of what was."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH106, PTH108, PTH112, PTH117, PTH118, PTH119, PTH120
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import stat
+import time
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.agents.wiring import WIRINGS, Client, Scope, Wiring, is_ours
+from assent.config import jsonc
+from assent.config.facts import HOOKS_FILE
+from assent.config.files import find_file, find_private, make_private_folder, write_file, write_private
+from assent.model import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+AGENTS_FOLDER = "agents"
+BACKUPS_FOLDER = "backups"
+_BOOK = "wirings.json"
+
+
+class Change(msgspec.Struct, frozen=True):
+    """A file as it is and as it is to be; None is no file."""
+
+    path: str
+    before: bytes | None
+    after: bytes | None
+    mode: int = 0o600
+    """What a new file may be read by."""
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A file that was written, and the way back."""
+
+    path: str
+    sha256: str
+    """Of what was written."""
+    backup: str | None = None
+    """Where its content of before is; None if there was no file."""
+    folders: tuple[str, ...] = ()
+    """Folders that were made for it, innermost first."""
+
+
+class Wired(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent that is wired up."""
+
+    agent: str
+    scope: Scope
+    root: str | None
+    """The project, unless it is for all of them."""
+    key: str
+    """Names its token."""
+    token: str
+    observe: bool = False
+    files: tuple[Written, ...] = ()
+
+
+def settings_file(wiring: Wiring, scope: Scope, root: str | None, *, home: str, environ: Mapping[str, str]) -> str:
+    """Name the settings to change."""
+    if scope == "project" and root is not None:
+        return os.path.join(root, wiring.folder, wiring.project_file)
+    chosen = environ.get(wiring.variable, "") if wiring.variable else ""
+    folder = chosen if os.path.isabs(chosen) else os.path.join(home, wiring.folder)
+    return os.path.join(folder, wiring.user_file)
+
+
+def read_text(path: str) -> str | None:
+    """Read somebody's settings; None if there are none. What can not be changed safely is refused here."""
+    content = find_file(path)
+    if content is None:
+        return None
+    hint = "change it by hand: with --dry-run you see what is missing"
+    if not content.status.st_mode & stat.S_IWUSR or not os.access(path, os.W_OK):
+        raise ConfigError("This file is read-only.", file=path, suggestion=f"make it writable, or {hint}")
+    if content.status.st_uid != os.geteuid():
+        raise ConfigError("This file belongs to someone else.", file=path, suggestion=hint)
+    try:
+        return content.data.decode()
+    except UnicodeDecodeError:
+        raise ConfigError("This file is not UTF-8 text.", file=path, suggestion=hint) from None
+
+
+def plan_wiring(wiring: Wiring, path: str, client: Client, status: str) -> Change:
+    """Work out an agent's settings with the hook in them; entries of an older Assent give way."""
+    before = read_text(path)
+    text = _unwire(before or "", path)
+    entries = wiring.entries(client, status)
+    for place, entry in entries:
+        text = jsonc.append(text, place, entry, file=path)
+    for place, value in wiring.switches:
+        if _look(jsonc.parse(text, file=path).value, place) != value:
+            text = jsonc.assign(text, place, value, file=path)
+    _check(text, path, entries, before or "")
+    return Change(path, None if before is None else before.encode(), text.encode())
+
+
+def plan_unwiring(path: str) -> Change:
+    """Work out an agent's settings without Assent's entries."""
+    before = read_text(path)
+    if before is None:
+        return Change(path, None, None)
+    return Change(path, before.encode(), _unwire(before, path).encode())
+
+
+def our_entries(path: str) -> dict[str, list[dict[str, Any]]]:
+    """Return Assent's entries in a file, by event."""
+    content = find_file(path)
+    if content is None:
+        return {}
+    hooks = _hooks(jsonc.parse(content.data.decode("utf-8", "replace"), file=path).value)
+    found = {event: [entry for entry in entries if is_ours(entry)] for event, entries in hooks.items()}
+    return {event: entries for event, entries in found.items() if entries}
+
+
+def _unwire(text: str, path: str) -> str:
+    hooks = _hooks(jsonc.parse(text, file=path).value)
+    for event, entries in hooks.items():
+        ours = [index for index, entry in enumerate(entries) if is_ours(entry)]
+        for index in reversed(ours):
+            text = jsonc.remove(text, ("hooks", event), index, file=path)
+        if ours and len(ours) == len(entries):
+            text = jsonc.drop(text, ("hooks", event), file=path)
+    if hooks and _look(jsonc.parse(text, file=path).value, ("hooks",)) == {}:
+        text = jsonc.drop(text, ("hooks",), file=path)
+    return text
+
+
+def _hooks(settings: Any) -> dict[str, list[Any]]:
+    found = settings.get("hooks") if isinstance(settings, dict) else None
+    return {event: entries for event, entries in (found or {}).items() if isinstance(entries, list)} if found else {}
+
+
+def _look(value: Any, place: tuple[str, ...]) -> Any:
+    for key in place:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def _check(text: str, path: str, entries: Sequence[tuple[tuple[str, ...], dict[str, Any]]], before: str) -> None:
+    """Make sure that the text holds the entries, and of what was there everything that is not Assent's."""
+    now, then = jsonc.parse(text, file=path).value, jsonc.parse(before, file=path).value or {}
+    whole = all(entry in (_look(now, place) or []) for place, entry in entries)
+    kept = all(now.get(key) == value for key, value in then.items() if key not in ("hooks", "hooksConfig"))
+    others = all(
+        [e for e in _hooks(now).get(event, []) if not is_ours(e)] == [e for e in found if not is_ours(e)]
+        for event, found in _hooks(then).items()
+    )
+    if not (whole and kept and others):
+        raise ConfigError("This file has a shape that can not be changed safely.", file=path)
+
+
+def apply_change(change: Change, home: str) -> Written:
+    """Write a file at once, where its links lead, after a copy of it was put into Assent's home."""
+    path = os.path.realpath(change.path)
+    after = change.after or b""
+    backup = None if change.before is None else _back_up(change.path, change.before, home)
+    folders = _make_folders(os.path.dirname(path))
+    write_file(path, after, mode=_mode(path, change.mode))
+    return Written(change.path, hashlib.sha256(after).hexdigest(), backup, folders)
+
+
+def undo(written: Written) -> str:
+    """Put a file back; if it was changed since, only take Assent's entries out. Returns what was done."""
+    path = os.path.realpath(written.path)
+    content = find_file(written.path)
+    if content is None:
+        return f"{written.path} is not there any more"
+    if hashlib.sha256(content.data).hexdigest() != written.sha256:
+        if not written.path.endswith(".json"):
+            return f"{written.path} was changed since, and stays as it is"
+        change = plan_unwiring(written.path)
+        write_file(path, change.after or b"", mode=_mode(path, 0o600))
+        return f"took Assent's entries out of {written.path}, which was changed since"
+    if written.backup is None:
+        os.unlink(path)
+        for folder in written.folders:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+        return f"removed {written.path}"
+    before = find_private(written.backup, suggestion="make its mode 0600")
+    if before is None:
+        raise ConfigError("The backup is gone.", file=written.backup)
+    write_file(path, before, mode=_mode(path, 0o600))
+    return f"restored {written.path}"
+
+
+def _back_up(path: str, data: bytes, home: str) -> str:
+    folder = os.path.join(home, BACKUPS_FOLDER)
+    make_private_folder(folder)
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    backup = os.path.join(folder, f"{stamp}-{hashlib.sha256(path.encode()).hexdigest()[:8]}-{os.path.basename(path)}")
+    write_private(backup, data)
+    return backup
+
+
+def _make_folders(folder: str) -> tuple[str, ...]:
+    made = []
+    while not os.path.isdir(folder):
+        made.append(folder)
+        folder = os.path.dirname(folder)
+    for each in reversed(made):
+        try:
+            os.mkdir(each, 0o700)  # noqa: PTH102 - paths are strings here
+        except OSError as error:
+            raise ConfigError(f"This folder can not be made: {error.strerror}.", file=each) from None
+    return tuple(made)
+
+
+def _mode(path: str, otherwise: int) -> int:
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116 - paths are strings here
+    except OSError:
+        return otherwise
+
+
+def read_book(home: str) -> tuple[Wired, ...]:
+    """Return every agent that is wired up from this home."""
+    folder = os.path.join(home, AGENTS_FOLDER)
+    if not os.path.isdir(folder):
+        return ()
+    path = os.path.join(folder, _BOOK)
+    data = find_private(path, suggestion="make its mode 0600")
+    if data is None:
+        return ()
+    try:
+        return msgspec.json.decode(data, type=tuple[Wired, ...])
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        raise ConfigError(
+            "This file is damaged.", file=path, suggestion="move it away, and run `assent init`"
+        ) from None
+
+
+def write_book(home: str, wired: Sequence[Wired]) -> None:
+    """Write down every agent that is wired up, and have its settings protected."""
+    folder = os.path.join(home, AGENTS_FOLDER)
+    make_private_folder(home)
+    make_private_folder(folder)
+    write_private(os.path.join(folder, _BOOK), msgspec.json.format(msgspec.json.encode(list(wired))))
+    files = sorted({written.path for each in wired for written in each.files})
+    write_private(os.path.join(home, HOOKS_FILE), msgspec.json.encode(files))
+
+
+def find_wired(book: Sequence[Wired], agent: str, scope: Scope, root: str | None) -> Wired | None:
+    """Return one agent's entry in the book."""
+    wanted = root if scope == "project" else None
+    return next((w for w in book if (w.agent, w.scope, w.root) == (agent, scope, wanted)), None)
+
+
+def known_agents() -> tuple[str, ...]:
+    """Name the agents that can be wired up."""
+    return tuple(WIRINGS)

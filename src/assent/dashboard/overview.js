@@ -1,0 +1,58 @@
+// How it is going: decisions over time, how often people are asked and how fast they answer, and what to write a rule for.
+
+import { ruleFor } from "./answers.js";
+import { get } from "./api.js";
+import { bars, share } from "./chart.js";
+import { button, h, put, select } from "./dom.js";
+import { openRecord } from "./record.js";
+import { duration, time, told } from "./text.js";
+
+const figure = (value, label, hint) => h("div", { class: "figure" }, h("strong", {}, value), h("span", {}, label), hint ? h("small", {}, hint) : null);
+
+// The words of a line, as far as blanks alone tell them apart; a rule is only proposed, and tried before it is written.
+function propose({ tool, begins, example }) {
+  if (tool !== "Bash") return tool;
+  const plain = begins.split(" ");
+  return plain.length > 1 ? `Bash(${begins}:*)` : ruleFor(example.split(/\s+/));
+}
+
+function asked(found, go) {
+  if (!found.mostAsked.length) return h("p", { class: "quiet" }, "Nothing was asked.");
+  const most = found.mostAsked[0].count;
+  const rows = found.mostAsked.map((each) =>
+    h("tr", {}, h("td", { class: "said" }, h("code", {}, told(each.begins)), share(each.count, most)), h("td", { class: "number" }, each.count), h("td", { class: "number" }, `${Math.round((each.allowed / each.count) * 100)} %`), h("td", {}, button("Propose a rule", { kind: "plain", onclick: () => go(`/policy?tab=draft&rule=${encodeURIComponent(propose(each))}`) }))),
+  );
+  return h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Command", "Asked", "Allowed", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, rows)));
+}
+
+function stopped({ latestViolations, violations }) {
+  if (!violations) return h("p", { class: "quiet" }, "No sandbox had to stop anything.");
+  return h("ul", { class: "plainlist" }, latestViolations.map((each) => h("li", {}, button(time(each.at), { kind: "plain when", onclick: () => openRecord(each.position) }), " ", told(each.agent), " ", h("code", {}, told(each.text || "a violation")))));
+}
+
+export function mount(main, { go }) {
+  const days = select([["1", "the last day"], ["7", "the last 7 days"], ["30", "the last 30 days"], ["365", "the last year"]], "7", { "aria-label": "How far back" });
+  const body = h("div", { class: "stack" }, h("p", { class: "quiet" }, "Looking …"));
+  put(main, h("div", { class: "title" }, h("h1", {}, "Overview"), h("span", { class: "gap" }), days), body);
+  const show = async () => {
+    try {
+      const [found, now] = await Promise.all([get("/api/stats/history", { days: days.value }), get("/api/stats")]);
+      const rate = found.calls ? ((found.asked / found.calls) * 100).toFixed(found.asked / found.calls < 0.1 ? 1 : 0) : "0";
+      const expired = (found.answers.expired || 0) + (found.answers.cancelled || 0);
+      put(
+        body,
+        now.policyFault ? h("p", { class: "notice bad" }, "A policy file is broken; the rules before the last change are in force: ", told(now.policyFault)) : null,
+        h("div", { class: "figures4" }, figure(found.calls.toLocaleString("en"), "calls decided"), figure(rate, "questions per hundred calls"), figure(found.answerMedian === undefined ? "–" : duration(found.answerMedian), "to an answer, typically", found.answerSlow === undefined ? null : `one in ten over ${duration(found.answerSlow)}`), figure(found.violations.toLocaleString("en"), "stopped by a sandbox"), figure(expired.toLocaleString("en"), "questions nobody answered")),
+        h("section", { class: "panel" }, h("h2", {}, "Decisions over time"), bars(found.points, found.seconds, "Decisions over time, by verdict")),
+        h("section", { class: "panel" }, h("h2", {}, "Asked most often"), asked(found, go)),
+        h("section", { class: "panel" }, h("h2", {}, "Sandbox violations"), stopped(found)),
+      );
+    } catch (error) {
+      put(body, h("p", { class: "notice bad", role: "alert" }, error.message));
+    }
+  };
+  days.addEventListener("change", show);
+  show();
+  const timer = setInterval(show, 60000);
+  return () => clearInterval(timer);
+}

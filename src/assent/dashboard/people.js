@@ -1,0 +1,74 @@
+// Who may do what, for an admin: people and agents by their tokens, new tokens shown once, old ones taken back.
+
+import { get, post, remove } from "./api.js";
+import { button, field, h, put, select, toast } from "./dom.js";
+import { shown, time, told } from "./text.js";
+
+const SPANS = [["", "until it is revoked"], ["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["31536000", "a year"]];
+const KINDS = { bearer: "token", cookie: "browser", link: "one-time link" };
+
+export function mount(main, { who }) {
+  const list = h("div", {});
+  const made = h("div", { role: "status" });
+  const problem = h("p", { class: "notice bad", role: "alert", hidden: true });
+  const role = select([["agent", "agent: asks"], ["user", "user: answers"], ["admin", "admin: everything"]], "agent");
+  const user = h("input", { type: "text", value: who.userId, required: true, maxlength: "128" });
+  const agent = h("input", { type: "text", placeholder: "claude-code", maxlength: "128" });
+  const label = h("input", { type: "text", maxlength: "128", placeholder: "laptop" });
+  const span = select(SPANS, "2592000");
+  const workspace = h("input", { type: "text", class: "mono", placeholder: "/home/me/code/site", spellcheck: "false" });
+  const remote = h("input", { type: "checkbox" });
+  const alone = h("input", { type: "checkbox" });
+  const forAgents = h("div", { class: "fields3" }, field("Agent", agent), field("Workspace", workspace, "Fixed; without it, the project a call is made in."), h("div", { class: "stacked" }, h("label", { class: "check" }, remote, "on another disk than the daemon's"), h("label", { class: "check" }, alone, "nobody can be asked: deny instead")));
+  const form = h("form", { class: "panel" }, h("h2", {}, "New token"), h("div", { class: "fields3" }, field("Role", role), field("User", user), field("Label", label), field("Good for", span)), forAgents, problem, h("div", { class: "actions" }, button("Make the token", { kind: "good", type: "submit" })), made);
+  role.addEventListener("change", () => (forAgents.hidden = role.value !== "agent"));
+  form.addEventListener("submit", async (event) => {
+    event.preventDefault();
+    problem.hidden = true;
+    const body = { role: role.value, user: user.value.trim(), label: label.value.trim(), expiresIn: span.value ? Number(span.value) : undefined };
+    if (role.value === "agent") Object.assign(body, { agent: agent.value.trim(), remote: remote.checked, interactive: alone.checked ? false : undefined, workspace: workspace.value.trim() ? [workspace.value.trim()] : [] });
+    try {
+      const { secret } = await post("/api/tokens", body);
+      put(made, h("div", { class: "notice good" }, h("p", {}, "This is the token. It is not shown again."), h("pre", { class: "code" }, secret), h("div", { class: "row" }, button("Copy", { onclick: () => navigator.clipboard.writeText(secret).then(() => toast("Copied.")) }), button("I have it", { onclick: () => made.replaceChildren() }))));
+      draw();
+    } catch (error) {
+      problem.hidden = false;
+      put(problem, shown(error.message));
+    }
+  });
+  put(main, h("div", { class: "title" }, h("h1", {}, "People and tokens")), h("div", { class: "stack" }, form, list));
+
+  async function draw() {
+    try {
+      const { tokens } = await get("/api/tokens");
+      const people = Map.groupBy ? Map.groupBy(tokens, (each) => each.user) : grouped(tokens);
+      put(list, h("div", { class: "stack" }, [...people].map(([name, theirs]) => person(name, theirs))));
+    } catch (error) {
+      put(list, h("p", { class: "notice bad", role: "alert" }, error.message));
+    }
+  }
+
+  function grouped(tokens) {
+    const found = new Map();
+    for (const token of tokens) found.set(token.user, [...(found.get(token.user) || []), token]);
+    return found;
+  }
+
+  function person(name, theirs) {
+    const rows = theirs.map((token) => h("tr", {}, h("td", {}, h("span", { class: "tag" }, token.role)), h("td", { class: "name" }, KINDS[token.kind] || token.kind), h("td", { class: "said" }, told([token.agent, token.label].filter(Boolean).join(" · ") || "–"), token.remote ? h("span", { class: "quiet" }, " elsewhere") : null, token.workspace.length ? [" ", h("code", {}, told(token.workspace.join(", ")))] : null), h("td", { class: "quiet name" }, time(token.created_at * 1000)), h("td", { class: "quiet name" }, token.expires_at ? time(token.expires_at * 1000) : "no end"), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${token.id}`, onclick: () => revoke(token) }))));
+    const agents = [...new Set(theirs.map((each) => each.agent).filter(Boolean))];
+    return h("section", { class: "panel" }, h("h2", {}, told(name)), agents.length ? h("p", { class: "quiet" }, "Agents: ", told(agents.join(", "))) : null, h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Role", "Kind", "Agent and label", "Made", "Ends", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, rows))));
+  }
+
+  async function revoke(token) {
+    try {
+      await remove(`/api/tokens/${encodeURIComponent(token.id)}`);
+      toast("Revoked.");
+      draw();
+    } catch (error) {
+      toast(error.message, { bad: true });
+    }
+  }
+
+  draw();
+}

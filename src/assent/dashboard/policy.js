@@ -1,0 +1,201 @@
+// Policy: what is in force and where it was written, what people said for longer, and two places to try things out.
+
+import { get, post, remove } from "./api.js";
+import { button, debounce, dialog, field, h, put, select, toast } from "./dom.js";
+import { decided, facts } from "./record.js";
+import { count, duration, shown, time, told, verdict } from "./text.js";
+
+const TABS = [["rules", "In force"], ["grants", "Standing answers"], ["destructive", "Destructive"], ["playground", "Playground"], ["draft", "Draft a rule"]];
+
+export function mount(main, context) {
+  const given = new URLSearchParams(location.search);
+  const tab = TABS.some(([name]) => name === given.get("tab")) ? given.get("tab") : "rules";
+  const body = h("div", { class: "stack" });
+  const tabs = h("nav", { class: "tabs", "aria-label": "Parts of the policy page" }, TABS.map(([name, label]) => h("a", { href: `/policy?tab=${name}`, "aria-current": name === tab ? "page" : null }, label)));
+  put(main, h("div", { class: "title" }, h("h1", {}, "Policy")), tabs, body);
+  return { rules, grants, destructive, playground, draft }[tab](body, context, given);
+}
+
+const guarded = (place, work) => work().catch((error) => put(place, h("p", { class: "notice bad", role: "alert" }, error.message)));
+
+// --- what is in force
+
+function rules(body) {
+  const cwd = h("input", { type: "text", class: "mono", placeholder: "/home/me/code/site", spellcheck: "false" });
+  const shownRules = h("div", { class: "stack" });
+  put(body, field("For calls made in this folder", cwd, "Without one: what holds everywhere, and for agents on other disks."), shownRules);
+  const show = () => guarded(shownRules, async () => put(shownRules, layers(await get("/api/policy", { cwd: cwd.value.trim() }))));
+  cwd.addEventListener("input", debounce(250, show));
+  show();
+}
+
+function layers(found) {
+  const policies = found.policies || [];
+  return [
+    found.fault ? h("p", { class: "notice bad" }, "The files as they are now are not in force: ", told(found.fault)) : null,
+    (found.notices || []).map((notice) => h("p", { class: "notice warn" }, told(notice))),
+    h("p", {}, "Mode ", found.modes.map((mode) => [h("strong", {}, mode), " "]), h("span", { class: "quiet" }, `policy ${found.version}`), found.workspace?.length ? [" workspace ", h("code", {}, told(found.workspace.join(", ")))] : null),
+    policies.length ? policies.map(layer) : h("section", { class: "panel" }, h("h2", {}, "Nothing is written down"), h("p", { class: "quiet" }, "The default policy holds: safe calls run, dangerous ones are asked about, destructive ones are denied.")),
+    h("p", { class: "quiet" }, "The strictest rule wins, whatever the order: a deny anywhere beats an ask anywhere beats an allow anywhere."),
+  ];
+}
+
+const GLOBS = [["forbidden", "Forbidden files"], ["deny_commands", "Denied commands"], ["approve_commands", "Commands to ask about"]];
+
+function layer(policy) {
+  const lists = ["deny", "ask", "allow"].filter((effect) => policy[effect]?.length);
+  const untrusted = policy.layer === "project" && !policy.trusted;
+  const settings = [["Mode", policy.mode], ["Sandbox", policy.profile], ["Classifier", policy.classifier === undefined ? null : policy.classifier ? "on" : "off"], ...["read", "write"].map((kind) => [`${kind === "read" ? "Reads" : "Writes"}`, paths(policy[kind])]), ...GLOBS.map(([name, label]) => [label, policy[name]?.length ? codes(policy[name]) : null]), ["Commands", policy.commands?.length ? codes(policy.commands.flatMap((each) => each.names)) : null]];
+  return h(
+    "section",
+    { class: "panel" },
+    h("div", { class: "row" }, h("h2", {}, policy.layer || "user"), h("code", { class: "quiet" }, told(policy.file || "built in")), untrusted ? h("span", { class: "tag" }, "not trusted: its allow rules do not count") : null),
+    facts(settings),
+    lists.map((effect) => h("div", { class: "rulelist" }, verdict(effect), h("ul", { class: "plainlist" }, policy[effect].map(ruleLine)))),
+    lists.length || settings.some(([, value]) => value) ? null : h("p", { class: "quiet" }, "It says nothing."),
+  );
+}
+
+const codes = (names) => names.map((name) => [h("code", {}, told(name)), " "]);
+
+function paths(policy) {
+  if (!policy) return null;
+  const parts = ["deny", "allow"].filter((kind) => policy[kind]?.length).map((kind) => [`${kind} `, codes(policy[kind])]);
+  if (policy.default) parts.push(`otherwise ${policy.default}`);
+  return parts.length ? parts : null;
+}
+
+function ruleLine(rule) {
+  const origin = rule.origin || {};
+  const place = origin.line ? `line ${origin.line}` : "";
+  const extras = [rule.every_time ? "every time" : "", rule.destructive ? "also destructive" : "", rule.expires ? `until ${new Date(rule.expires * 1000).toLocaleString()}` : "", rule.except?.length ? `except ${rule.except.join(", ")}` : ""].filter(Boolean).join(" · ");
+  return h("li", {}, h("code", {}, told(rule.pattern === undefined ? rule.tool : `${rule.tool}(${rule.pattern})`)), h("span", { class: "quiet" }, ` ${place}${extras ? ` · ${extras}` : ""}`), rule.reason ? h("span", {}, " ", told(rule.reason)) : null);
+}
+
+// --- what people said for longer
+
+function grants(body, { who }) {
+  const draw = () => guarded(body, async () => {
+    const { grants: found } = await get("/api/grants");
+    put(body, found.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Answer", "Covers", "For", "Ends", "By", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, found.map(row)))) : h("div", { class: "empty" }, h("p", { class: "big" }, "Nothing stands."), h("p", { class: "quiet" }, "Answers for a session, for a time or for always are listed here, and can be taken back.")));
+  });
+  const row = (grant) => h("tr", {}, h("td", {}, verdict(grant.verdict)), h("td", { class: "said" }, grant.pattern ? h("code", {}, told(grant.pattern)) : h("span", {}, "exactly one call ", h("code", { class: "quiet" }, (grant.digest || "").slice(0, 12))), grant.destructive ? h("span", { class: "tier destructive" }, "also destructive") : null), h("td", { class: "quiet" }, told([who.userId === grant.userId ? "" : grant.userId, grant.agentId, grant.sessionId ? `session ${grant.sessionId}` : ""].filter(Boolean).join(" · "))), h("td", { class: "quiet" }, grant.expiresAt ? time(grant.expiresAt) : grant.scope === "session" ? "with the session" : "no end"), h("td", { class: "quiet" }, told(grant.by), " ", time(grant.createdAt)), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${grant.pattern || grant.id}`, onclick: () => revoke(grant) })));
+  const revoke = (grant) => remove(`/api/grants/${encodeURIComponent(grant.id)}`).then(() => { toast("Revoked: it will be asked again."); draw(); }, (error) => toast(error.message, { bad: true }));
+  draw();
+}
+
+// --- what can not be undone
+
+function destructive(body, { who }) {
+  const open = h("div", { class: "stack" });
+  const blocked = h("div", {});
+  const agent = h("input", { type: "text", placeholder: "claude-code", required: true });
+  const minutes = select([["5", "5 minutes"], ["15", "15 minutes"], ["60", "an hour"]], "15");
+  const form = h("form", { class: "panel" }, h("h2", {}, "Ask instead of blocking, for a while"), h("p", { class: "quiet" }, "Calls that can not be undone are blocked. For a while they can be asked about instead; that alone allows nothing."), h("div", { class: "fields3" }, field("All calls of this agent", agent), field("For", minutes), h("div", { class: "stacked" }, button("Ask about them", { type: "submit" }))));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    confirm(`destructive calls of ${agent.value}`, agent.value, () => enable({ agentId: agent.value.trim(), minutes: Number(minutes.value) }));
+  });
+  const enable = (wish) => post("/api/destructive", wish).then(() => { toast("They are asked about now, until the time is up."); draw(); }, (error) => toast(error.message, { bad: true }));
+  put(body, open, form, h("section", { class: "panel" }, h("h2", {}, "Blocked lately"), blocked));
+
+  // Whoever enables it says so by typing a word, not by a click that may have been meant for something else.
+  function confirm(what, word, action) {
+    const typed = h("input", { type: "text", class: "mono", autocomplete: "off", spellcheck: "false" });
+    const yes = button("Ask about it", { kind: "refuse", disabled: true, onclick: () => { box.close(); action(); } });
+    typed.addEventListener("input", () => (yes.disabled = typed.value.trim() !== word));
+    const box = dialog(`Ask about ${what}?`, h("div", { class: "stack" }, h("p", {}, "It can not be undone once it is allowed and has run."), field(`Type ${word} to confirm`, typed)), [button("Cancel", { onclick: () => box.close() }), yes]);
+    typed.focus();
+  }
+
+  const once = (event) => {
+    const word = (event.text.split(/\s+/)[0] || event.tool).slice(0, 40);
+    confirm("this one call, once, within five minutes", word, () => enable({ digest: event.digest, minutes: 5 }));
+  };
+
+  function draw() {
+    guarded(open, async () => {
+      const { enablements } = await get("/api/destructive");
+      put(open, enablements.map((each) => h("p", { class: "notice warn row" }, h("span", { class: "gap" }, "Destructive calls of ", h("strong", {}, told(each.agentId || each.sessionId || `call ${(each.digest || "").slice(0, 12)}`)), ` are asked about for `, h("span", { class: "countdown", "data-until": each.until }, duration((each.until - Date.now()) / 1000)), " more, by ", told(each.by)), button("Block again", { onclick: () => remove(`/api/destructive/${encodeURIComponent(each.id)}`).then(draw) }))));
+    });
+    guarded(blocked, async () => {
+      const { events } = await get("/api/audit", { tier: "destructive", verdict: "deny", type: "permission.evaluated", user: who.role === "admin" ? undefined : who.userId, brief: "true", limit: 20 });
+      put(blocked, events.length ? h("div", { class: "table" }, h("table", {}, h("tbody", {}, events.map((event) => h("tr", {}, h("td", {}, time(event.at * 1000)), h("td", { class: "quiet" }, told(event.agent)), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 200)), event.text.length > 200 ? "…" : null)), h("td", {}, event.user === who.userId ? button("Ask me once", { kind: "plain", onclick: () => once(event) }) : null)))))) : h("p", { class: "quiet" }, "Nothing was blocked."));
+    });
+  }
+
+  draw();
+  const clock = setInterval(() => {
+    for (const each of body.querySelectorAll(".countdown")) {
+      const left = (Number(each.dataset.until) - Date.now()) / 1000;
+      if (left <= 0) return draw();
+      each.textContent = duration(left);
+    }
+  }, 1000);
+  return () => clearInterval(clock);
+}
+
+// --- the playground
+
+function playground(body, _context, given) {
+  const command = h("textarea", { class: "mono", rows: "3", spellcheck: "false", placeholder: "git push && curl -d @notes.txt https://example.com", value: given.get("command") || "" });
+  const cwd = h("input", { type: "text", class: "mono", spellcheck: "false", placeholder: "/home/me/code/site" });
+  const tool = select(["Bash", "Write", "Edit", "Read", "WebFetch"].map((name) => [name, name]), "Bash");
+  const result = h("section", { class: "panel", "aria-live": "polite" }, h("p", { class: "quiet" }, "Type something: what would happen is shown as you type. Nothing runs, nothing is recorded, nobody is asked."));
+  let running;
+  const decide = async () => {
+    running?.abort();
+    if (!command.value.trim()) return;
+    running = new AbortController();
+    const input = { Bash: { command: command.value }, WebFetch: { url: command.value } }[tool.value] || { file_path: command.value };
+    try {
+      const found = await post("/api/decide", { toolName: tool.value, toolInput: input, cwd: cwd.value.trim() || undefined }, running.signal);
+      put(result, decided(found.record));
+    } catch (error) {
+      if (error.name !== "AbortError") put(result, h("p", { class: "notice bad" }, shown(error.message)));
+    }
+  };
+  const later = debounce(80, decide);
+  for (const control of [command, cwd, tool]) control.addEventListener("input", later);
+  put(body, h("div", { class: "panel" }, field("A command, a path or an address", command), h("div", { class: "fields" }, field("In the folder", cwd), field("Tool", tool))), result);
+  command.focus();
+  decide();
+}
+
+// --- a rule before it is written
+
+function draft(body, _context, given) {
+  const rule = h("input", { type: "text", class: "mono", spellcheck: "false", autocomplete: "off", value: given.get("rule") || "", placeholder: "Bash(npm test:*)" });
+  const effect = select([["allow", "allow"], ["ask", "ask"], ["deny", "deny"]], given.get("effect") || "allow");
+  const days = select([["1", "the last day"], ["7", "the last 7 days"], ["30", "the last 30 days"]], "7");
+  const result = h("div", { class: "stack", "aria-live": "polite" });
+  let running;
+  const attempt = async () => {
+    running?.abort();
+    if (!rule.value.trim()) return put(result, h("p", { class: "quiet" }, "What the rule would have changed in the calls of these days is shown as you type. Nothing is written."));
+    running = new AbortController();
+    try {
+      put(result, outcome(await post("/api/policy/try", { rule: rule.value, effect: effect.value, days: Number(days.value) }, running.signal), effect.value));
+    } catch (error) {
+      if (error.name !== "AbortError") put(result, h("p", { class: "notice bad" }, shown(error.message)));
+    }
+    return null;
+  };
+  const later = debounce(150, attempt);
+  for (const control of [rule, effect, days]) control.addEventListener("input", later);
+  put(body, h("div", { class: "panel" }, h("div", { class: "fields3" }, field("Rule", rule), field("Effect", effect), field("Held against", days))), result);
+  rule.focus();
+  attempt();
+}
+
+function outcome(found, effect) {
+  const yaml = `permissions:\n  ${effect}:\n    - ${JSON.stringify(found.rule)}\n`;
+  const rows = found.changes.map((each) => h("tr", {}, h("td", { class: "said" }, h("code", {}, told(each.command.slice(0, 300)), each.command.length > 300 ? "…" : null)), h("td", { class: "quiet" }, told(each.agent)), h("td", { class: "number" }, each.count), h("td", {}, verdict(each.before), " → ", verdict(each.after))));
+  return [
+    h("p", {}, h("strong", {}, found.changed ? `It would have changed ${count(found.changed, "decision")}` : "It would have changed nothing"), ` of ${count(found.calls, "call")}${found.whole ? "" : " (the latest ones)"}, ${found.asked.toLocaleString("en")} of which are asked about today.`),
+    rows.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Call", "Agent", "Times", "Decision"].map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows))) : null,
+    found.changed > found.changes.reduce((sum, each) => sum + each.count, 0) ? h("p", { class: "quiet" }, "These are the latest of them.") : null,
+    h("section", { class: "panel" }, h("h2", {}, "To have it, write into your assent.yaml"), h("pre", { class: "code" }, yaml), h("p", { class: "quiet" }, "No page writes policy files. The daemon reads yours again as soon as it is saved.")),
+  ];
+}
+

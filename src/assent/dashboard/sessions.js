@@ -1,0 +1,89 @@
+// What each agent is doing: its session, its latest call, and the timeline of everything it asked for.
+
+import { get } from "./api.js";
+import { button, h, put } from "./dom.js";
+import { heads, line } from "./record.js";
+import { runCard, runPanel, Runs } from "./runs.js";
+import { ago, count, time, told } from "./text.js";
+
+const FRESH = 120000;
+const LOOK = 3000;
+const PAGE = 60;
+
+export function mount(main, { live, go }) {
+  const wanted = new URLSearchParams(location.search).get("id");
+  return wanted ? timeline(main, wanted, { live, go }) : listing(main, { live });
+}
+
+function summary(session, waiting) {
+  const active = Date.now() - session.lastAt < FRESH;
+  return h(
+    "li",
+    { class: "card session" },
+    h("div", { class: "head" }, h("span", { class: `dot ${active ? "good" : "quiet"}`, "aria-hidden": "true" }), h("strong", {}, h("a", { href: `/sessions?id=${encodeURIComponent(session.id)}` }, told(session.agentId))), h("span", { class: "quiet" }, told(session.id)), waiting ? h("a", { class: "verdict ask", href: "/" }, `waits for ${count(waiting, "answer")}`) : h("span", { class: "quiet" }, active ? "at work" : "quiet"), h("span", { class: "clock quiet" }, `last ${ago(session.lastAt)}`)),
+    h("code", { class: "code oneline" }, told(session.text || "–")),
+    h("p", { class: "tally quiet" }, h("span", {}, `${session.allow} allowed`), h("span", {}, `${session.ask} asked`), h("span", {}, `${session.deny} denied`), session.violations ? h("span", { class: "bad" }, count(session.violations, "violation")) : null, h("span", {}, told(`for ${session.userId}`))),
+  );
+}
+
+function listing(main, { live }) {
+  const list = h("ol", { class: "cards", "aria-label": "Sessions" });
+  const state = h("p", { class: "quiet", role: "status" }, "Looking …");
+  const running = h("ol", { class: "cards", "aria-label": "Runs" });
+  put(main, h("div", { class: "title" }, h("h1", {}, "Sessions"), state), running, list);
+  const runs = new Runs({ listed: (found) => put(running, found.map((run) => runCard(run, runs))) });
+  const show = async () => {
+    try {
+      const { sessions } = await get("/api/sessions", { days: 7 });
+      const waiting = new Map();
+      for (const question of live.questions.values()) waiting.set(question.sessionId, (waiting.get(question.sessionId) || 0) + 1);
+      put(list, sessions.map((session) => summary(session, waiting.get(session.id) || 0)));
+      put(state, sessions.length ? `${count(sessions.length, "session")} in the last 7 days` : "No agent did anything in the last 7 days.");
+    } catch (error) {
+      put(state, h("span", { class: "bad" }, error.message));
+    }
+  };
+  show();
+  const timer = setInterval(() => document.visibilityState === "visible" && show(), LOOK);
+  return () => {
+    clearInterval(timer);
+    runs.close();
+  };
+}
+
+function timeline(main, id, { live }) {
+  const rows = h("tbody");
+  const state = h("p", { class: "quiet", role: "status" });
+  const waiting = h("div", {});
+  const run = h("div", {});
+  const unwatch = runPanel(run, id);
+  const more = h("div", { class: "more" });
+  let newest = 0;
+  let cursor;
+  put(main, h("div", { class: "title wide" }, h("h1", {}, told(id)), state, h("span", { class: "gap" }), h("a", { class: "button", href: `/audit?session=${encodeURIComponent(id)}` }, "In the audit log"), h("a", { class: "button", href: "/sessions" }, "All sessions")), run, waiting, h("div", { class: "table wide" }, h("table", {}, h("caption", { class: "unseen" }, "What happened in this session, the newest first"), h("thead", {}, heads()), rows)), more);
+  const older = async () => {
+    const page = await get("/api/audit", { session: id, brief: "true", limit: PAGE, cursor });
+    rows.append(...page.events.map((event) => line(event)));
+    newest ||= page.events[0]?.position || 0;
+    cursor = page.cursor;
+    put(more, cursor ? button("Older records", { kind: "plain", onclick: older }) : null);
+    if (!page.events.length && !newest) put(state, "Nothing is known of it.");
+  };
+  const newer = async () => {
+    const page = await get("/api/audit", { session: id, brief: "true", limit: PAGE });
+    const fresh = page.events.filter((event) => event.position > newest);
+    rows.prepend(...fresh.map((event) => line(event)));
+    newest = page.events[0]?.position || newest;
+    const [last] = page.events;
+    if (last) put(state, told(`${last.agent || "an agent"} for ${last.user}, last `), time(last.at * 1000));
+    const open = [...live.questions.values()].filter((question) => question.sessionId === id);
+    put(waiting, open.length ? h("p", { class: "notice warn" }, `It waits for ${count(open.length, "answer")}. `, h("a", { href: "/" }, "Go to the inbox")) : null);
+  };
+  const guard = (work) => work().catch((error) => put(state, h("span", { class: "bad" }, error.message)));
+  guard(older).then(() => guard(newer));
+  const timer = setInterval(() => document.visibilityState === "visible" && guard(newer), LOOK);
+  return () => {
+    clearInterval(timer);
+    unwatch();
+  };
+}

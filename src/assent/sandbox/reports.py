@@ -1,0 +1,92 @@
+"""What happened in a sandbox, as whoever set it up tells it, and the log's events of it."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.model import Event, SandboxProfile, Violation
+
+Happened: TypeAlias = Literal["sandbox.applied", "sandbox.violation", "process.completed", "runtime.error"]
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One thing that happened."""
+
+    type: Happened
+    event_id: str = ""
+    timestamp: str = ""
+    profile: SandboxProfile | None = None
+    """The boundary as it is in force; at the end, with references to what was stopped."""
+    violation: Violation | None = None
+    exit_code: int | None = None
+    stopped: str | None = None
+    """What Assent ended the command for."""
+    reason: str | None = None
+
+    @property
+    def summary(self) -> str:
+        """Say it in one line."""
+        if self.violation is not None:
+            return f"stopped: {self.violation.words}"
+        if self.type == "sandbox.applied" and self.profile is not None:
+            return f"inside the profile {self.profile.name}"
+        return self.reason or f"ended with {self.exit_code}"
+
+
+class Origin(msgspec.Struct, frozen=True, kw_only=True):
+    """Whose sandbox it is."""
+
+    run: str
+    """The run of one command in one sandbox."""
+    user: str
+    agent: str = ""
+    session: str = ""
+    ticket: str | None = None
+    """The decision that it carries out, if any …"""
+    digest: str | None = None
+    """… and that decision's digest."""
+    approval: str | None = None
+    reporter: str = ""
+    """The token of whoever told."""
+
+
+def stamp(report: Report) -> Report:
+    """Give a report its time, and an id by which others can refer to it."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return msgspec.structs.replace(report, event_id=f"evt_{os.urandom(12).hex()}", timestamp=now)
+
+
+def event_of(report: Report, origin: Origin) -> Event:
+    """Make the log's event of a report."""
+    session = origin.session or origin.run
+    said = {
+        "user": origin.user,
+        "agent": origin.agent,
+        "tool": "Bash",
+        "summary": report.summary,
+        "decision": origin.ticket,
+        "digest": origin.digest,
+        "reportedBy": origin.reporter or None,
+        "exitCode": report.exit_code,
+        "stopped": report.stopped,
+        "reason": report.reason,
+    }
+    return Event(
+        type=report.type,
+        event_id=report.event_id,
+        timestamp=report.timestamp,
+        session_id=session,
+        sequence=0,
+        thread_id=session,
+        turn_id=origin.run,
+        run_id=origin.run,
+        action_id=origin.approval,
+        payload={key: value for key, value in said.items() if value is not None},
+        sandbox_profile=report.profile,
+        violation=report.violation,
+        refs=() if origin.ticket is None else (f"ticket:{origin.ticket}",),
+    )

@@ -1,0 +1,70 @@
+"""`/api/sandbox/…`: what `assent run` asks for and tells: a decision's boundary, and what happened inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from assent.model import Mode, Role, SandboxProfile
+from assent.sandbox.reports import Report
+from assent.server.messages import Refusal, Reply, Request, reply
+from assent.tickets import TicketError
+
+if TYPE_CHECKING:
+    from assent.server.daemon import Daemon
+
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+
+class RedeemBody(msgspec.Struct, frozen=True, rename="camel"):
+    """A decision that is to be run now: its id, the exact words, and the folder they run in."""
+
+    decision_id: _Name
+    argv: tuple[str, ...]
+    cwd: str
+
+
+class Redeemed(msgspec.Struct, frozen=True, rename="camel"):
+    """The boundary that was decided."""
+
+    profile: SandboxProfile
+    asks: bool
+    """What is stopped is asked about when the same call is made again."""
+
+
+class ReportBody(msgspec.Struct, frozen=True, rename="camel"):
+    """What happened in a sandbox, in order."""
+
+    run_id: _Name
+    events: Annotated[tuple[Report, ...], msgspec.Meta(min_length=1, max_length=200)]
+    decision_id: _Name | None = None
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """How many events are in the log now."""
+
+    recorded: int
+
+
+_REDEEM = msgspec.json.Decoder(RedeemBody)
+_REPORT = msgspec.json.Decoder(ReportBody)
+
+
+async def redeem(daemon: Daemon, request: Request) -> Reply:
+    """Trade a decision in for its boundary, once."""
+    body = request.decode(_REDEEM)
+    try:
+        ticket, decision = await daemon.gate.tickets.redeem(body.decision_id, body.argv, body.cwd, request.who)
+    except TicketError as error:
+        raise Refusal(409, str(error)) from None
+    return reply(Redeemed(ticket.boundary, asks=decision.mode is Mode.ON_FAILURE))
+
+
+async def report(daemon: Daemon, request: Request) -> Reply:
+    """Record what happened in a sandbox; what belongs to no decision is told by people alone."""
+    body = request.decode(_REPORT)
+    if body.decision_id is None and request.who.role is Role.AGENT:
+        raise Refusal(403, "Forbidden")
+    await daemon.gate.tickets.report(body.decision_id, body.run_id, body.events, request.who)
+    return reply(Recorded(len(body.events)))

@@ -1,0 +1,145 @@
+"""Sandboxed calls that are run outside the daemon: each gets a ticket, which is used once and reported on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from assent.approvals.tickets import (
+    LIFE,
+    add_stopped,
+    clear_old_tickets,
+    end_ticket,
+    find_ticket,
+    has_old_tickets,
+    new_id,
+    use_ticket,
+)
+from assent.audit.log import Log
+from assent.model import (
+    AssentError,
+    Decision,
+    NotFoundError,
+    Principal,
+    Role,
+    Session,
+    Source,
+    Ticket,
+    ToolCall,
+)
+from assent.sandbox.lines import find_line, rewrite, words_digest
+from assent.sandbox.reports import Origin, Report, event_of
+from assent.store import Cursor, Store
+from assent.weighing import Weighing
+
+TIDY_SECONDS = 3600.0
+
+
+class TicketError(AssentError):
+    """A decision can not be run: it was used, has run out, is for something else, or no longer holds."""
+
+
+class Tickets:
+    """Makes, honours, trades in and follows tickets. One for a process."""
+
+    def __init__(self, weighing: Weighing, store: Store, log: Log, *, home: str = "") -> None:
+        self._weighing = weighing
+        self._store = store
+        self._log = log
+        self._home = home
+        store.every(TIDY_SECONDS, has_old_tickets, clear_old_tickets)
+
+    def make(self, call: ToolCall, session: Session, decision: Decision) -> Ticket | None:
+        """Make what the caller runs a sandboxed call with; None where the daemon itself, or nobody, can run it."""
+        if decision.boundary is None or decision.decision != "sandboxed" or session.run or session.remote:
+            return None
+        line, now = find_line(call), self._store.wall_clock()
+        if line is None:
+            return None
+        return Ticket(
+            id=new_id(now),
+            session=session,
+            call=call,
+            line=line.digest,
+            digest=decision.digest,
+            boundary=msgspec.structs.replace(decision.boundary, cwd=line.folder),
+            approval=decision.approval_action_id,
+            created_at=now,
+            expires_at=now + LIFE,
+        )
+
+    def rewrite(self, ticket: Ticket | None) -> dict[str, Any] | None:
+        """Return the input that runs a ticket's call inside its boundary."""
+        return None if ticket is None else rewrite(ticket, self._home)
+
+    async def honour(self, ticket_id: str, call: ToolCall, session: Session) -> Decision | None:
+        """Return the decision behind a line that was written for a ticket of this very session; None for any other."""
+        ticket = await find_ticket(self._store, ticket_id)
+        if ticket is None or ticket.call is None or ticket.expires_at <= self._store.wall_clock():
+            return None
+        same = msgspec.structs.replace(ticket.session, modes=session.modes) == session and ticket.call.cwd == call.cwd
+        decision = self._weighing.holds(ticket) if same and call.input == self.rewrite(ticket) else None
+        if decision is None:
+            return None
+        reason = "it runs a decided call inside its boundary"
+        return msgspec.structs.replace(decision, decision_source=Source.SANDBOX, decision_reason=reason)
+
+    async def redeem(
+        self, ticket_id: str, words: Sequence[str], folder: str, principal: Principal
+    ) -> tuple[Ticket, Decision]:
+        """Trade a ticket in, once, for the boundary of exactly these words in this folder.
+
+        Raises `NotFoundError` (also for what is somebody else's) or `TicketError`.
+        """
+        ticket = await self._find(ticket_id, principal)
+        if ticket.used_at is not None:
+            raise TicketError("this decision was used before; make the same call again")
+        if words_digest(words, folder) != ticket.line:
+            raise TicketError("this decision is for another command, or for another folder")
+        decision = self._weighing.holds(ticket)
+        if decision is None:
+            raise TicketError("this decision no longer holds; make the same call again")
+        if not await self._store.commit(lambda cursor: use_ticket(cursor, ticket_id)):
+            raise TicketError("this decision was used before, or has run out; make the same call again")
+        return ticket, decision
+
+    async def report(self, ticket_id: str | None, run: str, reports: Sequence[Report], principal: Principal) -> None:
+        """Record what happened, durably. What belongs to a ticket must be under way by it."""
+        ticket = None if ticket_id is None else await self._find(ticket_id, principal)
+        origin = _origin(run, ticket, principal)
+        entries = [self._log.prepare(event_of(report, origin)) for report in reports]
+        stopped = tuple(r.violation for r in reports if r.violation is not None)
+        ended = any(r.type in ("process.completed", "runtime.error") for r in reports)
+
+        def work(cursor: Cursor) -> None:
+            if ticket is not None and (stopped or not ended):
+                add_stopped(cursor, ticket.id, stopped)
+            if ticket is not None and ended:
+                end_ticket(cursor, ticket.id)
+            self._log.append(cursor, entries)
+
+        await self._store.commit(work)
+
+    async def _find(self, ticket_id: str, principal: Principal) -> Ticket:
+        ticket = await find_ticket(self._store, ticket_id)
+        if ticket is None or (principal.user != ticket.session.user and principal.role is not Role.ADMIN):
+            raise NotFoundError(f"there is no decision `{ticket_id}`")
+        return ticket
+
+
+def _origin(run: str, ticket: Ticket | None, principal: Principal) -> Origin:
+    reporter = principal.token or principal.role.value
+    if ticket is None:
+        return Origin(run=run, user=principal.user, agent=principal.agent or "", reporter=reporter)
+    return Origin(
+        run=run,
+        user=ticket.session.user,
+        agent=ticket.session.agent,
+        session=ticket.session.id,
+        ticket=ticket.id,
+        digest=ticket.digest,
+        approval=ticket.approval,
+        reporter=reporter,
+    )

@@ -1,0 +1,155 @@
+"""The real programs, wired up by `assent init`: the disk shows what ran, the model hears why the rest did not."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from daemons import Running, until
+from realagents import AGENTS, Workplace
+
+FEEDBACK = "use the staging script instead"
+
+
+class Scene:
+    """One session of one agent: eight calls, one after the other, and a person who answers."""
+
+    def __init__(self, agent, daemon: Running) -> None:
+        self.daemon, self.agent = daemon, agent
+        self.place = Workplace(agent, daemon.home, daemon.project, daemon.state)
+        self.outside = self.place.home / "outside.txt"
+        self.kept = self.place.project / "treasure.txt"
+        self.kept.write_text("there is no other copy\n")
+        (self.place.project / "notes.txt").write_text("a line of notes\n")
+        for name in ("approved", "rejected", "asked", "edited", "late"):
+            (self.place.project / f"{name}.sh").write_text(f"touch {self.place.project}/ran-{name}\n")
+        self.escaped = self.place.home / "escaped"
+        (self.place.project / "boxed.sh").write_text(f"touch ran-boxed\ntouch {self.escaped}\ntrue\n")
+        daemon.user_file.write_text("permissions: {mode: auto}\n")
+        self.seen: list[dict] = []
+
+    def ran(self, name: str) -> bool:
+        return (self.place.project / f"ran-{name}").exists()
+
+    def script(self) -> list:
+        run = self.agent.run
+        return [
+            run("sh ./boxed.sh"),
+            self.agent.write(self.outside, "outside"),
+            run("cat notes.txt"),
+            run("sh ./approved.sh"),
+            run("sh ./rejected.sh"),
+            run("shred -u treasure.txt"),
+            run("sh ./asked.sh"),
+            run("sh ./late.sh"),
+        ]
+
+    def answer(self, person) -> None:
+        """Answer each question as it comes; at the last one, the daemon is killed."""
+        for word, answer in (
+            ("outside.txt", {"decision": "approve"}),
+            ("approved.sh", {"decision": "approve"}),
+            ("rejected.sh", {"decision": "reject", "feedback": FEEDBACK}),
+            ("asked.sh", {"decision": "approve", "modifiedInput": "sh ./edited.sh"}),
+            ("late.sh", None),
+        ):
+            asked = until(lambda word=word: self._pending(person, word), 60)
+            self.seen.append(asked)
+            if word == "outside.txt":
+                self.leave_the_sandbox(person)
+            if answer is None:
+                self.daemon.kill()
+            else:
+                done = person.post("/api/permissions", json={"requestId": asked["id"], **answer})
+                assert done.status_code == 200, done.text
+
+    def leave_the_sandbox(self, person) -> None:
+        """From here on, what is dangerous is asked about."""
+        self.daemon.user_file.write_text("permissions: {mode: default}\n")
+        call = {"toolName": "Bash", "toolInput": {"command": "sh ./approved.sh"}, "cwd": str(self.place.project)}
+        until(lambda: person.post("/api/decide", json=call).json()["decision"] == "ask")
+
+    def _pending(self, person, word: str) -> dict | None:
+        found = person.get("/api/permissions").json()["pending"]
+        return next((each for each in found if word in each["command"] + str(each["toolInput"])), None)
+
+
+@pytest.fixture(scope="module", params=["claude-code", "codex", "gemini"])
+def scene(request, tmp_path_factory):
+    """All that happens, once for each agent; the tests look at what it left behind."""
+    agent = AGENTS[request.param]
+    with Running(tmp_path_factory.mktemp("real")) as daemon:
+        made = Scene(agent, daemon)
+        place = made.place
+        wired = place.drive(place.assent("init", agent.name, "--yes", "--no-start"))["commands"][0]
+        assert wired["code"] == 0, wired
+        made.checked = place.drive(place.assent("doctor"))["commands"][0]
+        person = daemon.api(daemon.owner)
+        answering = threading.Thread(target=made.answer, args=(person,))
+        answering.start()
+        made.done = place.work(made.script())
+        answering.join(10)
+        made.results = made.done["results"]
+        daemon.start()
+        made.log = daemon.api(daemon.owner).get("/api/audit", params={"limit": 500}).json()["events"]
+        yield made
+
+
+def told(scene, number: int) -> str:
+    assert len(scene.results) > number, scene.done
+    return scene.results[number]
+
+
+def test_what_must_be_held_runs_inside_the_sandbox_and_nothing_leaves_it(scene):
+    assert scene.ran("boxed"), scene.done
+    assert not scene.escaped.exists()
+    held = [e for e in scene.log if e["type"].startswith("sandbox.")]
+    assert {"sandbox.applied", "sandbox.violation"} <= {e["type"] for e in held}
+
+
+def test_a_safe_call_runs_silently(scene):
+    assert "a line of notes" in told(scene, 2)
+
+
+def test_a_dangerous_one_runs_once_a_person_said_yes(scene):
+    assert scene.ran("approved")
+
+
+def test_what_a_person_rejects_does_not_run_and_the_model_hears_why(scene):
+    assert not scene.ran("rejected")
+    assert FEEDBACK in told(scene, 4)
+
+
+def test_what_can_not_be_undone_is_blocked(scene):
+    assert scene.kept.read_text() == "there is no other copy\n"
+    assert "Blocked" in told(scene, 5)
+
+
+def test_a_write_outside_the_workspace_asks(scene):
+    assert scene.outside.read_text().strip() == "outside"
+
+
+def test_what_a_person_changed_is_what_runs(scene):
+    assert scene.ran("edited")
+    assert not scene.ran("asked")
+
+
+def test_when_the_daemon_dies_the_call_is_denied(scene):
+    assert not scene.ran("late")
+    assert len(scene.results) == 8, scene.done
+    assert "not allowed" in told(scene, 7)
+
+
+def test_the_log_joins_what_ran_to_why_it_might(scene):
+    outcomes = [e for e in scene.log if e["type"] in ("tool.result", "tool.failed")]
+    approved = next(e for e in outcomes if "approved.sh" in e["text"])
+    assert approved["approval"] == scene.seen[1]["id"]
+    edited = next(e for e in outcomes if "edited.sh" in e["text"])
+    assert edited["approval"] == scene.seen[3]["id"]
+    assert not [e for e in outcomes if "decision" in e["text"] or "decided" in e["text"]]
+
+
+def test_doctor_proves_the_wiring(scene):
+    assert scene.checked["code"] == 0, scene.checked
+    assert "bad" not in scene.checked["out"].split()

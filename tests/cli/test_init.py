@@ -1,0 +1,343 @@
+"""Wiring an agent up and taking it back: settings are somebody else's, and nothing in them is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from assent.agents.wiring import is_ours
+from assent.config.jsonc import parse
+from daemons import until
+
+THEIRS = """{
+  // my own settings
+  "model": "opus",
+  "permissions": {
+    "allow": ["Bash(npm run test:*)", "Bash(*)", "WebFetch(domain:example.com)", "Bash(run_in_background:true)"],
+    "ask": ["Bash(git push:*)"],
+    "deny": ["Read(.env)", "Edit(//etc/**)", "Agent(Explore)", "mcp__files"],
+  },
+  "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "echo"}]}]} /* mine */
+}
+"""
+
+
+@pytest.fixture
+def settings(world):
+    path = world.home / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text(THEIRS)
+    return path
+
+
+def init(world, *words: str, agent: str = "claude-code", **more):
+    return world.run("init", agent, "--yes", "--no-start", *words, **more)
+
+
+def line_of(path, event="PreToolUse"):
+    entries = [e for e in parse(path.read_text()).value["hooks"][event] if is_ours(e)]
+    assert len(entries) == 1
+    return entries[0]["hooks"][0]["command"]
+
+
+def call_hook(line: str, data: bytes, **more):
+    return subprocess.run(["/bin/sh", "-c", line], input=data, capture_output=True, check=False, timeout=60, **more)
+
+
+def test_what_is_not_assents_stays_and_comes_back_exactly(world, settings):
+    done = init(world)
+    assert done.code == 0, done.err
+    text = settings.read_text()
+    assert "// my own settings" in text
+    assert "/* mine */" in text
+    found = parse(text).value
+    theirs = parse(THEIRS).value
+    assert {**found, "hooks": None} == {**theirs, "hooks": None}
+    assert [e for e in found["hooks"]["PreToolUse"] if not is_ours(e)] == theirs["hooks"]["PreToolUse"]
+    assert set(found["hooks"]) == {"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"}
+    assert found["hooks"]["PreToolUse"][1]["hooks"][0]["timeout"] == 600
+    assert "pending" in found["hooks"]["PreToolUse"][1]["hooks"][0]["statusMessage"]
+    assert world.run("uninit", "claude-code").code == 0
+    assert settings.read_text() == THEIRS
+    assert not world.user_file.exists()
+
+
+def test_rules_are_taken_over_and_each_refusal_is_explained(world, settings):
+    shown = init(world, "--dry-run").out
+    for text in (
+        "allow Bash(npm run test:*)",
+        "allow WebFetch(domain:example.com)",
+        "ask   Bash(git push:*)",
+        "deny  Read(**/.env)",
+        "deny  Edit(/etc/**)",
+        "deny  Write(/etc/**)",
+        "deny  mcp__files__*",
+    ):
+        assert f"takes over   {text}" in shown
+    assert "leaves out   allow Bash(*): it would allow everything of its kind" in shown
+    assert "leaves out   allow Bash(run_in_background:true): it is about a parameter" in shown
+    assert "leaves out   deny  Agent(Explore): Assent has no rules for Agent" in shown
+    init(world)
+    assert world.run("check", "npm run test").code == 0
+    assert world.run("check", "git push").code == 3
+    assert world.run("check", "cat sub/.env").code == 4
+
+
+def test_a_policy_that_is_there_keeps_its_comments_and_gets_the_rules(world, settings):
+    before = "# mine\npermissions:\n  mode: default  # calm\n  deny:\n    - Bash(curl:*)  # never\n"
+    world.user_file.write_text(before)
+    assert init(world).code == 0
+    text = world.user_file.read_text()
+    assert all(line in text.splitlines() for line in before.splitlines())
+    assert "    - Read(.env)  # from claude-code" in text
+    world.run("uninit", "claude-code")
+    assert world.user_file.read_text() == before
+
+
+def test_a_dry_run_changes_nothing(world, settings):
+    done = init(world, "--dry-run")
+    assert done.code == 0
+    assert "+      " in done.out
+    assert settings.read_text() == THEIRS
+    assert not world.state.exists()
+
+
+def test_without_a_terminal_it_asks_for_yes(world, settings):
+    done = world.run("init", "claude-code")
+    assert done.code == 2
+    assert "--yes" in done.err
+    assert settings.read_text() == THEIRS
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"hooks": ', "not valid JSON"),
+        ("[1, 2]", "expected the file to be an object"),
+        ('{"hooks": []}', "expected hooks to be an object"),
+        ('{"hooks": {"PreToolUse": {}}}', "expected hooks.PreToolUse to be a list"),
+        ('{"a": 1, "a": 2}', "stands twice"),
+        ('{"disableAllHooks": true}', "Hooks are switched off here"),
+    ],
+)
+def test_settings_that_can_not_be_changed_are_left_alone(world, settings, text, said):
+    settings.write_text(text)
+    done = init(world)
+    assert done.code == 2
+    assert said in done.err
+    assert settings.read_text() == text
+    assert not (world.state / "agents").exists()
+
+
+def test_settings_that_are_not_text_are_left_alone(world, settings):
+    settings.write_bytes(b"\xff\xfe{}")
+    done = init(world)
+    assert (done.code, settings.read_bytes()) == (2, b"\xff\xfe{}")
+    assert "not UTF-8" in done.err
+
+
+def test_read_only_settings_are_left_alone(world, settings):
+    settings.chmod(0o444)
+    done = init(world)
+    assert done.code == 2
+    assert "read-only" in done.err
+    assert "--dry-run" in done.err
+    assert settings.read_text() == THEIRS
+
+
+def test_a_link_stays_a_link_and_a_link_to_nothing_is_refused(world, settings):
+    kept = world.home / "dotfiles.json"
+    kept.write_text(THEIRS)
+    settings.unlink()
+    settings.symlink_to(kept)
+    assert init(world).code == 0
+    assert settings.is_symlink()
+    assert line_of(kept)
+    world.run("uninit", "claude-code")
+    assert (settings.is_symlink(), kept.read_text()) == (True, THEIRS)
+    kept.unlink()
+    done = init(world)
+    assert done.code == 2
+    assert "symbolic link to nothing" in done.err
+
+
+def test_the_mode_of_the_settings_stays(world, settings):
+    settings.chmod(0o640)
+    init(world)
+    assert settings.stat().st_mode & 0o777 == 0o640
+
+
+def test_an_older_assent_gives_way_and_twice_is_once(world, settings):
+    older = {"matcher": "*", "hooks": [{"type": "command", "command": "/opt/bin/assent hook claude-code"}]}
+    settings.write_text(json.dumps({"hooks": {"PreToolUse": [older]}}))
+    assert init(world).code == 0
+    first = line_of(settings)
+    assert first.startswith("/bin/sh -c ")
+    assert init(world).code == 0
+    assert line_of(settings) == first
+    world.run("uninit", "claude-code")
+    assert parse(settings.read_text()).value == {"hooks": {"PreToolUse": [older]}}
+
+
+def test_what_was_changed_since_is_kept_when_it_is_taken_out(world, settings):
+    init(world, "--no-import")
+    text = settings.read_text().replace('"model": "opus"', '"model": "haiku"')
+    settings.write_text(text)
+    done = world.run("uninit", "claude-code")
+    assert "changed since" in done.out
+    found = parse(settings.read_text()).value
+    assert found["model"] == "haiku"
+    assert found["hooks"] == parse(THEIRS).value["hooks"]
+
+
+@pytest.mark.parametrize(
+    ("agent", "file", "events"),
+    [
+        ("codex", ".codex/hooks.json", {"PreToolUse", "PermissionRequest", "PostToolUse"}),
+        ("gemini", ".gemini/settings.json", {"BeforeTool", "AfterTool"}),
+    ],
+)
+def test_other_agents_get_a_file_of_their_own_and_lose_it_again(world, agent, file, events):
+    done = init(world, agent=agent)
+    assert done.code == 0, done.err
+    found = json.loads((world.home / file).read_text())
+    assert set(found["hooks"]) == events
+    if agent == "gemini":
+        assert found["hooksConfig"] == {"enabled": True}
+        assert found["hooks"]["BeforeTool"][0]["hooks"][0]["timeout"] == 600_000
+    if agent == "codex":
+        assert "/hooks" in done.out  # how to trust them, where Codex is not there to be asked
+    world.run("uninit", agent)
+    assert not (world.home / file).parent.exists()
+
+
+def test_rules_of_codex_and_gemini_are_taken_over(world):
+    rules = world.home / ".codex" / "rules" / "default.rules"
+    rules.parent.mkdir(parents=True)
+    rules.write_text(
+        'prefix_rule(pattern=["cargo", ["test", "check"]], decision="allow")\n'
+        'prefix_rule(pattern=["git", "push"], decision="prompt")\n'
+        'prefix_rule(pattern=["dd"], decision="forbidden")\n'
+        'prefix_rule(pattern=["sh", "-c", "a b"], decision="allow")\n'
+        'network_rule(host="example.com", decision="allow")\n'
+    )
+    shown = init(world, "--dry-run", agent="codex").out
+    for text in ("allow Bash(cargo test:*)", "allow Bash(cargo check:*)", "ask   Bash(git push:*)", "deny  Bash(dd:*)"):
+        assert f"takes over   {text}" in shown
+    assert "a word in it would mean something else" in shown
+    assert "nothing like network_rule" in shown
+    policies = world.home / ".gemini" / "policies" / "mine.toml"
+    policies.parent.mkdir(parents=True)
+    policies.write_text(
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandPrefix = ["git status", "ls"]\ndecision = "allow"\n'
+        '[[rule]]\ntoolName = "run_shell_command"\ncommandRegex = "rm.*"\ndecision = "deny"\n'
+        '[[rule]]\ntoolName = "run_shell_command"\ndecision = "allow"\n'
+    )
+    (world.home / ".gemini" / "settings.json").write_text('{"tools": {"exclude": ["run_shell_command(rm)"]}}')
+    shown = init(world, "--dry-run", agent="gemini").out
+    for text in ("allow Bash(git status:*)", "allow Bash(ls:*)", "deny  Bash(rm:*)"):
+        assert f"takes over   {text}" in shown
+    assert "nothing like commandRegex" in shown
+    assert "it would allow everything of its kind" in shown
+
+
+def test_a_project_is_wired_up_for_itself_with_its_own_token(world):
+    assert init(world, "--project").code == 0
+    assert line_of(world.project / ".claude" / "settings.local.json")
+    tokens = json.loads(world.run("token", "list", "--json").out)
+    wired = next(t for t in tokens if t["agent"] == "claude-code")
+    assert wired["workspace"] == [str(world.project)]
+    assert init(world, "--project", cwd=world.home).code == 2  # a home is no project
+
+
+def test_an_unknown_agent_is_refused_with_those_there_are(world):
+    done = init(world, agent="docker-agent")
+    assert done.code == 2
+    assert "claude-code" in done.err
+    assert "hook-script" in done.err
+
+
+def test_the_settings_and_the_home_are_protected_from_then_on(world, settings):
+    init(world)
+    assert world.run("check", "--tool", "Write", str(settings)).code == 4
+    assert world.run("check", "--tool", "Read", str(world.state / "agents" / "claude-code.token")).code == 4
+
+
+def test_an_interpreter_inside_a_project_is_refused(world):
+    done = init(world, "--python", str(world.project / "bin" / "python3"))
+    assert done.code == 2
+    assert "is not there" in done.err
+    inner = world.project / "bin" / "python3"
+    inner.parent.mkdir()
+    inner.symlink_to("/usr/bin/python3")
+    assert "lies in the project" in init(world, "--python", str(inner)).err
+
+
+CALL = {"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}, "session_id": "s"}
+
+
+def test_the_line_denies_whatever_becomes_of_the_client(world, settings):
+    init(world)
+    line = line_of(settings)
+    words = shlex.split(line)
+    data = json.dumps(CALL | {"cwd": str(world.project)}).encode()
+    without_daemon = call_hook(line, data)
+    assert without_daemon.returncode == 2
+    assert b"assent serve" in without_daemon.stderr
+    python, script = words[words.index("assent-hook") + 1], str(world.state / "hook.py")
+    for broken in (
+        line.replace(python, "/nonexistent/python3"),
+        line.replace(script, "/nonexistent/hook.py"),
+        line.replace(f"{script} claude-code", script).replace(" 590", ""),
+    ):
+        done = call_hook(broken, data)
+        assert done.returncode == 2, broken
+        assert done.stderr
+    (world.state / "hook.py").write_text("import posix\nposix.kill(posix.getpid(), 9)\n")
+    assert call_hook(line, data).returncode == 2
+    (world.state / "hook.py").write_text("raise SystemExit(1)\n")
+    assert call_hook(line, data).returncode == 2
+
+
+def test_a_trial_never_stops_anything(world, settings):
+    init(world, "--observe")
+    done = call_hook(line_of(settings), json.dumps(CALL).encode())
+    assert (done.returncode, done.stdout) == (0, b"")
+    (world.state / "hook.py").unlink()
+    assert call_hook(line_of(settings), b"").returncode == 0
+
+
+@pytest.fixture
+def started(world, settings):
+    """An agent wired up so that its hook starts the daemon; what was started is ended."""
+    world.environ["ASSENT_PORT"] = "0"
+    assert world.run("init", "claude-code", "--yes", "--no-import").code == 0
+    yield line_of(settings)
+    for line in (world.state / "daemon.log").read_text().splitlines():
+        if '"daemon.started"' in line:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(json.loads(line)["pid"], 9)
+
+
+def test_the_hook_starts_one_daemon_however_many_ask_and_a_revoked_token_is_a_no(world, started):
+    for line in (world.state / "daemon.log").read_text().splitlines():
+        if '"daemon.started"' in line:
+            os.kill(json.loads(line)["pid"], 9)  # `init` itself had it started
+    (world.state / "daemon.log").unlink()
+    data = json.dumps(CALL | {"cwd": str(world.project)}).encode()
+    with ThreadPoolExecutor(4) as several:
+        done = list(several.map(lambda _: call_hook(started, data, env=world.environ), range(4)))
+    assert [each.returncode for each in done] == [0] * 4, done
+    assert all(b'"allow"' in each.stdout for each in done)
+    assert (world.state / "daemon.log").read_text().count('"daemon.started"') == 1
+    token = next(t for t in json.loads(world.run("token", "list", "--json").out) if t["agent"] == "claude-code")
+    assert world.run("token", "revoke", token["id"]).code == 0
+    until(lambda: call_hook(started, data, env=world.environ).returncode == 2)
+    assert b"run `assent init claude-code` again" in call_hook(started, data, env=world.environ).stderr
+    assert "is not good" in world.run("doctor").out

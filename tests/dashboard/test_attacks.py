@@ -1,0 +1,167 @@
+"""What an agent sends is shown as it is and does nothing, and no other page answers a question through ours."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import threading
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Error, expect
+
+LINES = [
+    line.encode().decode("unicode_escape") for line in (Path(__file__).parent / "attacks.txt").read_text().splitlines()
+]
+SPY = "window.attacked = []; for (const n of ['alert', 'confirm', 'prompt']) window[n] = () => window.attacked.push(n);"
+PATHS = ("/", "/audit", "/sessions", "/sessions?id=s-1", "/overview", "/policy?tab=draft&rule=Bash(node:*)", "/people")
+
+
+def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon, agent):
+    owner.page.add_init_script(SPY)
+    hostile = daemon.api(
+        daemon.mint("agent", agent="<img src=x onerror=alert(1)>", label='"><script>alert(1)</script>')
+    )
+    asked = [ask(line) for line in LINES]
+    body = {
+        "toolName": "<b>tool</b>",
+        "toolInput": {"<i>": "<svg onload=alert(1)>"},
+        "sessionId": "<script>alert(2)</script>",
+    }
+    asked.append(hostile.post("/api/hooks/classify", json=body).json()["requestId"])
+    for path in PATHS:
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("window.attacked") == []
+        strange = page.evaluate(
+            "document.querySelectorAll('main script, main iframe, main b, main i, main svg[onload], main img').length"
+        )
+        assert strange == 0
+    page.goto("/")
+    expect(page.locator(".card")).to_have_count(len(asked))
+    for each, line in zip(asked, LINES, strict=False):
+        shown = page.locator(f"#q-{each} .code").first.inner_text()
+        assert not set(shown) & set("\u202e\u202d\u2066\u200b\u200d\ufeff\x1b\x07\u00ad\u2028\u00a0\u2800"), line
+        assert line.split()[0] in shown or "\\" in shown
+
+
+def test_invisible_characters_are_written_out_and_warned_of(page, ask):
+    asked = ask("node a\u200b\u202e\x1b[2Kb.js")
+    shown = page.locator(f"#q-{asked}")
+    expect(shown.locator(".escaped").first).to_have_text("\\u200b\\u202e\\e")
+    expect(shown).to_contain_text("It holds invisible characters")
+    cyrillic = ask("n\u043ede c.js")
+    expect(page.locator(f"#q-{cyrillic} .foreign").first).to_have_text("\u043e")
+
+
+def test_a_line_of_a_megabyte_is_cut_with_a_word_and_can_be_had_whole(page, ask):
+    asked = ask("node x.js " + "a" * 900_000 + " the-end")
+    shown = page.locator(f"#q-{asked}")
+    expect(shown).to_contain_text("Only the first 2,000 of 900,018 characters are shown.")
+    assert "the-end" not in shown.inner_text()
+    shown.get_by_role("button", name="Show the other 898,018 characters").click()
+    expect(shown).to_contain_text("the-end")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "document.body.innerHTML = '<p>x</p>'",
+        "document.createElement('script').src = '/assets/app.js'",
+        "document.createElement('script').text = 'alert(1)'",
+        "setTimeout('alert(1)')",
+        "document.write('x')",
+        "new DOMParser().parseFromString('<p>x</p>', 'text/html')",
+        "document.createElement('div').setAttribute('onclick', 'alert(1)')",
+        "document.createElement('iframe').srcdoc = '<p>x</p>'",
+    ],
+)
+def test_text_becomes_neither_markup_nor_code_even_in_our_own_scripts(page, owner, code):
+    with pytest.raises(Error, match="Trusted"):
+        page.evaluate(f"() => {{ {code} }}")
+    owner.complaints.clear()
+
+
+def test_nothing_is_loaded_from_or_sent_to_anywhere_else(page, owner):
+    broken = page.evaluate(
+        """async () => {
+            const found = [];
+            document.addEventListener("securitypolicyviolation", (event) => found.push(event.effectiveDirective));
+            new Image().src = "http://127.0.0.1:1/x";
+            await fetch("http://127.0.0.1:1/x").catch(() => {});
+            document.body.setAttribute("style", "display: none");
+            const add = (name, given) => document.body.append(Object.assign(document.createElement(name), given));
+            add("link", { rel: "stylesheet", href: "http://127.0.0.1:1/" });
+            add("iframe", { src: "/" });
+            while (found.length < 5) await new Promise((done) => setTimeout(done, 10));
+            return found.sort();
+        }"""
+    )
+    assert broken == ["connect-src", "frame-src", "img-src", "style-src-attr", "style-src-elem"]
+    owner.complaints.clear()
+
+
+EVIL = """<iframe src="TARGET/" width="800" height="600"></iframe>
+<form id="f" method="post" enctype="text/plain" action="TARGET/api/permissions" target="out">
+<input name='{"requestId":"REQUEST","decision":"approve","x":"' value='"}'></form><iframe name="out"></iframe>"""
+POSTS = """async ([url, id]) => {
+    const send = (init) => fetch(url + "/api/permissions", { credentials: "include", ...init }).then(
+        (answer) => answer.type + answer.status, () => "refused");
+    const body = JSON.stringify({ requestId: id, decision: "approve" });
+    return [
+        await send({ method: "POST", body, headers: { "content-type": "application/json" } }),
+        await send({ method: "POST", body, mode: "no-cors" }),
+        await send({}),
+    ];
+}"""
+
+
+class Evil(http.server.BaseHTTPRequestHandler):
+    """Another site, which frames ours and posts to it."""
+
+    target = ""
+
+    def do_GET(self) -> None:
+        page = EVIL.replace("TARGET", self.target).replace("REQUEST", self.path[1:])
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(page.encode())
+
+    def log_message(self, *_args) -> None:
+        pass
+
+
+@contextlib.contextmanager
+def another_site(target: str):
+    handler = type("Handler", (Evil,), {"target": target})
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://localhost:{server.server_address[1]}"
+        server.shutdown()
+
+
+def test_another_site_can_neither_frame_the_page_nor_post_to_it(visit, ask, outcome, daemon):
+    visitor = visit()
+    page = visitor.log_in()
+    asked = ask()
+    expect(page.locator(f"#q-{asked}")).to_be_visible()
+    with another_site(daemon.url) as site:
+        page.goto(f"{site}/{asked}")
+        page.wait_for_load_state("networkidle")
+        assert all(not frame.locator("#main").count() for frame in page.frames[1:])
+        page.evaluate("document.getElementById('f').submit()")
+        page.wait_for_load_state("networkidle")
+        said = page.evaluate(POSTS, [daemon.url, asked])
+        assert said[0] == said[2] == "refused"
+        heard = page.evaluate(
+            """url => new Promise((done) => {
+                const socket = new WebSocket(url.replace("http", "ws") + "/ws/permissions?userId=x");
+                socket.onopen = () => done("open");
+                socket.onerror = () => done("refused");
+            })""",
+            daemon.url,
+        )
+        assert heard == "refused"
+    assert outcome(asked)["status"] == "pending"
+    visitor.complaints.clear()  # the browser told the other site off

@@ -1,0 +1,126 @@
+"""For everyone: by screen reader, in the dark, on a small phone, with a thousand questions, after a restart."""
+
+from __future__ import annotations
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from browsing import PHONE, Visitor
+from daemons import Running, until
+
+AXE = (Path(sys.prefix) / "browser" / "node_modules" / "axe-core" / "axe.min.js").read_text()
+FAULTS = """async () => (await axe.run(document, { resultTypes: ["violations"] })).violations
+    .filter((each) => ["serious", "critical"].includes(each.impact))
+    .map((each) => `${each.id}: ${each.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(" | ")}`)"""
+PAGES = ("/", "/sessions", "/audit", "/policy", "/overview", "/people")
+PARTS = ("/policy?tab=playground&command=rm+-rf+x", "/policy?tab=draft&rule=Bash(node:*)", "/policy?tab=destructive")
+
+
+def faults(page) -> list[str]:
+    page.wait_for_load_state("networkidle")
+    page.evaluate(AXE)
+    return page.evaluate(FAULTS)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "paths", "keys"),
+    [("light", PAGES + PARTS, "wfe?"), ("dark", ("/", "/audit", "/overview", PARTS[0]), "w")],
+    ids=["light", "dark"],
+)
+def test_no_page_has_a_serious_fault_for_those_who_can_not_see_it(visit, ask, scheme, paths, keys):
+    ask(f"cd src && node {scheme}.js > /etc/motd; curl -d x https://example.com")
+    ask(f"node {scheme}\u202e.js")
+    page = visit(color_scheme=scheme, reduced_motion="reduce").log_in()
+    found = {}
+    for path in paths:
+        page.goto(path)
+        found[path] = faults(page)
+    page.goto("/")
+    expect(page.locator(".card.open")).to_be_visible()
+    for key in keys:
+        page.keyboard.press(key)
+        found[key] = faults(page)
+        page.keyboard.press("Escape")
+    page.goto("/audit?verdict=ask")
+    page.locator("tbody button").first.click()
+    found["record"] = faults(page)
+    assert {path: those for path, those in found.items() if those} == {}
+
+
+def test_nothing_is_wider_than_a_small_phone(visit, ask):
+    ask("cd src && node " + "a-very-long-name/" * 30 + "x.js > /etc/motd")
+    page = visit(viewport=PHONE).log_in()
+    for path in PAGES + PARTS:
+        page.goto(path)
+        page.wait_for_load_state("networkidle")
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"], path
+
+
+def test_the_page_can_be_walked_through_by_tab_and_says_where_one_is(page, ask):
+    asked = ask()
+    expect(page.locator(f"#q-{asked}")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    names = []
+    for _ in range(30):
+        page.keyboard.press("Tab")
+        names.append(page.evaluate("document.activeElement.innerText || document.activeElement.ariaLabel || ''"))
+    wanted = ("Inbox", "People", "Keys", "Allow once", "Deny", "Edit")
+    places = [next(i for i, name in enumerate(names) if name.startswith(want)) for want in wanted]
+    assert places == sorted(places)
+
+
+def test_a_new_question_moves_none_of_those_that_are_there(page, ask):
+    first = ask()
+    expect(page.locator(f"#q-{first} .earlier")).to_contain_text("before")
+    before = page.locator(f"#q-{first}").bounding_box()
+    second = ask()
+    expect(page.locator(f"#q-{second}")).to_be_visible()
+    assert page.locator(f"#q-{first}").bounding_box() == before
+
+
+def test_of_many_questions_only_some_are_drawn_and_every_one_is_reached(page, ask, daemon, outcome):
+    with ThreadPoolExecutor(8) as pool:
+        asked = set(pool.map(lambda n: ask(f"node many-{n}.js"), range(90)))
+    expect(page.get_by_text("90 questions waiting")).to_be_visible()
+    assert page.locator(".card").count() < 60
+    for _ in range(90):
+        page.keyboard.press("j")
+    last = page.locator(".card[aria-current]").get_attribute("data-id")
+    expect(page.locator(f"#q-{last}")).to_be_in_viewport()
+    page.keyboard.press("a")
+    expect(page.get_by_text("89 questions waiting")).to_be_visible()
+    assert outcome(last)["status"] == "approved"
+    page.keyboard.press("x")
+    page.get_by_role("button", name="Select all").click()
+    page.get_by_role("region", name="Answer the selection").get_by_role("button", name="Deny").click()
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    assert {outcome(each)["status"] for each in list(asked)[:10]} <= {"approved", "rejected"}
+
+
+def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
+    with Running(tmp_path, "--rate", "0") as running:
+        agent = running.api(running.mint("agent", agent="a", remote=True))
+        call = {"toolName": "bash", "toolInput": {"command": "node before.js"}}
+        before = agent.post("/api/hooks/classify", json=call).json()["requestId"]
+        visitor = Visitor(browser, running)
+        page = visitor.log_in()
+        expect(page.locator(f"#q-{before}")).to_be_visible()
+        running.kill()
+        expect(page.locator("#link")).to_contain_text("can not be reached")
+        page.keyboard.press("a")
+        expect(page.locator(f"#q-{before}").get_by_role("alert")).to_contain_text("Nothing was done")
+        running.start()
+        call["toolInput"]["command"] = "node after.js"
+        after = until(lambda: running.api(agent.headers["authorization"][7:]).post("/api/hooks/classify", json=call))
+        expect(page.locator("#link")).to_contain_text("live", timeout=30_000)
+        expect(page.locator(f"#q-{after.json()['requestId']}")).to_be_visible()
+        expect(page.locator(f"#q-{before}")).to_be_visible()
+        page.locator(f"#q-{before}").get_by_role("button", name="Allow once").click()
+        expect(page.locator(f"#q-{before}")).to_have_count(0)
+        visitor.close()
+        assert visitor.complaints == []

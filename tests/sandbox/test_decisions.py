@@ -1,0 +1,290 @@
+"""A sandboxed decision is carried out once: exactly its line, in its folder, inside its boundary, and on record."""
+
+import contextlib
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from assent.sandbox.lines import find_line, named_ticket, write_line
+from daemons import Running, until
+
+
+@pytest.fixture(scope="module")
+def daemon():
+    # Not in /tmp: that is the sandbox's own, and what is outside must be seen inside to be tried.
+    root = tempfile.mkdtemp(prefix="assent-test-", dir="/srv" if os.geteuid() == 0 else Path.home())
+    running = Running(Path(root), "--rate", "0")
+    running.user_file.write_text("permissions: {mode: auto}\n")
+    with running:
+        yield running
+    shutil.rmtree(root)
+
+
+@pytest.fixture(scope="module")
+def agent(daemon):
+    return daemon.api(daemon.mint("agent", agent="coder"))
+
+
+def in_force(daemon):
+    """What the project's policy is, as the daemon has it now."""
+    return daemon.api(daemon.owner).get("/api/policy", params={"cwd": str(daemon.project)}).text
+
+
+@contextlib.contextmanager
+def policy(daemon, text, mark):
+    """Another policy for a while; `mark` is only in it."""
+    before = daemon.user_file.read_text()
+    daemon.user_file.write_text(text)
+    until(lambda: mark in in_force(daemon))
+    yield daemon
+    daemon.user_file.write_text(before)
+    until(lambda: mark not in in_force(daemon))
+
+
+@pytest.fixture
+def on_failure(daemon):
+    """The same daemon in the mode that tries the sandbox first."""
+    with policy(daemon, "permissions: {mode: on_failure}\n", "on_failure"):
+        yield daemon
+
+
+def ask(agent, daemon, line, **more):
+    body = {"toolName": "Bash", "toolInput": {"command": line}, "cwd": str(daemon.project), "sessionId": "s", **more}
+    answer = agent.post("/api/hooks/classify", json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def way_in(answer):
+    assert answer["allow"] is False, answer
+    return answer["reason"].partition("Run this instead: ")[2]
+
+
+def carry_out(daemon, line, cwd=None):
+    return subprocess.run(
+        ["bash", "-c", line],
+        env=daemon.environ,
+        cwd=cwd or daemon.project,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def events(daemon, kind, ticket):
+    found = daemon.api(daemon.owner).get("/api/audit", params={"type": kind, "limit": 200}).json()["events"]
+    return [e for e in (r["body"] for r in found) if e["payload"].get("decision") == ticket]
+
+
+def make_script(daemon, name, text):
+    (daemon.project / name).write_text(text)
+    return f"sh {name}"
+
+
+def test_a_dangerous_line_that_the_profile_holds_may_run_inside(daemon, agent):
+    line = way_in(ask(agent, daemon, make_script(daemon, "a.sh", "echo made > made; echo said\n")))
+    ticket = re.search(r"dec_\w+", line)[0]
+    done = carry_out(daemon, line)
+    assert (done.returncode, done.stdout) == (0, "said\n")
+    assert (daemon.project / "made").read_text() == "made\n"
+    (applied,) = events(daemon, "sandbox.applied", ticket)
+    assert {m["name"] for m in applied["sandboxProfile"]["mechanisms"] if m["enforced"]} >= {"bubblewrap", "seccomp"}
+    (ended,) = events(daemon, "process.completed", ticket)
+    assert (ended["payload"]["exitCode"], ended["sessionId"]) == (0, "s")
+    assert events(daemon, "sandbox.violation", ticket) == []
+
+
+def test_a_decision_is_used_once(daemon, agent):
+    line = way_in(ask(agent, daemon, make_script(daemon, "b.sh", "echo once >> counted\n")))
+    assert carry_out(daemon, line).returncode == 0
+    again = carry_out(daemon, line)
+    assert (again.returncode, "used before" in again.stderr) == (4, True)
+    assert (daemon.project / "counted").read_text() == "once\n"
+
+
+@pytest.mark.parametrize("change", ["words", "folder", "id"])
+def test_a_decision_is_for_nothing_else(daemon, agent, change):
+    line = way_in(ask(agent, daemon, make_script(daemon, "c.sh", f"echo {change} >> c-{change}\n")))
+    other = daemon.project / "other"
+    other.mkdir(exist_ok=True)
+    (other / "c.sh").write_text("echo elsewhere > ran\n")
+    changed = {"words": line + "' ; echo more > ran'", "folder": line, "id": line.replace("dec_", "dec_1")}[change]
+    refused = carry_out(daemon, changed, cwd=other if change == "folder" else None)
+    assert refused.returncode == 4, refused.stderr
+    assert not (other / "ran").exists()
+    assert not (daemon.project / "ran").exists()
+    assert carry_out(daemon, line).returncode == 0
+    assert (daemon.project / f"c-{change}").read_text() == f"{change}\n"
+
+
+def test_what_was_stopped_belongs_to_the_decision(daemon, agent):
+    outside = daemon.home / "outside"
+    line = way_in(ask(agent, daemon, make_script(daemon, "d.sh", f"echo x > {outside}\n")))
+    done = carry_out(daemon, line)
+    assert done.returncode != 0
+    assert f"writing {outside}" in done.stderr
+    assert not outside.exists()
+    (stopped,) = events(daemon, "sandbox.violation", re.search(r"dec_\w+", line)[0])
+    assert (stopped["violation"]["operation"], stopped["violation"]["resource"]) == ("fs.write", str(outside))
+    (ended,) = events(daemon, "process.completed", re.search(r"dec_\w+", line)[0])
+    assert ended["sandboxProfile"]["violation_refs"] == [stopped["eventId"]]
+    owner = daemon.api(daemon.owner)
+    assert owner.get(f"/api/refs/{stopped['eventId']}").json()["value"]["eventId"] == stopped["eventId"]
+    ticket = owner.get(f"/api/refs/ticket:{named_ticket_of(line)}").json()["value"]
+    assert ticket["stopped"] == [f"writing {outside} by sh d.sh"]
+
+
+def test_the_line_itself_passes_the_hook_and_no_other_does(daemon, agent):
+    script = make_script(daemon, "e.sh", "true\n")
+    line = way_in(ask(agent, daemon, script))
+    assert ask(agent, daemon, line)["allow"] is True
+    assert ask(agent, daemon, line + " ")["allow"] is False
+    assert ask(agent, daemon, line + "; sh e.sh")["allow"] is False
+    assert ask(agent, daemon, line, sessionId="another")["allow"] is False
+    assert carry_out(daemon, line).returncode == 0
+    assert ask(agent, daemon, line)["allow"] is False
+
+
+def test_a_rule_that_came_since_counts(daemon, agent):
+    line = way_in(ask(agent, daemon, make_script(daemon, "f.sh", "echo x > f-ran\n")))
+    with policy(daemon, 'permissions: {mode: auto, deny: ["Bash(sh f.sh)"]}\n', "sh f.sh"):
+        refused = carry_out(daemon, line)
+    assert refused.returncode == 4
+    assert "no longer holds" in refused.stderr
+    assert not (daemon.project / "f-ran").exists()
+
+
+def test_somebody_else_can_not_trade_it_in(daemon, agent):
+    line = way_in(ask(agent, daemon, make_script(daemon, "g.sh", "true\n")))
+    ticket = named_ticket_of(line)
+    words = ["bash", "-c", "sh g.sh"]
+    body = {"decisionId": ticket, "argv": words, "cwd": str(daemon.project.resolve())}
+    stranger = daemon.api(daemon.mint("user", user="mallory"))
+    assert stranger.post("/api/sandbox/redeem", json=body).status_code == 404
+    assert stranger.post("/api/sandbox/events", json=report(ticket)).status_code == 404
+    assert agent.post("/api/sandbox/events", json=report(ticket)).status_code == 404
+    assert agent.post("/api/sandbox/redeem", json=body).status_code == 200
+    assert agent.post("/api/sandbox/redeem", json=body).status_code == 409
+    assert agent.post("/api/sandbox/events", json=report(ticket)).status_code == 200
+    assert agent.post("/api/sandbox/events", json=report(None)).status_code == 403
+
+
+def named_ticket_of(line):
+    return re.search(r"dec_\w+", line)[0]
+
+
+def report(ticket):
+    return {"runId": "r", "events": [{"type": "runtime.error", "reason": "test"}], "decisionId": ticket}
+
+
+def test_what_is_asked_to_run_outside_was_stopped_inside_first(on_failure, agent):
+    daemon = on_failure
+    outside = daemon.home / "later"
+    script = make_script(daemon, "h.sh", f"echo x > {outside}\n")
+    line = way_in(ask(agent, daemon, script))
+    done = carry_out(daemon, line)
+    assert done.returncode != 0
+    assert "make the same call again" in done.stderr
+    asked = ask(agent, daemon, script)
+    assert asked["requestId"]
+    assert f"writing {outside}" in asked["reason"]
+    answer = daemon.api(daemon.owner).post(
+        "/api/permissions", json={"requestId": asked["requestId"], "decision": "approve"}
+    )
+    assert answer.status_code == 200
+    assert ask(agent, daemon, script)["allow"] is True
+    assert ask(agent, daemon, script)["requestId"] != asked["requestId"]
+
+
+def test_what_ends_well_inside_is_not_asked_about(on_failure, agent):
+    script = make_script(on_failure, "i.sh", "true\n")
+    assert carry_out(on_failure, way_in(ask(agent, on_failure, script))).returncode == 0
+    assert way_in(ask(agent, on_failure, script))
+
+
+def test_a_boundary_that_a_policy_demands_is_not_asked_away(daemon, agent):
+    script = make_script(daemon, "j.sh", "echo x > j-ran\n")
+    with policy(daemon, "permissions: {mode: on_failure, profile: read-only}\n", "read-only"):
+        assert carry_out(daemon, way_in(ask(agent, daemon, script))).returncode != 0
+        assert way_in(ask(agent, daemon, script))
+
+
+def run_inside(daemon, *words, profile="agent", **environ):
+    return subprocess.run(
+        [*daemon.command("run", "--profile", profile), "--", *words],
+        env=daemon.environ | environ,
+        cwd=daemon.project,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+
+
+def test_a_whole_agent_can_ask_and_not_answer(daemon):
+    shutil.copy(Path(__file__).with_name("asker.py"), daemon.project / "asker.py")
+    done = run_inside(daemon, "python3", "asker.py", daemon.owner)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["ask"], found["answer"], found["answer as owner"], found["token as owner"]) == (200, 403, 401, 401)
+    assert found["home"] == ["agents", "assent.sock"]
+    asked = daemon.api(daemon.owner).get(f"/api/permissions/{found['pending']}").json()
+    assert (asked["status"], asked["agentId"]) == ("pending", "local")
+
+
+def test_other_profiles_see_no_socket_of_ours(daemon):
+    done = run_inside(daemon, "ls", str(daemon.state), profile="workspace-write")
+    assert (done.returncode, "Permission denied" in done.stderr) == (2, True)
+
+
+def test_what_a_person_runs_is_on_record_too(daemon):
+    assert run_inside(daemon, "true", profile="read-only").returncode == 0
+    records = (
+        daemon.api(daemon.owner).get("/api/audit", params={"type": "sandbox.applied", "limit": 5}).json()["events"]
+    )
+    assert records[0]["body"]["sandboxProfile"]["name"] == "read-only"
+    assert records[0]["user"] == daemon.user
+
+
+LINES = [
+    "echo 'a b' \"c\"",
+    'printf "%s\\n" "$HOME" `id` $(id)',
+    'echo it\'s; echo "two\nlines"',
+    "a=1; echo ${a} \\ \t*",
+    "-x --json -- ls",
+    "echo é ☃ '",
+]
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_a_line_is_quoted_so_that_it_arrives_whole(line):
+    written = write_line("dec_1_ab", ["bash", "-c", line], "/some where/home", {})
+    assert shlex.split(written)[-3:] == ["bash", "-c", line]
+    shown = subprocess.run(
+        [
+            "bash",
+            "-c",
+            "assent() { printf '%s\\0' \"$@\"; }; env() { shift; shift; printf '%s\\0' \"$@\"; }; " + written,
+        ],
+        capture_output=True,
+        check=True,
+    ).stdout.split(b"\0")
+    assert shown[-2].decode() == line
+
+
+def test_a_call_in_words_comes_down_to_the_same_words(tmp_path):
+    from assent import ToolCall
+
+    call = ToolCall(tool="shell", input={"command": ["make", "-j2"], "workdir": "sub"}, cwd=str(tmp_path))
+    assert find_line(call) is None
+    (tmp_path / "sub").mkdir()
+    assert (find_line(call).words, find_line(call).folder) == (("make", "-j2"), str(tmp_path.resolve() / "sub"))
+    assert named_ticket(call) is None

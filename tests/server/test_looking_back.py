@@ -1,0 +1,124 @@
+"""What people may look back on: records, exports, sessions, figures, trials of rules; each only of what is theirs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from daemons import until
+
+
+@pytest.fixture(scope="module")
+def people(daemon):
+    """Two users with an agent each, who asked for the same things."""
+    made = {}
+    for name in ("ida", "jan"):
+        agent = daemon.api(daemon.mint("agent", user=name, agent=f"{name}s", remote=True))
+        for line in ("ls", f"cargo install {name}", "cargo install both", "rm -rf /"):
+            body = {"toolName": "bash", "toolInput": {"command": line}, "sessionId": f"{name}-1"}
+            assert agent.post("/api/hooks/classify", json=body).status_code == 200
+        made[name] = daemon.api(daemon.mint("user", user=name))
+    return made
+
+
+def lines(answer):
+    return [json.loads(line) for line in answer.text.splitlines()]
+
+
+def test_an_export_has_what_was_found_in_order_and_nothing_of_others(people, daemon):
+    mine = lines(people["ida"].get("/api/audit/export"))
+    assert {line["user"] for line in mine} == {"ida"}
+    assert [line["position"] for line in mine] == sorted(line["position"] for line in mine)
+    denied = lines(people["ida"].get("/api/audit/export", params={"verdict": "deny", "user": "jan"}))
+    assert [line["text"].split(" · ")[0] for line in denied] == ["rm -rf /"]
+    everything = daemon.api(daemon.owner).get("/api/audit/export")
+    assert everything.headers["content-disposition"].startswith("attachment")
+    assert {"ida", "jan"} <= {line["user"] for line in lines(everything)}
+
+
+def test_a_record_is_shown_to_whom_it_concerns_and_hangs_on_the_one_before(people, daemon):
+    record = people["ida"].get("/api/audit", params={"brief": "true", "verdict": "deny"}).json()["events"][0]
+    assert record["body"] is None
+    path = f"/api/audit/{record['position']}"
+    shown = people["ida"].get(path).json()
+    assert shown["event"]["body"]["permissionDecision"]["reading"]["tier"] == "destructive"
+    assert shown["chain"]["holds"] is True
+    assert people["jan"].get(path).status_code == 404
+    assert daemon.api(daemon.owner).get(path).json()["event"]["hash"] == shown["event"]["hash"]
+    for wrong in ("0", "nothing", "-1", "99999999", "9" * 30):
+        assert people["ida"].get(f"/api/audit/{wrong}").status_code in (400, 404)
+
+
+def test_the_log_is_verified_beside_and_says_how_far_it_is(daemon):
+    owner = daemon.api(daemon.owner)
+    assert owner.post("/api/audit/verify", json={}).json()["state"] == "running"
+    assert owner.post("/api/audit/verify", json={}).json()["state"] == "running"
+    done = until(lambda: (p := owner.get("/api/audit/verify").json())["state"] != "running" and p)
+    assert done["state"] == "done"
+    assert done["report"]["ok"] is True
+    assert done["report"]["events"] == done["done"] > 0
+
+
+def test_sessions_and_figures_are_of_ones_own_agents(people, daemon):
+    (session,) = people["jan"].get("/api/sessions").json()["sessions"]
+    assert (session["id"], session["agentId"], session["allow"], session["deny"]) == ("jan-1", "jans", 1, 1)
+    found = people["jan"].get("/api/stats/history", params={"days": 1}).json()
+    assert (found["calls"], found["asked"]) == (4, 2)
+    assert found["mostAsked"][0] == {
+        "tool": "Bash",
+        "begins": "cargo install",
+        "example": "cargo install both",
+        "count": 2,
+        "allowed": 0,
+    }
+    everyone = daemon.api(daemon.owner).get("/api/stats/history").json()
+    assert everyone["calls"] >= 8
+    assert people["jan"].get("/api/stats/history", params={"days": 0}).status_code == 400
+
+
+def test_earlier_answers_are_of_the_same_user(people, daemon):
+    questions = people["ida"].get("/api/permissions").json()["pending"]
+    first, second = (q["id"] for q in questions)
+    assert people["jan"].get(f"/api/permissions/{second}/similar").status_code == 404
+    assert people["ida"].get(f"/api/permissions/{second}/similar").json() == {"similar": []}
+    people["ida"].post("/api/permissions", json={"requestId": first, "decision": "reject", "feedback": "no"})
+    (before,) = people["ida"].get(f"/api/permissions/{second}/similar").json()["similar"]
+    assert (before["status"], before["feedback"], before["by"]) == ("rejected", "no", "ida")
+    other = people["jan"].get("/api/permissions").json()["pending"][0]["id"]
+    assert people["jan"].get(f"/api/permissions/{other}/similar").json() == {"similar": []}
+
+
+@pytest.mark.parametrize(
+    ("wish", "changed"),
+    [
+        ({"rule": "Bash(cargo install:*)"}, 2),
+        ({"rule": "cargo install both"}, 1),
+        ({"rule": "Bash(cargo install:*)", "effect": "allow"}, 2),
+        ({"rule": "Bash(cargo:*)", "effect": "deny"}, 2),
+        ({"rule": "Bash(ls:*)", "effect": "ask"}, 1),
+        ({"rule": "Bash(ls:*)"}, 0),
+        ({"rule": "Bash(rm:*)", "effect": "allow"}, 0),
+        ({"rule": "Bash(cargo install:*)", "agentId": "jans"}, 0),
+    ],
+    ids=str,
+)
+def test_a_rule_is_tried_on_ones_own_calls_alone(people, wish, changed):
+    found = people["ida"].post("/api/policy/try", json=wish).json()
+    assert (found["changed"], found["whole"]) == (changed, True)
+    assert all("jan" not in change["command"] for change in found["changes"])
+
+
+@pytest.mark.parametrize(
+    "wish", [{}, {"rule": " "}, {"rule": "Bash()"}, {"rule": "x", "days": 0}, {"rule": "x", "days": 1e9}]
+)
+def test_what_is_no_rule_is_400(people, wish):
+    assert people["ida"].post("/api/policy/try", json=wish).status_code == 400
+
+
+def test_what_a_call_would_do_is_listed_where_it_is_wanted(people):
+    plain = people["jan"].get("/api/permissions").json()["pending"][0]
+    whole = people["jan"].get("/api/permissions", params={"details": "true"}).json()["pending"][0]
+    assert "operations" not in plain
+    assert whole["operations"][0]["argv"][:2] == ["cargo", "install"]
+    assert people["jan"].get(f"/api/permissions/{whole['id']}").json()["operations"] == whole["operations"]
