@@ -403,8 +403,9 @@ def test_a_steps_mode_and_profile_only_tighten(client, daemon, tmp_path):
         "- {agent: a, tool: write_file, input: {path: /opt/assent-test, content: x}, mode: bypass}\n"
     )
     run = client.launch(write_strategy(tmp_path, steps))
-    asked = client.hear("request_permission", resource="/opt/assent-test")  # bypass in a step loosens nothing
-    client.decide(run, asked, "deny")
+    while (asked := client.hear("request_permission"))["resource"] != "/opt/assent-test":
+        client.decide(run, asked, "allow")  # the command: it may run, and its sandbox holds it
+    client.decide(run, asked, "deny")  # bypass in a step loosens nothing
     client.hear("strategy_error")
     assert not (daemon.project / "tight.txt").exists()
     assert not (daemon.project / "tight-too.txt").exists()
