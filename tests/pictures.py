@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 from browsing import PHONE, Visitor, open_browser
-from daemons import Running
+from daemons import Running, until
 
 LINES = (Path(__file__).parent / "pictures.txt").read_text("utf-8").splitlines()
-"""Agent, session and what it asks for, by tabs; `!` before the agent: answered at once, with yes."""
+"""Agent, session and what it asks for, by tabs; `!` before the agent: answered with yes; `?`: left open."""
 POLICY = """
 permissions:
   mode: default
@@ -42,29 +44,32 @@ LOOKS = {
 }
 
 
-def fill(daemon: Running) -> None:
-    """Have some agents at work."""
-    agents = {}
-    for name in ("claude-code", "codex", "gemini-cli"):
-        agents[name] = daemon.api(daemon.mint("agent", agent=name))
+def fill(daemon: Running, waiting: ThreadPoolExecutor) -> None:
+    """Have some agents at work, and some of them wait."""
     person = daemon.api(daemon.owner)
+    tokens = {name: daemon.mint("agent", agent=name) for name in ("claude-code", "codex", "gemini-cli")}
     for line in LINES:
-        agent, session, command = line.split("\t")
-        text = command.replace("\\n", "\n")
-        body = {"toolName": "bash", "toolInput": {"command": text}, "cwd": str(daemon.project), "sessionId": session}
-        told = agents[agent.lstrip("!")].post("/api/hooks/classify", json=body).json()
-        if agent.startswith("!") and "requestId" in told:
+        who, session, command = line.split("\t")
+        name, asked = who.lstrip("!?"), len(person.get("/api/permissions").json()["pending"])
+        call = {"toolName": "Bash", "toolInput": {"command": command.replace("\\n", "\n")}, "sessionId": session}
+        ask = partial(daemon.api(tokens[name]).post, json=call | {"cwd": str(daemon.project)})
+        if who.startswith("?"):
+            waiting.submit(ask, "/api/hooks/classify?wait=600")
+            until(lambda before=asked: len(person.get("/api/permissions").json()["pending"]) > before)
+            continue
+        told = ask("/api/hooks/classify").json()
+        if "requestId" in told:
             person.post("/api/permissions", json={"requestId": told["requestId"], "decision": "approve"})
-            agents[agent.lstrip("!")].post("/api/hooks/classify", json=body)
+            ask("/api/hooks/classify")
 
 
 def take(folder: Path) -> None:
     """Take them all."""
-    with tempfile.TemporaryDirectory() as root, open_browser() as browser:
+    with tempfile.TemporaryDirectory(prefix="demo-") as root, open_browser() as browser, ThreadPoolExecutor() as pool:
         running = Running(Path(root), "--rate", "0")
         running.user_file.write_text(POLICY)
         with running as daemon:
-            fill(daemon)
+            fill(daemon, pool)
             for look, wishes in LOOKS.items():
                 visitor = Visitor(browser, daemon, **wishes)
                 page = visitor.log_in()

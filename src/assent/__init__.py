@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from assent.policy.rules import parse_rule, parse_rules
     from assent.sdk.apps import AgentApp, create_agent_app
+    from assent.sdk.client import ApiError, AsyncClient, Client, UnreachableError
     from assent.sdk.sessions import AgentSession, PermissionDeniedError, ToolFailedError, ToolResult
     from assent.sdk.streams import create_stream_route, queue_approvals
     from assent.sdk.tools import Tool, define_tool, tool
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AgentApp",
     "AgentSession",
+    "ApiError",
+    "AsyncClient",
+    "Client",
     "Consent",
     "Decision",
     "Engine",
@@ -47,6 +51,7 @@ __all__ = [
     "ToolCall",
     "ToolFailedError",
     "ToolResult",
+    "UnreachableError",
     "Verdict",
     "__version__",
     "config_permissions_to_policy",
@@ -68,6 +73,10 @@ _HOMES = {
     "parse_rules": "assent.policy.rules",
     "AgentApp": "assent.sdk.apps",
     "create_agent_app": "assent.sdk.apps",
+    "ApiError": "assent.sdk.client",
+    "AsyncClient": "assent.sdk.client",
+    "Client": "assent.sdk.client",
+    "UnreachableError": "assent.sdk.client",
     "AgentSession": "assent.sdk.sessions",
     "PermissionDeniedError": "assent.sdk.sessions",
     "ToolFailedError": "assent.sdk.sessions",

@@ -44,7 +44,7 @@ def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(page,
     ("key", "button", "expected"),
     [
         ("a", "Allow once", {"status": "approved", "decision": "approve"}),
-        ("s", "For this session", {"status": "approved", "decision": "approve"}),
+        ("s", "This session", {"status": "approved", "decision": "approve"}),
         ("d", "Deny", {"status": "rejected", "decision": "reject"}),
     ],
 )

@@ -222,6 +222,9 @@ def test_a_folder_in_the_input_moves_paths_and_no_boundary(fields, path):
 #: other fields, why they make a call dangerous
 EXTRAS = [
     ({"env": {"A": "b"}}, "sets environment variables for the command"),
+    ({"environment": {"A": "b"}}, "sets environment variables for the command"),
+    ({"stdin": "touch x"}, "gives the command more than its words"),
+    ({"script": "touch x"}, "gives the command more than its words"),
     ({"dangerouslyDisableSandbox": True}, "asks to leave the agent's own sandbox"),
     ({"with_escalated_permissions": True}, "asks to leave the agent's own sandbox"),
 ]
@@ -252,3 +255,14 @@ def test_another_shell_or_more_rights_are_dangerous(more):
 @pytest.mark.parametrize("spelling", ["file:///etc/x", "FILE:///etc/x", "file:/etc/x", "file://localhost/etc/x"])
 def test_a_file_address_is_the_file(spelling):
     assert operations("Read", {"file_path": spelling})[0][1] == "/etc/x"
+
+
+@pytest.mark.parametrize(
+    ("path", "shown"), [("/home/dev", True), ("/", True), ("/home/dev/.assent", True), ("a", False)]
+)
+def test_a_search_of_contents_above_assent_s_own_files_reads_them(path, shown):
+    own = "/home/dev/.assent"
+    reading = read(
+        ToolCall(tool="Grep", input={"pattern": "x", "path": path}, cwd="/ws"), place(facts=world(assent_paths=(own,)))
+    )
+    assert (own in [o.resource for o in reading.operations]) is shown

@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -17,10 +17,12 @@ from assent.cli.screen import say, visible
 from assent.config.settings import read_duration
 from assent.model import AssentError
 from assent.reading.tools import find_tool
-from assent.sdk.client import Client, find_client, quoted
+from assent.sdk.client import Client, find_client
 
 if TYPE_CHECKING:
     import argparse
+
+    from assent.server.permissions import Permission
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:
@@ -32,21 +34,19 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--feedback", metavar="TEXT", help="words for the agent")
 
 
-def send_answer(given: Any, decision: str, *, scope: str | None, modified: Any = None) -> str:
+def send_answer(given: Any, decision: Literal["approve", "reject"], *, scope: str | None, modified: Any = None) -> str:
     """Send an answer and return what became of it."""
-    seconds = _read_time(given.time)
-    body = {
-        "requestId": given.id,
-        "decision": decision,
-        "scope": scope,
-        "expiresIn": seconds,
-        "pattern": given.pattern,
-        "feedback": given.feedback,
-        "modifiedInput": modified,
-    }
-    answer = find_client().post("/api/permissions", {k: v for k, v in body.items() if v is not None})
-    wider = f" ({answer['scope']})" if answer.get("scope") else ""
-    return f"{answer.get('status', decision)}: {given.id}{wider}"
+    answer = find_client().answer(
+        given.id,
+        decision,
+        scope=scope,
+        expires_in=_read_time(given.time),
+        pattern=given.pattern,
+        feedback=given.feedback,
+        modified_input=modified,
+    )
+    wider = f" ({answer.scope})" if answer.scope else ""
+    return f"{answer.status or decision}: {given.id}{wider}"
 
 
 def _read_time(text: str | None) -> float | None:
@@ -59,8 +59,8 @@ def _read_time(text: str | None) -> float | None:
 def edit_call(wanted: str) -> str | dict[str, Any] | None:
     """Have the person change a pending call in an editor; None if nothing was changed."""
     item = _fetch(find_client(), wanted)
-    shell = find_tool(item["toolName"]).shape == "command"
-    before = item["command"] if shell else msgspec.json.format(msgspec.json.encode(item["toolInput"])).decode()
+    shell = find_tool(item.tool_name).shape == "command"
+    before = item.command if shell else msgspec.json.format(msgspec.json.encode(item.tool_input)).decode()
     after = _open_editor(before, ".sh" if shell else ".json")
     if after.strip() == before.strip():
         return None
@@ -75,10 +75,10 @@ def edit_call(wanted: str) -> str | dict[str, Any] | None:
     return changed
 
 
-def _fetch(client: Client, wanted: str) -> dict[str, Any]:
-    item: dict[str, Any] = client.get(f"/api/permissions/{quoted(wanted)}")
-    if item["status"] != "pending":
-        raise AssentError(f"it is already {item['status']}")
+def _fetch(client: Client, wanted: str) -> Permission:
+    item = client.permission(wanted)
+    if item.status != "pending":
+        raise AssentError(f"it is already {item.status}")
     return item
 
 

@@ -119,16 +119,16 @@ def check_daemon() -> Iterator[Finding]:
     """Look whether the daemon runs and takes this user's token."""
     try:
         client = find_client()
-        client.get("/health")
+        client.health()
     except UnreachableError as error:
         yield Finding("note", str(error), "start it with `assent serve`")
         return
-    who = client.get("/api/login")
-    yield Finding("ok", f"the daemon runs, and knows you as {who['userId']} ({who['role']})")
-    stats = client.get("/api/stats")
-    yield Finding("ok", f"{stats['pending']} pending, the log ends at {stats['auditPosition']}")
-    if stats.get("policyFault"):
-        yield Finding("bad", f"the daemon goes by older rules: {stats['policyFault']}")
+    who = client.who()
+    yield Finding("ok", f"the daemon runs, and knows you as {who.user_id} ({who.role})")
+    stats = client.stats()
+    yield Finding("ok", f"{stats.pending} pending, the log ends at {stats.audit_position}")
+    if stats.policy_fault:
+        yield Finding("bad", f"the daemon goes by older rules: {stats.policy_fault}")
 
 
 def check_agents() -> Iterator[Finding]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,6 +12,9 @@ from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.sdk.client import Client, find_client
+
+if TYPE_CHECKING:
+    from assent.server.permissions import Permission
 
 _EXAMPLES = (
     "assent pending",
@@ -37,28 +40,28 @@ def run(argv: list[str]) -> int:
     return exits.OK
 
 
-def fetch_all(client: Client, agent: str | None = None) -> list[dict[str, Any]]:
+def fetch_all(client: Client, agent: str | None = None) -> list[Permission]:
     """Fetch every pending question, the oldest first."""
-    found: list[dict[str, Any]] = []
+    found: list[Permission] = []
     cursor: str | None = None
     while True:
-        page = client.get("/api/permissions", agentId=agent, cursor=cursor)
-        found += page["pending"]
-        cursor = page.get("cursor")
+        page = client.permissions(agent=agent, cursor=cursor)
+        found += page.pending
+        cursor = page.cursor
         if cursor is None:
             return found
 
 
-def show(item: dict[str, Any], *, colour: bool) -> None:
+def show(item: Permission, *, colour: bool) -> None:
     """Print one question: the call as it would run, then what is known about it."""
-    tier = item["tier"]
-    left = max(0, round(item["expiresAt"] / 1000 - time.time()))
-    gone = ", its caller has gone" if item.get("callerGone") else ""
-    say(f"{paint(visible(item['id']), 'bold', colour=colour)}  {visible(item['agentId'])}  {visible(item['toolName'])}")
-    say(f"  {visible(item['command'])}")
-    say(f"  {paint(tier, STYLE_OF[tier], colour=colour)}: {visible(item['reason'])}")
-    if item.get("cwd"):
-        say(f"  in {visible(item['cwd'])}")
-    if item.get("impactScope"):
-        say(f"  impact: {visible(item['impactScope'])}")
+    tier = item.tier
+    left = max(0, round(item.expires_at / 1000 - time.time()))
+    gone = ", its caller has gone" if item.caller_gone else ""
+    say(f"{paint(visible(item.id), 'bold', colour=colour)}  {visible(item.agent_id)}  {visible(item.tool_name)}")
+    say(f"  {visible(item.command)}")
+    say(f"  {paint(tier, STYLE_OF[tier], colour=colour)}: {visible(item.reason)}")
+    if item.cwd:
+        say(f"  in {visible(item.cwd)}")
+    if item.impact_scope:
+        say(f"  impact: {visible(item.impact_scope)}")
     say(paint(f"  expires in {left // 60} min {left % 60} s{gone}", "dim", colour=colour))

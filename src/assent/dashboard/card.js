@@ -180,11 +180,11 @@ function actions({ question, state }, inbox, open) {
     "div",
     { class: "actions" },
     act("Allow once", "good", "a", "once"),
-    act("For this session", "", "s", "session"),
+    act("This session", "", "s", "session"),
     act("Always or until …", "", "w", "wider"),
     h("span", { class: "gap" }),
     act("Deny", "refuse", "d", "deny"),
-    act("Deny with words …", "", "f", "feedback"),
+    act("Deny, say why …", "", "f", "feedback"),
     act("Edit …", "", "e", "edit"),
   );
 }

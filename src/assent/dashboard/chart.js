@@ -2,7 +2,8 @@
 
 import { h, svg } from "./dom.js";
 
-const WIDTH = 960;
+const WIDE = 960;
+const NARROW = 420;
 const HEIGHT = 190;
 const [LEFT, BOTTOM, TOP] = [40, 24, 10];
 const KINDS = ["allow", "ask", "deny"];
@@ -20,12 +21,13 @@ function label(at, seconds) {
 
 // Stacked bars, one for each stretch of time.
 export function bars(points, seconds, title) {
+  const WIDTH = matchMedia("(max-width: 720px)").matches ? NARROW : WIDE;
   const most = nice(Math.max(1, ...points.map((point) => point.allow + point.ask + point.deny)));
   const [inner, tall] = [WIDTH - LEFT, HEIGHT - BOTTOM - TOP];
   const step = inner / points.length;
   const y = (value) => TOP + tall - (value / most) * tall;
   const lines = [0, 0.5, 1].map((part) => [svg("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: y(part * most), y2: y(part * most) }), svg("text", { class: "axis", x: LEFT - 8, y: y(part * most) + 4, "text-anchor": "end" }, (part * most).toLocaleString("en"))]);
-  const every = Math.ceil(points.length / 8);
+  const every = Math.ceil(points.length / (WIDTH === WIDE ? 8 : 4));
   const drawn = points.map((point, index) => {
     let base = 0;
     const x = LEFT + index * step + step * 0.12;

@@ -190,7 +190,7 @@ function draft(body, _context, given) {
 
 function outcome(found, effect) {
   const yaml = `permissions:\n  ${effect}:\n    - ${JSON.stringify(found.rule)}\n`;
-  const rows = found.changes.map((each) => h("tr", {}, h("td", { class: "said" }, h("code", {}, told(each.command.slice(0, 300)), each.command.length > 300 ? "…" : null)), h("td", { class: "quiet" }, told(each.agent)), h("td", { class: "number" }, each.count), h("td", {}, verdict(each.before), " → ", verdict(each.after))));
+  const rows = found.changes.map((each) => h("tr", {}, h("td", { class: "said" }, h("code", {}, told(each.command.slice(0, 300)), each.command.length > 300 ? "…" : null)), h("td", { class: "quiet name" }, told(each.agent)), h("td", { class: "number" }, each.count), h("td", { class: "name" }, verdict(each.before), " → ", verdict(each.after))));
   return [
     h("p", {}, h("strong", {}, found.changed ? `It would have changed ${count(found.changed, "decision")}` : "It would have changed nothing"), ` of ${count(found.calls, "call")}${found.whole ? "" : " (the latest ones)"}, ${found.asked.toLocaleString("en")} of which are asked about today.`),
     rows.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Call", "Agent", "Times", "Decision"].map((head) => h("th", { scope: "col" }, head)))), h("tbody", {}, rows))) : null,

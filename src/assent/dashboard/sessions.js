@@ -7,7 +7,7 @@ import { runCard, runPanel, Runs } from "./runs.js";
 import { ago, count, time, told } from "./text.js";
 
 const FRESH = 120000;
-const LOOK = 3000;
+const LOOK = 4000;
 const PAGE = 60;
 
 export function mount(main, { live, go }) {

@@ -251,7 +251,12 @@ class _Reader:
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
         if command.calls and not is_given_input(command):
             said = Judgement(SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such")
-            return Trace(self._execution(command, frame, said))
+            index = self._execution(command, frame, said)
+            # In its body these words have no names: what they may name there is taken for read.
+            for word in command.words[1:]:
+                for folder in _folders(command):
+                    self.findings.extend(role_effects("filter", word, Ground(self.place, folder, index)))
+            return Trace(index)
         shell = foreign_shell(command.words)
         if shell is not None:
             reason = f"it looks like a line for {shell}, which is not read"

@@ -93,7 +93,13 @@ def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     if inner is None or inner.end() == len(word.text) or word.text.startswith((":(", ":!", ":^")):
         yield from _filter_effects(word, ground)
         return
-    file, cwd = part(word, inner.end()), ground.cwd
+    # Lines of a function are asked for by its name and the file: `:main:a.c`.
+    for begin in dict.fromkeys((inner.end(), word.text.rindex(":") + 1)):
+        yield from _stored_reads(part(word, begin), ground)
+
+
+def _stored_reads(file: Word, ground: Ground) -> Iterator[Operation]:
+    cwd = ground.cwd
     roots = [r for r in ground.place.workspace if cwd and within(cwd, r)] if not file.text.startswith(".") else []
     for folder in dict.fromkeys((*roots, cwd)):
         stored = msgspec.structs.replace(ground, cwd=folder)

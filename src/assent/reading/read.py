@@ -18,6 +18,7 @@ from assent.model import (
     Reading,
     Tier,
     ToolCall,
+    within,
 )
 from assent.reading.paths import Located, Place
 from assent.reading.tools import Tool, find_tool
@@ -41,7 +42,10 @@ PATH_FIELDS = frozenset(
 PATH_LISTS = frozenset(("paths", "file_paths", "files", "filePaths"))
 PATCH_FIELDS = ("command", "patch", "input", "patchText", "patch_text", "diff")
 COMMAND_FIELDS = ("command", "input", "cmd", "CommandLine", "commandLine")
-FOLDER_FIELDS = ("cwd", "workdir", "working_directory", "workingDirectory", "dir_path", "directory")
+FOLDER_FIELDS = (
+    *("cwd", "Cwd", "workdir", "work_dir", "workDir", "working_directory", "workingDirectory"),
+    *("dir", "dir_path", "directory", "folder"),
+)
 FILTER_FIELDS = ("glob", "include", "include_pattern", "includePattern", "file_pattern", "filePattern")
 """Which files a search of contents looks into: they are named, and so are read by name."""
 LONGEST_PATH = 4096
@@ -51,7 +55,9 @@ _ESCALATIONS = (
     "sandbox_permissions",
     "additional_permissions",
 )
-_MORE = frozenset((*COMMAND_FIELDS[1:], *FOLDER_FIELDS, *_ESCALATIONS, "args", "env", "shell"))
+_ENVIRONMENTS = ("env", "environment", "environ", "envs", "env_vars", "envVars", "environment_variables")
+_FEEDS = ("stdin", "script", "code", "commands")
+_MORE = frozenset((*COMMAND_FIELDS[1:], *FOLDER_FIELDS, *_ESCALATIONS, *_ENVIRONMENTS, *_FEEDS, "args", "shell"))
 """Fields beside `command` that say what runs, where, or how."""
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
@@ -154,8 +160,10 @@ def _moved(call: ToolCall, place: Place) -> Place:
 def _extras(call: ToolCall) -> tuple[Operation, ...]:
     """Find what a shell tool's other fields ask for."""
     found = []
-    if call.input.get("env"):
+    if any(call.input.get(f) for f in _ENVIRONMENTS):
         found.append("sets environment variables for the command")
+    if any(call.input.get(f) for f in _FEEDS):
+        found.append("gives the command more than its words")
     if any(call.input.get(f) not in (None, False, "use_default") for f in _ESCALATIONS):
         found.append("asks to leave the agent's own sandbox")
     shell = call.input.get("shell")
@@ -266,6 +274,10 @@ def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
     roots = _paths(call, place) if has_path else [place.locate(".")]
     files = [place.locate(n, r.path) for r in roots for p in patterns for n in _filtered(p, tool)]
+    if tool.name != "Glob":
+        # A look into all files below a folder shows what Assent keeps there.
+        own = place.facts.assent_paths
+        files += [Located(p) for p in own if any(r.known and within(p, r.path) for r in roots)]
     found = [_reads(r, place, "searches files", sweep=True) for r in (*roots, *files)]
     if unsaid:
         found.append(_plain(tool, DANGEROUS, "it does not say what it searches for"))

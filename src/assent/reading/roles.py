@@ -79,8 +79,9 @@ def _words(texts: tuple[str, ...]) -> tuple[Word, ...]:
 
 def _judge_setting(word: Word, name: str) -> Judgement:
     key, _, value = word.text.partition("=")
-    if key.lower().startswith("alias.") and value.startswith("!"):
-        line = Word(value[1:], word.variables, word.feeds, word.splits)
+    if key.lower().startswith("alias."):
+        text = value[1:] if value.startswith("!") else f"git {value}"
+        line = Word(text, word.variables, word.feeds, word.splits)
         return Judgement(DANGEROUS, f"{name} defines an alias that runs a command", line=line)
     if UNKNOWN not in key and not word.splits and setting_is_harmless(key):
         return _NOTHING

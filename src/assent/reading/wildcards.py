@@ -158,7 +158,9 @@ class _Names:
     """Names to be found in patterns: anywhere, several in a row, or from the root."""
 
     def __init__(self, anywhere: Sequence[str], from_root: Sequence[str]) -> None:
-        self._single = tuple(n for name in anywhere if "/" not in name for n in _spelled(name))
+        # A pattern is after an extension, or a name by its start: by a part in its middle it would be after all names.
+        single = [n for n in anywhere if "/" not in n and (n.startswith("*.") or not n.startswith("*"))]
+        self._single = tuple(n for name in single for n in _spelled(name))
         self._rows = tuple(segments(n) for n in anywhere if "/" in n)
         self._from_root = tuple(segments(n) for n in from_root)
         self.find = functools.lru_cache(maxsize=4096)(self._find)

@@ -146,6 +146,9 @@ def create_agent_app(  # noqa: PLR0913 - each is a choice of its own, and all ha
     turn: Turn | None = None,
     approval_handler: ApprovalHandler | None = None,
     store: str = "memory",
+    url: str = "",
+    token: str = "",
+    answer_token: str = "",
     agent: str = "python",
     workspace: str | os.PathLike[str] | None = None,
     interactive: bool = True,
@@ -154,9 +157,17 @@ def create_agent_app(  # noqa: PLR0913 - each is a choice of its own, and all ha
     """Put an agent's tools under a policy.
 
     Without a policy Assent's own default holds. `store` is `memory`, `sqlite` (in Assent's home) or a store's URL.
+    With `url` and an agent's `token` the daemon decides, and its queue is shared: a policy given here can then only
+    tighten, and answers given here need an `answer_token` of somebody who may.
     """
     policy = read_policy(permission_policy)
-    judge = Embedded((policy,) if policy is not None else (), store=store, expiry=expiry)
+    judge: Judge
+    if url:
+        from assent.sdk.remote import Remote  # noqa: PLC0415 - only a shared queue needs it
+
+        judge = Remote(url=url, token=token, answer_token=answer_token, policy=policy)
+    else:
+        judge = Embedded((policy,) if policy is not None else (), store=store, expiry=expiry)
     root = os.path.realpath(workspace if workspace is not None else os.curdir)
     return AgentApp(
         judge,

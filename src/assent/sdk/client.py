@@ -1,16 +1,18 @@
-"""A client of the daemon without parts of others: over its Unix socket, or over an address."""
+"""Clients of the daemon without parts of others, sync and async: over its Unix socket, or over an address."""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH118
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import http.client
 import os
 import socket
-from collections.abc import Mapping
-from typing import Any
-from urllib.parse import quote, urlencode, urlsplit
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
+from urllib.parse import urlencode, urlsplit
 
 import msgspec
 
@@ -18,8 +20,14 @@ from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE, short_name
 from assent.config.files import find_private
 from assent.config.places import assent_home
 from assent.model import AssentError
+from assent.sdk.endpoints import Ask, Endpoints, quoted
 
+__all__ = ["ApiError", "AsyncClient", "Client", "UnreachableError", "find_client", "quoted"]
+
+T = TypeVar("T")
 TIMEOUT = 30.0
+_STREAM_SECONDS = 60.0
+"""A stream that shows no sign of life for this long has ended."""
 
 
 class ApiError(AssentError):
@@ -36,8 +44,8 @@ class UnreachableError(AssentError):
     """The daemon is not running, or can not be reached."""
 
 
-class Client:
-    """Asks the daemon, one request after the other."""
+class Client(Endpoints):
+    """Asks the daemon, one request after the other. What it can be asked is in `Endpoints`."""
 
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
         self._url = urlsplit(url) if url else None
@@ -45,40 +53,121 @@ class Client:
         self._token = token
         self._timeout = timeout
 
-    def get(self, path: str, **query: str | float | None) -> Any:
-        """Fetch something."""
-        given = urlencode({name: value for name, value in query.items() if value is not None})
-        return self.call("GET", f"{path}?{given}" if given else path)
+    def send(self, ask: Ask[T]) -> T:
+        """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
+        return _record(ask, self._exchange(ask.method, ask.path, ask.body))
 
-    def post(self, path: str, body: Any) -> Any:
-        """Have something done."""
-        return self.call("POST", path, msgspec.json.encode(body))
+    def events(
+        self, *, session: str | None = None, types: Iterable[str] = (), after: str | None = None
+    ) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Follow what happens: each event with the place to go on after, until the daemon ends the stream."""
+        return self._follow(_events_path(session, types), after)
 
-    def delete(self, path: str) -> Any:
-        """Have something ended."""
-        return self.call("DELETE", path)
+    def session_events(self, session: str, *, after: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Follow a session's questions and calls."""
+        return self._follow(f"/api/sessions/{quoted(session)}/stream", after)
+
+    def _follow(self, path: str, after: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+        connection = self._connect(_STREAM_SECONDS)
+        try:
+            connection.request("GET", path, headers=_headers(self._token, after=after))
+            answer = connection.getresponse()
+            if answer.status != 200:
+                _read(answer.status, answer.read())
+            place = ""
+            while line := answer.readline():
+                if line.startswith(b"id: "):
+                    place = line[4:].strip().decode("ascii", "replace")
+                elif line.startswith(b"data: "):
+                    yield place, msgspec.json.decode(line[6:])
+        except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
+            raise UnreachableError(f"the stream was cut off: {error}") from None
+        finally:
+            connection.close()
 
     def call(self, method: str, path: str, body: bytes | None = None) -> Any:
-        """Send one request and return the answer, or raise `ApiError` or `UnreachableError`."""
-        headers = {"Authorization": f"Bearer {self._token}"} if self._token else {}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-        connection = self._connect()
+        """Send one request and return the answer as it is, or raise as `send` does."""
+        return _read(*self._exchange(method, path, body))
+
+    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+        connection = self._connect(self._timeout)
         try:
-            connection.request(method, path, body, headers)
+            connection.request(method, path, body, _headers(self._token, body=body))
             answer = connection.getresponse()
-            status, data = answer.status, answer.read()
+            return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(f"the daemon can not be reached: {error}") from None
         finally:
             connection.close()
-        return _read(status, data)
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connect(self, timeout: float) -> http.client.HTTPConnection:
         if self._url is None:
-            return _UnixConnection(self._home, self._timeout)
+            return _UnixConnection(self._home, timeout)
         kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
-        return kind(self._url.hostname or "127.0.0.1", self._url.port, timeout=self._timeout)
+        return kind(self._url.hostname or "127.0.0.1", self._url.port, timeout=timeout)
+
+
+class AsyncClient(Endpoints):
+    """The same for event loops; any number of requests may be under way."""
+
+    def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
+        from assent.sdk.transport import Where  # noqa: PLC0415 - the command line does without it
+
+        self._where = Where(urlsplit(url) if url else None, home)
+        self._token = token
+        self._timeout = timeout
+
+    async def send(self, ask: Ask[T]) -> T:
+        """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                status, pieces = 0, []
+                async with contextlib.aclosing(self._exchange(ask.method, ask.path, ask.body)) as answer:
+                    async for status, piece in answer:  # noqa: B007 - the last one counts, they are all the same
+                        pieces.append(piece)
+        except TimeoutError:
+            raise UnreachableError(f"the daemon did not answer within {self._timeout:g} s") from None
+        return _record(ask, (status, b"".join(pieces)))
+
+    async def events(
+        self, *, session: str | None = None, types: Iterable[str] = (), after: str | None = None
+    ) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+        """Follow what happens: each event with the place to go on after, until the daemon ends the stream."""
+        async for told in self._follow(_events_path(session, types), after):
+            yield told
+
+    async def session_events(
+        self, session: str, *, after: str | None = None
+    ) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+        """Follow a session's questions and calls."""
+        async for told in self._follow(f"/api/sessions/{quoted(session)}/stream", after):
+            yield told
+
+    async def _follow(self, path: str, after: str | None) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
+        rest, place = b"", ""
+        async with contextlib.aclosing(self._exchange("GET", path, None, after=after)) as answer:
+            async for status, piece in answer:
+                if status != 200:
+                    _read(status, piece)
+                *lines, rest = (rest + piece).split(b"\n")
+                for line in lines:
+                    if line.startswith(b"id: "):
+                        place = line[4:].strip().decode("ascii", "replace")
+                    elif line.startswith(b"data: "):
+                        yield place, msgspec.json.decode(line[6:])
+
+    async def _exchange(
+        self, method: str, path: str, body: bytes | None, after: str | None = None
+    ) -> AsyncGenerator[tuple[int, bytes]]:
+        from assent.sdk.transport import exchange, write_head  # noqa: PLC0415 - as above
+
+        headers = {"Host": self._where.host, **_headers(self._token, body=body, after=after)}
+        head = write_head(method, path, headers, len(body or b""))
+        try:
+            async for found in exchange(self._where, head, body or b""):
+                yield found
+        except OSError as error:
+            raise UnreachableError(f"the daemon can not be reached: {error}") from None
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -128,9 +217,25 @@ def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
     return Endpoint(home=home, token=token)
 
 
-def quoted(part: str) -> str:
-    """Write a piece of a path so that it stays one piece."""
-    return quote(part, safe="")
+def _headers(token: str, *, body: bytes | None = None, after: str | None = None) -> dict[str, str]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    headers |= {"Content-Type": "application/json"} if body is not None else {}
+    return headers | ({"Last-Event-ID": after} if after else {})
+
+
+def _events_path(session: str | None, types: Iterable[str]) -> str:
+    query = {"sessionId": session, "type": ",".join(types)}
+    return "/api/runtime/events?" + urlencode({name: value for name, value in query.items() if value})
+
+
+def _record(ask: Ask[T], answer: tuple[int, bytes]) -> T:
+    status, data = answer
+    if status != 200:
+        _read(status, data)
+    try:
+        return ask.read(data)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raise ApiError(status, "the daemon gave an answer that can not be read") from None
 
 
 def _read(status: int, data: bytes) -> Any:

@@ -140,6 +140,14 @@ class AgentSession:
             return refuse(f'Invalid input for tool "{name}": {error}'), given
         return judgement, taken.plain
 
+    def note_result(self, name: str, call_id: str, *, error: Exception | None = None) -> None:
+        """Write down what became of a call that somebody else ran."""
+        call = ToolCall(tool=name, call_id=call_id or None)
+        failed = {} if error is None else {"error": f"{type(error).__name__}: {error}"[:1000]}
+        payload = {"status": "completed" if error is None else "error", **failed}
+        self._judge.note("tool.result" if error is None else "tool.failed", call, self._who, payload)
+        self.feed.put("tool.after", toolCallId=call_id, toolName=name, isError=error is not None)
+
     async def _decide(
         self,
         name: str,
@@ -179,8 +187,8 @@ class AgentSession:
         asking = _Asking(self, call)
         try:
             judgement = await self._judge.judge(call, self.who, heard, asking.begin)
-        except AssentError as error:
-            judgement = refuse(f"it can not be decided: {error}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, an undecided call is denied
+            judgement = refuse(f"it can not be decided: {str(error) or type(error).__name__}")
         except asyncio.CancelledError:
             await asyncio.shield(asking.withdraw())
             raise

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from assent.store.cursor import Row
 
 MOST_SESSIONS = 200
+_RECENT = 100_000
+"""How many of the latest records are looked through for sessions: the page asks again and again."""
 _MOST_ANSWERS = 5000
 _MOST_ASKED = 12
 _MOST_VIOLATIONS = 20
@@ -141,9 +143,10 @@ async def list_sessions(daemon: Daemon, request: Request) -> Reply:
         "sum(CASE WHEN verdict = 'allow' THEN 1 ELSE 0 END), sum(CASE WHEN verdict = 'ask' THEN 1 ELSE 0 END), "
         "sum(CASE WHEN verdict = 'deny' THEN 1 ELSE 0 END), "
         "sum(CASE WHEN type = 'sandbox.violation' THEN 1 ELSE 0 END), max(position) "
-        "FROM events WHERE at >= :since {mine} AND session_id <> '' AND agent_id <> '' "
+        "FROM events WHERE position > :first AND at >= :since {mine} AND session_id <> '' AND agent_id <> '' "
         "GROUP BY session_id, user_id, agent_id ORDER BY max(position) DESC LIMIT :limit",
         limit=MOST_SESSIONS,
+        first=await daemon.audit_position() - _RECENT,
     )
     texts = await scope.texts([row[10] for row in rows])
     return reply(SessionList(tuple(_session(row, texts) for row in rows)))

@@ -13,13 +13,15 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from assent.config.facts import Observer
+from assent.config.facts import Observer, follow_links, has_dashes, is_program
 from assent.config.layers import Layers, LivePolicies
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
+from assent.config.repository import find_trap
 from assent.engine import Engine
 from assent.model import AssentError, ConfigError, Facts
 from assent.sandbox.mechanisms import find_machine
 from assent.sandbox.outlook import Outlook
+from assent.server.moments import Moment
 
 if TYPE_CHECKING:
     from assent.model import Policy, Session, ToolCall
@@ -153,10 +155,15 @@ def _refusing(error: AssentError) -> Engine:
 
 
 class _Eyes:
-    """The world as the daemon sees it, with the addresses it really listens on."""
+    """The world as the daemon sees it, with the addresses it really listens on; in one turn of the loop, once."""
 
     def __init__(self, environ: Mapping[str, str], endpoints: tuple[str, ...]) -> None:
         self._observer = Observer(environ)
+        moment = Moment()
+        self._resolve = moment.once(follow_links)
+        self._trap = moment.once(find_trap)
+        self._is_program = moment.once(is_program)
+        self._has_dashes = moment.once(has_dashes)
         self._endpoints = endpoints
         self._last: tuple[Facts, Facts] | None = None
 
@@ -164,7 +171,15 @@ class _Eyes:
         seen = self._observer()
         if self._last is None or self._last[0] is not seen:
             addresses = tuple(dict.fromkeys((*seen.assent_endpoints, *self._endpoints)))
-            self._last = (seen, msgspec.structs.replace(seen, assent_endpoints=addresses))
+            known = msgspec.structs.replace(
+                seen,
+                assent_endpoints=addresses,
+                resolve=self._resolve,
+                trap=self._trap,
+                is_program=self._is_program,
+                has_dashes=self._has_dashes,
+            )
+            self._last = (seen, known)
         return self._last[1]
 
 

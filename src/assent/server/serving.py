@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import gc
 import logging
 import os
 import resource
@@ -89,6 +90,8 @@ class DaemonServer(uvicorn.Server):
             connect = functools.partial(kind, self.config, self.server_state, {})
             self.servers.append(await loop.create_unix_server(connect, sock=door, backlog=BACKLOG))
         address = sockets[0].getsockname() if sockets else ()
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: looking through it again and again would make everyone wait
         self._daemon.journal.note("info", "daemon.started", pid=os.getpid(), address=list(address[:2]))
         self._ready()
 

@@ -37,10 +37,13 @@ from assent.store.cursor import Row
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
+_RECENT = 250_000
+"""How many of the latest records are looked through."""
 MOST_CALLS = 2000
 """How many different calls are looked at, the latest first."""
 MOST_EXAMPLES = 50
 _AT_ONCE = 500
+_OLDER = "SELECT 1 FROM events WHERE position = :first AND at >= :since"
 
 
 class TryBody(msgspec.Struct, frozen=True, rename="camel"):
@@ -116,19 +119,21 @@ async def try_rule(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(400, str(error)) from None
     since = time.time() - body.days * 86400
     user = None if who.role is Role.ADMIN else who.user
-    seen = await _look_back(daemon, since, user, body.agent_id)
-    return reply(await asyncio.to_thread(_try, daemon, rule, body, seen))
+    first = await daemon.audit_position() - _RECENT
+    seen = await _look_back(daemon, since, first, user, body.agent_id)
+    older = await daemon.store.query(_OLDER, {"first": first, "since": since})
+    return reply(await asyncio.to_thread(_try, daemon, rule, body, seen, whole=not older))
 
 
-async def _look_back(daemon: Daemon, since: float, user: str | None, agent: str | None) -> list[_Seen]:
+async def _look_back(daemon: Daemon, since: float, first: int, user: str | None, agent: str | None) -> list[_Seen]:
     """Find the latest calls, each once; what a person's yes released was already counted when it was asked about."""
-    where = ["type = 'permission.evaluated'", "at >= :since", "source <> 'person'"]
+    where = ["position > :first", "type = 'permission.evaluated'", "at >= :since", "source <> 'person'"]
     where += ["user_id = :user"] * (user is not None) + ["agent_id = :agent"] * (agent is not None)
     sql = (
         "SELECT max(position), count(*) FROM events "  # noqa: S608 - constants
         f"WHERE {' AND '.join(where)} GROUP BY agent_id, tool, text ORDER BY 1 DESC LIMIT :limit"
     )
-    given = {"since": since, "user": user, "agent": agent, "limit": MOST_CALLS + 1}
+    given = {"since": since, "first": first, "user": user, "agent": agent, "limit": MOST_CALLS + 1}
     found = await daemon.store.query(sql, {k: v for k, v in given.items() if f":{k}" in sql})
     counts = {int(position): int(count) for position, count in found}
     return [seen async for seen in _read(daemon, counts)]
@@ -150,7 +155,7 @@ def _seen(row: Row, counts: dict[int, int]) -> _Seen:
     return _Seen(read_event(position, writer, seq, at, bytes(body)), counts[position], at)
 
 
-def _try(daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen]) -> Trial:
+def _try(daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen], *, whole: bool) -> Trial:
     looked = seen[:MOST_CALLS]
     compared = [(s, b.decision, a.decision) for s, b, a in _compare(daemon, rule, body, looked)]
     asked = sum(s.count for s, before, _ in compared if before == "ask")
@@ -164,7 +169,7 @@ def _try(daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen]) -> Tr
         sum(s.count for s in looked),
         asked,
         sum(c.count for c in changes),
-        len(seen) <= MOST_CALLS,
+        whole and len(seen) <= MOST_CALLS,
         tuple(changes[:MOST_EXAMPLES]),
     )
 

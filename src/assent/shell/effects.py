@@ -9,7 +9,7 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.expansion import guessed
-from assent.shell.hints import MADE, formatted, parted
+from assent.shell.hints import MADE, formatted, merged, parted
 from assent.shell.parser import Parser
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
@@ -209,12 +209,17 @@ def _declare_one(walker: Walker, word: Word, by: str, flags: str) -> None:
         plain = not match[2] and not match[3].startswith("(")
         if by == "local" and not any(layer.startswith("function ") for layer in walker.through):
             value = value.or_else(scope.value(name))  # outside functions it fails
-        walker.set(name, value if plain else value.or_else(UNKNOWN_VALUE))
+        walker.set(name, value if plain else guessed(value.or_else(UNKNOWN_VALUE), _elements(match[3])))
     if by != "export" and "p" not in flags:
         # what is exported is judged by its value, like any variable that is handed to programs
         walker.bound[name] = None
     if "r" in flags or by == "readonly":
         scope.readonly |= {name}
+
+
+def _elements(text: str) -> tuple[str, ...]:
+    """Give what the elements of a declared array may be."""
+    return merged(piece.rpartition("]=")[2] for piece in text.strip("()").split())
 
 
 def _set(walker: Walker, words: Sequence[Word]) -> None:

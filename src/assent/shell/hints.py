@@ -169,14 +169,20 @@ def _named(commands: Sequence[Command]) -> Iterator[str]:
     filtered = any(_name(command) in _SEARCHING for command in commands)
     for command in commands:
         name = _name(command)
-        words = () if name in _SEARCHING and not command.fed_by else command.words[1:]
+        words = () if _searches(command) and not command.fed_by else command.words[1:]
         given = (*words, *(each.target for each in command.redirects if each.direction == "here"))
         pieces = [bare for word in given for text in of_word(word) for p in _PIECE.findall(text) for bare in _bare(p)]
         yield from pieces
-        if name in _CHOOSING:
+        if name in _CHOOSING and (name != "git" or _searches(command)):
             yield from (f".{piece.strip('/')}" for piece in pieces)
         elif name == "ls" and not filtered and any(_ALL.match(word.text) for word in words):
             yield ".*"
+
+
+def _searches(command: Command) -> bool:
+    """Tell whether a command is told what to look for in files; git is, where it is told so."""
+    words = command.words
+    return _name(command) in _SEARCHING and (_name(command) != "git" or any(w.text == "grep" for w in words[1:]))
 
 
 def _bare(piece: str) -> tuple[str, str]:

@@ -27,10 +27,6 @@ LARGEST_BATCH = 512
 MOST_QUEUED = 20_000
 """Past this many waiting jobs a new one is refused at once: the disk does not keep up."""
 
-_BUSY = 4
-_GATHER_SECONDS = 0.001
-"""Where several writes come at once, a moment's wait lets many more of them share a commit."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -80,7 +76,6 @@ class Figures(msgspec.Struct):
     jobs: int = 0
     batches: int = 0
     largest_batch: int = 0
-    last_batch: int = 0
     failures: int = 0
     commit_seconds: float = 0.0
     """Time spent in transactions, from first to last statement."""
@@ -162,8 +157,6 @@ class Writer(threading.Thread):
             return True
 
     def _take(self) -> list[Job[Any]]:
-        if self._jobs and self.figures.last_batch >= _BUSY:
-            time.sleep(_GATHER_SECONDS)
         return [self._jobs.popleft() for _ in range(min(len(self._jobs), LARGEST_BATCH))]
 
     def _write(self, jobs: list[Job[Any]]) -> None:
@@ -213,7 +206,6 @@ class Writer(threading.Thread):
         figures = self.figures
         figures.jobs += len(jobs)
         figures.batches += 1
-        figures.last_batch = len(jobs)
         figures.largest_batch = max(figures.largest_batch, len(jobs))
         figures.commit_seconds += seconds
         figures.oldest_wait = seconds

@@ -1,0 +1,159 @@
+"""The daemon as the judge: the same calls, decided by its policies and answered in the queue that everyone shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from assent.config.facts import Observer
+from assent.engine import Engine
+from assent.model import (
+    ASK,
+    DENY,
+    Answer,
+    ConfigError,
+    EventType,
+    ForbiddenError,
+    Opinion,
+    Policy,
+    Session,
+    State,
+    ToolCall,
+    Verdict,
+)
+from assent.sdk.client import AsyncClient
+from assent.sdk.judges import Judgement, Question, refuse
+
+if TYPE_CHECKING:
+    from assent.server.permissions import Permission
+    from assent.server.runtime import Evaluated
+
+WAIT = 300.0
+"""How many seconds one request waits for a person; then it is made again."""
+_SLACK = 30.0
+
+
+class Remote:
+    """Asks with an agent's token. A policy of the program's own is heard as its host's: it can only tighten."""
+
+    shared = True
+
+    def __init__(self, *, url: str, token: str, answer_token: str = "", policy: Policy | None = None) -> None:
+        if not token:
+            raise ConfigError("url=… needs token=…: an agent's token of that daemon")
+        self._client = AsyncClient(url=url, token=token, timeout=WAIT + _SLACK)
+        self._person = AsyncClient(url=url, token=answer_token) if answer_token else None
+        self._engine = None if policy is None else Engine([policy], facts=Observer())
+
+    async def judge(
+        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
+    ) -> Judgement:
+        """Ask the daemon until it says yes or no; a question is waited for as long as it is open."""
+        opinion = self._strictest(call, session, heard)
+        wait = 0.0
+        while True:
+            found = await self._client.evaluate_permission(
+                call.tool,
+                call.input,
+                cwd=call.cwd,
+                session=session.id,
+                call_id=call.call_id,
+                opinion=opinion,
+                wait=wait,
+            )
+            if found.permission_decision.decision != "ask" or found.action_id is None:
+                return _judgement(found)
+            if not session.interactive:
+                return refuse("nobody can be asked")
+            asked(_question(found, call, session))
+            wait = WAIT
+
+    def _strictest(self, call: ToolCall, session: Session, heard: Sequence[Opinion]) -> dict[str, str] | None:
+        """Return the strictest thing that is said here about a call."""
+        said = [(o.verdict, o.reason) for o in heard if o.verdict in (ASK, DENY)]
+        if self._engine is not None:
+            own = self._engine.decide(call, msgspec.structs.replace(session, interactive=True))
+            verdict = own.verdict if own.available else DENY
+            said += [(verdict, own.decision_reason)] if verdict in (ASK, DENY) else []
+        if not said:
+            return None
+        verdict, reason = max(said, key=lambda each: each[0].rank)
+        return {"decision": verdict.value, "reason": reason}
+
+    async def pending(self, session: Session) -> tuple[Question, ...]:
+        """Return the questions of a session, the oldest first."""
+        found: list[Permission] = []
+        cursor: str | None = None
+        while True:
+            page = await self._client.permissions(cursor=cursor)
+            found += page.pending
+            cursor = page.cursor
+            if cursor is None:
+                break
+        return tuple(_described(item) for item in found if item.session_id == session.id)
+
+    async def answer(self, question: Question, answer: Answer, by: str) -> None:  # noqa: ARG002 - the token says who
+        """Answer a question, with the token of somebody who may."""
+        if self._person is None:
+            raise ForbiddenError("this application has no answer_token: answer in the shared queue")
+        word: Literal["approve", "reject"] = "approve" if answer.verdict is Verdict.ALLOW else "reject"
+        await self._person.answer(question.id, word, feedback=answer.feedback)
+
+    async def cancel(self, question: Question, why: str) -> None:
+        """Withdraw a question: only who may answer can."""
+        await self.answer(question, Answer(verdict=DENY, feedback=why), "")
+
+    def note(self, kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> None:
+        """Keep nothing: the daemon's log is written by the daemon."""
+
+    def close(self) -> None:
+        """Hold nothing open."""
+
+
+def _judgement(found: Evaluated) -> Judgement:
+    facts = found.permission_decision
+    outcome, reason = facts.decision, facts.decision_reason
+    if outcome in ("sandboxed", "unavailable"):
+        name = found.sandbox_profile.name
+        reason = f"it may only run inside the sandbox profile {name}, and a Python function can not: {reason}"
+        outcome = "unavailable"
+    return Judgement(
+        allowed=outcome == "allow",
+        decision=outcome,
+        reason=reason,
+        source=facts.decision_source,
+        tier=facts.tier,
+        rule_refs=facts.rule_refs,
+        approval_id=found.action_id if found.action_status is not State.PENDING else None,
+        input=found.updated_input if outcome == "allow" else None,
+        feedback=found.feedback,
+        position=found.position,
+    )
+
+
+def _question(found: Evaluated, call: ToolCall, session: Session) -> Question:
+    return Question(
+        id=found.action_id or "",
+        session_id=session.id,
+        tool_call_id=call.call_id or found.action_id or "",
+        tool_name=call.tool,
+        reason=found.permission_decision.decision_reason,
+        input=call.input,
+        tier=found.permission_decision.tier,
+        expires_at=found.expires_at or 0.0,
+    )
+
+
+def _described(item: Permission) -> Question:
+    return Question(
+        id=item.id,
+        session_id=item.session_id,
+        tool_call_id=item.tool_call_id or item.id,
+        tool_name=item.tool_name,
+        reason=item.reason,
+        input=item.tool_input,
+        tier=item.tier,
+        expires_at=item.expires_at / 1000,
+    )
