@@ -79,7 +79,7 @@ def entering(report: Report, workspace: Path) -> None:
 def starting(report: Report, workspace: Path) -> None:
     """Compare with the sandbox that comes as an npm package, both from the start of a process."""
     print("\n`assent run -- true`, from the start of the process")
-    ours = [sys.executable, "-m", "assent", "run", "--", "true"]
+    ours = [str(Path(sys.executable).with_name("assent")), "run", "--", "true"]
     theirs = find_peer()
     missing = [name for name in ("rg", "socat") if shutil.which(name) is None]
     if theirs is None or missing:

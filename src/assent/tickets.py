@@ -19,6 +19,7 @@ from assent.approvals.tickets import (
 )
 from assent.audit.log import Log
 from assent.model import (
+    NET_CONNECT,
     AssentError,
     Decision,
     NotFoundError,
@@ -28,6 +29,7 @@ from assent.model import (
     Source,
     Ticket,
     ToolCall,
+    Violation,
 )
 from assent.sandbox.lines import find_line, rewrite, words_digest
 from assent.sandbox.reports import Origin, Report, event_of
@@ -80,7 +82,8 @@ class Tickets:
         if ticket is None or ticket.call is None or ticket.expires_at <= self._store.wall_clock():
             return None
         same = msgspec.structs.replace(ticket.session, modes=session.modes) == session and ticket.call.cwd == call.cwd
-        decision = self._weighing.holds(ticket) if same and call.input == self.rewrite(ticket) else None
+        now = msgspec.structs.replace(ticket, session=session)  # a mode that the agent is in by now may only tighten
+        decision = self._weighing.holds(now) if same and call.input == self.rewrite(ticket) else None
         if decision is None:
             return None
         reason = "it runs a decided call inside its boundary"
@@ -93,7 +96,7 @@ class Tickets:
 
         Raises `NotFoundError` (also for what is somebody else's) or `TicketError`.
         """
-        ticket = await self._find(ticket_id, principal)
+        ticket = await self.find(ticket_id, principal)
         if ticket.used_at is not None:
             raise TicketError("this decision was used before; make the same call again")
         if words_digest(words, folder) != ticket.line:
@@ -107,7 +110,7 @@ class Tickets:
 
     async def report(self, ticket_id: str | None, run: str, reports: Sequence[Report], principal: Principal) -> None:
         """Record what happened, durably. What belongs to a ticket must be under way by it."""
-        ticket = None if ticket_id is None else await self._find(ticket_id, principal)
+        ticket = None if ticket_id is None else await self.find(ticket_id, principal)
         origin = _origin(run, ticket, principal)
         entries = [self._log.prepare(event_of(report, origin)) for report in reports]
         stopped = tuple(r.violation for r in reports if r.violation is not None)
@@ -122,7 +125,8 @@ class Tickets:
 
         await self._store.commit(work)
 
-    async def _find(self, ticket_id: str, principal: Principal) -> Ticket:
+    async def find(self, ticket_id: str, principal: Principal) -> Ticket:
+        """Return a ticket, or raise `NotFoundError`, also for what is somebody else's."""
         ticket = await find_ticket(self._store, ticket_id)
         if ticket is None or (principal.user != ticket.session.user and principal.role is not Role.ADMIN):
             raise NotFoundError(f"there is no decision `{ticket_id}`")
@@ -143,3 +147,16 @@ def _origin(run: str, ticket: Ticket | None, principal: Principal) -> Origin:
         approval=ticket.approval,
         reporter=reporter,
     )
+
+
+def outside_call(violation: Violation, ticket: Ticket) -> ToolCall:
+    """Say as a call what a sandboxed command would do outside: people are asked about it as about any other."""
+    is_far = violation.operation is NET_CONNECT
+    about = {
+        "program": violation.program,
+        "commandLine": violation.command_line,
+        "pid": violation.pid,
+        "decision": ticket.id,
+    }
+    target = {"url": f"https://{violation.resource}/"} if is_far else {"file_path": violation.resource}
+    return ToolCall(tool="WebFetch" if is_far else "Write", input={**target, **about}, cwd=ticket.boundary.cwd)

@@ -23,6 +23,7 @@ AGENTS_MAY = {
     ("GET", "/api/permissions"),
     ("GET", "/api/permissions/{id}"),
     ("POST", "/api/sandbox/redeem"),
+    ("POST", "/api/sandbox/ask"),
     ("POST", "/api/sandbox/events"),
     ("POST", "/api/runtime/evaluate_permission"),
     ("GET", "/api/runtime/permission_state"),

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -102,6 +103,15 @@ def test_a_dangerous_line_that_the_profile_holds_may_run_inside(daemon, agent):
     assert events(daemon, "sandbox.violation", ticket) == []
 
 
+def test_a_line_that_looks_like_options_is_a_line(daemon, agent):
+    (daemon.project / "-x").write_text("#!/bin/sh\necho ran\n")
+    (daemon.project / "-x").chmod(0o755)
+    answer = ask(agent, daemon, "-x", toolCallId="dashes")
+    assert answer["allow"] is False
+    if "Run this instead" in answer["reason"]:
+        assert "-x: command not found" in carry_out(daemon, way_in(answer)).stderr
+
+
 def test_a_decision_is_used_once(daemon, agent):
     line = way_in(ask(agent, daemon, make_script(daemon, "b.sh", "echo once >> counted\n")))
     assert carry_out(daemon, line).returncode == 0
@@ -165,7 +175,7 @@ def test_a_rule_that_came_since_counts(daemon, agent):
 def test_somebody_else_can_not_trade_it_in(daemon, agent):
     line = way_in(ask(agent, daemon, make_script(daemon, "g.sh", "true\n")))
     ticket = named_ticket_of(line)
-    words = ["bash", "-c", "sh g.sh"]
+    words = ["bash", "-c", "--", "sh g.sh"]
     body = {"decisionId": ticket, "argv": words, "cwd": str(daemon.project.resolve())}
     stranger = daemon.api(daemon.mint("user", user="mallory"))
     assert stranger.post("/api/sandbox/redeem", json=body).status_code == 404
@@ -217,6 +227,26 @@ def test_a_boundary_that_a_policy_demands_is_not_asked_away(daemon, agent):
         assert way_in(ask(agent, daemon, script))
 
 
+ASKING = "permissions: {mode: auto, profile: asking}\nprofiles: {asking: {ask: yes}}\n"
+
+
+@pytest.mark.parametrize("answer", ["approve", "reject"])
+def test_with_ask_an_open_outside_waits_for_the_same_approvals_as_everything(daemon, agent, answer):
+    outside = daemon.home / f"asked-{answer}"
+    script = make_script(daemon, "k.sh", f"echo x > {outside}; echo ended\n")
+    owner = daemon.api(daemon.owner)
+    with policy(daemon, ASKING, "asking"), ThreadPoolExecutor(1) as pool:
+        running = pool.submit(carry_out, daemon, way_in(ask(agent, daemon, script)))
+        asked = until(lambda: [q for q in owner.get("/api/permissions").json()["pending"] if str(outside) in str(q)])
+        assert (asked[0]["toolName"], asked[0]["toolInput"]["file_path"]) == ("Write", str(outside))
+        assert asked[0]["toolInput"]["commandLine"] == "sh k.sh"
+        assert not outside.exists()
+        owner.post("/api/permissions", json={"requestId": asked[0]["id"], "decision": answer})
+        done = running.result()
+    assert done.stdout == "ended\n"
+    assert outside.exists() is (answer == "approve")
+
+
 def run_inside(daemon, *words, profile="agent", **environ):
     return subprocess.run(
         [*daemon.command("run", "--profile", profile), "--", *words],
@@ -266,8 +296,8 @@ LINES = [
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_is_quoted_so_that_it_arrives_whole(line):
-    written = write_line("dec_1_ab", ["bash", "-c", line], "/some where/home", {})
-    assert shlex.split(written)[-3:] == ["bash", "-c", line]
+    written = write_line("dec_1_ab", ["bash", "-c", "--", line], "/some where/home", {})
+    assert shlex.split(written)[-4:] == ["bash", "-c", "--", line]
     shown = subprocess.run(
         [
             "bash",

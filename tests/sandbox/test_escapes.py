@@ -288,6 +288,17 @@ def test_proc_and_sys_show_the_sandbox_and_are_not_written(world):
     assert "root:" not in done.stdout
 
 
+def test_the_first_process_inside_gives_nothing_away(world):
+    names = "environ mem maps root/ cwd/ fd/4"
+    done = world.sh(f"for p in {names}; do head -c 1 /proc/1/$p; ls /proc/1/$p/; done; readlink /proc/1/fd/*")
+    assert (done.stdout, done.returncode) == ("", 1)
+
+
+def test_what_keeps_a_sandbox_is_out_of_reach(world):
+    done = world.sh("ls /proc | grep -c '^[0-9]'; kill -9 -1; kill -9 1; echo still there")
+    assert int(done.stdout.split()[0]) <= 5 if done.stdout else done.returncode == 137
+
+
 def test_tmp_and_run_are_its_own(world):
     seen = world.write("/var/tmp/assent-test-seen")
     try:

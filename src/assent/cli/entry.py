@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from assent.cli import exits
 from assent.cli.screen import complain, say
-from assent.cli.startup import keep_garbage, leave
+from assent.cli.startup import keep_garbage, leave, load_loop
 from assent.model import AssentError, ConfigError
 
 if TYPE_CHECKING:
@@ -42,11 +42,13 @@ COMMANDS = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Without `argv`, the process is ours, and may end here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    once = argv is None and arguments[:1] == ["check"] and "--batch" not in arguments
+    once = argv is None and arguments[:1] in (["check"], ["run"]) and "--batch" not in arguments
     try:
         _prepare_streams()
         if once:
             keep_garbage()
+        if once and arguments[0] == "run":
+            load_loop()
         code = _run(arguments)
         sys.stdout.flush()
         if once:

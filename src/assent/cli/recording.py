@@ -17,11 +17,13 @@ from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE, short_name
 from assent.config.files import find_private
 from assent.config.places import assent_home
 from assent.config.spool import leave
-from assent.model import AssentError, SandboxProfile
+from assent.model import AssentError, SandboxProfile, Violation
 from assent.sandbox.bare import find_outer
 from assent.sandbox.reports import Origin, Report, event_of, stamp
 
 _SECONDS = 15.0
+_ASK_SECONDS = 3600.0
+"""A person's time; the daemon ends a wait sooner."""
 _MOST_AT_ONCE = 100
 
 
@@ -45,7 +47,7 @@ class Recorder:
 
     def __init__(self, *, shown: bool, decision: str | None = None) -> None:
         self._shown = shown
-        self._decision = decision
+        self.decision = decision
         self._run = f"run-{os.urandom(8).hex()}"
         self._origin = Origin(run=self._run, user=_user_name(), ticket=decision, reporter="command line")
         self._next = itertools.count()
@@ -56,8 +58,13 @@ class Recorder:
 
     async def redeem(self, words: list[str]) -> Redeemed:
         """Trade the decision in for its boundary, or raise."""
-        body = {"decisionId": self._decision, "argv": words, "cwd": os.getcwd()}  # noqa: PTH109 - a string here
+        body = {"decisionId": self.decision, "argv": words, "cwd": os.getcwd()}  # noqa: PTH109 - a string here
         return msgspec.convert(await post("/api/sandbox/redeem", body), Redeemed)
+
+    async def ask(self, violation: Violation) -> bool:
+        """Have a person asked, by the daemon, about what lies outside a decision's boundary."""
+        body = {"decisionId": self.decision, "violation": violation}
+        return bool((await post("/api/sandbox/ask", body, seconds=_ASK_SECONDS))["allow"])
 
     async def record(self, report: Report) -> None:
         """Record something durably, or raise."""
@@ -91,24 +98,24 @@ class Recorder:
         return stamped
 
     async def _send(self, reports: list[Report]) -> None:
-        if self._decision is None and find_outer() is not None:
+        if self.decision is None and find_outer() is not None:
             return  # the boundary that counts is the one around, and on record; from inside it nothing can be added
-        body = {"runId": self._run, "events": reports, "decisionId": self._decision}
+        body = {"runId": self._run, "events": reports, "decisionId": self.decision}
         try:
             await post("/api/sandbox/events", body)
         except DaemonAwayError:
-            if self._decision is not None:
+            if self.decision is not None:
                 raise
             leave(assent_home(), msgspec.json.encode([event_of(r, self._origin) for r in reports]))
 
 
-async def post(path: str, body: Any) -> Any:
+async def post(path: str, body: Any, *, seconds: float = _SECONDS) -> Any:
     """Ask the daemon of this user, over its socket or at its address; raise `DaemonAwayError` or `RefusedError`."""
     data = msgspec.json.encode(body)
     if os.environ.get("ASSENT_URL"):
         return await asyncio.to_thread(_post_far, path, data)
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(seconds):
             return _read(await _exchange(path, data))
     except TimeoutError:
         raise RefusedError("the daemon does not answer in time") from None

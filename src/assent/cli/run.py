@@ -17,6 +17,7 @@ from assent.cli.boundaries import find_boundary
 from assent.cli.calls import find_folder
 from assent.cli.recording import Recorder, RefusedError
 from assent.cli.screen import complain
+from assent.cli.startup import collect_garbage
 from assent.cli.stopped import questions, sum_up
 from assent.model import AssentError, ConfigError, SandboxProfile, Violation
 from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
@@ -53,6 +54,7 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its words")
     given = _parse(parser, list(argv))
     recorder = Recorder(shown=given.json, decision=given.decision)
+    collect_garbage()
     try:
         return asyncio.run(_carry_out(given, recorder))
     except (Unavailable, RefusedError) as error:
@@ -191,7 +193,9 @@ class _Run:
         return await process.wait()
 
     async def _ask(self, violation: Violation) -> bool:
-        """Ask at this terminal; where there is none, nobody can be asked."""
+        """Ask at this terminal; for a decision, through the daemon. Else nobody can be asked."""
+        if self._recorder.decision is not None:
+            return await self._recorder.ask(violation)
         async with self._asking:
             return self._terminal is not None and await self._terminal.ask(lambda: questions(violation))
 

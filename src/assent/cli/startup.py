@@ -20,6 +20,23 @@ def load_records() -> None:
         del sys.modules["typing_extensions"]
 
 
+def load_loop() -> None:
+    """Load asyncio without TLS, which it brings along and nothing here speaks."""
+    if not {"asyncio", "ssl"}.isdisjoint(sys.modules):
+        return
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # as above
+    try:
+        import asyncio  # noqa: F401, PLC0415 - as above
+    finally:
+        del sys.modules["ssl"]
+
+
+def collect_garbage() -> None:
+    """Look for garbage after all, but not among what was loaded so far: what now begins may take long."""
+    gc.freeze()
+    gc.enable()
+
+
 def keep_garbage() -> None:
     """Look for no garbage: the process ends before there is any to speak of."""
     gc.disable()

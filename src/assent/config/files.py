@@ -114,10 +114,8 @@ def write_private(path: str, data: bytes) -> None:
 
 def write_file(path: str, data: bytes, *, mode: int) -> None:
     """Replace a file at once; after a crash it is the old one or the new one."""
-    import secrets  # noqa: PLC0415 - deciding writes nothing
-
     folder, name = os.path.split(path)
-    passing = os.path.join(folder, f".{name}.{secrets.token_hex(8)}")
+    passing = os.path.join(folder, f".{name}.{os.urandom(8).hex()}")
     try:
         _write_through(passing, data, mode)
         os.replace(passing, path)

@@ -21,7 +21,7 @@ from assent.sandbox.mechanisms import Machine
 _LOWEST_ALONE = 6
 """Before this version of Landlock a command could send signals to whatever else its user runs."""
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
-_HIDDEN = (*mounts.PRIVATE, "/dev/shm")  # noqa: S108 - hidden, not used
+_HIDDEN = (*mounts.PRIVATE, "/dev")
 _MOST_RULES = 4000
 
 
@@ -99,7 +99,9 @@ def lock_alone(wished: SandboxProfile, machine: Machine, environ: Mapping[str, s
     hidden = (*wished.masked, assent_home(environ))
     boundary = settle(msgspec.structs.replace(wished, masked=hidden, network=Network("off")), environ)
     profile = boundary.profile
-    apart = (*profile.masked, *_HIDDEN)
+    # Other processes' command lines are nobody's business; a process's own folder can not be told from theirs.
+    processes = (os.path.join("/proc", name) for name in os.listdir("/proc") if name.isdecimal())
+    apart = (*profile.masked, *_HIDDEN, *processes)
     roots = (
         *(r for r in profile.read_roots if r != "/"),
         profile.cwd or "/",

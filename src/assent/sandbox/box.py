@@ -23,7 +23,7 @@ from assent.sandbox.environment import pass_on, proxy_variables
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.indexes import npm_registry
 from assent.sandbox.launch import Order, Started, launch, launch_bare, resolve_environment
-from assent.sandbox.mechanisms import Machine, find_machine
+from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
 from assent.sandbox.proxy import Proxy
@@ -78,8 +78,8 @@ class Sandbox:
     async def __aenter__(self) -> Self:
         if self._wished.mode == "off":
             raise Unavailable("the profile `off` is no boundary")
-        machine = self._machine = self._machine or find_machine()
         outer = find_outer()
+        machine = self._machine = self._machine or (find_machine() if outer is None else find_locks())
         try:
             if outer is not None:
                 self._bare = lock_inside(self._wished, outer, machine, self._environ)

@@ -211,7 +211,7 @@ def build_filter(
     for name in (*DANGEROUS, *(CHANGES if changes_nothing else ()), *(LEAVES if alone else ())):
         if name in number:
             code += bpf.when_equal(number[name], bpf.answer(bpf.refuse(errno.EPERM)))
-    families = _families(unix_sockets=unix_sockets, offline=offline)
+    families = () if alone else _families(unix_sockets=unix_sockets, offline=offline)
     rules = {"ioctl": _ioctl(changes_nothing=changes_nothing), "socket": _socket(families), "clone": _clone()}
     if alone:
         rules["prlimit64"] = _own_limits()

@@ -47,7 +47,8 @@ def find_line(call: ToolCall) -> Line | None:
         return None
     given = call.input[fields[0]]
     if isinstance(given, str) and "\0" not in given:
-        return Line(fields[0], ("bash", "-c", given), folder, is_text=True)
+        # Without the dashes a line that begins with one would be taken for options.
+        return Line(fields[0], ("bash", "-c", "--", given), folder, is_text=True)
     if isinstance(given, list) and given and all(isinstance(w, str) and "\0" not in w for w in given):
         return Line(fields[0], tuple(given), folder, is_text=False)
     return None

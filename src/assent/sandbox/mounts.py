@@ -46,7 +46,9 @@ def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount,
     said += [(path, "way") for path in boundary.mount_points]
     held = [path for path in profile.protected if os.path.lexists(path)]
     said += [(path, "empty" if path in empty and os.path.isdir(path) else "protect") for path in held]
-    said += [(path, "mask") for path in profile.masked if not _is_hidden(path) or _is_shown(path, boundary)]
+    # What is gone since it was found needs no hiding, and bubblewrap could not mount on it.
+    there = (path for path in profile.masked if os.path.lexists(path))
+    said += [(path, "mask") for path in there if not _is_hidden(path) or _is_shown(path, boundary)]
     strongest: dict[str, Kind] = {}
     for path, kind in said:
         if path not in strongest or _STRENGTH[kind] > _STRENGTH[strongest[path]]:

@@ -45,33 +45,55 @@ OPENERS = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
 _AT_FDCWD = 0xFFFFFF9C
 _LONGEST = 4096
 _PAGE = 4096
+_MOST_OPEN = 64
 
 
-def read_targets(name: str, question: Notification) -> list[str] | None:
+class Memory:
+    """Reads what processes hold, each opened once: most calls come from few of them."""
+
+    def __init__(self) -> None:
+        self._open: dict[int, int] = {}
+
+    def read(self, pid: int, size: int, address: int) -> bytes:
+        """Return bytes of a process, or raise `OSError`; what is past a page that is not there is left out."""
+        known = self._open.get(pid)
+        if known is not None:
+            data = os.pread(known, size, address)
+            if data:
+                return data
+            os.close(self._open.pop(pid))  # it has become another program, or another process has its number
+        if len(self._open) >= _MOST_OPEN:
+            self.close()
+        self._open[pid] = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        return os.pread(self._open[pid], size, address)
+
+    def close(self) -> None:
+        """Let go of all of them."""
+        while self._open:
+            os.close(self._open.popitem()[1])
+
+
+def read_targets(name: str, question: Notification, memory: Memory) -> list[str] | None:
     """Return the paths that a call names, made absolute; None if they can not be read."""
     found = []
     try:
         for folder, text in PATHS[name]:
-            path = _read_text(question.pid, question.arguments[text])
+            path = _read_text(question.pid, question.arguments[text], memory)
             found.append(_absolute(question, folder, path))
-    except OSError:
+    except (OSError, OverflowError):
         return None
     return found
 
 
-def _read_text(pid: int, address: int) -> str:
-    memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        # A page at a time: the text may end just before one that is not there.
-        data = os.pread(memory, _PAGE - address % _PAGE, address)
-        while b"\0" not in data and len(data) < _LONGEST:
-            piece = os.pread(memory, _PAGE, address + len(data))
-            if not piece:
-                break
-            data += piece
-        return os.fsdecode(data.partition(b"\0")[0])
-    finally:
-        os.close(memory)
+def _read_text(pid: int, address: int, memory: Memory) -> str:
+    # A page at a time: the text may end just before one that is not there.
+    data = memory.read(pid, _PAGE - address % _PAGE, address)
+    while b"\0" not in data and len(data) < _LONGEST:
+        piece = memory.read(pid, _PAGE, address + len(data))
+        if not piece:
+            break
+        data += piece
+    return os.fsdecode(data.partition(b"\0")[0])
 
 
 def _absolute(question: Notification, folder: int | None, path: str) -> str:
@@ -82,19 +104,12 @@ def _absolute(question: Notification, folder: int | None, path: str) -> str:
     return "/" + os.path.normpath(path).lstrip("/")
 
 
-def read_peer(question: Notification) -> str | None:
+def read_peer(question: Notification, memory: Memory) -> str | None:
     """Return what a connect is to: `address:port`, or a path; None if it is nothing of interest."""
-    size = min(question.arguments[2], 128)
     try:
-        memory = os.open(f"/proc/{question.pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return None
-    try:
-        data = os.pread(memory, size, question.arguments[1])
+        data = memory.read(question.pid, min(question.arguments[2], 128), question.arguments[1])
     except (OSError, OverflowError):
         return None
-    finally:
-        os.close(memory)
     family = int.from_bytes(data[:2], "little")
     port = int.from_bytes(data[2:4])
     if family == socket.AF_INET and len(data) >= 8:

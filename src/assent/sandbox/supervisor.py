@@ -47,6 +47,7 @@ class Supervisor:
         self._outside = frozenset((*profile.protected, *profile.masked))
         self._inside = frozenset((*profile.write_roots, *_OWN))
         self._folders: dict[str, bool] = {}
+        self._memory = sightings.Memory()
         self._on_violation = on_violation
         # Whoever is not the launcher would get a file with the launcher's rights.
         self._ask = None if boundary.user.dropped else ask
@@ -70,6 +71,7 @@ class Supervisor:
         for descriptor in (self._stop, self._wake, self._listener.descriptor):
             os.close(descriptor)
         self._listener.descriptor = -1
+        self._memory.close()
 
     def _watch(self) -> None:
         poll = select.poll()
@@ -100,7 +102,7 @@ class Supervisor:
             return False
         if name not in sightings.PATHS:
             return False
-        targets = sightings.read_targets(name, question)
+        targets = sightings.read_targets(name, question, self._memory)
         if targets is None:
             return False
         outside = [path for path in targets if not self._is_inside(path)]
@@ -116,7 +118,7 @@ class Supervisor:
         return False
 
     def _look_at_peer(self, question: Notification) -> None:
-        peer = sightings.read_peer(question)
+        peer = sightings.read_peer(question, self._memory)
         if peer is None or sightings.is_loopback(peer) or self._boundary.profile.network.mode == "full":
             return
         if peer.startswith("/") or peer.endswith(":53"):

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
-from assent.model import Mode, Role, SandboxProfile
+from assent.model import ALLOW, Mode, NotFoundError, Role, SandboxProfile, Violation
 from assent.sandbox.reports import Report
 from assent.server.messages import Refusal, Reply, Request, reply
-from assent.tickets import TicketError
+from assent.tickets import TicketError, outside_call
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
@@ -47,6 +47,21 @@ class Recorded(msgspec.Struct, frozen=True):
     recorded: int
 
 
+class AskBody(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that lies outside the boundary of a decision that is being run, and that the command waits for."""
+
+    decision_id: _Name
+    violation: Violation
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """Whether it may be done."""
+
+    allow: bool
+    reason: str
+
+
+_ASK = msgspec.json.Decoder(AskBody)
 _REDEEM = msgspec.json.Decoder(RedeemBody)
 _REPORT = msgspec.json.Decoder(ReportBody)
 
@@ -68,3 +83,15 @@ async def report(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(403, "Forbidden")
     await daemon.gate.tickets.report(body.decision_id, body.run_id, body.events, request.who)
     return reply(Recorded(len(body.events)))
+
+
+async def ask(daemon: Daemon, request: Request) -> Reply:
+    """Ask about what lies outside, as about any call of the same session, while the command waits."""
+    body = request.decode(_ASK)
+    ticket = await daemon.gate.tickets.find(body.decision_id, request.who)
+    if not ticket.boundary.ask or ticket.used_at is None or ticket.ended_at is not None:
+        raise NotFoundError("nothing that may ask runs by this decision")
+    call = outside_call(body.violation, ticket)
+    ruling = await daemon.settle(request, call, ticket.session, daemon.settings.wait)
+    allow = ruling.decision.verdict is ALLOW and ruling.decision.boundary is None and ruling.updated_input is None
+    return reply(Answered(allow, ruling.decision.decision_reason))

@@ -179,6 +179,16 @@ ROUTES: tuple[Route, ...] = (
     ),
     Route(
         method="POST",
+        path="/api/sandbox/ask",
+        roles=ANYONE,
+        handler=sandbox.ask,
+        summary="Ask about what lies outside the boundary of a decision being run; held until a person has said.",
+        takes=sandbox.AskBody,
+        gives=sandbox.Answered,
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
         path="/api/sandbox/events",
         roles=ANYONE,
         handler=sandbox.report,
