@@ -35,6 +35,14 @@ def open_browser() -> Iterator[Browser]:
         browser.close()
 
 
+SETTLED = "document.querySelector('main h1') && !document.querySelector('main').innerText.includes('Looking …')"
+
+
+def settle(page: Page) -> None:
+    """Wait until a page shows what it looked up."""
+    page.wait_for_function(SETTLED)
+
+
 class Visitor:
     """One browser of one person, which keeps everything the page complained about."""
 

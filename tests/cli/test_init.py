@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from assent.agents.wiring import is_ours
+from assent.cli import main
 from assent.config.jsonc import parse
 from daemons import until
 
@@ -26,6 +27,25 @@ THEIRS = """{
   "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "echo"}]}]} /* mine */
 }
 """
+
+
+@pytest.fixture
+def world(here, capsys, monkeypatch):
+    """The same, with `assent` called within this process: there are many calls."""
+
+    def run(*words: str, cwd=here.project):
+        monkeypatch.chdir(cwd)
+        code = main(list(words))
+        said = capsys.readouterr()
+        return Ended(code, said.out, said.err)
+
+    here.run = run
+    return here
+
+
+class Ended:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
 
 
 @pytest.fixture
@@ -314,9 +334,9 @@ def test_a_trial_never_stops_anything(world, settings):
 
 
 @pytest.fixture
-def started(world, settings):
+def started(world, settings, monkeypatch):
     """An agent wired up so that its hook starts the daemon; what was started is ended."""
-    world.environ["ASSENT_PORT"] = "0"
+    monkeypatch.setenv("ASSENT_PORT", "0")
     assert world.run("init", "claude-code", "--yes", "--no-import").code == 0
     yield line_of(settings)
     for line in (world.state / "daemon.log").read_text().splitlines():

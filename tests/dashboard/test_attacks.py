@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Error, expect
 
+from browsing import settle
+
 LINES = [
     line.encode().decode("unicode_escape") for line in (Path(__file__).parent / "attacks.txt").read_text().splitlines()
 ]
@@ -31,7 +33,7 @@ def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon
     asked.append(hostile.post("/api/hooks/classify", json=body).json()["requestId"])
     for path in PATHS:
         page.goto(path)
-        page.wait_for_load_state("networkidle")
+        settle(page)
         assert page.evaluate("window.attacked") == []
         strange = page.evaluate(
             "document.querySelectorAll('main script, main iframe, main b, main i, main svg[onload], main img').length"

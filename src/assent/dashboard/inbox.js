@@ -267,7 +267,6 @@ export class Inbox {
       a: () => this.act(this.current, "once"),
       s: () => this.act(this.current, "session"),
       w: () => this.act(this.current, "wider"),
-      A: () => this.act(this.current, "wider"),
       u: () => this.act(this.current, "wider"),
       d: () => this.act(this.current, "deny"),
       f: () => this.act(this.current, "feedback"),
