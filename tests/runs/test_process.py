@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
 from daemons import until
 from runners import Runner
+
+ASKER = """
+import json, os, socket
+line = socket.socket(socket.AF_UNIX)
+line.connect(os.environ["ASSENT_HOME"] + "/assent.sock")
+body = json.dumps({"toolName": "bash", "toolInput": {"command": "./deploy.sh"}, "cwd": os.getcwd()}).encode()
+head = "POST /api/hooks/classify?wait=30 HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n"
+head += "Content-Type: application/json\\r\\nAuthorization: Bearer " + os.environ["ASSENT_TOKEN"] + "\\r\\n"
+line.sendall(head.encode() + b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+data = b""
+while piece := line.recv(65536):
+    data += piece
+print("allowed", json.loads(data.partition(b"\\r\\n\\r\\n")[2])["allow"])
+"""
 
 
 def strategy(folder, command, **more):
@@ -63,6 +78,14 @@ def test_a_program_that_is_stopped_is_gone(client, tmp_path):
     run = client.launch(strategy(tmp_path, ["sleep", "987.5"]))
     client.send("stop_run", runId=run)
     assert client.hear("strategy_error")["error"]["code"] == "CANCELLED"
+
+
+@pytest.mark.parametrize(("decision", "heard"), [("allow", "allowed True"), ("deny", "allowed False")])
+def test_it_asks_from_inside_its_sandbox_and_waits_for_the_answer(client, tmp_path, decision, heard):
+    run = client.launch(strategy(tmp_path, [sys.executable, "-I", "-S", "-c", ASKER]))
+    question = client.hear("request_permission", agentName="helper")
+    client.decide(run, question, decision)
+    assert client.hear("strategy_completed")["result"] == heard
 
 
 def test_its_token_may_only_ask_its_questions_are_the_runs_and_it_ends_with_it(client, daemon, tmp_path):

@@ -15,6 +15,7 @@ import msgspec
 
 from assent.agents.opencode import PLUGIN_FILE
 from assent.agents.wiring import WIRINGS, Scope
+from assent.config.endpoints import HOOK_SCRIPT
 from assent.config.places import project_root, user_home, workspace_of
 from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
 from assent.model import AssentError
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import argparse
 
 NAMES = (*WIRINGS, "opencode")
-SCRIPT = "hook.py"
+SCRIPT = HOOK_SCRIPT
 _SECONDS = 60
 _SESSION = "assent-doctor"
 DENIED, HARMLESS = "assent approve nothing", "ls"

@@ -69,6 +69,7 @@ class ProcessWork:
         """Run it; raises `ToolError` if it fails."""
         run, plan = self._run, self._plan
         boundary = boundary_of(run)
+        run.ground.show_hook()
         await run.record_events((status_event(run.record, agent=plan.agent, step=plan.agent),))
         message = plan.message or " ".join(plan.command)
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
@@ -78,7 +79,7 @@ class ProcessWork:
                 boundary=boundary,
                 seconds=plan.timeout,
                 environ=run.ground.environ,
-                environment={"ASSENT_TOKEN": token, "ASSENT_RUN": run.id},
+                environment={"ASSENT_TOKEN": token, "ASSENT_RUN_TOKEN": token, "ASSENT_RUN": run.id},
                 reads=True,
             )
             result = await self._follow(order)
