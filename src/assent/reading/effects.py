@@ -24,6 +24,8 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_SOURCES = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+_HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
 _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
 """All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
@@ -209,7 +211,7 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     secret = ground.place.is_secret(located)
     if not secret and not ground.lists:
-        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
+        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
     near = _is_near(path, ground) and not glob
     return Operation(
         kind=OperationKind.FS_READ,
@@ -223,6 +225,11 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         sweep=ground.sweep,
         secret=secret,
     )
+
+
+def _sweeps_secrets(located: Located, ground: Ground) -> bool:
+    """Tell whether all files of a folder of the user's own are read, of which some are known to be secrets."""
+    return ground.sweep and places.keeps_secrets(located.path) and not ground.place.inside(located)
 
 
 def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -240,8 +247,9 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     for variable in word.variables:
         if variable in places.SECRET_FILES:
             yield reading(locate(Word(places.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
-    # What comes from outside the line may be nothing at all.
-    for text in dict.fromkeys((*word.hints, word.text)):
+    # What comes from outside the line may be nothing at all; behind a dot it makes a hidden file of any name.
+    hidden = (word.text.replace(UNKNOWN, "env"),) if _HIDDEN.search(word.text) else ()
+    for text in dict.fromkeys((*word.hints, word.text, *hidden)):
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
@@ -252,9 +260,23 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
     """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
-        yield from redirect_effects(redirect, ground)
+        for operation in redirect_effects(redirect, ground):
+            yield (
+                _endless(operation) if operation.kind is OperationKind.FS_WRITE and _never_ends(command) else operation
+            )
     for word in command.words:
         yield from _stray_reads(word, ground)
+
+
+def _never_ends(command: Command) -> bool:
+    """Tell whether what a command prints has no end, so that a file takes the whole disk."""
+    said = [word.text for word in command.words]
+    return said[:1] == ["yes"] or (said[:1] == ["cat"] and not _SOURCES.isdisjoint(said))
+
+
+def _endless(operation: Operation) -> Operation:
+    tier = max(operation.tier, Tier.DANGEROUS, key=lambda t: t.rank)
+    return msgspec.structs.replace(operation, tier=tier, reason="fills the disk with what has no end")
 
 
 def own_folder(ground: Ground) -> Iterator[Operation]:
