@@ -16,6 +16,7 @@ import log
 
 import dashboard
 import sandbox
+import sdk
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
@@ -265,6 +266,7 @@ def main() -> None:
     running(report)
     sandbox.measure(report)
     hooks.measure(report)
+    sdk.run(report)
     dashboard.measure(report)
     print()
     if failures:

@@ -35,6 +35,7 @@ COMMANDS = {
     "hook-script": "print the hook for containers",
     "doctor": "check what the daemon stands on",
     "audit": "look into the log, and verify it",
+    "mcp": "guard an MCP server",
     "demo": "see a dozen decisions",
 }
 
