@@ -129,7 +129,7 @@ class Running:
             client.close()
 
 
-def until(check, seconds: float = 30.0):
+def until(check, seconds: float = 30.0, *, pause: float = 0.02):
     """Wait until something holds, and return it."""
     end = time.monotonic() + seconds
     while True:
@@ -137,4 +137,4 @@ def until(check, seconds: float = 30.0):
         if found:
             return found
         assert time.monotonic() < end, "it did not come about in time"
-        time.sleep(0.02)
+        time.sleep(pause)

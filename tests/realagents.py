@@ -46,6 +46,7 @@ _OPENCODE = {
     "small_model": "s/m",
     "share": "disabled",
     "autoupdate": False,
+    "permission": "allow",
 }
 
 
@@ -117,8 +118,10 @@ AGENTS = {
                 "OPENCODE_DISABLE_AUTOUPDATE": "1",
                 "OPENCODE_DISABLE_MODELS_FETCH": "1",
                 "OPENCODE_DISABLE_LSP_DOWNLOAD": "1",
+                "npm_config_offline": "true",
             },
-            files={".config/opencode/opencode.json": json.dumps(_OPENCODE, indent=2)},
+            # It fetches a package when it has plugins; where there is nobody to fetch from, it goes on without.
+            files={".config/opencode/opencode.json": json.dumps(_OPENCODE, indent=2), ".npmrc": "offline=true\n"},
         ),
     )
 }

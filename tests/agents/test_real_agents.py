@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
@@ -24,10 +26,23 @@ class Scene:
         (self.place.project / "notes.txt").write_text("a line of notes\n")
         for name in ("approved", "rejected", "asked", "edited", "late"):
             (self.place.project / f"{name}.sh").write_text(f"touch {self.place.project}/ran-{name}\n")
-        self.escaped = self.place.home / "escaped"
+        self.escaped = Path("/usr/local") / f"assent-{uuid4()}"
         (self.place.project / "boxed.sh").write_text(f"touch ran-boxed\ntouch {self.escaped}\ntrue\n")
         daemon.user_file.write_text("permissions: {mode: auto}\n")
         self.seen: list[dict] = []
+
+    def play(self) -> None:
+        """Have the agent wired up, and do all of it."""
+        place, daemon = self.place, self.daemon
+        wired = place.drive(place.assent("init", self.agent.name, "--yes", "--no-start"))["commands"][0]
+        assert wired["code"] == 0, wired
+        self.checked = place.drive(place.assent("doctor"))["commands"][0]
+        answering = threading.Thread(target=self.answer, args=(daemon.api(daemon.owner),))
+        answering.start()
+        self.done = place.work(self.script())
+        self.results = self.done["results"]
+        answering.join(10)
+        assert daemon.process is None, self.done
 
     def ran(self, name: str) -> bool:
         return (self.place.project / f"ran-{name}").exists()
@@ -54,7 +69,7 @@ class Scene:
             ("asked.sh", {"decision": "approve", "modifiedInput": "sh ./edited.sh"}),
             ("late.sh", None),
         ):
-            asked = until(lambda word=word: self._pending(person, word), 60)
+            asked = until(lambda word=word: self._pending(person, word), 60, pause=0.1)
             self.seen.append(asked)
             if word == "outside.txt":
                 self.leave_the_sandbox(person)
@@ -75,81 +90,86 @@ class Scene:
         return next((each for each in found if word in each["command"] + str(each["toolInput"])), None)
 
 
-@pytest.fixture(scope="module", params=["claude-code", "codex", "gemini"])
-def scene(request, tmp_path_factory):
-    """All that happens, once for each agent; the tests look at what it left behind."""
-    agent = AGENTS[request.param]
-    with Running(tmp_path_factory.mktemp("real")) as daemon:
-        made = Scene(agent, daemon)
-        place = made.place
-        wired = place.drive(place.assent("init", agent.name, "--yes", "--no-start"))["commands"][0]
-        assert wired["code"] == 0, wired
-        made.checked = place.drive(place.assent("doctor"))["commands"][0]
-        person = daemon.api(daemon.owner)
-        answering = threading.Thread(target=made.answer, args=(person,))
-        answering.start()
-        made.done = place.work(made.script())
-        answering.join(10)
-        made.results = made.done["results"]
-        daemon.start()
-        made.log = daemon.api(daemon.owner).get("/api/audit", params={"limit": 500}).json()["events"]
-        yield made
-
-
 def told(scene, number: int) -> str:
     assert len(scene.results) > number, scene.done
     return scene.results[number]
 
 
-def test_what_must_be_held_runs_inside_the_sandbox_and_nothing_leaves_it(scene):
+def what_must_be_held_runs_inside_the_sandbox_and_nothing_leaves_it(scene):
     assert scene.ran("boxed"), scene.done
     assert not scene.escaped.exists()
     held = [e for e in scene.log if e["type"].startswith("sandbox.")]
     assert {"sandbox.applied", "sandbox.violation"} <= {e["type"] for e in held}
 
 
-def test_a_safe_call_runs_silently(scene):
+def a_safe_call_runs_silently(scene):
     assert "a line of notes" in told(scene, 2)
 
 
-def test_a_dangerous_one_runs_once_a_person_said_yes(scene):
+def a_dangerous_one_runs_once_a_person_said_yes(scene):
     assert scene.ran("approved")
 
 
-def test_what_a_person_rejects_does_not_run_and_the_model_hears_why(scene):
+def what_a_person_rejects_does_not_run_and_the_model_hears_why(scene):
     assert not scene.ran("rejected")
     assert FEEDBACK in told(scene, 4)
 
 
-def test_what_can_not_be_undone_is_blocked(scene):
+def what_can_not_be_undone_is_blocked(scene):
     assert scene.kept.read_text() == "there is no other copy\n"
     assert "Blocked" in told(scene, 5)
 
 
-def test_a_write_outside_the_workspace_asks(scene):
+def a_write_outside_the_workspace_asks(scene):
     assert scene.outside.read_text().strip() == "outside"
 
 
-def test_what_a_person_changed_is_what_runs(scene):
+def what_a_person_changed_is_what_runs(scene):
     assert scene.ran("edited")
     assert not scene.ran("asked")
 
 
-def test_when_the_daemon_dies_the_call_is_denied(scene):
+def when_the_daemon_dies_the_call_is_denied(scene):
     assert not scene.ran("late")
     assert len(scene.results) == 8, scene.done
     assert "not allowed" in told(scene, 7)
 
 
-def test_the_log_joins_what_ran_to_why_it_might(scene):
+def the_log_joins_what_ran_to_why_it_might(scene):
     outcomes = [e for e in scene.log if e["type"] in ("tool.result", "tool.failed")]
     approved = next(e for e in outcomes if "approved.sh" in e["text"])
     assert approved["approval"] == scene.seen[1]["id"]
     edited = next(e for e in outcomes if "edited.sh" in e["text"])
     assert edited["approval"] == scene.seen[3]["id"]
-    assert not [e for e in outcomes if "decision" in e["text"] or "decided" in e["text"]]
+    alarms = ("without a decision", "NOT as it was decided")
+    assert not [e for e in outcomes if any(alarm in e["text"] for alarm in alarms)]
 
 
-def test_doctor_proves_the_wiring(scene):
+def doctor_proves_the_wiring(scene):
     assert scene.checked["code"] == 0, scene.checked
     assert "bad" not in scene.checked["out"].split()
+
+
+CHECKS = (
+    what_must_be_held_runs_inside_the_sandbox_and_nothing_leaves_it,
+    a_safe_call_runs_silently,
+    a_dangerous_one_runs_once_a_person_said_yes,
+    what_a_person_rejects_does_not_run_and_the_model_hears_why,
+    what_can_not_be_undone_is_blocked,
+    a_write_outside_the_workspace_asks,
+    what_a_person_changed_is_what_runs,
+    when_the_daemon_dies_the_call_is_denied,
+    the_log_joins_what_ran_to_why_it_might,
+    doctor_proves_the_wiring,
+)
+
+
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode"])
+def test_a_session_of_the_real_agent(name, tmp_path):
+    agent = AGENTS[name]
+    with Running(tmp_path) as daemon:
+        scene = Scene(agent, daemon)
+        scene.play()
+        scene.log = daemon.start().api(daemon.owner).get("/api/audit", params={"limit": 500}).json()["events"]
+    for check in CHECKS:
+        check(scene)

@@ -165,10 +165,16 @@ def test_a_call_is_read_with_all_that_identifies_it(agent):
 
 @pytest.mark.parametrize(
     ("word", "mode"),
-    [("default", Mode.DEFAULT), ("never", Mode.DONT_ASK), ("bypass", Mode.BYPASS), ("somethingNew", Mode.UNTRUSTED)],
+    [("plan", Mode.PLAN), ("never", Mode.DONT_ASK), ("dontAsk", Mode.DONT_ASK), ("somethingNew", Mode.UNTRUSTED)],
 )
 def test_a_mode_that_is_not_known_counts_as_a_careful_one(word, mode):
     assert claude_code.parse(sent("PreToolUse", permission_mode=word)).modes == (mode,)
+
+
+@pytest.mark.parametrize("word", ["default", "acceptEdits", "auto", "bypassPermissions"])
+def test_a_mode_that_does_not_tighten_leaves_the_users_own_in_force(word):
+    call = claude_code.parse(sent("PreToolUse", permission_mode=word))
+    assert (call.modes, call.reported) == ((), Mode(word))
 
 
 def test_what_became_of_a_call_is_kept():

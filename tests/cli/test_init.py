@@ -11,7 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from assent.agents.opencode import plugin_line
 from assent.agents.wiring import is_ours
+from assent.cli import main
 from assent.config.jsonc import parse
 from daemons import until
 
@@ -26,6 +28,25 @@ THEIRS = """{
   "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "echo"}]}]} /* mine */
 }
 """
+
+
+@pytest.fixture
+def world(here, capsys, monkeypatch):
+    """The same, with `assent` called within this process: there are many calls."""
+
+    def run(*words: str, cwd=here.project):
+        monkeypatch.chdir(cwd)
+        code = main(list(words))
+        said = capsys.readouterr()
+        return Ended(code, said.out, said.err)
+
+    here.run = run
+    return here
+
+
+class Ended:
+    def __init__(self, code: int, out: str, err: str) -> None:
+        self.code, self.out, self.err = code, out, err
 
 
 @pytest.fixture
@@ -314,9 +335,9 @@ def test_a_trial_never_stops_anything(world, settings):
 
 
 @pytest.fixture
-def started(world, settings):
+def started(world, settings, monkeypatch):
     """An agent wired up so that its hook starts the daemon; what was started is ended."""
-    world.environ["ASSENT_PORT"] = "0"
+    monkeypatch.setenv("ASSENT_PORT", "0")
     assert world.run("init", "claude-code", "--yes", "--no-import").code == 0
     yield line_of(settings)
     for line in (world.state / "daemon.log").read_text().splitlines():
@@ -341,3 +362,15 @@ def test_the_hook_starts_one_daemon_however_many_ask_and_a_revoked_token_is_a_no
     until(lambda: call_hook(started, data, env=world.environ).returncode == 2)
     assert b"run `assent init claude-code` again" in call_hook(started, data, env=world.environ).stderr
     assert "is not good" in world.run("doctor").out
+
+
+def test_opencode_gets_a_plugin_that_runs_the_same_line(world):
+    assert init(world, agent="opencode").code == 0
+    plugin = world.home / ".config" / "opencode" / "plugin" / "assent.js"
+    line = plugin_line(plugin.read_text())
+    call = json.dumps({"hook_event_name": "tool.execute.before", "tool_name": "bash", "tool_input": {"command": "ls"}})
+    done = call_hook(line, call.encode())
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["allow"] is False
+    world.run("uninit", "opencode")
+    assert not plugin.exists()

@@ -51,6 +51,10 @@ TRAPS = [
     ("[gpg]\n\tprogram = x\n", "gpg.program"),
     ('[url "ext::sh -c x"]\n\tinsteadOf = https://a\n', "url.ext::sh -c x.insteadof"),
     ('[submodule "a"]\n\tupdate = !x\n', "submodule.a.update"),
+    ('[hook "a"]\n\tcommand = x\n', "hook.a.command"),
+    ("[protocol]\n\tallow = always\n", "protocol.allow"),
+    ("[core]\n\tx = a\x0b[user]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+    ("[core]\n\tx = a\x0c[user]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
 ]
 
 
@@ -110,8 +114,9 @@ def test_a_linked_worktree_leads_to_the_shared_settings(project, tmp_path):
     assert find_trap("git", str(tree)) is not None
 
 
-def test_the_settings_of_submodules_count(project, monkeypatch):
-    module = project / ".git/modules/sub"
+@pytest.mark.parametrize("name", ["sub", "vendor/sub", "sub/modules/inner"])
+def test_the_settings_of_submodules_count(project, monkeypatch, name):
+    module = project / ".git/modules" / name
     module.mkdir(parents=True)
     assert find_trap("git", str(project)) is None
     (module / "config").write_text("[core]\n\tfsmonitor = ./x\n")
@@ -166,7 +171,7 @@ def test_a_disk_that_fails_is_a_trap(project, monkeypatch):
         raise OSError(5, "Input/output error")
 
     (project / ".git/modules").mkdir()
-    monkeypatch.setattr(repository.os, "listdir", fail)
+    monkeypatch.setattr(repository.os, "scandir", fail)
     assert "can not be read" in find_trap("git", str(project))
 
 

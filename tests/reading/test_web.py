@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.model import UNKNOWN, CallError, Tier
-from assent.reading.web import contact, fetch, is_private
+from assent.reading.web import contact, fetch, is_private, read_address, read_host
 
 #: URL, host, whether fetching it is more than reading a public page
 PLAIN = [
@@ -40,6 +40,10 @@ PLAIN = [
     ("http://8.8.8.8/", "8.8.8.8", False),
     ("https://xn--bcher-kva.test/", "xn--bcher-kva.test", False),
     ("https://a_b.example.com/", "a_b.example.com", False),
+    ("https://example.com/" + "a" * 2000, "example.com", False),
+    ("https://example.com/" + "a" * 2100, "example.com", True),
+    (f"https://{'a' * 40}.test/", f"{'a' * 40}.test", False),
+    (f"https://{'a' * 41}.test/", f"{'a' * 41}.test", True),
 ]
 
 
@@ -111,3 +115,9 @@ def test_a_fetch_contacts_every_host_it_names(given, hosts, tier):
 @pytest.mark.parametrize("host", ["example.com", "8.8.8.8", "a.b.c.example"])
 def test_public_names_are_public(host):
     assert not is_private(host)
+
+
+def test_an_address_of_a_command_may_carry_data_too():
+    assert read_address("https://example.com/" + "a" * 2000).doubt is None
+    assert read_address("https://example.com/" + "a" * 2100).doubt is not None
+    assert read_host("a" * 41 + ".test").doubt is not None

@@ -17,6 +17,7 @@ ALLOWED, REFUSED = 0, 2
 Moment: TypeAlias = Literal["before", "permission", "after"]
 """When a hook speaks: before a call, when the agent itself would ask, or after the call."""
 
+_TIGHTENING = frozenset({Mode.PLAN, Mode.STRICT, Mode.DONT_ASK, Mode.UNTRUSTED})
 _EXIT_CODE = re.compile(r"Command exited with code: ([1-9][0-9]*)")
 LONGEST_REASON = 4000
 """Agents cut longer texts, each at its own length."""
@@ -45,7 +46,9 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     agent: str | None = None
     user: str | None = None
     modes: tuple[Mode, ...] = ()
-    """A mode the agent reports may only tighten."""
+    """A mode the agent reports, where it tightens: what it would ask less about is none of its business here."""
+    reported: Mode | None = None
+    """The mode the agent reports, whatever it is."""
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):
@@ -101,7 +104,7 @@ def parse_claude_shape(data: bytes, moments: Mapping[str, Moment]) -> HookCall:
     tool = take_text(given, "tool_name")
     if tool is None:
         raise CallError("Missing tool_name")
-    mode = take_text(given, "permission_mode")
+    mode = _mode(take_text(given, "permission_mode"))
     return HookCall(
         tool=tool,
         input=take_input(given, "tool_input"),
@@ -110,18 +113,19 @@ def parse_claude_shape(data: bytes, moments: Mapping[str, Moment]) -> HookCall:
         cwd=take_text(given, "cwd"),
         session=take_text(given, "session_id"),
         call_id=take_text(given, "tool_use_id"),
-        modes=_modes(mode),
+        modes=(mode,) if mode in _TIGHTENING else (),
+        reported=mode,
         report=_report(given) if moments[event] == "after" else None,
     )
 
 
-def _modes(word: str | None) -> tuple[Mode, ...]:
-    """Read a reported mode. One that is not known might be a strict one, so the strictest of ours stands in."""
+def _mode(word: str | None) -> Mode | None:
+    """Read a reported mode. One that is not known might be a careful one, so a careful one of ours stands in."""
     if word is None:
-        return ()
+        return None
     if word in MODE_ALIASES:
-        return (MODE_ALIASES[word],)
-    return (Mode(word),) if word in list(Mode) else (Mode.UNTRUSTED,)
+        return MODE_ALIASES[word]
+    return Mode(word) if word in list(Mode) else Mode.UNTRUSTED
 
 
 def _report(given: dict[str, Any]) -> Report:

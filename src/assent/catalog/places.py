@@ -583,6 +583,14 @@ def is_secret(path: str) -> bool:
     return _secret.find(path) and not _not_secret.find(path.rpartition("/")[2])
 
 
+_KEEPERS = frozenset(name.partition("/")[0].lower() for name in SECRETS if "/" in name)
+
+
+def keeps_secrets(path: str) -> bool:
+    """Tell whether a folder is one in which programs keep their secrets: not all of it, and not by its own name."""
+    return path.rpartition("/")[2].lower() in _KEEPERS
+
+
 @functools.lru_cache(maxsize=4096)
 def is_control_plane(path: str) -> bool:
     """Tell whether a path decides later what runs."""

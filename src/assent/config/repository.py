@@ -4,7 +4,7 @@ Looked up in the files themselves, never by starting the tool that would obey th
 """
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120, PTH208
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ _RUNS = re.compile(
     r"core\.(?:hookspath|pager|editor|sshcommand|askpass|gitproxy|alternaterefscommand)|diff\.external"
     r"|diff\..+\.(?:command|textconv)|filter\..+\.(?:clean|smudge|process)|merge\..+\.driver|.*tool\..+\.cmd"
     r"|gpg\.(?:.+\.)?program|credential\.(?:.+\.)?helper|include\.path|includeif\..+\.path"
-    r"|remote\..+\.(?:uploadpack|receivepack|vcs)|protocol\.ext\.allow|tar\..+\.command|uploadpack\.packobjectshook"
-    r"|sequence\.editor|interactive\.difffilter|trailer\..+\.command|(?:browser|man)\..+\.cmd|pager\..+|core\.attributesfile"
+    r"|remote\..+\.(?:uploadpack|receivepack|vcs)|protocol\.(?:ext\.)?allow|tar\..+\.command|uploadpack\.packobjectshook"
+    r"|hook\..+\.command|sequence\.editor|interactive\.difffilter|trailer\..+\.command|(?:browser|man)\..+\.cmd|pager\..+|core\.attributesfile"
     r"|core\.worktree|extensions\.partialclone"
 )
 _HARMLESS = re.compile(r"|true|false|yes|no|on|off|0|1|cat|git-lfs (?:clean|smudge|filter-process)[-\w% ]*")
@@ -63,8 +63,7 @@ def _git(folder: str) -> str | None:
     common = _read(os.path.join(found, "commondir"))
     stores = [found, os.path.normpath(os.path.join(found, common.strip()))] if common else [found]
     for store in stores:
-        modules = os.path.join(store, "modules")
-        inner = [os.path.join(modules, m) for m in sorted(os.listdir(modules))] if os.path.isdir(modules) else []
+        inner = _modules(os.path.join(store, "modules"))
         if len(inner) > MOST_MODULES:
             return "the repository has more submodules than are looked at"
         for place in (store, *inner):
@@ -72,6 +71,22 @@ def _git(folder: str) -> str | None:
             if trap is not None:
                 return trap
     return None
+
+
+def _modules(folder: str) -> list[str]:
+    """Find the stores of submodules: a name may have slashes in it, and a submodule its own."""
+    found: list[str] = []
+    for seen, (path, folders, files) in enumerate(os.walk(folder, onerror=_raise) if os.path.isdir(folder) else ()):
+        if "config" in files or seen > MOST_MODULES:
+            found.append(path)
+            folders[:] = [name for name in folders if name == "modules"]
+        if len(found) > MOST_MODULES:
+            break
+    return found
+
+
+def _raise(error: OSError) -> None:
+    raise error
 
 
 def _refs(folder: str) -> str | None:
@@ -159,7 +174,8 @@ def _settings(path: str, stamp: _Stamp | None) -> str | None:
 
 
 def _logical_lines(text: str) -> list[str]:
-    return [line.strip() for line in text.replace("\\\n", " ").splitlines()]
+    # Only these end a line: others, in the middle of a value, would begin a section that git does not see.
+    return [line.strip() for line in text.replace("\r\n", "\n").replace("\\\n", " ").split("\n")]
 
 
 def _runs_code(name: str, value: str) -> bool:

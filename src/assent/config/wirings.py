@@ -197,7 +197,9 @@ def _back_up(path: str, data: bytes, home: str) -> str:
     folder = os.path.join(home, BACKUPS_FOLDER)
     make_private_folder(folder)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
-    backup = os.path.join(folder, f"{stamp}-{hashlib.sha256(path.encode()).hexdigest()[:8]}-{os.path.basename(path)}")
+    # By its content too: two changes within a second must not share a copy.
+    unique = hashlib.sha256(path.encode() + b"\0" + data).hexdigest()[:16]
+    backup = os.path.join(folder, f"{stamp}-{unique}-{os.path.basename(path)}")
     write_private(backup, data)
     return backup
 

@@ -24,11 +24,13 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
-_DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
+_SOURCES = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+_HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
+_DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
 """All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 """What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
-_PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
+_PATHS = frozenset({"read", "look", "write", "edit", "exec", "cwd"})
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -125,6 +127,10 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
     if word.feeds and word.text == _SUBSTITUTED and role != "exec":
         return
     located, glob = locate(word, ground.place, ground.cwd), is_pattern(word)
+    if role == "look":
+        yield _looking(reading(located, ground, glob=glob), located, ground)
+        for found in guessed_reads(word, ground):
+            yield _looking(found, Located(found.resource, found.target), ground)
     if role in ("read", "edit"):
         yield reading(located, ground, glob=glob)
         yield from guessed_reads(word, ground)
@@ -209,7 +215,7 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     secret = ground.place.is_secret(located)
     if not secret and not ground.lists:
-        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path))
+        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
     near = _is_near(path, ground) and not glob
     return Operation(
         kind=OperationKind.FS_READ,
@@ -223,6 +229,17 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         sweep=ground.sweep,
         secret=secret,
     )
+
+
+def _looking(found: Operation, located: Located, ground: Ground) -> Operation:
+    """Return a read as the look at a name: that a project has a secret is none, what lies beside a person's keys is."""
+    hidden = found.secret and not ground.place.inside(located)
+    return found if hidden or not found.secret else msgspec.structs.replace(found, secret=False)
+
+
+def _sweeps_secrets(located: Located, ground: Ground) -> bool:
+    """Tell whether all files of a folder of the user's own are read, of which some are known to be secrets."""
+    return ground.sweep and places.keeps_secrets(located.path) and not ground.place.inside(located)
 
 
 def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -240,8 +257,9 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     for variable in word.variables:
         if variable in places.SECRET_FILES:
             yield reading(locate(Word(places.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
-    # What comes from outside the line may be nothing at all.
-    for text in dict.fromkeys((*word.hints, word.text)):
+    # What comes from outside the line may be nothing at all; behind a dot it makes a hidden file of any name.
+    hidden = (word.text.replace(UNKNOWN, "env"),) if _HIDDEN.search(word.text) else ()
+    for text in dict.fromkeys((*word.hints, word.text, *hidden)):
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
@@ -252,9 +270,23 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
     """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
-        yield from redirect_effects(redirect, ground)
+        for operation in redirect_effects(redirect, ground):
+            yield (
+                _endless(operation) if operation.kind is OperationKind.FS_WRITE and _never_ends(command) else operation
+            )
     for word in command.words:
         yield from _stray_reads(word, ground)
+
+
+def _never_ends(command: Command) -> bool:
+    """Tell whether what a command prints has no end, so that a file takes the whole disk."""
+    said = [word.text for word in command.words]
+    return said[:1] == ["yes"] or (said[:1] == ["cat"] and not _SOURCES.isdisjoint(said))
+
+
+def _endless(operation: Operation) -> Operation:
+    tier = max(operation.tier, Tier.DANGEROUS, key=lambda t: t.rank)
+    return msgspec.structs.replace(operation, tier=tier, reason="fills the disk with what has no end")
 
 
 def own_folder(ground: Ground) -> Iterator[Operation]:
@@ -266,7 +298,8 @@ def own_folder(ground: Ground) -> Iterator[Operation]:
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
     if is_pattern(word) and not _URL.match(word.text) and not _DOTTED.fullmatch(word.text):
-        found = reading(locate(word, ground.place, ground.cwd), ground, glob=True)
+        located = locate(word, ground.place, ground.cwd)
+        found = _looking(reading(located, ground, glob=True), located, ground)
         if found.secret or _own_read(found, ground):
             yield found
 

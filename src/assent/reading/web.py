@@ -18,6 +18,9 @@ _NUMBER = re.compile(r"\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\](?=(?::\d*)?$)")
 _PORT = re.compile(r":\d*$")
 _GUESSED = ("ftp.", "dict.", "ldap.", "imap.", "smtp.", "pop3.")
 """A name that begins so is spoken to in that protocol, if no other is given."""
+LONGEST_ADDRESS = 2048
+LONGEST_LABEL = 40
+"""Names and addresses beyond these are made by programs, and may hold what the line does not show."""
 _DATABASES = frozenset(
     {"postgres", "postgresql", "mysql", "mariadb", "redis", "rediss", "valkey", "mongodb", "mongodb+srv"}
 )
@@ -92,6 +95,8 @@ def contact(url: str) -> tuple[str, str | None]:
     place = shown if port in (None, 80, 443) else f"{shown}:{port}"
     if parts.username is not None:
         return place, "the URL carries credentials"
+    if carries_data(host) or len(url) > LONGEST_ADDRESS:
+        return place, "the URL is so long that it may carry data"
     return place, f"{place} is on this machine or a private network" if is_private(host) else None
 
 
@@ -113,6 +118,8 @@ def read_address(text: str) -> Address:
         doubt = "gives credentials away in its address" if "@" in authority else None
     elif not _is_plain(scheme, host):
         doubt = "uses a protocol that can do more than fetch, or spells it oddly"
+    elif len(text) > LONGEST_ADDRESS:
+        doubt = "contacts an address that is so long that it may carry data"
     elif _EXPANDED.intersection("".join(more)):
         doubt = "contacts addresses that are made from a pattern"
     return Address(host, doubt, saved=(UNKNOWN,) if cut else _saved(rest))
@@ -170,7 +177,14 @@ def read_host(text: str) -> Address:
     name = found["host"].lower().rstrip(".") if found else ""
     if found is None or not (name.startswith("[") or _NAME.fullmatch(name)):
         return Address(doubt="contacts a machine that is not surely known")
+    if carries_data(name):
+        return Address(name, doubt="contacts a machine whose name is so long that it may carry data")
     return Address(f"{name}:{int(found['port'])}" if found["port"] else name)
+
+
+def carries_data(host: str) -> bool:
+    """Tell whether a part of a machine's name is longer than people make them."""
+    return any(len(label) > LONGEST_LABEL for label in host.split("."))
 
 
 def _is_numbers(text: str) -> bool:

@@ -86,7 +86,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
 def _can_ask(asked: HookCall, agent: ModuleType) -> bool:
     """Tell whether the agent surely asks its user when told to."""
     askable: frozenset[Mode] = getattr(agent, "ASKABLE", frozenset())
-    return bool(askable) and askable.issuperset(asked.modes or (Mode.DEFAULT,))
+    return (asked.reported or Mode.DEFAULT) in askable
 
 
 def _one_line(text: str) -> bytes:

@@ -31,6 +31,11 @@ _SLOT = re.compile(r"%[-0]?\d*[sd]")
 _ITSELF = re.compile(r"\bexpr$|BEGIN|END|^-\w*n|^--null-input")
 """What makes such a command speak without its input, or whatever that is; so does text of its own in quotes."""
 _ALL = re.compile(r"-\w*[aA]|--al")
+_INVERTING = re.compile(r"-\w*v|--inv")
+_HIDDEN = re.compile(r"-\w*[HuI]|--hidden|--unres|--no-ignore")
+_OTHERS = re.compile(r"-\w*o|--others")
+_IGNORED = re.compile(r"-\w*[iX]|--ignored")
+_GIT_LISTS = frozenset({"ls-files", "status", "clean"})
 _CUTTING = frozenset("co")
 _SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "git"})
 _CHOOSING = frozenset({"awk", "gawk", "mawk", "nawk", "sed", *_SEARCHING})
@@ -166,16 +171,16 @@ def _says_itself(command: Command) -> bool:
 
 def _named(commands: Sequence[Command]) -> Iterator[str]:
     """Give every name that stands in the words and the input of commands, but for what is looked for in files."""
-    filtered = any(_name(command) in _SEARCHING for command in commands)
+    filtered = any(_name(command) in _SEARCHING and not _inverts(command) for command in commands)
     for command in commands:
         name = _name(command)
         words = () if _searches(command) and not command.fed_by else command.words[1:]
         given = (*words, *(each.target for each in command.redirects if each.direction == "here"))
         pieces = [bare for word in given for text in of_word(word) for p in _PIECE.findall(text) for bare in _bare(p)]
         yield from pieces
-        if name in _CHOOSING and (name != "git" or _searches(command)):
+        if (name in _CHOOSING and (name != "git" or _searches(command))) or _finds_hidden(command):
             yield from (f".{piece.strip('/')}" for piece in pieces)
-        elif name == "ls" and not filtered and any(_ALL.match(word.text) for word in words):
+        elif not filtered and _lists_hidden(command):
             yield ".*"
 
 
@@ -183,6 +188,25 @@ def _searches(command: Command) -> bool:
     """Tell whether a command is told what to look for in files; git is, where it is told so."""
     words = command.words
     return _name(command) in _SEARCHING and (_name(command) != "git" or any(w.text == "grep" for w in words[1:]))
+
+
+def _inverts(command: Command) -> bool:
+    """Tell whether a command prints the lines in which nothing was found."""
+    return _name(command) == "git" or any(_INVERTING.match(word.text) for word in command.words[1:])
+
+
+def _finds_hidden(command: Command) -> bool:
+    """Tell whether a command looks for a part of a name, and for hidden files too."""
+    return _name(command) in {"fd", "fdfind"} and any(_HIDDEN.match(word.text) for word in command.words[1:])
+
+
+def _lists_hidden(command: Command) -> bool:
+    """Tell whether a command lists hidden files, or just those that a repository is to leave alone."""
+    said = [word.text for word in command.words[1:]]
+    if _name(command) == "ls":
+        return any(map(_ALL.match, said))
+    others = "--exclude-standard" not in said and any(map(_OTHERS.match, said))
+    return _name(command) == "git" and not _GIT_LISTS.isdisjoint(said) and (others or any(map(_IGNORED.match, said)))
 
 
 def _bare(piece: str) -> tuple[str, str]:
