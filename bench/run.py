@@ -16,11 +16,13 @@ import log
 
 import dashboard
 import sandbox
+import sdk
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules
 from assent.config.facts import Observer
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 from assent.shell import parse
+from runs import running
 from server import serving
 
 failures: list[str] = []
@@ -261,8 +263,10 @@ def main() -> None:
     starting()
     log.run(report)
     serving(report)
+    running(report)
     sandbox.measure(report)
     hooks.measure(report)
+    sdk.run(report)
     dashboard.measure(report)
     print()
     if failures:

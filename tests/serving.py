@@ -15,11 +15,11 @@ import uvicorn
 class Served:
     """An application behind a real server in a thread of its own."""
 
-    def __init__(self, app) -> None:
+    def __init__(self, app, *, lifespan="off") -> None:
         self._socket = socket.socket()
         self._socket.bind(("127.0.0.1", 0))
         self.port = self._socket.getsockname()[1]
-        config = uvicorn.Config(app, log_level="error", lifespan="off", timeout_graceful_shutdown=1)
+        config = uvicorn.Config(app, log_level="error", lifespan=lifespan, timeout_graceful_shutdown=1)
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
 

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from assent.agents.opencode import plugin_line
 from assent.agents.wiring import is_ours
 from assent.cli import main
 from assent.config.jsonc import parse
@@ -361,3 +362,15 @@ def test_the_hook_starts_one_daemon_however_many_ask_and_a_revoked_token_is_a_no
     until(lambda: call_hook(started, data, env=world.environ).returncode == 2)
     assert b"run `assent init claude-code` again" in call_hook(started, data, env=world.environ).stderr
     assert "is not good" in world.run("doctor").out
+
+
+def test_opencode_gets_a_plugin_that_runs_the_same_line(world):
+    assert init(world, agent="opencode").code == 0
+    plugin = world.home / ".config" / "opencode" / "plugin" / "assent.js"
+    line = plugin_line(plugin.read_text())
+    call = json.dumps({"hook_event_name": "tool.execute.before", "tool_name": "bash", "tool_input": {"command": "ls"}})
+    done = call_hook(line, call.encode())
+    assert done.returncode == 2
+    assert json.loads(done.stdout)["allow"] is False
+    world.run("uninit", "opencode")
+    assert not plugin.exists()

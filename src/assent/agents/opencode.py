@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -87,6 +88,12 @@ export const Assent = async ({ client, directory }) => {
   }
 }
 """
+
+
+def plugin_line(text: str) -> str | None:
+    """Return the command line that a plugin of ours runs; None if it is not one."""
+    found = re.search(r'^const LINE = ("(?:[^"\\\n]|\\.)*")$', text, re.MULTILINE)
+    return msgspec.json.decode(found[1], type=str) if found else None
 
 
 def plugin_text(line: str) -> bytes:

@@ -1,7 +1,7 @@
 """`assent doctor`: look at everything the daemon stands on, and say what is wrong and what to do."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH208
+# ruff: noqa: PTH112, PTH116, PTH118, PTH208
 
 from __future__ import annotations
 
@@ -145,13 +145,10 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
     file = file_of(wired.agent, wired.scope, wired.root)
     yield from _check_files(wired, home, name, again)
     yield _check_version(wired)
-    if wired.agent == "opencode":
-        is_there = os.path.isfile(file)
-        yield Finding("ok" if is_there else "bad", f"{name}: the plugin {'is' if is_there else 'is NOT'} in {file}")
-        return
-    missing = [e for e in WIRINGS[wired.agent].events if e not in our_entries(file)]
-    if missing:
-        yield Finding("bad", f"{name}: {file} has no hook of Assent's for {', '.join(missing)}", again)
+    wiring = WIRINGS.get(wired.agent)
+    missing = [e for e in wiring.events if e not in our_entries(file)] if wiring is not None else []
+    if missing or not hook_lines(wired):
+        yield Finding("bad", f"{name}: {file} has no hook of Assent's {', '.join(missing)}".rstrip(), again)
         return
     if wired.agent == "codex":
         yield from _check_trust(wired, home)

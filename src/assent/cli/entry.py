@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "decide a call without running it",
     "explain": "show how a decision comes about",
     "run": "run a command inside the sandbox",
+    "runs": "start, list and stop runs of strategies",
     "policy": "show, lint and test the policy in force",
     "schema": "print the JSON Schemas of the records",
     "trust": "trust a project's allow rules",
@@ -34,6 +35,7 @@ COMMANDS = {
     "hook-script": "print the hook for containers",
     "doctor": "check what the daemon stands on",
     "audit": "look into the log, and verify it",
+    "mcp": "guard an MCP server",
     "demo": "see a dozen decisions",
 }
 

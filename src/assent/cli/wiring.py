@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from assent.agents.opencode import PLUGIN_FILE
+from assent.agents import opencode
+from assent.agents.opencode import PLUGIN_FILE, plugin_line
 from assent.agents.wiring import WIRINGS, Scope
+from assent.config.endpoints import HOOK_SCRIPT
+from assent.config.files import find_file
 from assent.config.places import project_root, user_home, workspace_of
 from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
 from assent.model import AssentError
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
     import argparse
 
 NAMES = (*WIRINGS, "opencode")
-SCRIPT = "hook.py"
+SCRIPT = HOOK_SCRIPT
 _SECONDS = 60
 _SESSION = "assent-doctor"
 DENIED, HARMLESS = "assent approve nothing", "ls"
@@ -106,19 +109,23 @@ def token_file(home: str, key: str) -> str:
 
 def hook_lines(wired: Wired) -> list[str]:
     """Return the command lines that decide for an agent, as they stand in its settings."""
+    file = file_of(wired.agent, wired.scope, wired.root)
     if wired.agent == "opencode":
-        return []
-    found = our_entries(file_of(wired.agent, wired.scope, wired.root))
+        content = find_file(file)
+        line = None if content is None else plugin_line(content.data.decode("utf-8", "replace"))
+        return [] if line is None else [line]
+    found = our_entries(file)
     event = WIRINGS[wired.agent].events[0]
     return [handler["command"] for entry in found.get(event, []) for handler in entry["hooks"]]
 
 
 def try_hook(wired: Wired, line: str, command: str) -> Tried:
     """Call a hook as the agent would, about a line of shell."""
-    wiring = WIRINGS[wired.agent]
+    wiring = WIRINGS.get(wired.agent)
+    event = wiring.events[0] if wiring is not None else next(iter(opencode.EVENTS))
     tool = "run_shell_command" if wired.agent == "gemini" else "Bash"
     cwd = wired.root or os.getcwd()
-    call = {"hook_event_name": wiring.events[0], "tool_name": tool, "tool_input": {"command": command}}
+    call = {"hook_event_name": event, "tool_name": tool, "tool_input": {"command": command}}
     call |= {"session_id": _SESSION, "cwd": cwd}
     try:
         done = subprocess.run(  # noqa: S603 - the line that the agent runs

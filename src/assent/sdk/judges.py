@@ -108,6 +108,8 @@ class Embedded:
 
     def __init__(self, policies: Sequence[Policy], *, store: str = "memory", expiry: float = EXPIRY) -> None:
         self._store, home = _open(store)
+        self.profile = _OFF
+        """The boundary in which calls run."""
         self.shared = home is not None
         self._log = Log(self._store, home)
         self._approvals = Approvals(self._store, self._log)
@@ -124,13 +126,18 @@ class Embedded:
         self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
     ) -> Judgement:
         """Decide a call; an allow, its boundary and that it runs are on record before this returns."""
-        then = (event_of("sandbox.applied", call, session, {}), event_of("tool.started", call, session, {}))
+
+        async def tell(approval: Approval) -> None:
+            asked(question_of(approval))
+
+        kinds: tuple[EventType, EventType] = ("sandbox.applied", "tool.started")
+        then = tuple(event_of(kind, call, session, {}, self.profile) for kind in kinds)
         ruling = await self.gate.settle(
             call,
             session,
             self._expiry + _SLACK,
             aside=Aside(tuple(heard), then),
-            asked=lambda approval: asked(question_of(approval)),
+            on_ask=tell,
         )
         return judgement_of(ruling)
 
@@ -152,7 +159,7 @@ class Embedded:
 
     def note(self, kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> None:
         """Write down what became of a call, with the next commit: nobody waits for it."""
-        self._log.note(event_of(kind, call, session, payload))
+        self._log.note(event_of(kind, call, session, payload, self.profile))
 
     def close(self) -> None:
         """Seal the log and close the store."""
@@ -168,7 +175,9 @@ def _open(store: str) -> tuple[Store, str | None]:
     return open_store(None if store == "sqlite" else store, home=home), home
 
 
-def event_of(kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> Event:
+def event_of(
+    kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any], profile: SandboxProfile
+) -> Event:
     """Make an event about a call."""
     about = {"user": session.user, "agent": session.agent, "tool": call.tool}
     return Event(
@@ -181,7 +190,7 @@ def event_of(kind: EventType, call: ToolCall, session: Session, payload: dict[st
         tool_call_id=call.call_id,
         step_id=call.call_id,
         payload={**about, **payload},
-        sandbox_profile=_OFF if kind in ("sandbox.applied", "tool.started") else None,
+        sandbox_profile=profile if kind in ("sandbox.applied", "tool.started") else None,
     )
 
 

@@ -131,11 +131,15 @@ class AgentSession:
         *,
         tool_call_id: str | None = None,
         check: Callable[[Any], Any] | None = None,
+        heard: Sequence[Opinion] = (),
     ) -> tuple[Judgement, dict[str, Any]]:
-        """Decide a call that somebody else will run, and return the input to run it with."""
+        """Decide a call that somebody else will run, and return the input to run it with.
+
+        `heard` is what the host has to say about it already; none of it can loosen.
+        """
         call_id = tool_call_id or new_call_id()
         try:
-            judgement, taken = await self._decide(name, read_object(given), read_object, check, call_id)
+            judgement, taken = await self._decide(name, read_object(given), read_object, check, call_id, heard)
         except InputError as error:
             return refuse(f'Invalid input for tool "{name}": {error}'), given
         return judgement, taken.plain
@@ -155,8 +159,9 @@ class AgentSession:
         read: Callable[[Any], Input],
         check: Callable[[Any], Any] | None,
         call_id: str,
+        said: Sequence[Opinion] = (),
     ) -> tuple[Judgement, Input]:
-        heard: list[Opinion] = []
+        heard = list(said)
         for hook in self._hooks:
             opinion, changed = await hear_hook(hook, name, taken.plain)
             heard += [opinion] if opinion is not None else []
