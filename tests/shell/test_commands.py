@@ -26,7 +26,7 @@ FOUND = [
     ("if a; then b; elif c; then d; else e; fi", ["a", "b", "c", "d", "e"]),
     ("while a; do b; done", ["a", "b"]),
     ("until a; do b; done", ["a", "b"]),
-    ("for x in 1 2; do b; done", ["b"]),
+    ("for x in 1 2; do b; done", ["b", "b"]),
     ("for x; do b; done", ["b"]),
     ("for x in $(a); do b; done", ["a", "b"]),
     ("for ((i=0; i<3; i++)); do b; done", ["b"]),

@@ -16,11 +16,11 @@ def hints(line):
 
 
 CHOSEN = [
-    ("for f in a b; do cat $f; done", {"a", "b"}),
+    ("for f in a b $X; do cat $f; done", {"a", "b"}),
     ("for f in a*; do cat $f; done", {"a*"}),
-    ('for f in "a b"; do cat $f; done', {"a", "b"}),
-    ('for f in "a b"; do cat "$f"; done', {"a b"}),
-    ('for f in a b; do cat "x$f-$f"; done', {"xa-a", "xa-b", "xb-a", "xb-b"}),
+    ('for f in "a b" $X; do cat $f; done', {"a", "b"}),
+    ('for f in "a b" $X; do cat "$f"; done', {"a b"}),
+    ('for f in a b $X; do cat "x$f-$f"; done', {"xa-a", "xa-b", "xb-a", "xb-b"}),
     ("for i in 1 2; do cat f$i; done", set()),
     ("for i in $(seq 3); do cat f$i; done", set()),
     ("if x; then f=a; else f=b; fi; cat $f", {"a", "b"}),

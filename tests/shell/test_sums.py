@@ -38,7 +38,7 @@ CONSTANT = {
     "echo $((999999999*999999999*999999999))": UNKNOWN,
     "echo $((999999999*999999999*4 + 999999999*999999999*4))": UNKNOWN,
     "echo $((1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1+1))": UNKNOWN,
-    "for n in 1 2; do echo $((n+1)); done": UNKNOWN,
+    "for n in 1 $(nproc); do echo $((n+1)); done": UNKNOWN,
     "n=1; while true; do echo $((n+1)); n=$((n+1)); done": UNKNOWN,
 }
 
