@@ -22,6 +22,7 @@ from assent.config.facts import Observer
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 from assent.shell import parse
+from runs import running
 from server import serving
 
 failures: list[str] = []
@@ -262,6 +263,7 @@ def main() -> None:
     starting()
     log.run(report)
     serving(report)
+    running(report)
     sandbox.measure(report)
     hooks.measure(report)
     sdk.run(report)

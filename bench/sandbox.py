@@ -34,45 +34,39 @@ def make_profile(workspace: Path) -> SandboxProfile:
     return made
 
 
-async def enter(profile: SandboxProfile, argv: list[str], rounds: int, *, supervised: bool) -> float:
-    """Return the median time, in milliseconds, of a command from start to end in an open sandbox."""
-    times = []
+async def enter(profile: SandboxProfile, argv: list[str], *, supervised: bool) -> float:
+    """Return the time, in milliseconds, of a command from start to end in a sandbox of its own that is open."""
     async with Sandbox(profile, supervised=supervised) as box:
-        for _ in range(rounds):
-            start = time.perf_counter()
-            process = await box.start(argv, stdout=2, stderr=2)
-            ended = await process.wait()
-            times.append(time.perf_counter() - start)
-            if ended.code:
-                sys.exit(f"{argv} failed in the sandbox")
-    return statistics.median(times) * 1000
-
-
-def bare(argv: list[str], rounds: int) -> float:
-    times = []
-    for _ in range(rounds):
         start = time.perf_counter()
-        subprocess.run(argv, check=True)
-        times.append(time.perf_counter() - start)
-    return statistics.median(times) * 1000
+        process = await box.start(argv, stdout=2, stderr=2)
+        ended = await process.wait()
+        took = time.perf_counter() - start
+    if ended.code:
+        sys.exit(f"{argv} failed in the sandbox")
+    return took * 1000
+
+
+BARE = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"]
 
 
 def entering(report: Report, workspace: Path) -> None:
     print("\nEntering the sandbox from a warm process, and leaving it")
-    lone = bare(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"], 25)
-    report("bwrap … true", f"{lone:.1f} ms")
     full = make_profile(workspace)
     steps = {
         "namespaces, Landlock, seccomp, rlimits": (msgspec.structs.replace(full, masked=(), protected=()), False),
         "and protected names": (full, False),
         "and the supervisor": (full, True),
     }
-    took = lone
-    for what, (wanted, supervised) in steps.items():
-        took = asyncio.run(enter(wanted, ["true"], 25, supervised=supervised))
+    times: dict[str, list[float]] = {"bwrap … true": [], **{what: [] for what in steps}}
+    for _ in range(25):  # turn by turn, so that what else the machine does hits all of them
+        times["bwrap … true"].append(process_time(BARE, workspace, 1))
+        for what, (wanted, supervised) in steps.items():
+            times[what].append(asyncio.run(enter(wanted, ["true"], supervised=supervised)))
+    lone, *medians = (statistics.median(found) for found in times.values())
+    report("bwrap … true", f"{lone:.1f} ms")
+    for what, took in zip(steps, medians, strict=True):
         report(what, f"{took:.1f} ms {took / lone:.1f} x")
-    again = bare(["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"], 25)
-    ratio = took / max(lone, again)
+    ratio = medians[-1] / lone
     report("all of it", f"{ratio:.1f} x", limit="at most 6 x bwrap", ok=ratio <= 6)
 
 
@@ -139,7 +133,7 @@ def compare(report: Report, workspace: Path, argv: list[str], limit: float) -> N
     times: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(5):  # turn by turn, so that what else the machine does hits both
         for supervised, found in times.items():
-            found.append(asyncio.run(enter(wanted, argv, 1, supervised=supervised)))
+            found.append(asyncio.run(enter(wanted, argv, supervised=supervised)))
     without, watched = (statistics.median(times[s]) for s in (False, True))
     report("without the supervisor", f"{without:.0f} ms")
     report(

@@ -35,12 +35,10 @@ def open_browser() -> Iterator[Browser]:
         browser.close()
 
 
-SETTLED = "document.querySelector('main h1') && !document.querySelector('main').innerText.includes('Looking …')"
-
-
 def settle(page: Page) -> None:
     """Wait until a page shows what it looked up."""
-    page.wait_for_function(SETTLED)
+    expect(page.locator("main h1")).to_be_visible()
+    expect(page.locator("main")).not_to_contain_text("Looking …", use_inner_text=True)
 
 
 class Visitor:

@@ -6,6 +6,7 @@ It speaks as Claude Code, Codex, Gemini CLI and OpenCode expect. Standard librar
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import http.server
 import json
@@ -165,7 +166,8 @@ def frames(*events: dict) -> bytes:
 
 
 def raise_loopback() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+    # Inside a sandbox it is up already, and nobody may change it.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line, contextlib.suppress(PermissionError):
         fcntl.ioctl(line, _UP[0], struct.pack("16sH14x", b"lo", _UP[1]))
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -19,7 +19,7 @@ from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
-from assent.approvals.outcome import relied_on, strict, turn_down
+from assent.approvals.outcome import leads_elsewhere, refuse_moved, relied_on, strict, turn_down
 from assent.approvals.standing import are_standing, use_enablement
 from assent.approvals.summary import summarise
 from assent.approvals.tickets import put_ticket
@@ -47,6 +47,8 @@ from assent.store import Cursor, Store
 from assent.tickets import Tickets
 from assent.weighing import Engines, Weighing
 
+OnAsk: TypeAlias = Callable[[Approval], Awaitable[None]]
+"""Is told of a question once it lasts, and before its answer is waited for."""
 EXPIRY = 1800.0
 """How long a question waits for its answer, and an unused yes for its call, in seconds."""
 _MOST_TRIES = 5
@@ -135,20 +137,20 @@ class Gate:
         *,
         prefix: str = "perm",
         aside: Aside = NOTHING_ASIDE,
-        asked: Callable[[Approval], None] | None = None,
+        on_ask: OnAsk | None = None,
     ) -> Ruling:
         """Decide; where a person must say, wait for up to `wait` seconds, then decide again by the answer.
 
-        When the time is up the ruling is the ask, and the question stays pending without its caller. `asked` hears
-        of the question before the wait.
+        When the time is up the ruling is the ask, and the question stays pending without its caller. `on_ask` is
+        told of the question before the wait.
         """
         end = time.monotonic() + wait
         while True:
             ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0, aside=aside)
             if ruling.approval is None or ruling.decision.verdict is not ASK:
                 return ruling
-            if asked is not None:
-                asked(ruling.approval)
+            if on_ask is not None:
+                await on_ask(ruling.approval)
             approval = await self._await_answer(ruling.approval.id, end - time.monotonic())
             if approval is None:
                 return ruling
@@ -332,9 +334,11 @@ class Gate:
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
         # What was said about the input that was asked about says nothing about another.
         heard = aside.heard if changed is None else ()
-        decision = await self._weighing.release(run, session, approval, heard)
+        asked, decision = decision, await self._weighing.release(run, session, approval, heard)
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
+        if changed is None and leads_elsewhere(asked, decision):
+            return await self._turn_down(call, session, approval, decision, moved=True)
         if changed is None and decision.digest != approval.digest:
             return None
         if changed is not None:
@@ -365,13 +369,14 @@ class Gate:
         )
 
     async def _turn_down(
-        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision
+        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision, *, moved: bool = False
     ) -> Ruling:
-        decision = turn_down(decision, approval)
+        """Deny what was not approved, or what a yes no longer is about; either way the answer is used up."""
+        decision = refuse_moved(decision) if moved else turn_down(decision, approval)
         entry = self._log.prepare(evaluated(call, session, decision, summarise(call, decision.reading)))
 
         def work(cursor: Cursor) -> None:
-            if approval is not None and approval.state is State.REJECTED:
+            if approval is not None and (moved or approval.state is State.REJECTED):
                 questions.use_answer(cursor, approval)
             cursor.defer(self._log, entry)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import msgspec
 
@@ -11,12 +11,21 @@ from assent.approvals.grants import binds, own_programs
 from assent.approvals.outcome import relied_on
 from assent.approvals.standing import Standing
 from assent.approvals.tickets import find_stopped
-from assent.engine import Engine
 from assent.model import ALLOW, Approval, Consent, Decision, Mode, Opinion, Session, Ticket, Tier, ToolCall
 from assent.store import Store
 
-Engines: TypeAlias = Callable[[ToolCall, Session], Engine]
-"""Finds the engine that decides a call: by its folder, and without a disk where the session is remote."""
+
+class Decider(Protocol):
+    """What decides a call: an engine, or an engine with the guards of a run."""
+
+    def decide(
+        self, call: ToolCall, session: Session, consent: Consent = ..., /, *, heard: Sequence[Opinion] = ()
+    ) -> Decision:
+        """Decide one call. Never raises: a fault is a denial."""
+
+
+Engines: TypeAlias = Callable[[ToolCall, Session], Decider]
+"""Finds what decides a call: by its folder, without a disk where the session is remote, or by its run."""
 
 
 class Weighing(msgspec.Struct, frozen=True):

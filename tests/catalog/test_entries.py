@@ -155,7 +155,7 @@ def test_pure_entries_take_nothing_that_writes_or_runs() -> None:
         for level in levels(parse_entry(part)):
             if level.pure:
                 roles = {o.role for o in level.table.values()} | {n.rstrip("*") for n in level.args.split()}
-                assert roles <= {None, "text", "number", "read", "filter", "name", "jq"}, part.names
+                assert roles <= {None, "text", "number", "read", "look", "filter", "name", "jq"}, part.names
 
 
 def test_a_program_without_options_has_no_subcommands() -> None:

@@ -24,6 +24,10 @@ SAMPLES = {
     "queue": ("8", 8),
     "heartbeat": ("0.5", 0.5),
     "grace": ("1m", 60.0),
+    "agent_prompt": ("defer", "defer"),
+    "notify_desktop": ("no", False),
+    "notify_url": ("http://127.0.0.1:9/x", "http://127.0.0.1:9/x"),
+    "notify_as": ("ntfy", "ntfy"),
     "log_format": ("text", "text"),
     "log_level": ("debug", "debug"),
 }
@@ -43,6 +47,10 @@ WRONG = {
     "queue": ["0"],
     "heartbeat": [""],
     "grace": ["x"],
+    "agent_prompt": ["agent"],
+    "notify_desktop": ["perhaps"],
+    "notify_url": ["example.com", "ftp://example.com/x"],
+    "notify_as": ["pigeon"],
     "log_format": ["xml"],
     "log_level": ["loud"],
 }

@@ -16,6 +16,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 ACTIONS = {
     "policy": ("show", "lint", "test"),
     "token": ("create", "list", "revoke", "link"),
+    "runs": ("start", "list", "stop"),
     "audit": ("tail", "search", "verify", "export"),
 }
 COMMAND_LINES = [[name] for name in COMMANDS] + [[name, action] for name in ACTIONS for action in ACTIONS[name]]

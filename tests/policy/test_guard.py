@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from assent.model import Layer, PathPolicy, Source, ToolCall, Verdict
-from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_texts
+from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_texts, session_decision
 from assent.policy.layers import merge
 from scenes import (
     DANGEROUS,
@@ -334,3 +334,38 @@ def test_reads_outside_the_workspace_are_asked_about_in_runs_only():
     assert judge(look(reads("/etc/hosts"), tool="Read", session=running)).verdict is ASK
     assert judge(look(reads("/ws/a"), tool="Read", session=running)).verdict is ALLOW
     assert judge(look(reads("$HOME_TOKEN"), tool="Read", session=running)).verdict is ALLOW
+
+
+def test_a_default_said_while_running_does_not_replace_the_organisation_s():
+    managed = policy(write=PathPolicy(default=DENY), layer=Layer.MANAGED)
+    theirs = guard(managed).patch("write", default=ALLOW)
+    assert judge(look(writes("/else/x"), tool="Write"), managed, guard=theirs).verdict is DENY
+    own = policy(write=PathPolicy(default=DENY))
+    assert (
+        judge(look(writes("/else/x"), tool="Write"), own, guard=guard(own).patch("write", default=ALLOW)).verdict
+        is ALLOW
+    )
+
+
+def test_an_answer_for_the_session_is_about_the_line_or_the_one_file():
+    line = view_of("run_command", {"command": "make x", "cwd": "sub"})
+    assert session_decision(line.call, line.reading, "allow") == said("allow", "execute", "make x", target="/ws/sub")
+    file = view_of("write_file", {"path": "a"})
+    assert session_decision(file.call, file.reading, "deny") == said("deny", "write", "/ws/a")
+    for tool, given in (
+        ("run_command", {"command": "a", "cmd": "b"}),
+        ("read_many_files", {"paths": ["a", "b"]}),
+        ("WebFetch", {"url": "https://a.test"}),
+        ("read_file", {}),
+    ):
+        other = view_of(tool, given)
+        assert session_decision(other.call, other.reading, "allow") is None
+
+
+def test_a_line_allowed_for_the_session_is_allowed_in_its_folder_only():
+    here = view_of("run_command", {"command": "./x", "cwd": "sub"})
+    decision = session_decision(here.call, here.reading, "allow")
+    assert decision is not None
+    held = guard().remember(decision)
+    assert judge(here, guard=held).verdict is ALLOW
+    assert judge(view_of("run_command", {"command": "./x"}), guard=held).verdict is ASK

@@ -211,6 +211,13 @@ def test_awk_that_does_more_or_is_not_understood(program: str) -> None:
         "\\d users\n",
         "START TRANSACTION; SELECT 1; ROLLBACK WORK",
         'select * from "Users"',
+        "select `a` from `b` where c != 1",
+        "select 1\\G",
+        "EXPLAIN ANALYZE VERBOSE SELECT 1",
+        "EXPLAIN (ANALYSE, BUFFERS) SELECT 1",
+        "EXPLAIN CREATE TABLE a AS SELECT 1",
+        "PRAGMA user_version",
+        "PRAGMA integrity_check",
         "",
     ],
 )
@@ -248,8 +255,17 @@ def test_sql_that_looks(text: str) -> None:
         "select 1 # '",
         "select 1 as $$",
         "select $x$",
-        "select `a` from b",
         "select `a b` from b",
+        "select `a`(1)",
+        "select 1\\G select 2\\G",
+        "select 'a\\G",
+        "PRAGMA user_version = 5",
+        "PRAGMA user_version(5)",
+        "PRAGMA optimize",
+        "EXPLAIN ANALYZE CREATE TABLE a AS SELECT 1",
+        "EXPLAIN (ANALYZE) REFRESH MATERIALIZED VIEW a",
+        "EXPLAIN ANALYZE",
+        "EXPLAIN (",
         "select [a] from b",
         "select :x",
         "select :'x'",
@@ -268,13 +284,17 @@ def test_sql_that_looks(text: str) -> None:
         "select 1;\n.tables",
         "\\dt\nselect 1",
         '\\d "',
-        "select * from 'x.csv'",
+        "select * from 'x'",
+        "select * from 'https://x.example/a.csv'",
+        "select * from a, 'https://x.example/a.csv'",
+        "select * from read_csv('.env')",
+        "select * from read_csv(a)",
+        "select * from read_csv(",
         'select * from a join "x.csv" on 1',
         "select 1 exec xp_cmdshell 'x'",
         "BEGIN exec x",
         "START SLAVE",
         "ROLLBACK PREPARED 'x'",
-        "EXPLAIN (ANALYSE) SELECT 1",
         "select 1; set a = 1",
         "CREATE TABLE a (b int REFERENCES c ON DELETE CASCADE)",
     ],
@@ -282,6 +302,19 @@ def test_sql_that_looks(text: str) -> None:
 def test_sql_that_changes_or_is_not_understood(text: str) -> None:
     found = read_sql(text)
     assert found.tier is Tier.DANGEROUS, found.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "files"),
+    [
+        ("select * from 'a/x.csv' limit 5", ("a/x.csv",)),
+        ("select * from READ_PARQUET('x.parquet') join 'b.json' using (id)", ("x.parquet", "b.json")),
+        ("select * from a, 'x.csv'; describe select * from 'y.tsv.gz'", ("x.csv", "y.tsv.gz")),
+        ("select 1", ()),
+    ],
+)
+def test_sql_reads_files_that_it_names_as_tables(text: str, files: tuple[str, ...]) -> None:
+    assert (read_sql(text).tier, read_sql(text).reads) == (Tier.SAFE, files)
 
 
 @pytest.mark.parametrize(

@@ -235,3 +235,16 @@ def test_words_of_env_that_can_not_be_told_apart_are_unreadable(line: str, why: 
 @pytest.mark.parametrize("line", ["sudo ls", "doas ls", "su -c ls"])
 def test_other_rights_are_destructive_whatever_runs(line: str) -> None:
     assert tier(line) is Tier.DESTRUCTIVE
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("find . -exec tee notes.txt \\;", Tier.SAFE),
+        ("find . -execdir tee config \\;", Tier.DANGEROUS),
+        ("find . -okdir tee config \\;", Tier.DANGEROUS),
+        ("find . -execdir grep -l x {} +", Tier.SAFE),
+    ],
+)
+def test_what_runs_where_something_was_found_writes_nobody_knows_where(line: str, expected: Tier) -> None:
+    assert tier(line) is expected

@@ -8,6 +8,7 @@ from assent.model import FS_READ, NET_CONNECT, UNKNOWN, Facts, Operation, Tier
 from assent.reading.effects import Ground, locate, reading, redirect_effects, role_effects
 from assent.reading.paths import Place
 from assent.shell.tree import Redirect, Word
+from lines import operations
 
 OWN = "/home/u/.local/share/assent"
 CONFIG = "/home/u/.config/assent/assent.yaml"
@@ -93,6 +94,26 @@ def test_a_walk_elsewhere_and_a_look_at_a_folder_are_what_they_say() -> None:
     assert shown(touched("read", ".", sweep=True)) == ["/code/app"]
     assert shown(touched("read", "~")) == ["/home/u"]
     assert shown(touched("read", glob("/home/*"), sweep=True)) == [OWN]
+
+
+@pytest.mark.parametrize(
+    ("line", "secret"),
+    [
+        ("ls -la .env", False),
+        ("ls .env*", False),
+        ("stat keys/id_rsa", False),
+        ("for f in .env; do ls $f; done", False),
+        ("ls ~/.ssh", True),
+        ("echo ~/.ssh/*", True),
+        ("du -sh ~/.aws", True),
+        ("cat .env", True),
+        ("find .env -exec cat {} +", True),
+        ("ls .env | xargs cat", True),
+        ("tree --fromfile .env", True),
+    ],
+)
+def test_a_look_at_the_name_of_a_projects_secret_is_no_read_of_it(line: str, secret: bool) -> None:
+    assert any(o.secret for o in operations(line)) is secret
 
 
 def test_a_link_to_a_folder_above_is_followed() -> None:

@@ -11,10 +11,10 @@ import pytest
 
 from assent.config.endpoints import SOCKET_NAME
 from assent.config.settings import ServerSettings
-from assent.model import AssentError
+from assent.model import AssentError, encode
 from assent.server.journal import Journal
 from assent.server.listening import listen_tcp, listen_unix, peer_uid, remove_unix
-from assent.server.messages import Refusal, Request, encode, read_int, read_seconds
+from assent.server.messages import Refusal, Request, read_int, read_seconds
 from assent.server.metrics import Histogram, Metrics
 from assent.server.rates import MOST_BUCKETS, Rates
 

@@ -29,6 +29,7 @@ from assent.model import (
     within,
 )
 from assent.policy.coverage import exact_digest
+from assent.policy.guard import session_decision
 from assent.policy.matching import compile_rule
 from assent.policy.refusals import refused_thing
 from assent.policy.rules import parse_rule
@@ -53,7 +54,7 @@ def check_answer(answer: Answer, now: float) -> None:
 def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
     """Return what an answer leaves behind for later calls; nothing, if it is for once. Reads the files it binds."""
     call, decision = approval.call, approval.decision
-    if answer.scope is Scope.ONCE or call is None or decision is None:
+    if answer.scope is Scope.ONCE or call is None or decision is None or _is_kept_by_run(approval, answer):
         return None
     session = approval.session
     rule, digest = _subject(answer, call, decision)
@@ -76,6 +77,14 @@ def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
         feedback=answer.feedback,
         approval=approval.id,
     )
+
+
+def _is_kept_by_run(approval: Approval, answer: Answer) -> bool:
+    """Tell whether a run remembers an answer in its guards: what is said for a run ends with it."""
+    call, decision = approval.call, approval.decision
+    if not approval.session.run or answer.scope is not Scope.SESSION or answer.pattern is not None:
+        return False
+    return call is not None and decision is not None and session_decision(call, decision.reading, "allow") is not None
 
 
 def own_programs(decision: Decision, session: Session) -> tuple[str, ...]:

@@ -27,6 +27,33 @@ def turn_down(decision: Decision, approval: Approval | None) -> Decision:
     )
 
 
+def leads_elsewhere(asked: Decision, decision: Decision) -> bool:
+    """Tell whether a path leads elsewhere than when a person was asked about it: a yes is not for that.
+
+    A line of shell is asked about as a line: where its paths lead is its sandbox's business.
+    """
+    if decision.reading.tool == "Bash":
+        return False
+    return _places(asked) != _places(decision)
+
+
+def _places(decision: Decision) -> list[tuple[str, str, str | None]]:
+    return [(o.kind, o.resource, o.target) for o in decision.reading.operations]
+
+
+def refuse_moved(decision: Decision) -> Decision:
+    """Turn an allow into the denial of a call that leads elsewhere than what was asked about."""
+    reason = "a path in it leads elsewhere than when it was asked about"
+    opinion = Opinion(verdict=DENY, source=Source.ERROR, policy="person", reason=reason)
+    return msgspec.structs.replace(
+        decision,
+        verdict=DENY,
+        decision_source=Source.ERROR,
+        decision_reason=reason,
+        opinions=(*decision.opinions, opinion),
+    )
+
+
 def _outcome(approval: Approval | None) -> tuple[Source, str]:
     if approval is None or approval.state is State.CANCELLED:
         return Source.ERROR, f"the question was withdrawn: {'' if approval is None else approval.by}"

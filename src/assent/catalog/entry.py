@@ -14,6 +14,7 @@ Role: TypeAlias = Literal[
     "text",  # only looked at by the program
     "number",
     "read",  # a file or folder that is read
+    "look",  # a file or folder of which no more than name, kind and size is shown
     "filter",  # a pattern of names: which files of a tree are read
     "write",  # a file or folder that is created, replaced or removed
     "edit",  # read and written

@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "decide a call without running it",
     "explain": "show how a decision comes about",
     "run": "run a command inside the sandbox",
+    "runs": "start, list and stop runs of strategies",
     "policy": "show, lint and test the policy in force",
     "schema": "print the JSON Schemas of the records",
     "trust": "trust a project's allow rules",

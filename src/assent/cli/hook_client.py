@@ -55,7 +55,8 @@ def main(argv: list[str]) -> int:
         text = _read_input()
         project = next((posix.environ[name] for name in _PROJECT if name in posix.environ), b"") or posix.getcwdb()
         posix.chdir(home)
-        token = _read_token("agents/" + key + ".token", agent)
+        # The program of a run asks as that run, with a token that ends with it.
+        token = posix.environ.get(b"ASSENT_RUN_TOKEN") or _read_token("agents/" + key + ".token", agent)
         code, body = _ask(_Question(agent, token, text, project, flags), time.monotonic() + seconds)
     except Exception as error:  # noqa: BLE001 - any fault is a denial
         return 0 if "observe" in flags or "report" in flags else _refuse(agent, text, _word(error))

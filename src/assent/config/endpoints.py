@@ -7,6 +7,8 @@ import os
 from collections.abc import Iterator
 
 SOCKET_NAME = "assent.sock"
+HOOK_SCRIPT = "hook.py"
+"""What agents' hooks run, in Assent's home."""
 ASK_FOLDER = "ask"
 """Holds a second socket of the same name, over which one can ask and nothing else, whatever one's token."""
 TOKEN_FILE = "token"  # noqa: S105 - a file's name

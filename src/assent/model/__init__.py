@@ -50,6 +50,7 @@ from assent.model.words import (
     Tier,
     Verdict,
 )
+from assent.model.writing import encode
 
 __all__ = [
     "ALLOW",
@@ -123,6 +124,7 @@ __all__ = [
     "bound_digest",
     "canonical",
     "digest",
+    "encode",
     "is_hidden",
     "visible",
     "within",

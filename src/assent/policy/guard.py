@@ -6,6 +6,7 @@ Guards are values: changing one gives a new one, so that a decision under way se
 from __future__ import annotations
 
 import functools
+import posixpath
 import re
 import shlex
 from typing import Literal, TypeAlias
@@ -24,6 +25,7 @@ from assent.model import (
     YES,
     Certainty,
     Operation,
+    Reading,
     Rule,
     Source,
     ToolCall,
@@ -36,7 +38,7 @@ from assent.policy.ruleset import RuleSet
 from assent.policy.view import View
 from assent.reading.globs import escape_glob
 from assent.reading.paths import Place
-from assent.reading.read import COMMAND_FIELDS
+from assent.reading.read import COMMAND_FIELDS, FOLDER_FIELDS
 from assent.reading.tools import find_tool
 
 Dimension: TypeAlias = Literal["read", "write", "execute"]
@@ -58,14 +60,15 @@ class SessionDecision(msgspec.Struct, frozen=True):
     dimension: Dimension
     resource: str
     target: str | None = None
-    """Where the resource led when it was decided about."""
+    """Where the resource led when it was decided about; of a line, the folder it was to run in."""
     is_glob: bool = False
 
     def covers(self, operation: Operation, view: View) -> bool:
         """Tell whether an operation is surely about that resource."""
         if self.dimension == "execute":
             # What other fields of the call ask for is no part of the line that was decided about.
-            return operation.kind is not TOOL_CALL and _lines(view) == [self.resource]
+            here = self.target in (None, _folder(view.call))
+            return here and operation.kind is not TOOL_CALL and _lines(view) == [self.resource]
         if _KINDS.get(operation.kind) != self.dimension:
             return False
         if self.is_glob:
@@ -132,11 +135,12 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
         return msgspec.structs.replace(self, session=(*kept, decision))
 
     def defaults(self, dimension: Literal["read", "write"]) -> tuple[PathDefault, ...]:
-        """Return what holds for a path that no list names."""
+        """Return what holds for a path that no list names. The organisation's default is nobody's to replace."""
+        written = self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
         for patch in reversed(self.patches):
             if patch.dimension == dimension and patch.default is not None:
-                return (PathDefault(patch.default),)
-        return self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
+                return (PathDefault(patch.default), *(d for d in written if d.firm))
+        return written
 
     @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
@@ -202,7 +206,11 @@ RUN_FORBIDDEN = (
 
 @functools.cache
 def _run_links() -> tuple[NamedPolicy, ...]:
-    rules = RuleSet(Rule(tool=tool, pattern=glob) for glob in RUN_FORBIDDEN for tool in ("Read", "Write"))
+    rules = RuleSet(
+        Rule(tool=tool, pattern=glob, reason=f"{glob} is forbidden in a run")
+        for glob in RUN_FORBIDDEN
+        for tool in ("Read", "Write")
+    )
     return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)
 
 
@@ -231,6 +239,17 @@ def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
     return tuple(links)
 
 
+def session_decision(call: ToolCall, reading: Reading, verdict: Literal["allow", "deny"]) -> SessionDecision | None:
+    """Return what a session's answer to a call is about: its line, or its one file; None if it has neither."""
+    if reading.tool == "Bash":
+        line = command_text(call)
+        return None if line is None else SessionDecision(verdict, "execute", line, _folder(call))
+    only, *more = reading.operations
+    if more or only.kind not in (FS_READ, FS_WRITE) or not only.known or not only.resource.startswith("/"):
+        return None
+    return SessionDecision(verdict, _KINDS[only.kind], only.resource, only.target)
+
+
 def command_text(call: ToolCall) -> str | None:
     """Return the command of a shell call as one text; None if it has none, or several."""
     texts = command_texts(call)
@@ -249,6 +268,11 @@ def command_texts(call: ToolCall) -> list[str]:
         elif isinstance(value, list):
             found.append(shlex.join(map(str, (*value, *more))))
     return found
+
+
+def _folder(call: ToolCall) -> str:
+    """Return the folder that a line is to run in."""
+    return posixpath.join(call.cwd or "", *(str(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f)))
 
 
 def _lines(view: View) -> list[str]:

@@ -37,6 +37,8 @@ class PathDefault(msgspec.Struct, frozen=True):
     """What a path policy says about a path it does not list; None is the built-in edge of the workspace."""
 
     verdict: Verdict | None = None
+    firm: bool = False
+    """The organisation's: what is said while a session runs does not replace it."""
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -186,6 +188,10 @@ def _defaults(
 ) -> tuple[PathDefault, ...]:
     """Return the default that holds, and those of others that may tighten it."""
     said = sorted((p for p in trusted if of(p).default is not None), key=lambda p: -p.layer.rank)
-    base = PathDefault(of(said[0]).default if said else None)
-    tighter = [PathDefault(d) for p in (*said[1:], *others) if (d := of(p).default) is not None]
+    base = _default(said[0], of) if said else PathDefault()
+    tighter = [_default(p, of) for p in (*said[1:], *others) if of(p).default is not None]
     return tuple(dict.fromkeys((base, *tighter)))
+
+
+def _default(policy: Policy, of: Callable[[Policy], PathPolicy]) -> PathDefault:
+    return PathDefault(of(policy).default, firm=policy.layer is Layer.MANAGED)

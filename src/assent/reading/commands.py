@@ -382,7 +382,7 @@ class _Reader:
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
             ground, walk = Ground(self.place, cwd, index), Ground(self.place, cwd, index, sweep=True, lists=True)
             for root in roots:
-                self.findings.extend(role_effects("read", root, walk))
+                self.findings.extend(role_effects("look", root, walk))
             for word in expression.files:
                 self.findings.extend(role_effects("read", word, ground))
             for word in expression.writes:
@@ -400,7 +400,7 @@ class _Reader:
             if inner.fault:
                 self.findings.blur(inner.fault)
             cwd = None if inner.elsewhere else command.cwd
-            others = () if inner.elsewhere else command.elsewhere
+            others = () if inner.elsewhere else (*command.elsewhere, UNKNOWN) if inner.moved else command.elsewhere
             deeper = _Frame(
                 frame.script,
                 (*frame.through, *command.through, inner.layer),

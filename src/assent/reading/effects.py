@@ -26,11 +26,11 @@ _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
 _SOURCES = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
-_DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)")
+_DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
 """All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 """What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
-_PATHS = frozenset({"read", "write", "edit", "exec", "cwd"})
+_PATHS = frozenset({"read", "look", "write", "edit", "exec", "cwd"})
 
 
 class Ground(msgspec.Struct, frozen=True):
@@ -127,6 +127,10 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
     if word.feeds and word.text == _SUBSTITUTED and role != "exec":
         return
     located, glob = locate(word, ground.place, ground.cwd), is_pattern(word)
+    if role == "look":
+        yield _looking(reading(located, ground, glob=glob), located, ground)
+        for found in guessed_reads(word, ground):
+            yield _looking(found, Located(found.resource, found.target), ground)
     if role in ("read", "edit"):
         yield reading(located, ground, glob=glob)
         yield from guessed_reads(word, ground)
@@ -227,6 +231,12 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     )
 
 
+def _looking(found: Operation, located: Located, ground: Ground) -> Operation:
+    """Return a read as the look at a name: that a project has a secret is none, what lies beside a person's keys is."""
+    hidden = found.secret and not ground.place.inside(located)
+    return found if hidden or not found.secret else msgspec.structs.replace(found, secret=False)
+
+
 def _sweeps_secrets(located: Located, ground: Ground) -> bool:
     """Tell whether all files of a folder of the user's own are read, of which some are known to be secrets."""
     return ground.sweep and places.keeps_secrets(located.path) and not ground.place.inside(located)
@@ -288,7 +298,8 @@ def own_folder(ground: Ground) -> Iterator[Operation]:
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
     if is_pattern(word) and not _URL.match(word.text) and not _DOTTED.fullmatch(word.text):
-        found = reading(locate(word, ground.place, ground.cwd), ground, glob=True)
+        located = locate(word, ground.place, ground.cwd)
+        found = _looking(reading(located, ground, glob=True), located, ground)
         if found.secret or _own_read(found, ground):
             yield found
 

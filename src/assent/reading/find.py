@@ -131,6 +131,8 @@ class Expression(msgspec.Struct, frozen=True):
     deletes: bool = False
     tested: bool = False
     """Something narrows down what is found."""
+    moves: bool = False
+    """A command runs in the folder of what was found, not in the one that find runs in."""
     fault: str | None = None
 
 
@@ -146,6 +148,7 @@ def read_find(words: tuple[Word, ...]) -> Expression:
         tuple(walk.commands),
         walk.deletes,
         walk.tested,
+        walk.moves,
         walk.fault,
     )
 
@@ -158,7 +161,7 @@ class _Walk:
         self.writes: list[Word] = []
         self.commands: list[tuple[Word, ...]] = []
         self.names: list[str] = []
-        self.deletes = self.tested = self.started = False
+        self.deletes = self.tested = self.started = self.moves = False
         self.fault: str | None = None
 
     def step(self) -> None:
@@ -173,6 +176,7 @@ class _Walk:
         elif text == "-delete":
             self.deletes = True
         elif text in _EXEC:
+            self.moves = self.moves or text in ("-execdir", "-okdir")
             self._command()
         elif text in _WITH_VALUE or text in _FILES or text in _WRITES:
             self._valued(text)

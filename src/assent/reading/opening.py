@@ -14,6 +14,7 @@ from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match
+from assent.reading.unknowns import prints_tokens
 from assent.reading.wildcards import may_be_secret
 from assent.shell.hints import fed, merged, printed
 from assent.shell.tree import Command, Script, Word
@@ -38,6 +39,8 @@ class Inner(msgspec.Struct, frozen=True):
     """What is parsed, where there is no command yet."""
     elsewhere: bool = False
     """It runs on another machine or in another root: paths are not ours."""
+    moved: bool = False
+    """It runs here, or in a folder that is only known at run time."""
     bash: bool | None = False
     """A line is read by bash, or by another shell; None: by the shell that the command stands in."""
     fault: str | None = None
@@ -114,7 +117,9 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, commands: Sequ
         case "xargs":
             listed = [f for n, _, w in match.values if n in ("-a", "--arg-file") for f in w.feeds]
             hints = merged(fed(command, commands), printed(listed, commands))
-            yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints)))
+            named = not match.present.isdisjoint(("-a", "--arg-file"))
+            feeds = command.fed_by if not named and prints_tokens(command, commands) else ()
+            yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints, feeds)))
         case "parallel":
             yield Inner(match.name, line=_template(rest))
         case _:
@@ -154,22 +159,24 @@ def join(words: Sequence[Word]) -> Word:
     )
 
 
-def _fed(match: Match, rest: tuple[Word, ...], hints: tuple[str, ...]) -> tuple[Word, ...]:
-    """Put what xargs reads into the words: in place of its mark, or at the end."""
+def _fed(match: Match, rest: tuple[Word, ...], hints: tuple[str, ...], feeds: tuple[int, ...]) -> tuple[Word, ...]:
+    """Put what xargs reads into the words: in place of its mark, or at the end; `feeds` printed it, if known."""
     marks = [w.text for n, _, w in match.values if n in ("-I", "-J", "--replace", "-i")]
     if not match.present.isdisjoint(("-i", "--replace")):
         marks.append("{}")
     pattern = "|".join(re.escape(m) for m in marks if m)
-    words = tuple(_unknown(pattern, w, hints) for w in rest) if pattern else rest
+    words = tuple(_unknown(pattern, w, hints, feeds) for w in rest) if pattern else rest
     # Of a mark and a number of words the one given last counts: both are taken to hold.
-    given = Word(UNKNOWN, splits=True, hints=hints)
+    given = Word(UNKNOWN, (), feeds, splits=True, hints=hints)
     return words if pattern and match.present.isdisjoint(_COUNTED) else (*words, given)
 
 
-def _unknown(pattern: str, word: Word, hints: tuple[str, ...]) -> Word:
+def _unknown(pattern: str, word: Word, hints: tuple[str, ...], feeds: tuple[int, ...]) -> Word:
     text = re.sub(pattern, UNKNOWN, word.text)
-    guesses = tuple(text.replace(UNKNOWN, hint) for hint in hints) if text != word.text else word.hints
-    return Word(text, word.variables, word.feeds, word.splits, guesses)
+    if text == word.text:
+        return word
+    guesses = tuple(text.replace(UNKNOWN, hint) for hint in hints)
+    return Word(text, word.variables, word.feeds + feeds, word.splits, guesses)
 
 
 def _template(rest: tuple[Word, ...]) -> Word:
@@ -186,7 +193,7 @@ def find_openings(expression: Expression, command: Command) -> Iterator[Inner]:
     """Yield what find runs for each file."""
     for words in expression.commands:
         if words:
-            yield Inner("find -exec", command=inner_command(command, words))
+            yield Inner("find -exec", command=inner_command(command, words), moved=expression.moves)
 
 
 def fed_text(command: Command, script: Script) -> Word | None:

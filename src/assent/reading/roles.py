@@ -68,7 +68,7 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
             return Judgement(DANGEROUS, f"{name} {fault}") if fault else _NOTHING
         case "sql":
             said = read_sql(word.text)
-            return Judgement(said.tier, f"{name} {said.reason}", said.impact, said.rollback)
+            return Judgement(said.tier, f"{name} {said.reason}", said.impact, said.rollback, _words(said.reads))
         case _:
             return _NOTHING
 

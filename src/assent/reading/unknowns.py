@@ -10,21 +10,36 @@ import assent.regex as re
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from assent.model import Facts
     from assent.shell.tree import Command, Script, Word
 
+_BLANK = "\u00b7"
+"""Stands for a blank inside a word."""
 _REVISION = r"[\w@][\w./@^~{}:-]*"
+_HASH = r"(?:--format|--pretty)=(?:t?format:)?%[hH]"
+_CHOICE = (
+    r"-\d+|-n ?\d+|--(?:max-count|skip|max-parents|min-parents)=\d+|--(?:no-)?merges|--first-parent|--all|--reverse|-i"
+    r"|--(?:grep|author|committer|since|after|until|before)=\S+|--branches|--tags|--remotes|--follow|-[SG]\S+"
+)
+"""Options that choose commits and print nothing more of them."""
+_WHERE = rf"(?: {_REVISION})*(?: --(?: [\w./][\w./-]*)+)?"
+_AMONG = r"(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)*"
+_LISTED = r"(?: (?:-L|--limit|-b|--branch|-w|--workflow|-s|--state) [\w./-]+)*"
 _TOKENS = (
     rf"git merge-base(?: --all| --octopus| --fork-point)?(?: {_REVISION})+",
     rf"git rev-parse(?: --short(?:=\d+)?| --verify| -q| --quiet)*(?: {_REVISION})+",
-    rf"git rev-list(?: -n \d+| -\d+| --max-count=\d+| --max-parents=0| --no-merges| --first-parent)*(?: {_REVISION})+",
-    rf"git log -(?:1|n 1) (?:--format|--pretty)=(?:format:)?%[hH](?: {_REVISION})*",
+    rf"git(?: --no-pager)? rev-list(?: (?:{_CHOICE}))*{_WHERE}",
+    rf"git(?: --no-pager)? log(?: (?:{_CHOICE}))* {_HASH}(?: (?:{_CHOICE}|{_HASH}))*{_WHERE}",
     r"git hash-object [\w./][\w./-]*",
     r"(?:docker|podman) (?:ps|container ls|image ls|images)(?: -a| --all)* (?:-q|-aq|-qa|--quiet)",
-    r"(?:kubectl|oc) get [\w,./-]+(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)* -o name",
+    rf"(?:kubectl|oc) get [\w,./-]+{_AMONG} -o name",
+    rf"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+{_AMONG} -o[ =]?jsonpath=\{{\.items\[\d+\]\.metadata\.name\}}",
+    rf"gh (?:run|pr|issue) list{_LISTED} --json (?:databaseId|number) (?:--jq|-q) \.\[\d*\]\.(?:databaseId|number)",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
-    r"(?:pgrep(?: -[fnox]+)?|pidof) [\w.]+",
+    rf"(?:pgrep(?: -[fnox]+)?|pidof) [\w./{_BLANK}]+",
     r"which [\w.+-]+",
 )
 """Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""
@@ -47,6 +62,7 @@ _NAMES = (
 """Print names of branches and tags, which start with a dash only where somebody meant harm."""
 _WORDS = frozenset({"USER", "LOGNAME", "HOSTNAME", "UID", "EUID", "PPID", "BASHPID", "SHLVL", "LINENO"})
 """Variables that hold one plain word, as long as nobody sets them; setting them is asked about."""
+_TIME = re.compile(r"date(?: -u| --utc| (?:-d ?|--date[= ])[^\s/]+)*(?: \+\S*)?")
 _FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
 _ODD = re.compile(r"[\s*?\[]")
 _GLOB = ("*", "?", "[")
@@ -92,29 +108,41 @@ def _is_pattern_without_options(word: Word, command: Command, facts: Facts) -> b
 def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: frozenset[str]) -> bool:
     if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
-    return all(_prints_no_option(_source(script, f), word, facts, functions) for f in word.feeds)
+    return all(_prints_no_option(_source(script.commands, f), word, facts, functions) for f in word.feeds)
 
 
 def is_echo(word: Word, command: Command, script: Script) -> bool:
-    """Tell whether all that is not known of a word was printed by the same program: its service knows it already."""
+    """Tell whether all that is not known of a word is the time, or was printed by the same program.
+
+    Its service knows it already.
+    """
     if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
-    sources = [_source(script, f) for f in word.feeds]
-    return all(s.words and s.words[0] == command.words[0] and not s.assignments for s in sources)
+    sources = [_source(script.commands, f) for f in word.feeds]
+    return all(_TIME.fullmatch(_text(s)) or _says(s, command.words[0]) for s in sources)
 
 
-def _source(script: Script, index: int) -> Command:
+def _says(command: Command, program: Word) -> bool:
+    return bool(command.words) and command.words[0] == program and not command.assignments
+
+
+def prints_tokens(command: Command, commands: Sequence[Command]) -> bool:
+    """Tell whether all that a command is fed are words that bring no option, however they are cut or quoted."""
+    return len(command.fed_by) == 1 and _token.fullmatch(_text(_source(commands, command.fed_by[0]))) is not None
+
+
+def _source(commands: Sequence[Command], index: int) -> Command:
     """Return the command that output stems from, through filters that only drop lines."""
-    command = script.commands[index]
+    command = commands[index]
     while len(command.fed_by) == 1 and command.fed_by[0] < index and _FILTER.fullmatch(_text(command)):
         index = command.fed_by[0]
-        command = script.commands[index]
+        command = commands[index]
     return command
 
 
 def _text(command: Command) -> str:
-    known = all(w.known and " " not in w.text for w in command.words) and not command.assignments
-    return " ".join(w.text for w in command.words) if known else ""
+    known = all(w.known for w in command.words) and not command.assignments
+    return " ".join(w.text.replace(" ", _BLANK) for w in command.words) if known else ""
 
 
 def _prints_no_option(command: Command, word: Word, facts: Facts, functions: frozenset[str]) -> bool:

@@ -183,15 +183,29 @@ class _UnixConnection(http.client.HTTPConnection):
             self.sock.connect(os.path.join(folder, SOCKET_NAME))
 
 
+class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+    """Where the daemon is, and who asks it: at an address, or by the socket in a home."""
+
+    url: str = ""
+    home: str = ""
+    token: str = ""
+
+
 def find_client(environ: Mapping[str, str] = os.environ) -> Client:
-    """Return the client of this user: by `ASSENT_URL` and `ASSENT_TOKEN`, else by what is in Assent's home."""
+    """Return the client of this user."""
+    where = find_endpoint(environ)
+    return Client(url=where.url, home=where.home, token=where.token)
+
+
+def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
+    """Find the daemon of this user: by `ASSENT_URL` and `ASSENT_TOKEN`, else by what is in Assent's home."""
     url, token = environ.get("ASSENT_URL", ""), environ.get("ASSENT_TOKEN", "")
     if url and not token:
         raise AssentError("ASSENT_URL needs ASSENT_TOKEN beside it")
     if url:
         if urlsplit(url).scheme not in ("http", "https"):
             raise AssentError("ASSENT_URL must begin with http:// or https://")
-        return Client(url=url, token=token)
+        return Endpoint(url=url, token=token)
     home = assent_home(environ)
     if not token:
         path = os.path.join(home, TOKEN_FILE)
@@ -200,7 +214,7 @@ def find_client(environ: Mapping[str, str] = os.environ) -> Client:
             raise UnreachableError("the daemon was never started here; start it with `assent serve`")
         # Without a token one is an agent at most, which is all that one is inside a sandbox.
         token = "" if held is None else held.decode("ascii", "replace").strip()
-    return Client(home=home, token=token)
+    return Endpoint(home=home, token=token)
 
 
 def _headers(token: str, *, body: bytes | None = None, after: str | None = None) -> dict[str, str]:

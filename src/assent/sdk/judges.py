@@ -126,6 +126,10 @@ class Embedded:
         self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
     ) -> Judgement:
         """Decide a call; an allow, its boundary and that it runs are on record before this returns."""
+
+        async def tell(approval: Approval) -> None:
+            asked(question_of(approval))
+
         kinds: tuple[EventType, EventType] = ("sandbox.applied", "tool.started")
         then = tuple(event_of(kind, call, session, {}, self.profile) for kind in kinds)
         ruling = await self.gate.settle(
@@ -133,7 +137,7 @@ class Embedded:
             session,
             self._expiry + _SLACK,
             aside=Aside(tuple(heard), then),
-            asked=lambda approval: asked(question_of(approval)),
+            on_ask=tell,
         )
         return judgement_of(ruling)
 

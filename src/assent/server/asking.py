@@ -35,7 +35,8 @@ class Judged(msgspec.Struct, frozen=True):
 
 def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
     """Put a hook's call into its session."""
-    return place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.headers)
+    call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.headers)
+    return daemon.runs.place(request.who.token, call, session)
 
 
 async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:

@@ -1,31 +1,38 @@
 """Putting the daemon together, and what a first start leaves behind: an admin, the owner's token, a link."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH118
+# ruff: noqa: PTH118, PTH120
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import shlex
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
-from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE
-from assent.config.files import find_secret, write_private
+from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, SOCKET_NAME, TOKEN_FILE
+from assent.config.files import find_file, find_secret, make_private_folder, write_private
+from assent.config.places import assent_home, user_file
 from assent.config.version import find_version
 from assent.gate import Gate
-from assent.model import Event
+from assent.model import Event, Session, ToolCall
 from assent.model.principal import Role
+from assent.runs.engines import Engines
+from assent.runs.registry import Runs
+from assent.runs.run import Ground, Run
 from assent.server.daemon import Daemon
 from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
-from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, token_of
+from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, revoke, token_of
 from assent.server.projects import Projects
 from assent.store import Store, open_store
+from assent.weighing import Decider
 
 if TYPE_CHECKING:
     from assent.config.settings import ServerSettings
@@ -57,8 +64,10 @@ def assemble(
     with open_store(settings.store or None, home=home) as store:
         log = Log(store, home)
         approvals = Approvals(store, log)
-        gate = Gate(projects, store, log, approvals, expiry=settings.expiry, home=home)
+        decide_in = _Deciders(projects)
+        gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home)
         keys = Identities(store, cookie=cookie_name(settings, port))
+        decide_in.runs = runs = _make_runs(gate, store, log, projects, journal, keys, environ)
         daemon = Daemon(
             settings=settings,
             door=make_door(settings, port),
@@ -66,6 +75,7 @@ def assemble(
             log=log,
             approvals=approvals,
             gate=gate,
+            runs=runs,
             keys=keys,
             projects=projects,
             journal=journal,
@@ -77,6 +87,73 @@ def assemble(
             yield daemon
         finally:
             log.close()
+
+
+class _Deciders:
+    """Finds what decides a call: its run, or its project."""
+
+    runs: Runs
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+
+    def __call__(self, call: ToolCall, session: Session) -> Decider:
+        return (self.runs.find_decider if session.run else self._projects)(call, session)
+
+
+def _make_runs(
+    gate: Gate,
+    store: Store,
+    log: Log,
+    projects: Projects,
+    journal: Journal,
+    keys: Identities,
+    environ: Mapping[str, str],
+) -> Runs:
+    ground = Ground(
+        gate=gate,
+        store=store,
+        log=log,
+        engines=Engines(projects.policies, projects.seen, environ),
+        threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
+        environ=dict(environ),
+        report=journal.fault,
+        lend_token=lambda run: _lend_token(runs, store, log, keys, run),
+        show_hook=lambda: show_hook(assent_home(environ)),
+    )
+    runs = Runs(ground, node=log.writer, config_home=os.path.dirname(user_file(environ)))
+    return runs
+
+
+def show_hook(home: str) -> None:
+    """Put the script that agents' hooks run where a whole agent in its sandbox sees it, and can not change it."""
+    script = find_file(os.path.join(home, HOOK_SCRIPT), follow=False)
+    if script is not None:
+        make_private_folder(os.path.join(home, ASK_FOLDER))
+        write_private(os.path.join(home, ASK_FOLDER, HOOK_SCRIPT), script.data)
+
+
+@contextlib.asynccontextmanager
+async def _lend_token(runs: Runs, store: Store, log: Log, keys: Identities, run: Run) -> AsyncIterator[str]:
+    """Lend a run's program a token of its own, which may only ask, and ends with it."""
+    plan = run.strategy.process
+    wish = Wish(
+        role=Role.AGENT,
+        user=run.record.user,
+        agent=plan.agent if plan is not None else "",
+        label=f"run {run.id}",
+        workspace=(run.setting.cwd,),
+        interactive=run.interactive,
+        seconds=plan.timeout + 60 if plan is not None else 60,
+    )
+    issued = await store.commit(issue(wish, run.record.user, log))
+    await asyncio.wrap_future(keys.look())
+    runs.lend(issued.token.id, run.id)
+    try:
+        yield issued.secret
+    finally:
+        runs.take_back(issued.token.id)
+        await store.commit(revoke(issued.token.id, run.record.user, log))
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:

@@ -8,10 +8,13 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.http11 import Request
 
 from assent.server.doors import Peer
 from assent.server.listening import peer_uid
 
+RUNS = "/ws"
+LONGEST_RUN_FRAME = 4 << 20
 SILENCE_SECONDS = 60.0
 """How long a connection may stay open without a request."""
 
@@ -49,6 +52,12 @@ class AskConnection(HttpConnection):
 
 class SocketConnection(WebSocketsSansIOProtocol):
     """A WebSocket that is cut off when it does not even answer a ping: its buffer would never drain."""
+
+    def handle_connect(self, event: Request) -> None:
+        """Let a client of the run protocol send a frame that is too long, and hear that it is."""
+        if event.path.partition("?")[0] == RUNS:
+            self.conn.max_message_size = LONGEST_RUN_FRAME
+        super().handle_connect(event)
 
     def keepalive_timeout(self) -> None:
         """Give up on a peer that is not there."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
+from assent.server.keys import revoke_labelled
 from assent.server.messages import CallerGone, Refusal, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.notifier import Notifier
@@ -25,12 +26,14 @@ if TYPE_CHECKING:
     from assent.gate import Gate, Ruling
     from assent.model import Approval, Session, ToolCall
     from assent.model.principal import Principal
+    from assent.runs.registry import Runs
     from assent.server.doors import Door
     from assent.server.identity import Identities
     from assent.server.journal import Journal
     from assent.server.messages import Request
     from assent.server.projects import Projects
     from assent.server.routes import Route
+    from assent.server.run_sockets import RunSocket
     from assent.store import Store
 
 T = TypeVar("T")
@@ -51,6 +54,7 @@ class Daemon:
         log: Log,
         approvals: Approvals,
         gate: Gate,
+        runs: Runs,
         keys: Identities,
         projects: Projects,
         journal: Journal,
@@ -64,6 +68,9 @@ class Daemon:
         self.log = log
         self.approvals = approvals
         self.gate = gate
+        self.runs = runs
+        self.run_clients: set[RunSocket] = set()
+        """The sockets that speak the run protocol."""
         self.keys = keys
         self.projects = projects
         self.journal = journal
@@ -87,7 +94,10 @@ class Daemon:
         """Begin the chores, on the loop that serves."""
         self._loop = asyncio.get_running_loop()
         self.closing = self._loop.create_future()
+        for run in await self.runs.recover():
+            await self.store.commit(revoke_labelled(f"run {run}", "start", self.log))
         await self.refresh_tokens()
+        self.store.subscribe(self.runs.hear)
         self.store.subscribe(self.keys.hear)
         self.store.subscribe(self._hear)
         self._chores = [asyncio.create_task(chore()) for chore in self._chores_to_do()]
@@ -103,6 +113,8 @@ class Daemon:
     async def stop(self) -> None:
         """End the chores. What is pending stays pending, in the store."""
         self.let_go()
+        await self.runs.close()
+        self.store.unsubscribe(self.runs.hear)
         await self.verification.stop()
         self.store.unsubscribe(self._hear)
         self.store.unsubscribe(self.keys.hear)
@@ -168,7 +180,8 @@ class Daemon:
         batch = figures.jobs / figures.batches if figures.batches else 0.0
         return {
             "assent_pending": ("Questions that wait for a person.", await self.count_pending()),
-            "assent_sockets": ("WebSockets that are open.", self.hub.count),
+            "assent_sockets": ("WebSockets that are open.", self.listeners),
+            "assent_runs_active": ("Runs that are not over.", self.runs.active),
             "assent_commits_total": ("Commits of the store.", figures.batches),
             "assent_commit_batch": ("Writes that shared a commit, on average.", batch),
             "assent_commit_batch_largest": ("The most writes that shared a commit.", figures.largest_batch),
@@ -195,7 +208,13 @@ class Daemon:
             self._heard[ref] = None
             self._news.set()
 
+    @property
+    def listeners(self) -> int:
+        """Return how many sockets are open."""
+        return self.hub.count + len(self.run_clients)
+
     def _tell(self, approval: Approval) -> None:
+        self.runs.tell(approval)
         if self.hub.hear(approval):
             self.metrics.count_answer(approval.state, (approval.resolved_at or 0.0) - approval.created_at)
 

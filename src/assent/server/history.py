@@ -14,8 +14,9 @@ import msgspec
 from assent.audit.chain import genesis, hash_row
 from assent.audit.search import Query, Record, find, read_record
 from assent.audit.search import search as search_log
+from assent.model import encode
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, Stream, encode, read_int, reply
+from assent.server.messages import Refusal, Reply, Request, Stream, read_int, reply
 from assent.server.permissions import millis
 
 if TYPE_CHECKING:

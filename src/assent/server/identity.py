@@ -79,8 +79,8 @@ class Identities:
         with self._lock:
             # An earlier look that comes back late must not bring back what was revoked since.
             if look > self._last:
-                self._holders, self._last = {holder.hash: holder for holder in holders}, look
                 self._tokens = {holder.token.id: holder.token for holder in holders}
+                self._holders, self._last = {holder.hash: holder for holder in holders}, look
 
     def identify(self, headers: dict[bytes, bytes], *, peer: Peer | None = None) -> tuple[Principal | None, bool]:
         """Return who is asking, or None, and whether a cookie says so.

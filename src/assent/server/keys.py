@@ -144,6 +144,21 @@ def revoke(token_id: str, by: str, log: Log) -> Callable[[Cursor], Token]:
     return work
 
 
+def revoke_labelled(label: str, by: str, log: Log) -> Callable[[Cursor], int]:
+    """Return the job that ends every agent's token with this label."""
+
+    def work(cursor: Cursor) -> int:
+        found = cursor.fetch(
+            SELECT_TOKENS + " WHERE label = ? AND role = 'agent' AND revoked_at IS NULL",
+            label,
+        )
+        for row in found:
+            revoke(row[0], by, log)(cursor)
+        return len(found)
+
+    return work
+
+
 def revoke_sessions(user: str, by: str, log: Log) -> Callable[[Cursor], int]:
     """Return the job that ends every browser's session and open link of a user."""
 

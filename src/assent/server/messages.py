@@ -8,7 +8,7 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from assent.model import AssentError
+from assent.model import AssentError, encode
 from assent.model.principal import Principal
 
 Scope: TypeAlias = MutableMapping[str, Any]
@@ -107,32 +107,9 @@ class StoppingError(AssentError):
     """The daemon stops before there is an answer."""
 
 
-_encoder = msgspec.json.Encoder(enc_hook=str)
-
-
 def reply(record: Any, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Reply:
     """Answer with a record as JSON."""
     return Reply(status, encode(record), JSON, headers)
-
-
-def encode(record: Any) -> bytes:
-    """Write a record as JSON; names on a disk need not be text, and come out escaped."""
-    try:
-        return _encoder.encode(record)
-    except UnicodeEncodeError:
-        return _encoder.encode(_scrub(msgspec.to_builtins(record)))
-
-
-def _scrub(value: Any) -> Any:
-    match value:
-        case str():
-            return value.encode("utf-8", "backslashreplace").decode()
-        case dict():
-            return {_scrub(k): _scrub(v) for k, v in value.items()}
-        case list() | tuple():
-            return [_scrub(v) for v in value]
-        case _:
-            return value
 
 
 def read_int(query: dict[str, str], name: str, default: int, *, low: int, high: int) -> int:

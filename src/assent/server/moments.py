@@ -1,7 +1,7 @@
 """The disk at one moment: what is decided in one turn of the loop asks it each thing once.
 
-All of a turn's calls came in before the first of them was decided. So none of them can rest on something that was
-changed on the disk after it was asked.
+All of a turn's calls came in before the first of them was decided. So whatever was changed on the disk before one of
+them was made, by whomever, is seen by it. (Nothing changes an agent's files in the loop's own thread.)
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.agents.hook import HookCall
-from assent.model import UNKNOWN, Decision, Mode, Outcome, Policy, Source, Tier
+from assent.model import UNKNOWN, Decision, Mode, Outcome, Policy, Source, Tier, encode
 from assent.model.principal import Principal, Role
 from assent.server.calls import place_call
-from assent.server.messages import JSON, Refusal, Reply, Request, encode, reply
+from assent.server.messages import JSON, Refusal, Reply, Request, reply
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon

@@ -24,7 +24,7 @@ from assent.sandbox.outlook import Outlook
 from assent.server.moments import Moment
 
 if TYPE_CHECKING:
-    from assent.model import Session, ToolCall
+    from assent.model import Policy, Session, ToolCall
     from assent.server.journal import Journal
 
 MOST_PROJECTS = 256
@@ -68,7 +68,8 @@ class Projects:
         self._environ = environ
         self._managed = managed_file
         self._clock = clock
-        self._seen = _Eyes(environ, endpoints)
+        self.seen = _Eyes(environ, endpoints)
+        """The world as the daemon sees it."""
         self._blind = _Blindness(endpoints)
         self._seats: dict[Places, _Seat] = {}
         self._folders: dict[str, tuple[float, Bench]] = {}
@@ -120,7 +121,7 @@ class Projects:
 
     def _make(self, found: Layers, fault: str | None = None) -> Bench:
         outlook = Outlook(found.workspace, self._environ)
-        engine = Engine(found.policies, facts=lambda: outlook(self._seen()))
+        engine = Engine(found.policies, facts=lambda: outlook(self.seen()))
         return Bench(found, engine, Engine(found.policies, facts=self._blind), fault)
 
     def _tell(self, seat: _Seat, before: str | None) -> None:
@@ -129,6 +130,10 @@ class Projects:
             self._journal.note("error", "policy.broken", fault=fault, in_force="the rules before the last change")
         elif fault is None:
             self._journal.note("info", "policy.loaded", version=seat.bench.engine.merged.version)
+
+    def policies(self, folder: str) -> tuple[Policy, ...]:
+        """Return the layers that hold in a folder, or raise `ConfigError`."""
+        return self.bench(folder).found.policies
 
     def look(self, folder: str) -> tuple[str, ...] | None:
         """Return the workspace of a folder's project; None if there is no such folder on the daemon's disk.

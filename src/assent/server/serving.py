@@ -101,7 +101,7 @@ class DaemonServer(uvicorn.Server):
         self._daemon.let_go()
         loop = asyncio.get_running_loop()
         end = loop.time() + _LISTENERS_LEAVE
-        while self._daemon.hub.count and loop.time() < end:  # noqa: ASYNC110 - nobody counts them but here
+        while self._daemon.listeners and loop.time() < end:  # noqa: ASYNC110 - nobody counts them but here
             await asyncio.sleep(0.02)
         await super().shutdown(sockets)
         await self._daemon.stop()

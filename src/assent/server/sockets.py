@@ -1,4 +1,4 @@
-"""`WS /ws/permissions`: questions as they come, answers as they are given, to every session of a user."""
+"""Every WebSocket's way in, and `WS /ws/permissions`: questions as they come, answers as they are given."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from urllib.parse import parse_qs
 
 import msgspec
 
-from assent.model import Answer, AssentError, NotFoundError, Verdict
+from assent.model import Answer, AssentError, NotFoundError, Verdict, encode
 from assent.model.principal import Role
+from assent.server import run_sockets
 from assent.server.doors import gather_headers, is_local, peer_of
 from assent.server.faults import refusal_of
 from assent.server.hub import ALL_USERS, now, request_message, write_message
 from assent.server.identity import SUBPROTOCOL
-from assent.server.messages import Refusal, encode
+from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,6 +67,11 @@ class Sockets:
             await _reject(send, refusal)
             return
         await send({"type": "websocket.accept", "subprotocol": _choose_protocol(scope["subprotocols"])})
+        if principal is not None and scope["path"] == run_sockets.PATH:
+            receive, send = self._guard(principal, receive, send)
+            with contextlib.suppress(OSError):
+                await run_sockets.RunSocket(self._daemon, principal, scope).talk(receive, send)
+            return
         try:
             who, user = _check(scope, principal)
         except CloseError as closing:
@@ -79,12 +85,12 @@ class Sockets:
     def _admit(self, scope: Scope) -> Principal | None:
         headers = gather_headers(scope["headers"])
         self._daemon.door.check(headers, local=is_local(scope), page=False)
-        if scope["path"] != PATH:
+        if scope["path"] not in (PATH, run_sockets.PATH):
             raise Refusal(404, "Not found")
         principal, cookie = self._daemon.keys.identify(headers, peer=peer_of(scope))
         if cookie and b"origin" not in headers:
             raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
-        return principal
+        return run_sockets.admit(principal) if scope["path"] == run_sockets.PATH else principal
 
     def _guard(self, principal: Principal, receive: Receive, send: Send) -> tuple[Receive, Send]:
         """Close a socket whose token was revoked or has run out: it hears no more, and what it says does not count."""

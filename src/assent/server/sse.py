@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from assent.server.messages import encode
+from assent.model import encode
 
 KIND = b"text/event-stream; charset=utf-8"
 HEADERS = ((b"cache-control", b"no-store"), (b"x-accel-buffering", b"no"))

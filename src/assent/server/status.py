@@ -41,7 +41,7 @@ class Stats(msgspec.Struct, frozen=True, rename="camel"):
 
 async def health(daemon: Daemon, _request: Request) -> Reply:
     """Say that the daemon is there."""
-    return reply(Health("ok", daemon.uptime, 0, daemon.hub.count))
+    return reply(Health("ok", daemon.uptime, daemon.runs.active, daemon.listeners))
 
 
 async def metrics(daemon: Daemon, _request: Request) -> Reply:
@@ -65,7 +65,7 @@ async def stats(daemon: Daemon, _request: Request) -> Reply:
         decisions,
         tiers,
         dict(counts.answers),
-        daemon.hub.count,
+        daemon.listeners,
         daemon.store.address.shown,
         await daemon.audit_position(),
         daemon.projects.bench().fault,

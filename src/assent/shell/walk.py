@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
+import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.effects import affect
 from assent.shell.evaluation import Evaluator
@@ -48,6 +49,11 @@ _REDEFINING = frozenset(
 )
 """Commands after which a name may no longer call the function that was defined."""
 _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
+_LEAVING = frozenset({"break", "continue", "eval", "builtin", "command", "trap"})
+_LEAVES = re.compile(rf"break|continue|{UNKNOWN}")
+"""What ends a round of a loop before its end, by whatever means."""
+_ROUNDS = 24
+"""How often in all the body of a loop is walked for words that are known."""
 _REWALKED = 131_072
 """Characters that may be walked again because a loop changes what it reads."""
 _EXPANDED = 262_144
@@ -77,6 +83,9 @@ class Walker(Evaluator):
         """Functions that are surely there from now on, and what they are: the commands in them were listed."""
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
+        self.left: list[Scope] = []
+        """What the shell was where a round of a loop may have ended early."""
+        self.rounds = _ROUNDS
 
     def emit(
         self,
@@ -92,6 +101,8 @@ class Walker(Evaluator):
             raise EnoughError
         if self.scope.lost:
             self.notes.blame("there are too many folders in which it may run")
+        if words and words[0].text in _LEAVING and any(_LEAVES.search(word.text) for word in words):
+            self.left.append(self.scope.fork())
         last = self.inputs[-1] if self.inputs else None
         self.commands.append(
             Command(
@@ -301,7 +312,14 @@ class Walker(Evaluator):
         each = silent(concatenate(values), UNKNOWN, number=numbers)
         each = each if numbers else guessed(each, merged(*map(of_word, words)))
         self.bind(node.name, each)
-        self.loop(node.kind, self.for_once, (node, each))
+        self.loop(node.kind, self.for_once, (node, values if self.unrolls(node, words) else [each]))
+
+    def unrolls(self, node: For, words: list[Word]) -> bool:
+        """Tell whether a loop is walked once for each of its words: they are known, and few."""
+        if node.kind != "for" or not words or len(words) > self.rounds or not all(word.known for word in words):
+            return False
+        self.rounds -= len(words)
+        return True
 
     def counted(self, words: list[Word]) -> bool:
         """Tell whether words are nothing but numbers that a command prints."""
@@ -311,13 +329,16 @@ class Walker(Evaluator):
         """Tell whether these commands print a number and nothing else."""
         return prints_number([self.commands[index] for index in feeds], self.functions)
 
-    def for_once(self, round_: tuple[For, Value]) -> None:
-        """Walk one round of it, with the variable set."""
-        node, each = round_
-        self.scope.assign(node.name, each)
-        if node.kind == "select":
-            self.scope.assign("REPLY", UNKNOWN_VALUE)
-        self.sequence(node.body)
+    def for_once(self, rounds: tuple[For, list[Value]]) -> None:
+        """Walk its rounds, with the variable set; each of them may be the last."""
+        node, values = rounds
+        for each in values:
+            before = self.scope.fork()
+            self.scope.assign(node.name, each)
+            if node.kind == "select":
+                self.scope.assign("REPLY", UNKNOWN_VALUE)
+            self.sequence(node.body)
+            self.scope.join(before)
 
     def count(self, node: Count) -> None:
         """Walk a counting loop."""
@@ -331,10 +352,11 @@ class Walker(Evaluator):
     def loop(self, layer: str, walk: Callable[[T], None], node: T) -> None:
         """Walk a loop until what it changes no longer changes what it is read with."""
         while True:
-            begin, names = len(self.commands), len(self.functions)
+            begin, names, left = len(self.commands), len(self.functions), len(self.left)
             before = self.scope.fork()
             self.inside(layer, walk, node)
-            self.scope.join(before)
+            for scope in (before, *self.left[left:]):
+                self.scope.join(scope)
             if self.scope.same(before) and len(self.functions) == names:
                 return
             self.rewalks -= 1
@@ -342,7 +364,7 @@ class Walker(Evaluator):
                 self.notes.blame("loops change too much to follow")
                 self.scope.forget()
                 return
-            del self.commands[begin:]
+            del self.commands[begin:], self.left[left:]
 
     def function(self, node: Function) -> None:
         """Walk the body of a function, of which it is not known when it runs."""

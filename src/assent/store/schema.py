@@ -150,6 +150,23 @@ enablements = Table(
     Index("enablements_by_end", "until"),
 )
 
+runs = Table(
+    "runs",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("user_id", Text, nullable=False),
+    Column("node", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("strategy", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("cwd", Text, nullable=False),
+    Column("created_at", Double, nullable=False),
+    Column("started_at", Double),
+    Column("ended_at", Double),
+    Column("reason", Text),
+    Index("runs_by_time", "created_at", "id"),
+)
+
 tickets = Table(
     "tickets",
     metadata,

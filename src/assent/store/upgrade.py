@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from assent.model import StoreError
 
-HEAD = "0003"
+HEAD = "0004"
 """The step that this version's tables are at."""
-_KNOWN = ("0001", "0002", HEAD)
+_KNOWN = ("0001", "0002", "0003", HEAD)
 _FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
 

@@ -1,0 +1,254 @@
+"""What a run does: its steps, each asked for at its guard, then done, with a record before and after."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import posixpath
+import secrets
+from collections.abc import Callable
+from typing import Any, TypeVar, assert_never
+
+import msgspec
+
+from assent.gate import Ruling
+from assent.model import ASK, Consent, Event, Layer, Policy, SandboxProfile, ToolCall, Verdict, Violation, encode
+from assent.runs import commands, files
+from assent.runs.files import ToolError
+from assent.runs.messages import (
+    AgentOutput,
+    AgentStreaming,
+    Done,
+    StepCompleted,
+    StepStarted,
+    StreamEvent,
+    TextPiece,
+    ToolCalled,
+    ToolReturned,
+    Usage,
+)
+from assent.runs.records import Place, applied_event, status_event, tool_event, violation_event
+from assent.runs.run import Run
+from assent.runs.strategy import Parallel, Step, with_input
+from assent.runs.tools import (
+    TOOLS,
+    EditFile,
+    FileInput,
+    ListDir,
+    ReadFile,
+    RunCommand,
+    SearchFiles,
+    ToolInput,
+    WriteFile,
+)
+
+T = TypeVar("T")
+
+FILE_SECONDS = 60.0
+SHOWN_ARGUMENTS = 8 << 10
+RECORDED_OUTPUT = 2000
+LARGEST_PIECE = 8 << 10
+MOST_STREAMED = 1 << 20
+"""How many characters of a command's output are passed on while it runs."""
+
+
+async def run_steps(run: Run) -> str:
+    """Do every step in order, those of a group at the same time; return what the last one came to."""
+    result = ""
+    for part in run.strategy.flow:
+        if isinstance(part, Step):
+            result = await StepWork(run, part).do()
+        else:
+            result = await _run_group(run, part)
+    return result
+
+
+async def _run_group(run: Run, group: Parallel) -> str:
+    """Do steps at the same time. The first that fails ends the others."""
+    tasks = [asyncio.create_task(StepWork(run, step).do()) for step in group.steps]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION)
+        for task in tasks:
+            if task in done:
+                task.result()
+        return "\n".join([await task for task in tasks])
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class StepWork:
+    """One step at work."""
+
+    def __init__(self, run: Run, step: Step) -> None:
+        self._run = run
+        self._step = step
+        self._call_id = f"call_{secrets.token_hex(8)}"
+        self._place = Place(step.agent, step.name, self._call_id)
+        self._streamed = 0
+
+    async def do(self) -> str:
+        """Do the step and tell of it; returns its result, or raises `ToolError` if its failure ends the run."""
+        run, step = self._run, self._step
+        call = self._make_call()
+        await run.record_events((status_event(run.record, agent=step.agent, step=step.name, tool=step.tool),))
+        run.say(StepStarted(ts=run.now, run_id=run.id, step_name=step.name, message=step.message or _describe(step)))
+        arguments = encode(call.input).decode()
+        self._stream(ToolCalled(self._call_id, step.tool, arguments[:SHOWN_ARGUMENTS]))
+        try:
+            with run.calling(self._call_id, self._layers()):
+                result = await self._admit_and_work(call)
+            self._stream(ToolReturned(self._call_id, step.tool, result, "completed"))
+        except ToolError as error:
+            result = str(error)
+            await self._record("tool.failed", error=result[:RECORDED_OUTPUT])
+            self._stream(ToolReturned(self._call_id, step.tool, "", "error", result))
+            if not step.goes_on:
+                raise ToolError(f"step {step.name}: {result}") from None
+        self._stream(Done(result))
+        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=step.name, result=result))
+        run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=step.agent, text=result, usage=Usage()))
+        return result
+
+    def _make_call(self) -> ToolCall:
+        step, cwd = self._step, self._run.setting.cwd
+        given = with_input(step.input, self._run.input)
+        return ToolCall(tool=step.tool, input=given, cwd=cwd, call_id=self._call_id, override=step.override)
+
+    def _layers(self) -> tuple[Policy, ...]:
+        """Return what the step adds to the run: a mode and a profile, which can only tighten."""
+        mode, profile = self._step.mode, self._step.profile
+        if mode is None and profile is None:
+            return ()
+        return (Policy(layer=Layer.RUN, mode=mode, profile=profile, file=self._run.strategy.path),)
+
+    async def _admit_and_work(self, call: ToolCall) -> str:
+        run, step = self._run, self._step
+        ruling = await run.guards.find(step.tool).admit(call, run.session(step.agent), self._beginning())
+        decision = ruling.decision
+        if decision.verdict is ASK:
+            raise ToolError("denied: the daemon stops, and nobody answered")
+        if decision.verdict is Verdict.DENY:
+            raise ToolError(f"denied: {decision.decision_reason}")
+        if decision.decision == "unavailable":
+            raise ToolError("unavailable: no sandbox can be set up here; nothing was run")
+        result = await self._work(call, ruling)
+        await self._record("tool.result", output=result[:RECORDED_OUTPUT])
+        return result
+
+    def _beginning(self) -> tuple[Event, ...]:
+        """Return what is recorded with the decision that lets a tool begin; a command begins once it has a boundary."""
+        if self._step.tool == "run_command":
+            return ()
+        return (tool_event("tool.started", self._run.record, self._place, self._step.tool),)
+
+    async def _work(self, call: ToolCall, ruling: Ruling) -> str:
+        """Do what was allowed, with the very input that was."""
+        given = _read_input(self._step.tool, call.input if ruling.updated_input is None else ruling.updated_input)
+        if isinstance(given, RunCommand):
+            return await self._run_command(given, ruling)
+        return await self._handle_file(given, _allowed_path(ruling), call)
+
+    async def _handle_file(self, given: FileInput, path: str, call: ToolCall) -> str:
+        match given:
+            case ReadFile():
+                return _shown(await self._in_thread(files.read_text, path))
+            case WriteFile(content=content):
+                size = await self._in_thread(files.write_text, path, content)
+                return f"wrote {size} bytes to {path}"
+            case EditFile(old=old, new=new):
+                size = await self._in_thread(files.edit_text, path, old, new)
+                return f"edited {path}, now {size} bytes"
+            case ListDir():
+                return _shown(await self._in_thread(files.list_names, path))
+            case SearchFiles(pattern=pattern):
+                return _shown(await self._in_thread(files.search_text, path, pattern, self._reader(call)))
+            case _:
+                assert_never(given)
+
+    async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(FILE_SECONDS):
+                return await loop.run_in_executor(self._run.ground.threads, functools.partial(work, *arguments))
+        except TimeoutError:
+            raise ToolError(f"it took longer than {FILE_SECONDS:.0f} seconds") from None
+        except OSError as error:
+            raise ToolError(error.strerror or type(error).__name__) from None
+
+    def _reader(self, call: ToolCall) -> Callable[[str], bool]:
+        """Return what tells whether a file that a search comes upon may be read, by itself and without a question."""
+        session, decide = self._run.session(self._step.agent), self._run.decider(call)
+
+        def may_read(path: str) -> bool:
+            wanted = msgspec.structs.replace(call, input={"pattern": "", "path": path})
+            return decide(wanted, session, Consent(), ()).verdict is Verdict.ALLOW
+
+        return may_read
+
+    async def _run_command(self, given: RunCommand, ruling: Ruling) -> str:
+        boundary = ruling.decision.boundary
+        if boundary is None:
+            raise ToolError("unavailable: commands of a run need a sandbox; nothing was run")
+        order = commands.Order(
+            argv=tuple(commands.shell_argv(given.command)),
+            boundary=msgspec.structs.replace(boundary, cwd=posixpath.join(self._run.setting.cwd, given.cwd or "")),
+            seconds=given.timeout or commands.COMMAND_SECONDS,
+            environ=self._run.ground.environ,
+        )
+        async with commands.started(
+            order, on_text=self._pass_on, on_applied=self._applied, on_violation=self._violated
+        ) as running:
+            ended, output = await running.finish()
+        events = [violation_event(self._run.record, self._place, v) for v in ended.violations]
+        await self._run.record_events(events)
+        return commands.describe_end(ended, output)
+
+    async def _applied(self, profile: SandboxProfile) -> None:
+        """Put the boundary, then the tool's start on record, before its first instruction."""
+        applied = applied_event(self._run.record, self._place, profile)
+        started = tool_event("tool.started", self._run.record, self._place, self._step.tool)
+        await self._run.record_events((applied, started))
+
+    def _violated(self, violation: Violation) -> None:
+        self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")
+
+    def _pass_on(self, text: str) -> None:
+        room = MOST_STREAMED - self._streamed
+        self._streamed += len(text)
+        text = text[:room] if room > 0 else ""
+        for start in range(0, len(text), LARGEST_PIECE):
+            self._stream(TextPiece(text[start : start + LARGEST_PIECE]))
+
+    def _stream(self, event: StreamEvent) -> None:
+        run = self._run
+        run.say(AgentStreaming(ts=run.now, run_id=run.id, agent_name=self._step.agent, event=event))
+
+    async def _record(self, kind: Any, **more: Any) -> None:
+        event = tool_event(kind, self._run.record, self._place, self._step.tool, **more)
+        await self._run.record_events((event,))
+
+
+def _describe(step: Step) -> str:
+    return f"{step.agent}: {step.tool}"
+
+
+def _read_input(tool: str, given: dict[str, Any]) -> ToolInput:
+    """Read a tool's input again: a person may have changed it."""
+    try:
+        return msgspec.convert(given, TOOLS[tool])
+    except msgspec.ValidationError as error:
+        raise ToolError(f"the input can not be read: {error}") from None
+
+
+def _allowed_path(ruling: Ruling) -> str:
+    """Return the path that was decided about, all links in it followed at that time."""
+    operation = ruling.decision.reading.operations[0]
+    if operation.target is None:
+        raise ToolError(f"{operation.resource} can not be found on this disk")
+    return operation.target
+
+
+def _shown(found: files.Found) -> str:
+    return found.text + ("\n… there is more" if found.cut else "")

@@ -1,0 +1,381 @@
+"""The run protocol's messages as records: what clients say, what the daemon says, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+from assent.audit.entry import format_time
+
+Decision: TypeAlias = Literal["allow", "deny", "allow-session", "deny-session"]
+Outcome: TypeAlias = Literal["allow", "deny", "allow-session", "deny-session", "expired", "cancelled"]
+Status: TypeAlias = Literal["pending", "running", "completed", "error", "cancelled"]
+ErrorCode: TypeAlias = Literal[
+    "PARSE_ERROR",
+    "VALIDATION_ERROR",
+    "NO_PENDING_PERMISSION",
+    "RUN_NOT_FOUND",
+    "PREPARE_FAILED",
+    "START_FAILED",
+    "SUBSCRIBE_ERROR",
+    "NO_PENDING_INPUT",
+    "FORBIDDEN",
+    "INTERNAL_ERROR",
+]
+Failure: TypeAlias = Literal["EXECUTION_ERROR", "CANCELLED"]
+
+
+class ClientMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type"):
+    """What a client says. Keys that are not known are passed over."""
+
+    request_id: str | None = None
+    """Comes back on whatever is a direct reply to this."""
+
+
+class PrepareRun(ClientMessage, frozen=True, kw_only=True, tag="prepare_run"):
+    """Read a strategy and make its run, or attach to a run that is not over."""
+
+    run_id: str | None = None
+    strategy_path: str | None = None
+    cwd: str | None = None
+    interactive: bool = True
+    """Whether somebody can be asked; if not, what would be asked is denied."""
+    profile: str | None = None
+    """The sandbox profile of a `process`, instead of `agent`."""
+
+
+class StartRun(ClientMessage, frozen=True, kw_only=True, tag="start_run"):
+    """Begin a run that was prepared."""
+
+    run_id: str
+    input: str | None = None
+
+
+class StopRun(ClientMessage, frozen=True, kw_only=True, tag="stop_run"):
+    """End a run before its time."""
+
+    run_id: str
+
+
+class Subscribe(ClientMessage, frozen=True, kw_only=True, tag="subscribe"):
+    """Hear of a run from now on, and of what is still pending in it."""
+
+    run_id: str
+
+
+class Unsubscribe(ClientMessage, frozen=True, kw_only=True, tag="unsubscribe"):
+    """Hear no more of a run."""
+
+    run_id: str
+
+
+class PermissionDecision(ClientMessage, frozen=True, kw_only=True, tag="permission_decision"):
+    """Answer a `request_permission`."""
+
+    run_id: str
+    permission_request_id: str
+    decision: Decision
+
+
+class UpdatePolicy(ClientMessage, frozen=True, kw_only=True, tag="update_policy"):
+    """Add to the path policy of one tool's guard, or of every one; only the default is replaced."""
+
+    run_id: str
+    tool: str | None = None
+    mode: Literal["read", "write"]
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    default: Literal["allow", "deny", "ask"] | None = None
+
+
+class UserInput(ClientMessage, frozen=True, kw_only=True, tag="user_input"):
+    """Write a line to the program of a `process` run."""
+
+    run_id: str
+    agent_name: str
+    text: str
+
+
+class ListRuns(ClientMessage, frozen=True, kw_only=True, tag="list_runs"):
+    """Ask which runs there are."""
+
+
+class ListStrategies(ClientMessage, frozen=True, kw_only=True, tag="list_strategies"):
+    """Ask which strategies lie ready."""
+
+
+class Ping(ClientMessage, frozen=True, kw_only=True, tag="ping"):
+    """Ask for a sign of life."""
+
+
+CLIENT_MESSAGES: tuple[type[ClientMessage], ...] = (
+    PrepareRun,
+    StartRun,
+    StopRun,
+    Subscribe,
+    Unsubscribe,
+    PermissionDecision,
+    UpdatePolicy,
+    UserInput,
+    ListRuns,
+    ListStrategies,
+    Ping,
+)
+
+
+class DaemonMessage(msgspec.Struct, frozen=True, kw_only=True, rename="camel", tag_field="type", omit_defaults=True):
+    """What the daemon says."""
+
+    ts: str
+    """When, in UTC, to the millisecond."""
+    request_id: str | None = None
+    """On a direct reply to a message that had one."""
+
+
+class FlowNode(msgspec.Struct, frozen=True):
+    """A strategy as a tree."""
+
+    name: str
+    kind: Literal["sequence", "parallel", "step", "process"]
+    children: tuple[FlowNode, ...] = ()
+
+
+class GivenInput(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that a person gave to a run."""
+
+    agent_name: str
+    text: str
+    ts: str
+
+
+class Conversation(msgspec.Struct, frozen=True, rename="camel"):
+    """What was said in a run so far; `records` are the messages themselves, the oldest dropped first."""
+
+    records: tuple[msgspec.Raw, ...] = ()
+    retention_events: tuple[msgspec.Raw, ...] = ()
+    inputs: tuple[GivenInput, ...] = ()
+
+
+class RunPrepared(DaemonMessage, frozen=True, kw_only=True, tag="run_prepared"):
+    """A run is there, with all its guards."""
+
+    run_id: str
+    strategy_name: str
+    agents: tuple[str, ...]
+    flow_tree: FlowNode
+    conversation: Conversation
+    mcp_servers: list[str]
+
+
+class StrategyStarted(DaemonMessage, frozen=True, kw_only=True, tag="strategy_started"):
+    """A run begins."""
+
+    run_id: str
+    strategy_name: str
+    agents: tuple[str, ...]
+    flow_tree: FlowNode
+
+
+class StepStarted(DaemonMessage, frozen=True, kw_only=True, tag="step_started"):
+    """A step begins."""
+
+    run_id: str
+    step_name: str
+    message: str
+
+
+class StepCompleted(DaemonMessage, frozen=True, kw_only=True, tag="step_completed"):
+    """A step is done, or failed in a run that goes on."""
+
+    run_id: str
+    step_name: str
+    result: str
+
+
+class Usage(msgspec.Struct, frozen=True, rename="camel"):
+    """What models were given and gave, as far as it is known here: guarded tools ask none."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+
+
+class AgentOutput(DaemonMessage, frozen=True, kw_only=True, tag="agent_output"):
+    """What an agent's step, or its whole program, came to."""
+
+    run_id: str
+    agent_name: str
+    text: str
+    usage: Usage
+
+
+class TextPiece(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
+    """A piece of output as it comes."""
+
+    text: str
+
+
+class ToolCalled(msgspec.Struct, frozen=True, rename="camel", tag="tool-call", tag_field="type"):
+    """A tool is called; `args` is its input as JSON text."""
+
+    tool_call_id: str
+    tool_name: str
+    args: str
+
+
+class ToolReturned(
+    msgspec.Struct, frozen=True, rename="camel", tag="tool-result", tag_field="type", omit_defaults=True
+):
+    """A tool returned, failed, or was not allowed to run."""
+
+    tool_call_id: str
+    tool_name: str
+    output: str
+    status: Literal["completed", "error"]
+    error: str | None = None
+
+
+class Done(msgspec.Struct, frozen=True, tag="done", tag_field="type"):
+    """Nothing more comes of this."""
+
+    result: str
+
+
+StreamEvent: TypeAlias = TextPiece | ToolCalled | ToolReturned | Done
+
+
+class AgentStreaming(DaemonMessage, frozen=True, kw_only=True, tag="agent_streaming"):
+    """What happens inside a step, as it happens."""
+
+    run_id: str
+    agent_name: str
+    event: StreamEvent
+
+
+class RequestPermission(DaemonMessage, frozen=True, kw_only=True, tag="request_permission"):
+    """A tool waits for a person. `request_id` names the question."""
+
+    run_id: str
+    agent_name: str
+    tool_name: str
+    tool_call_id: str | None = None
+    operation: str
+    resource: str
+    reason: Literal["policy-ask", "policy-deny-override"]
+    details: dict[str, Any]
+    expires_at: str
+
+
+class PermissionResolved(DaemonMessage, frozen=True, kw_only=True, tag="permission_resolved"):
+    """A question is over: somebody else answered, or it expired, or its run ended. `request_id` names it."""
+
+    run_id: str
+    decision: Outcome
+    by: str
+
+
+class PolicyName(msgspec.Struct, frozen=True):
+    """One policy of a chain."""
+
+    name: str
+
+
+class PolicyUpdated(DaemonMessage, frozen=True, kw_only=True, tag="policy_updated"):
+    """The chain of one tool's guard changed, and is now this."""
+
+    run_id: str
+    tool: str
+    policies: tuple[PolicyName, ...]
+
+
+class StrategyCompleted(DaemonMessage, frozen=True, kw_only=True, tag="strategy_completed"):
+    """A run came to its end."""
+
+    run_id: str
+    result: str
+    usage: Usage
+
+
+class RunError(msgspec.Struct, frozen=True):
+    """Why a run did not come to its end."""
+
+    code: Failure
+    message: str
+
+
+class StrategyError(DaemonMessage, frozen=True, kw_only=True, tag="strategy_error"):
+    """A run failed, or was stopped."""
+
+    run_id: str
+    error: RunError
+
+
+class RunSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One run in a list."""
+
+    run_id: str
+    status: Status
+    strategy_name: str
+    strategy_path: str
+    cwd: str
+    created_at: str
+    started_at: str | None = None
+    ended_at: str | None = None
+    error: str | None = None
+
+
+class RunList(DaemonMessage, frozen=True, kw_only=True, tag="run_list"):
+    """The runs that the client may see, the newest first."""
+
+    runs: tuple[RunSummary, ...]
+
+
+class StrategySummary(msgspec.Struct, frozen=True):
+    """One strategy that lies ready."""
+
+    name: str
+    path: str
+    kind: Literal["steps", "process"]
+    description: str
+
+
+class StrategyList(DaemonMessage, frozen=True, kw_only=True, tag="strategy_list"):
+    """The strategies that come with Assent, and the user's own."""
+
+    strategies: tuple[StrategySummary, ...]
+
+
+class Pong(DaemonMessage, frozen=True, kw_only=True, tag="pong"):
+    """A sign of life."""
+
+
+class ErrorMessage(DaemonMessage, frozen=True, kw_only=True, tag="error"):
+    """A message was not obeyed, and nothing changed."""
+
+    code: ErrorCode
+    message: str
+
+
+DAEMON_MESSAGES: tuple[type[DaemonMessage], ...] = (
+    RunPrepared,
+    StrategyStarted,
+    StepStarted,
+    StepCompleted,
+    AgentOutput,
+    AgentStreaming,
+    RequestPermission,
+    PermissionResolved,
+    PolicyUpdated,
+    StrategyCompleted,
+    StrategyError,
+    RunList,
+    StrategyList,
+    Pong,
+    ErrorMessage,
+)
+
+
+def stamp(at: float) -> str:
+    """Write a time as the protocol does."""
+    return format_time(at)

@@ -1,0 +1,123 @@
+"""A `process` run: a program in the agent's sandbox, with a token of its own that may only ask."""
+
+from __future__ import annotations
+
+import secrets
+
+import msgspec
+
+from assent.model import EventType, SandboxProfile, ToolCall, Violation
+from assent.policy.profiles import intersect, profile
+from assent.reading.paths import Place as Surroundings
+from assent.reading.tools import find_tool
+from assent.runs import commands
+from assent.runs.execution import LARGEST_PIECE, RECORDED_OUTPUT
+from assent.runs.files import ToolError
+from assent.runs.messages import (
+    AgentOutput,
+    AgentStreaming,
+    Done,
+    StepCompleted,
+    StepStarted,
+    StreamEvent,
+    TextPiece,
+    Usage,
+)
+from assent.runs.records import Place, applied_event, status_event, tool_event, violation_event
+from assent.runs.run import Run
+from assent.runs.strategy import INPUT, ProcessPlan
+
+PROFILE = "agent"
+
+
+async def run_process(run: Run) -> str:
+    """Run the strategy's program to its end, passing on what it writes; return what is kept of it."""
+    plan = run.strategy.process
+    if plan is None:
+        raise ToolError("this strategy has no process")
+    return await ProcessWork(run, plan).do()
+
+
+def boundary_of(run: Run) -> SandboxProfile:
+    """Return the boundary of a run's program: the person's choice or `agent`, tightened by everyone who has a say."""
+    engine = run.ground.engines.find(run.setting)
+    place = Surroundings(run.ground.engines.look(), run.setting.cwd, (run.setting.cwd,))
+    names = (run.profile or PROFILE, *filter(None, (run.strategy.policy.profile, *engine.merged.profiles)))
+    found = intersect(profile(name, place, engine.merged.specs) for name in names)
+    if found is None:
+        raise ToolError("unavailable: a process needs a sandbox, and the profile is off; nothing was run")
+    return found
+
+
+def put_in(run: Run, call: ToolCall) -> ToolCall:
+    """Return a hook's call as one of the run: globs count from the run's folder, wherever its program went."""
+    cwd = run.setting.cwd
+    if call.cwd in (None, cwd) or find_tool(call.tool).shape != "command":
+        return call
+    return msgspec.structs.replace(call, cwd=cwd, input={**call.input, "cwd": call.cwd})
+
+
+class ProcessWork:
+    """The program of a run, at work."""
+
+    def __init__(self, run: Run, plan: ProcessPlan) -> None:
+        self._run = run
+        self._plan = plan
+        self._place = Place(plan.agent, plan.agent, f"process_{secrets.token_hex(8)}")
+
+    async def do(self) -> str:
+        """Run it; raises `ToolError` if it fails."""
+        run, plan = self._run, self._plan
+        boundary = boundary_of(run)
+        run.ground.show_hook()
+        await run.record_events((status_event(run.record, agent=plan.agent, step=plan.agent),))
+        message = plan.message or " ".join(plan.command)
+        run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
+        async with run.ground.lend_token(run) as token:
+            order = commands.Order(
+                argv=tuple(word.replace(INPUT, run.input) for word in plan.command),
+                boundary=boundary,
+                seconds=plan.timeout,
+                environ=run.ground.environ,
+                environment={"ASSENT_TOKEN": token, "ASSENT_RUN_TOKEN": token, "ASSENT_RUN": run.id},
+                reads=True,
+            )
+            result = await self._follow(order)
+        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=plan.agent, result=result))
+        run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=plan.agent, text=result, usage=Usage()))
+        return result
+
+    async def _follow(self, order: commands.Order) -> str:
+        run = self._run
+        async with commands.started(
+            order, on_text=self._pass_on, on_applied=self._applied, on_violation=self._violated
+        ) as running:
+            run.write_input = running.write
+            try:
+                ended, output = await running.finish()
+            finally:
+                run.write_input = None
+        violations = [violation_event(run.record, self._place, v) for v in ended.violations]
+        kind: EventType = "process.completed" if not ended.code and ended.stopped is None else "process.failed"
+        done = tool_event(kind, run.record, self._place, "process", code=ended.code, output=output[:RECORDED_OUTPUT])
+        await run.record_events((*violations, done))
+        result = commands.describe_end(ended, output)
+        self._stream(Done(result))
+        return result
+
+    async def _applied(self, in_force: SandboxProfile) -> None:
+        """Put the boundary, then the start on record, before its first instruction."""
+        applied = applied_event(self._run.record, self._place, in_force)
+        started = tool_event("process.started", self._run.record, self._place, "process")
+        await self._run.record_events((applied, started))
+
+    def _violated(self, violation: Violation) -> None:
+        self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")
+
+    def _pass_on(self, text: str) -> None:
+        for start in range(0, len(text), LARGEST_PIECE):
+            self._stream(TextPiece(text[start : start + LARGEST_PIECE]))
+
+    def _stream(self, event: StreamEvent) -> None:
+        run = self._run
+        run.say(AgentStreaming(ts=run.now, run_id=run.id, agent_name=self._plan.agent, event=event))

@@ -1,0 +1,134 @@
+"""The questions of a run: what a client is shown of one, what its answer means, and what the run remembers of it."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import msgspec
+
+from assent.model import (
+    COMMAND_EXECUTE,
+    FS_EXEC,
+    Approval,
+    Decision,
+    Operation,
+    Scope,
+    State,
+    ToolCall,
+)
+from assent.policy.guard import SessionDecision, command_text, session_decision
+from assent.runs.guards import Guards, ToolGuard
+from assent.runs.messages import Outcome, RequestPermission, stamp
+
+SHOWN_CONTENT = 4000
+"""How many characters of what is about to be written a question shows."""
+_SHOWN_OPERATIONS = 20
+_CONTENTS = ("content", "old", "new", "command")
+
+
+class Question(msgspec.Struct, frozen=True):
+    """A question that is open in a run."""
+
+    guard: ToolGuard
+    subject: SessionDecision | None
+    """What an answer for the session is about."""
+
+
+class Questions:
+    """The open questions of one run. What changes comes from the store's thread, before anybody hears of it."""
+
+    def __init__(self, guards: Guards) -> None:
+        self._guards = guards
+        self._lock = threading.Lock()
+        self._open: dict[str, Question] = {}
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Name every question that is open."""
+        with self._lock:
+            return tuple(self._open)
+
+    def note(self, approval: Approval) -> None:
+        """Take in a question that was opened or has ended; what was said for the session holds from here on."""
+        if approval.state is State.PENDING:
+            self._add(approval)
+            return
+        with self._lock:
+            question = self._open.pop(approval.id, None)
+        answer = approval.answer
+        if question is None or question.subject is None or answer is None or answer.scope is not Scope.SESSION:
+            return
+        verdict = "allow" if approval.state is State.APPROVED else "deny"
+        question.guard.remember(msgspec.structs.replace(question.subject, verdict=verdict))
+
+    def _add(self, approval: Approval) -> None:
+        if approval.call is None or approval.decision is None:
+            return
+        guard = self._guards.find(approval.call.tool)
+        subject = session_decision(approval.call, approval.decision.reading, "allow")
+        with self._lock:
+            self._open.setdefault(approval.id, Question(guard, subject))
+
+
+def request_message(run_id: str, approval: Approval, call: ToolCall, decision: Decision) -> RequestPermission:
+    """Show a question to the clients of a run."""
+    shown = _subject(call, decision)
+    return RequestPermission(
+        ts=stamp(approval.created_at),
+        request_id=approval.id,
+        run_id=run_id,
+        agent_name=approval.agent,
+        tool_name=call.tool,
+        tool_call_id=approval.call_id,
+        operation=shown[0],
+        resource=shown[1],
+        reason="policy-deny-override" if approval.kind == "policy-deny-override" else "policy-ask",
+        details=_details(call, approval, decision),
+        expires_at=stamp(approval.expires_at),
+    )
+
+
+def outcome_of(approval: Approval) -> Outcome:
+    """Say in the protocol's words how a question ended."""
+    if approval.state is State.EXPIRED:
+        return "expired"
+    if approval.state not in (State.APPROVED, State.REJECTED):
+        return "cancelled"
+    lasting = approval.answer is not None and approval.answer.scope is not Scope.ONCE
+    if approval.state is State.APPROVED:
+        return "allow-session" if lasting else "allow"
+    return "deny-session" if lasting else "deny"
+
+
+def _subject(call: ToolCall, decision: Decision) -> tuple[str, str]:
+    """Return what is asked about: a line as a whole, or the file if it only runs one; else the path."""
+    operations = decision.reading.operations
+    if decision.reading.tool == "Bash":
+        file = _only_file(operations)
+        return (FS_EXEC.value, file) if file else (COMMAND_EXECUTE.value, command_text(call) or "")
+    first = operations[0]
+    return first.kind.value, first.target or first.resource
+
+
+def _only_file(operations: tuple[Operation, ...]) -> str | None:
+    if len(operations) != 2 or len(operations[0].argv) != 1 or operations[1].kind is not FS_EXEC:
+        return None
+    return operations[1].target or operations[1].resource
+
+
+def _details(call: ToolCall, approval: Approval, decision: Decision) -> dict[str, Any]:
+    reading = decision.reading
+    found: dict[str, Any] = {
+        "tier": reading.tier.value,
+        "why": approval.reason,
+        "cwd": call.cwd,
+        "reading": [
+            {"operation": o.kind.value, "resource": o.target or o.resource, "tier": o.tier.value, "reason": o.reason}
+            for o in reading.operations[:_SHOWN_OPERATIONS]
+        ],
+    }
+    contents = {name: call.input[name] for name in _CONTENTS if isinstance(call.input.get(name), str)}
+    found |= {name: text[:SHOWN_CONTENT] for name, text in contents.items()}
+    cut = [name for name, text in contents.items() if len(text) > SHOWN_CONTENT]
+    return found | ({"cut": cut} if cut else {})

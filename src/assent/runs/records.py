@@ -1,0 +1,145 @@
+"""What lasts of a run: its row, and the events that tell what happened in it."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.model import Event, EventType, SandboxProfile, Violation
+
+if TYPE_CHECKING:
+    from assent.store import Cursor
+
+COLUMNS = "id, user_id, node, status, strategy, path, cwd, created_at, started_at, ended_at, reason"
+SELECT_RUNS = f"SELECT {COLUMNS} FROM runs"  # noqa: S608 - constants
+_INSERT = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * 11)})"  # noqa: S608 - constants
+_UPDATE = "UPDATE runs SET status = ?, started_at = ?, ended_at = ?, reason = ? WHERE id = ?"
+
+
+class Status(enum.StrEnum):
+    """Where a run is. The last three are for good."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    ERROR = "error"
+    CANCELLED = "cancelled"
+
+
+ACTIVE = (Status.PENDING, Status.RUNNING)
+
+
+class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """A run as it is kept."""
+
+    id: str
+    user: str
+    node: str
+    """Whose daemon runs it."""
+    status: Status = Status.PENDING
+    strategy: str
+    path: str
+    cwd: str
+    created_at: float
+    started_at: float | None = None
+    ended_at: float | None = None
+    reason: str | None = None
+    """Why it failed, or who ended it."""
+
+    @property
+    def is_active(self) -> bool:
+        """Tell whether it may still do something."""
+        return self.status in ACTIVE
+
+
+def insert_run(cursor: Cursor, record: RunRecord) -> None:
+    """Write a new run."""
+    cursor.execute(
+        _INSERT,
+        *(record.id, record.user, record.node, record.status.value, record.strategy, record.path, record.cwd),
+        *(record.created_at, record.started_at, record.ended_at, record.reason),
+    )
+
+
+def update_run(cursor: Cursor, record: RunRecord) -> None:
+    """Write what became of a run."""
+    cursor.execute(_UPDATE, record.status.value, record.started_at, record.ended_at, record.reason, record.id)
+
+
+def read_run(row: Sequence[Any]) -> RunRecord:
+    """Return the run in a row."""
+    names = (
+        "id",
+        "user",
+        "node",
+        "status",
+        "strategy",
+        "path",
+        "cwd",
+        "created_at",
+        "started_at",
+        "ended_at",
+        "reason",
+    )
+    found = dict(zip(names, row, strict=True))
+    return RunRecord(**found | {"status": Status(found["status"])})
+
+
+def status_event(record: RunRecord, *, agent: str = "", **more: Any) -> Event:
+    """Say where a run is."""
+    payload: dict[str, Any] = {
+        "status": record.status.value,
+        "strategy": record.strategy,
+        "path": record.path,
+        "cwd": record.cwd,
+    }
+    payload |= {"summary": f"{record.strategy}: {record.status}", "reason": record.reason, **more}
+    return _event("run.status", record, agent, payload)
+
+
+class Place(msgspec.Struct, frozen=True):
+    """Where in a run something happens."""
+
+    agent: str
+    step: str
+    call: str
+
+
+def tool_event(kind: EventType, record: RunRecord, place: Place, tool: str, **more: Any) -> Event:
+    """Say what a tool of a run does."""
+    return _event_at(kind, record, place, {"tool": tool, **more})
+
+
+def applied_event(record: RunRecord, place: Place, profile: SandboxProfile) -> Event:
+    """Say which boundary is in force."""
+    event = _event_at("sandbox.applied", record, place, {})
+    return msgspec.structs.replace(event, sandbox_profile=profile)
+
+
+def violation_event(record: RunRecord, place: Place, violation: Violation) -> Event:
+    """Say what was stopped at a boundary."""
+    event = _event_at("sandbox.violation", record, place, {})
+    return msgspec.structs.replace(event, violation=violation)
+
+
+def _event_at(kind: EventType, record: RunRecord, place: Place, payload: dict[str, Any]) -> Event:
+    event = _event(kind, record, place.agent, payload)
+    return msgspec.structs.replace(event, step_id=place.step, tool_call_id=place.call, turn_id=place.call)
+
+
+def _event(kind: EventType, record: RunRecord, agent: str, payload: dict[str, Any]) -> Event:
+    about = {"user": record.user, "agent": agent, **payload}
+    return Event(
+        type=kind,
+        event_id="",
+        timestamp="",
+        session_id=record.id,
+        sequence=0,
+        thread_id=record.id,
+        turn_id=record.id,
+        run_id=record.id,
+        payload={key: value for key, value in about.items() if value is not None},
+    )

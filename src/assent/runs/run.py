@@ -1,0 +1,406 @@
+"""One run: who hears of it, what is asked in it, and how it ends. What it does is in `execution`."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from concurrent.futures import Executor
+from typing import Any, Protocol, TypeAlias
+
+import msgspec
+
+from assent.audit.log import Log
+from assent.gate import Gate
+from assent.model import (
+    Approval,
+    Consent,
+    Decision,
+    Event,
+    Opinion,
+    Policy,
+    Session,
+    State,
+    StoreError,
+    ToolCall,
+    Verdict,
+    encode,
+)
+from assent.runs.engines import Engines, Setting
+from assent.runs.files import ToolError
+from assent.runs.guards import Guards, ToolGuard
+from assent.runs.messages import (
+    AgentStreaming,
+    Conversation,
+    DaemonMessage,
+    GivenInput,
+    PermissionResolved,
+    PolicyName,
+    PolicyUpdated,
+    RunError,
+    RunPrepared,
+    StrategyCompleted,
+    StrategyError,
+    StrategyStarted,
+    TextPiece,
+    Usage,
+    stamp,
+)
+from assent.runs.questions import Questions, outcome_of, request_message
+from assent.runs.records import RunRecord, Status, status_event, update_run
+from assent.runs.strategy import Strategy
+from assent.store import Cursor, Store
+
+MOST_RECORDS = 200
+LARGEST_RECORD = 4 << 10
+"""Messages larger than this are not kept for those who come later."""
+_NOTHING_SAID = Consent()
+STOPPED = "Run cancelled by client"
+
+
+class Subscriber(Protocol):
+    """Someone who hears of a run. It is never waited for."""
+
+    def push(self, message: str) -> bool:
+        """Queue a message; false if it reads no more."""
+
+
+class Ground(msgspec.Struct, frozen=True, kw_only=True):
+    """What all runs of a daemon stand on."""
+
+    gate: Gate
+    store: Store
+    log: Log
+    engines: Engines
+    threads: Executor
+    """Where files are read and written."""
+    environ: dict[str, str]
+    report: Callable[[str, Exception], None]
+    """Told of faults of ours."""
+    lend_token: Callable[[Run], contextlib.AbstractAsyncContextManager[str]]
+    """Lends a process a token that may only ask, for as long as it runs."""
+    show_hook: Callable[[], None] = lambda: None
+    """Makes what agents' hooks run visible to a process."""
+    clock: Callable[[], float] = time.time
+
+
+class Ending(msgspec.Struct, frozen=True):
+    """How a run ends."""
+
+    status: Status
+    reason: str | None
+    message: DaemonMessage
+
+
+Judge: TypeAlias = Callable[[ToolCall, Session, Consent, Sequence[Opinion]], Decision]
+Work: TypeAlias = Callable[["Run"], Awaitable[str]]
+
+
+class Run:
+    """A run from its preparation to its end."""
+
+    def __init__(
+        self, record: RunRecord, strategy: Strategy, ground: Ground, setting: Setting, *, interactive: bool
+    ) -> None:
+        self.record = record
+        self.strategy = strategy
+        self.ground = ground
+        self.setting = setting
+        self.interactive = interactive
+        self.profile: str | None = None
+        """The profile that a person chose for its process."""
+        self.input = ""
+        self.write_input: Callable[[str], Awaitable[None]] | None = None
+        """Writes to the program of a `process` run, while there is one."""
+        self.guards = Guards(ground.engines.find(setting), setting.cwd, ground.gate, self.on_ask)
+        self.questions = Questions(self.guards)
+        self._steps: dict[str, tuple[Policy, ...]] = {}
+        self._shown: dict[str, tuple[str, ToolGuard]] = {}
+        self._answering: dict[str, Subscriber] = {}
+        self._subscribers: dict[Subscriber, None] = {}
+        self._records: deque[msgspec.Raw] = deque(maxlen=MOST_RECORDS)
+        self._inputs: list[GivenInput] = []
+        self._work: asyncio.Task[str] | None = None
+        self._main: asyncio.Task[None] | None = None
+        self._stopping: Ending | None = None
+        self._turn = asyncio.Lock()
+
+    @property
+    def id(self) -> str:
+        """Return its id."""
+        return self.record.id
+
+    @property
+    def now(self) -> str:
+        """Return the time as messages have it."""
+        return stamp(self.ground.clock())
+
+    # Deciding
+
+    def session(self, agent: str, **more: Any) -> Session:
+        """Return the session that an agent's calls in this run are made in."""
+        return Session(
+            id=self.id,
+            user=self.record.user,
+            agent=agent,
+            workspace=(self.setting.cwd,),
+            interactive=self.interactive,
+            run=True,
+            **more,
+        )
+
+    @contextlib.contextmanager
+    def calling(self, call_id: str, layers: tuple[Policy, ...]) -> Any:
+        """Have what a step adds hold for its call."""
+        self._steps[call_id] = layers
+        try:
+            yield
+        finally:
+            del self._steps[call_id]
+
+    def decide(
+        self,
+        call: ToolCall,
+        session: Session,
+        consent: Consent = _NOTHING_SAID,
+        /,
+        *,
+        heard: Sequence[Opinion] = (),
+    ) -> Decision:
+        """Decide a call of this run by its guards, and by the layers as they are now."""
+        return self.decider(call)(call, session, consent, heard)
+
+    def decider(self, like: ToolCall) -> Judge:
+        """Return what decides calls like this one, as everything is now; it may be used in any thread."""
+        setting = self.setting
+        if layers := self._steps.get(like.call_id or ""):
+            setting = msgspec.structs.replace(setting, layers=(*setting.layers, *layers))
+        engine = self.ground.engines.find(setting)
+        rules = self.guards.find(like.tool).rules(engine.merged)
+        return lambda call, session, consent, heard: engine.decide(call, session, consent, rules, heard)
+
+    # Telling
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Have someone hear of it from now on, beginning with what is still pending."""
+        self._subscribers[subscriber] = None
+        for message, _ in tuple(self._shown.values()):
+            self._push(subscriber, message)
+
+    def unsubscribe(self, subscriber: Subscriber) -> None:
+        """Let someone hear no more of it."""
+        self._subscribers.pop(subscriber, None)
+
+    def introduce(self, request_id: str | None) -> RunPrepared:
+        """Describe it to whoever prepared it, or attaches to it."""
+        return RunPrepared(
+            ts=self.now,
+            request_id=request_id,
+            run_id=self.id,
+            strategy_name=self.strategy.name,
+            agents=self.strategy.agents,
+            flow_tree=self.strategy.tree,
+            conversation=Conversation(tuple(self._records), (), tuple(self._inputs)),
+            mcp_servers=[],
+        )
+
+    def say(self, message: DaemonMessage, *, but: Subscriber | None = None) -> None:
+        """Tell everyone who listens, except one if need be."""
+        data = encode(message)
+        is_piece = isinstance(message, AgentStreaming) and isinstance(message.event, TextPiece)
+        if not is_piece and len(data) <= LARGEST_RECORD:
+            self._records.append(msgspec.Raw(data))
+        text = data.decode()
+        for subscriber in tuple(self._subscribers):
+            if subscriber is not but:
+                self._push(subscriber, text)
+
+    def _push(self, subscriber: Subscriber, text: str) -> None:
+        if not subscriber.push(text):
+            self._subscribers.pop(subscriber, None)
+
+    # Asking
+
+    async def on_ask(self, approval: Approval) -> None:
+        """Broadcast a question that one of its guards has to put."""
+        self._show(approval)
+
+    def _show(self, approval: Approval) -> None:
+        """Broadcast a question, once."""
+        call, decision = approval.call, approval.decision
+        if call is None or decision is None or approval.id in self._shown or approval.id not in self.questions.ids:
+            return
+        message = request_message(self.id, approval, call, decision)
+        self._shown[approval.id] = (encode(message).decode(), self.guards.find(call.tool))
+        self.say(message)
+
+    def is_open(self, question: str) -> bool:
+        """Tell whether a question waits for an answer."""
+        return question in self._shown
+
+    @contextlib.contextmanager
+    def answering(self, question: str, subscriber: Subscriber) -> Any:
+        """Remember who answers: others are told, this one is not."""
+        self._answering.setdefault(question, subscriber)
+        try:
+            yield
+        except BaseException:
+            if self._answering.get(question) is subscriber:
+                del self._answering[question]
+            raise
+
+    def tell(self, approval: Approval) -> None:
+        """Tell everyone how a question ended, and what the guard is since."""
+        self.questions.note(approval)
+        if approval.state is State.PENDING:
+            self._show(approval)
+            return
+        shown = self._shown.pop(approval.id, None)
+        answered = self._answering.pop(approval.id, None)
+        if shown is None:
+            return
+        outcome = outcome_of(approval)
+        by = approval.by or ""
+        resolved = PermissionResolved(ts=self.now, request_id=approval.id, run_id=self.id, decision=outcome, by=by)
+        self.say(resolved, but=answered if outcome not in ("expired", "cancelled") else None)
+        if outcome.endswith("-session"):
+            self.say_policy(shown[1])
+
+    def say_policy(self, guard: ToolGuard) -> None:
+        """Tell everyone what a guard's chain is now."""
+        policies = tuple(map(PolicyName, guard.chain))
+        self.say(PolicyUpdated(ts=self.now, run_id=self.id, tool=guard.tool, policies=policies))
+
+    async def update_policy(
+        self,
+        guards: Sequence[ToolGuard],
+        mode: Any,
+        *,
+        allow: tuple[str, ...],
+        deny: tuple[str, ...],
+        default: Verdict | None,
+        by: str,
+    ) -> None:
+        """Add to the path policy of some guards, on record, and tell everyone about each."""
+        payload = {"run": self.id, "mode": mode, "allow": allow, "deny": deny, "default": default, "by": by}
+        tools = [guard.tool for guard in guards]
+        event = msgspec.structs.replace(
+            status_event(self.record), type="policy.changed", payload={**payload, "tools": tools, "user": by}
+        )
+        await self.record_events((event,))
+        for guard in guards:
+            guard.patch(mode, allow=allow, deny=deny, default=default)
+            self.say_policy(guard)
+
+    # Living
+
+    async def record_events(self, events: Sequence[Event]) -> None:
+        """Write down what happens, before it does; raises `StoreError` if that fails."""
+        await self.ground.gate.record(events)
+
+    async def start(self, given: str, work: Work) -> None:
+        """Begin, once that is on record; raises `ToolError` for one that has begun, or is over."""
+        async with self._turn:
+            if self.record.status is not Status.PENDING:
+                raise ToolError(f"Run already started: {self.id}")
+            record = msgspec.structs.replace(self.record, status=Status.RUNNING, started_at=self.ground.clock())
+            await self._keep(record)
+            self.record = record
+            self.input = given
+            if given:
+                self.note_input(self.strategy.agents[0], given)
+            self._main = asyncio.create_task(self._live(work))
+
+    def note_input(self, agent: str, text: str) -> None:
+        """Keep what a person gave to an agent, for those who come later."""
+        self._inputs.append(GivenInput(agent, text, self.now))
+        del self._inputs[:-MOST_RECORDS]
+
+    async def stop(self, reason: str = STOPPED, *, status: Status = Status.CANCELLED) -> None:
+        """End it before its time, withdrawing what it asks."""
+        code: Any = "CANCELLED" if status is Status.CANCELLED else "EXECUTION_ERROR"
+        message = StrategyError(ts=self.now, run_id=self.id, error=RunError(code, reason))
+        ending = Ending(status, reason, message)
+        async with self._turn:
+            if self._main is None:
+                if self.record.is_active:
+                    await self._end(ending)
+                return
+        if self._stopping is None:
+            self._stopping = ending
+            if self._work is not None:
+                self._work.cancel()
+        await asyncio.shield(self._main)
+
+    async def _live(self, work: Work) -> None:
+        tree = self.strategy.tree
+        started = StrategyStarted(
+            ts=self.now,
+            run_id=self.id,
+            strategy_name=self.strategy.name,
+            agents=self.strategy.agents,
+            flow_tree=tree,
+        )
+        self.say(started)
+        if self._stopping is None:
+            self._work = asyncio.create_task(self._do(work))
+            await asyncio.wait((self._work,))
+        await self._end(self._ending())
+
+    async def _do(self, work: Work) -> str:
+        return await work(self)
+
+    def _ending(self) -> Ending:
+        work = self._work
+        if work is not None and not work.cancelled() and work.exception() is None:
+            result = work.result()
+            done = StrategyCompleted(ts=self.now, run_id=self.id, result=result, usage=Usage())
+            return Ending(Status.COMPLETED, None, done)
+        if self._stopping is not None:
+            return self._stopping
+        reason = self._reason(None if work is None or work.cancelled() else work.exception())
+        return Ending(
+            Status.ERROR,
+            reason,
+            StrategyError(ts=self.now, run_id=self.id, error=RunError("EXECUTION_ERROR", reason)),
+        )
+
+    def _reason(self, error: BaseException | None) -> str:
+        if isinstance(error, ToolError):
+            return str(error)
+        if isinstance(error, StoreError):
+            return f"it can not be recorded: {error}"
+        if isinstance(error, Exception):
+            self.ground.report("run.failed", error)
+        return "an internal error"
+
+    async def _end(self, ending: Ending) -> None:
+        """Withdraw what is asked, write down how it ended, then tell it."""
+        await self.withdraw(ending.reason or "the run is over")
+        record = msgspec.structs.replace(
+            self.record, status=ending.status, ended_at=self.ground.clock(), reason=ending.reason
+        )
+        self.record = record
+        try:
+            await self._keep(record)
+        except StoreError as error:
+            # It has ended all the same; the next start finds its row open, and closes it.
+            self.ground.report("run.unrecorded", error)
+        self.say(ending.message)
+        self._records.clear()
+
+    async def withdraw(self, why: str) -> None:
+        """Cancel every question that is open."""
+        cancelled = [self.ground.gate.cancel(question, why) for question in self.questions.ids]
+        await asyncio.gather(*cancelled, return_exceptions=True)
+
+    async def _keep(self, record: RunRecord) -> None:
+        entry = self.ground.log.prepare(status_event(record))
+
+        def work(cursor: Cursor) -> None:
+            update_run(cursor, record)
+            self.ground.log.append(cursor, (entry,))
+
+        await self.ground.store.commit(work)

@@ -1,0 +1,232 @@
+"""A client of the run protocol: prepare and start runs, hear what happens in them, answer what they ask."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, Literal, TypeVar, Union
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect, unix_connect
+from websockets.exceptions import WebSocketException
+
+from assent.config.endpoints import SOCKET_NAME, short_name
+from assent.model import AssentError
+from assent.runs.messages import (
+    DAEMON_MESSAGES,
+    ClientMessage,
+    DaemonMessage,
+    Decision,
+    ErrorMessage,
+    ListRuns,
+    ListStrategies,
+    PermissionDecision,
+    Ping,
+    Pong,
+    PrepareRun,
+    RequestPermission,
+    RunList,
+    RunPrepared,
+    RunSummary,
+    StartRun,
+    StopRun,
+    StrategyList,
+    StrategySummary,
+    Subscribe,
+    Unsubscribe,
+    UpdatePolicy,
+    UserInput,
+)
+from assent.sdk.client import UnreachableError, find_endpoint
+
+LARGEST_MESSAGE = 16 << 20
+_REPLIES = (RunPrepared, RunList, StrategyList, Pong, ErrorMessage)
+_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[DAEMON_MESSAGES])  # noqa: UP007 - made of a list
+
+T = TypeVar("T", bound=DaemonMessage)
+
+
+class RunProtocolError(AssentError):
+    """The daemon did not obey a message; `code` is the protocol's."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class RunClient:
+    """One connection. Iterating over it gives what happens in every run that it prepared or subscribed to.
+
+    Every method returns once the daemon has obeyed, and raises `RunProtocolError` if it did not.
+    """
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._ids = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[DaemonMessage]] = {}
+        self._news: asyncio.Queue[DaemonMessage | None] = asyncio.Queue()
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, *, url: str = "", home: str = "", token: str = "", environ: Mapping[str, str] = os.environ
+    ) -> AsyncIterator[RunClient]:
+        """Connect to the daemon of this user, or to the one at an address; raises `UnreachableError`."""
+        if not url and not home:
+            where = find_endpoint(environ)
+            url, home, token = where.url, where.home, token or where.token
+        try:
+            socket = await _connect(url, home, {"Authorization": f"Bearer {token}"})
+        except (OSError, WebSocketException) as error:
+            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+        client = cls(socket)
+        try:
+            yield client
+        finally:
+            await socket.close()
+            await client._listening
+
+    async def prepare(
+        self,
+        strategy_path: str | None = None,
+        *,
+        run_id: str | None = None,
+        cwd: str | None = None,
+        interactive: bool = True,
+        profile: str | None = None,
+    ) -> RunPrepared:
+        """Make a run of a strategy, or attach to one by its id."""
+        wish = PrepareRun(run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile)
+        return await self._ask(wish, RunPrepared)
+
+    async def start(self, run_id: str, text: str | None = None) -> None:
+        """Begin a run."""
+        await self._order(StartRun(run_id=run_id, input=text))
+
+    async def stop(self, run_id: str) -> None:
+        """End a run before its time."""
+        await self._order(StopRun(run_id=run_id))
+
+    async def subscribe(self, run_id: str) -> None:
+        """Hear of a run, beginning with what is pending in it."""
+        await self._order(Subscribe(run_id=run_id))
+
+    async def unsubscribe(self, run_id: str) -> None:
+        """Hear no more of a run."""
+        await self._order(Unsubscribe(run_id=run_id))
+
+    async def decide(self, question: RequestPermission, decision: Decision) -> None:
+        """Answer a question."""
+        wanted = question.request_id or ""
+        said = PermissionDecision(run_id=question.run_id, permission_request_id=wanted, decision=decision)
+        await self._order(said)
+
+    async def update_policy(
+        self,
+        run_id: str,
+        mode: Literal["read", "write"],
+        *,
+        tool: str | None = None,
+        allow: tuple[str, ...] = (),
+        deny: tuple[str, ...] = (),
+        default: Literal["allow", "deny", "ask"] | None = None,
+    ) -> None:
+        """Add to the path policy of a tool, or of all of them."""
+        await self._order(UpdatePolicy(run_id=run_id, mode=mode, tool=tool, allow=allow, deny=deny, default=default))
+
+    async def give_input(self, run_id: str, agent: str, text: str) -> None:
+        """Write a line to the program of a run."""
+        await self._order(UserInput(run_id=run_id, agent_name=agent, text=text))
+
+    async def list_runs(self) -> tuple[RunSummary, ...]:
+        """Return the runs that one may see, the newest first."""
+        return (await self._ask(ListRuns(), RunList)).runs
+
+    async def list_strategies(self) -> tuple[StrategySummary, ...]:
+        """Return the strategies that lie ready."""
+        return (await self._ask(ListStrategies(), StrategyList)).strategies
+
+    async def ping(self) -> None:
+        """Wait for a sign of life."""
+        await self._ask(Ping(), Pong)
+
+    async def __aiter__(self) -> AsyncIterator[DaemonMessage]:
+        while (message := await self._news.get()) is not None:
+            yield message
+
+    async def _ask(self, message: ClientMessage, kind: type[T]) -> T:
+        """Send a message and return the reply to it."""
+        with self._expecting() as (request_id, reply):
+            await self._send(message, request_id)
+            answer = await reply
+        if not isinstance(answer, kind):
+            raise _problem(answer)
+        return answer
+
+    async def _order(self, message: ClientMessage) -> None:
+        """Send a message that only an error is a reply to; a ping behind it tells that there was none."""
+        with self._expecting() as (request_id, error), self._expecting() as (ping_id, pong):
+            await self._send(message, request_id)
+            await self._send(Ping(), ping_id)
+            await asyncio.wait((error, pong), return_when=asyncio.FIRST_COMPLETED)
+            if error.done():
+                raise _problem(error.result())
+            pong.result()
+
+    @contextlib.contextmanager
+    def _expecting(self) -> Iterator[tuple[str, asyncio.Future[DaemonMessage]]]:
+        request_id = f"c{next(self._ids)}"
+        future: asyncio.Future[DaemonMessage] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = future
+        try:
+            yield request_id, future
+        finally:
+            del self._waiting[request_id]
+            if not future.cancel() and not future.cancelled():
+                future.exception()  # whatever it was has been raised already, or nobody waits for it
+
+    async def _send(self, message: ClientMessage, request_id: str) -> None:
+        data = msgspec.json.encode(msgspec.structs.replace(message, request_id=request_id))
+        try:
+            await self._socket.send(data.decode())
+        except WebSocketException:
+            raise UnreachableError("the daemon has gone") from None
+
+    async def _listen(self) -> None:
+        with contextlib.suppress(WebSocketException):
+            async for data in self._socket:
+                with contextlib.suppress(msgspec.MsgspecError):  # a newer daemon may say more
+                    self._take(_DECODER.decode(data))
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(UnreachableError("the daemon has gone"))
+        self._news.put_nowait(None)
+
+    def _take(self, message: DaemonMessage) -> None:
+        waiting = self._waiting.get(message.request_id or "") if isinstance(message, _REPLIES) else None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(message)
+        elif not isinstance(message, Pong):
+            self._news.put_nowait(message)
+
+
+async def _connect(url: str, home: str, headers: dict[str, str]) -> ClientConnection:
+    more: dict[str, Any] = {"additional_headers": headers, "max_size": LARGEST_MESSAGE, "compression": None}
+    if url:
+        return await connect(url.replace("http", "ws", 1).rstrip("/") + "/ws", proxy=None, **more)
+    with short_name(home) as folder:
+        return await unix_connect(os.path.join(folder, SOCKET_NAME), "ws://localhost/ws", **more)
+
+
+def _problem(answer: DaemonMessage) -> RunProtocolError:
+    if isinstance(answer, ErrorMessage):
+        return RunProtocolError(answer.code, answer.message)
+    return RunProtocolError("INTERNAL_ERROR", "the daemon gave another answer than was asked for")

@@ -1,0 +1,161 @@
+"""`WS /ws`: the run protocol. Runs are prepared, started, watched and answered here."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from typing import TYPE_CHECKING
+
+from assent.model import ForbiddenError, StoreError, encode
+from assent.model.principal import Role
+from assent.runs.messages import (
+    ClientMessage,
+    DaemonMessage,
+    ErrorMessage,
+    ListRuns,
+    ListStrategies,
+    PermissionDecision,
+    Ping,
+    Pong,
+    PrepareRun,
+    RunList,
+    StartRun,
+    StopRun,
+    StrategyList,
+    Subscribe,
+    Unsubscribe,
+    UpdatePolicy,
+    UserInput,
+    stamp,
+)
+from assent.runs.parsing import ProtocolError, parse_frame
+from assent.server.hub import Member
+from assent.server.messages import Refusal
+
+if TYPE_CHECKING:
+    from assent.model.principal import Principal
+    from assent.server.daemon import Daemon
+    from assent.server.messages import Message, Receive, Scope, Send
+
+PATH = "/ws"
+QUEUES = 16
+"""A run tells far more than a question now and then: so many times the usual queue are kept for a slow client."""
+
+
+def admit(principal: Principal | None) -> Principal:
+    """Refuse whoever may not steer runs, before there is a socket."""
+    if principal is None:
+        raise Refusal(401, "Unauthorized")
+    if principal.role is Role.AGENT:
+        raise Refusal(403, "Forbidden: an agent's token starts and answers nothing; use a user's")
+    return principal
+
+
+class RunSocket:
+    """One client of the run protocol, from its handshake to its end."""
+
+    def __init__(self, daemon: Daemon, principal: Principal, scope: Scope) -> None:
+        self._daemon = daemon
+        self._who = principal
+        self._member = Member(principal.user, QUEUES * daemon.settings.queue, scope["state"]["abort"])
+
+    async def talk(self, receive: Receive, send: Send) -> None:
+        """Obey what comes and pass on what happens, until either side goes."""
+        closing = self._daemon.closing
+        self._daemon.run_clients.add(self)
+        work = [asyncio.create_task(self._send(send)), asyncio.create_task(self._listen(receive))]
+        try:
+            await asyncio.wait((*work, closing), return_when=asyncio.FIRST_COMPLETED)
+            if closing.done():
+                await send({"type": "websocket.close", "code": 1001, "reason": "Server shutting down"})
+        finally:
+            self._daemon.run_clients.discard(self)
+            self._daemon.runs.leave(self._member)
+            for task in work:
+                task.cancel()
+            await asyncio.gather(*work, return_exceptions=True)
+
+    async def _send(self, send: Send) -> None:
+        while True:
+            await send({"type": "websocket.send", "text": await self._member.next()})
+
+    async def _listen(self, receive: Receive) -> None:
+        while (event := await receive())["type"] == "websocket.receive":
+            answer = await self._hear(event)
+            if answer is not None and not self._member.push(encode(answer).decode()):
+                return
+
+    async def _hear(self, event: Message) -> DaemonMessage | None:
+        """Obey one frame; whatever is wrong with it is an answer, and the socket stays."""
+        request_id: str | None = None
+        try:
+            self._daemon.rates.take(self._who.token)
+            message = parse_frame(_bytes_of(event))
+            request_id = message.request_id
+            return await self._obey(message)
+        except ProtocolError as error:
+            return _error(error, error.request_id or request_id)
+        except Refusal as refusal:
+            return _error(ProtocolError("FORBIDDEN", refusal.message), request_id)
+        except ForbiddenError as error:
+            return _error(ProtocolError("FORBIDDEN", str(error)), request_id)
+        except StoreError:
+            return _error(ProtocolError("INTERNAL_ERROR", "The store can not be used; nothing was done"), request_id)
+        except Exception as error:  # noqa: BLE001 - the last resort: no internals leave, and nothing is allowed
+            self._daemon.journal.fault("run.socket.failed", error)
+            return _error(ProtocolError("INTERNAL_ERROR", "Internal error"), request_id)
+
+    async def _obey(self, message: ClientMessage) -> DaemonMessage | None:  # noqa: C901 - one case for each message
+        runs, who, member = self._daemon.runs, self._who, self._member
+        match message:
+            case PrepareRun():
+                await self._prepare(message)
+            case StartRun():
+                await runs.start(message.run_id, message.input, who)
+            case StopRun():
+                await runs.stop(message.run_id, who)
+            case Subscribe():
+                await runs.subscribe(message.run_id, who, member)
+            case Unsubscribe():
+                runs.unsubscribe(message.run_id, member)
+            case PermissionDecision():
+                self._daemon.note_answer(await runs.answer(message, who, member), who)
+            case UpdatePolicy():
+                await runs.update_policy(message, who)
+            case UserInput():
+                await runs.give_input(message.run_id, message.agent_name, message.text, who)
+            case ListRuns():
+                return RunList(ts=_now(), request_id=message.request_id, runs=await runs.list(who))
+            case ListStrategies():
+                found = await runs.list_strategies()
+                return StrategyList(ts=_now(), request_id=message.request_id, strategies=found)
+            case Ping():
+                return Pong(ts=_now(), request_id=message.request_id)
+            case _:
+                raise ProtocolError("INTERNAL_ERROR", "Internal error")
+        return None
+
+    async def _prepare(self, message: PrepareRun) -> None:
+        """Introduce the run first, then have the client hear of it, beginning with what is pending."""
+        run = await self._daemon.runs.prepare(message, self._who)
+        self._member.push(encode(run.introduce(message.request_id)).decode())
+        run.subscribe(self._member)
+
+
+def _bytes_of(event: Message) -> bytes:
+    text = event.get("text")
+    if text is not None:
+        with contextlib.suppress(UnicodeError):
+            return bytes(text, "utf-8")
+        return b""
+    data: bytes = event.get("bytes") or b""
+    return data
+
+
+def _error(error: ProtocolError, request_id: str | None) -> ErrorMessage:
+    return ErrorMessage(ts=_now(), request_id=request_id, code=error.code, message=error.message)
+
+
+def _now() -> str:
+    return stamp(time.time())

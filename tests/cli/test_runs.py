@@ -1,0 +1,136 @@
+"""`assent runs`: a strategy shown live, its questions answered in the terminal or beforehand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import select
+import subprocess
+import time
+
+import pytest
+
+from assent.runs.messages import RequestPermission, StrategyCompleted
+from assent.sdk.runs import RunClient, RunProtocolError
+from daemons import Running
+from runners import write_strategy
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory):
+    with Running(tmp_path_factory.mktemp("daemon"), "--rate", "0") as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"), [("note", "remember the milk"), ("look-around", "how many files"), ("script", "3")]
+)
+def test_bundled_strategies_really_run(daemon, name, shown):
+    done = daemon.run("runs", "start", name, "--input", "remember the milk")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert shown in done.stdout
+
+
+def test_what_was_said_yes_to_beforehand_is_not_asked(daemon):
+    done = daemon.run("runs", "start", "two-at-once", "--yes-to", "write_file:../*.txt")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (daemon.home / "left.txt").read_text() == "left\n"
+    assert (daemon.home / "right.txt").read_text() == "right\n"
+
+
+def test_where_nobody_can_be_asked_it_fails_with_the_reason(daemon, tmp_path):
+    step = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/x, content: x}}}}"
+    done = daemon.run("runs", "start", str(write_strategy(tmp_path, step)), "--no-ask")
+    assert done.returncode == 1
+    assert "nobody can be asked here" in done.stderr
+
+
+def test_every_message_can_be_had_as_json(daemon):
+    done = daemon.run("runs", "start", "note", "--input", "x", "--json")
+    kinds = [json.loads(line)["type"] for line in done.stdout.splitlines()]
+    assert kinds[0] == "strategy_started"
+    assert kinds[-1] == "strategy_completed"
+    listed = json.loads(daemon.run("runs", "list", "--json").stdout)
+    assert listed[0]["strategyName"] == "note"
+    assert "completed" in daemon.run("runs", "list").stdout
+
+
+def test_mistakes_are_named(daemon):
+    assert "no strategy by that name; there are " in daemon.run("runs", "start", "nope").stderr
+    assert "no tool is called `fly`" in daemon.run("runs", "start", "note", "--yes-to", "fly").stderr
+    assert "No active run found for runId x" in daemon.run("runs", "stop", "x").stderr
+
+
+@pytest.mark.parametrize(("key", "written"), [(b"y\n", True), (b"n\n", False)])
+def test_a_question_is_answered_at_the_terminal(daemon, tmp_path, key, written):
+    step = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/x, content: x}}, on_error: continue}}"
+    strategy = write_strategy(tmp_path, step)
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        daemon.command("runs", "start", str(strategy)),
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=daemon.environ,
+        cwd=daemon.project,
+    )
+    os.close(theirs)
+    try:
+        seen = _read_until(ours, b"no, for this run: ")
+        assert f"wants fs.write {tmp_path}/x".encode() in seen
+        os.write(ours, key)
+        assert child.wait(60) == 0
+    finally:
+        child.kill()
+        os.close(ours)
+    assert (tmp_path / "x").exists() == written
+
+
+def _read_until(terminal: int, wanted: bytes) -> bytes:
+    seen, end = b"", time.monotonic() + 60
+    while wanted not in seen:
+        assert time.monotonic() < end, seen
+        if select.select([terminal], [], [], 1)[0]:
+            seen += os.read(terminal, 4096)
+    return seen
+
+
+def test_the_python_client_prepares_answers_and_hears(daemon, tmp_path):
+    steps = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/y, content: x}}}}\n"
+    strategy = write_strategy(tmp_path, steps)
+
+    async def use(**where) -> list[str]:
+        heard = []
+        async with RunClient.open(token=daemon.owner, **where) as client:
+            await client.ping()
+            run = await client.prepare(str(strategy), cwd=str(daemon.project))
+            await client.update_policy(run.run_id, "write", tool="write_file", deny=("never/**",))
+            await client.start(run.run_id, "hello")
+            async for message in client:
+                heard.append(type(message).__name__)
+                if isinstance(message, RequestPermission):
+                    await client.decide(message, "allow-session")
+                if isinstance(message, StrategyCompleted):
+                    break
+            assert run.run_id in [r.run_id for r in await client.list_runs()]
+            assert len(await client.list_strategies()) >= 4
+            for wrong, code in (
+                (client.stop(run.run_id), "RUN_NOT_FOUND"),
+                (client.start("nope"), "START_FAILED"),
+                (client.subscribe("nope"), "SUBSCRIBE_ERROR"),
+                (client.give_input("nope", "a", "x"), "NO_PENDING_INPUT"),
+                (client.prepare("/nope.yaml"), "PREPARE_FAILED"),
+            ):
+                with pytest.raises(RunProtocolError) as error:
+                    await wrong
+                assert error.value.code == code
+            await client.unsubscribe(run.run_id)
+        return heard
+
+    for where in ({"url": daemon.url}, {"home": str(daemon.state)}):
+        heard = asyncio.run(use(**where))
+        assert heard.index("RequestPermission") < heard.index("StrategyCompleted")
+        assert heard.count("PolicyUpdated") == 2
+    assert (tmp_path / "y").read_text() == "x"

@@ -1,0 +1,114 @@
+"""A `process` run: a program in the agent's sandbox, its output passed on, its questions in the run."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from daemons import until
+from runners import Runner
+
+ASKER = """
+import json, os, socket
+line = socket.socket(socket.AF_UNIX)
+line.connect(os.environ["ASSENT_HOME"] + "/assent.sock")
+body = json.dumps({"toolName": "bash", "toolInput": {"command": "./deploy.sh"}, "cwd": os.getcwd()}).encode()
+head = "POST /api/hooks/classify?wait=30 HTTP/1.1\\r\\nHost: localhost\\r\\nConnection: close\\r\\n"
+head += "Content-Type: application/json\\r\\nAuthorization: Bearer " + os.environ["ASSENT_TOKEN"] + "\\r\\n"
+line.sendall(head.encode() + b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+data = b""
+while piece := line.recv(65536):
+    data += piece
+print("allowed", json.loads(data.partition(b"\\r\\n\\r\\n")[2])["allow"])
+"""
+
+
+def strategy(folder, command, **more):
+    path = folder / "process.yaml"
+    path.write_text(json.dumps({"name": "p", "process": {"agent": "helper", "command": command, **more}}))
+    return path
+
+
+@pytest.fixture
+def client(daemon):
+    with Runner(daemon) as made:
+        yield made
+
+
+def test_its_output_streams_and_is_the_result(client, daemon, tmp_path):
+    run = client.launch(strategy(tmp_path, ["sh", "-c", "echo one; echo $ASSENT_SANDBOX; pwd"]))
+    done = client.hear("strategy_completed", runId=run)
+    assert done["result"].split() == ["one", "agent", str(daemon.project)]
+    kinds = [m["event"]["type"] for m in client.heard if m["type"] == "agent_streaming"]
+    assert set(kinds) == {"text", "done"}
+    told = [k for k in client.kinds() if k != "agent_streaming"]
+    assert told[1:] == ["strategy_started", "step_started", "step_completed", "agent_output", "strategy_completed"]
+    events = daemon.api(daemon.owner).get(f"/api/audit?session={run}&limit=100").json()["events"][::-1]
+    kinds = [e["type"] for e in events]
+    assert kinds.index("sandbox.applied") < kinds.index("process.started") < kinds.index("process.completed")
+
+
+def test_it_is_given_input_while_it_runs(client, tmp_path):
+    run = client.launch(strategy(tmp_path, ["sh", "-c", "read a; echo got $a"]))
+    until(lambda: _gave(client, run))
+    assert client.find("strategy_completed")["result"] == "got words"
+    assert client.refused("user_input", runId=run, agentName="helper", text="x") == (
+        "NO_PENDING_INPUT",
+        f"No pending input request for run {run} agent helper",
+    )
+
+
+def _gave(client, run) -> bool:
+    client.send("user_input", requestId="in", runId=run, agentName="helper", text="words")
+    return not any(m["type"] == "error" for m in client.quiet())
+
+
+def test_a_program_that_fails_or_is_late_ends_the_run_with_the_reason(client, tmp_path):
+    client.launch(strategy(tmp_path, ["sh", "-c", "echo no; exit 3"]))
+    assert client.hear("strategy_error")["error"] == {"code": "EXECUTION_ERROR", "message": "no\nit ended with 3"}
+    client.launch(strategy(tmp_path, ["sleep", "600"], timeout="1s"))
+    assert "its limit of wall time was reached" in client.hear("strategy_error")["error"]["message"]
+    client.launch(strategy(tmp_path, ["/no/such/program"]))
+    assert "/no/such/program" in client.hear("strategy_error")["error"]["message"]
+
+
+def test_a_program_that_is_stopped_is_gone(client, tmp_path):
+    run = client.launch(strategy(tmp_path, ["sleep", "987.5"]))
+    client.send("stop_run", runId=run)
+    assert client.hear("strategy_error")["error"]["code"] == "CANCELLED"
+
+
+@pytest.mark.parametrize(("decision", "heard"), [("allow", "allowed True"), ("deny", "allowed False")])
+def test_it_asks_from_inside_its_sandbox_and_waits_for_the_answer(client, tmp_path, decision, heard):
+    run = client.launch(strategy(tmp_path, [sys.executable, "-I", "-S", "-c", ASKER]))
+    question = client.hear("request_permission", agentName="helper")
+    client.decide(run, question, decision)
+    assert client.hear("strategy_completed")["result"] == heard
+
+
+def test_its_token_may_only_ask_its_questions_are_the_runs_and_it_ends_with_it(client, daemon, tmp_path):
+    seen = daemon.project / "token"
+    run = client.launch(strategy(tmp_path, ["sh", "-c", f"printf %s $ASSENT_TOKEN > {seen}; read a; echo $a"]))
+    token = until(lambda: seen.exists() and seen.read_text())
+    agent = daemon.api(token)
+    assert agent.post("/api/permissions", json={"requestId": "x", "decision": "approve"}).status_code == 403
+    with pytest.raises(Exception, match="403"):
+        Runner(daemon, token)
+    sub = daemon.project / "sub"
+    sub.mkdir(exist_ok=True)
+    body = {"toolName": "bash", "toolInput": {"command": "./tool.sh"}, "cwd": str(sub), "toolCallId": "c1"}
+    assert agent.post("/api/hooks/classify", json=body).json()["allow"] is False
+    question = client.hear("request_permission")
+    assert (question["runId"], question["agentName"], question["toolName"]) == (run, "helper", "bash")
+    forbidden = body | {"toolInput": {"command": "cat ../.env"}, "toolCallId": "c2"}
+    assert "is forbidden in a run" in agent.post("/api/hooks/classify", json=forbidden).json()["reason"]
+    client.decide(run, question, "allow-session")
+    updated = client.hear("policy_updated")
+    assert (updated["tool"], updated["policies"][-1]["name"]) == ("run_command", "session-allow-execute---tool-sh")
+    for call in ("c1", "c3"):
+        assert agent.post("/api/hooks/classify", json=body | {"toolCallId": call}).json()["allow"] is True
+    client.send("user_input", runId=run, agentName="helper", text="done")
+    assert client.hear("strategy_completed")["result"] == "done"
+    until(lambda: agent.post("/api/hooks/classify", json=body).status_code == 401)

@@ -1,0 +1,135 @@
+"""Strategy files: what they may say, and the line and the reason for what they may not."""
+
+from __future__ import annotations
+
+import pytest
+
+from assent.model import ConfigError, Layer, Mode
+from assent.runs.strategy import BUNDLED, Parallel, Step, list_strategies, parse_strategy, with_input
+from assent.runs.tools import RunCommand, WriteFile, guarded_name
+
+STEP = "{agent: a, tool: read_file, input: {path: x}}"
+
+
+def parse(text: str):
+    return parse_strategy(text.encode(), "s.yaml")
+
+
+def test_steps_are_read_with_all_they_can_say():
+    strategy = parse(
+        """
+name: all
+description: everything there is
+mode: plan
+profile: read-only
+interactive: false
+ask: ["Write(x/**)"]
+deny: [Bash(rm:*)]
+steps:
+  - {name: first, agent: a, tool: write_file, input: {path: p, content: "1"}, message: hello, mode: strict,
+     profile: read-only, override: true, on_error: continue}
+  - name: both
+    parallel:
+      - {agent: b, tool: run_command, input: {command: ls, cwd: d, timeout: 2}}
+      - {agent: c, tool: search_files, input: {pattern: x}}
+"""
+    )
+    first, both = strategy.flow
+    assert isinstance(first, Step)
+    assert (first.name, first.mode, first.profile, first.override, first.goes_on) == (
+        "first",
+        Mode.STRICT,
+        "read-only",
+        True,
+        True,
+    )
+    assert isinstance(both, Parallel)
+    assert both.steps[0].input == RunCommand("ls", "d", 2.0)
+    assert strategy.agents == ("a", "b", "c")
+    assert strategy.kind == "steps"
+    assert [(n.name, n.kind, len(n.children)) for n in strategy.tree.children] == [
+        ("first", "step", 0),
+        ("both", "parallel", 2),
+    ]
+    policy = strategy.policy
+    assert (policy.layer, policy.mode, policy.profile, policy.interactive) == (Layer.RUN, Mode.PLAN, "read-only", False)
+    assert [r.text for r in (*policy.ask, *policy.deny)] == ["Write(x/**)", "Bash(rm:*)"]
+    assert all(r.origin.layer is Layer.RUN for r in (*policy.ask, *policy.deny))
+
+
+def test_a_process_is_read_with_all_it_can_say():
+    strategy = parse("name: p\nprocess: {agent: a, command: [sh, -c, x], hooks: claude-code, timeout: 2m, message: m}")
+    assert strategy.kind == "process"
+    assert strategy.process is not None
+    assert (strategy.process.command, strategy.process.timeout) == (("sh", "-c", "x"), 120.0)
+    assert strategy.tree.kind == "process"
+    assert strategy.agents == ("a",)
+
+
+BAD = {
+    "": "s.yaml: This file is empty.",
+    "name: x": "s.yaml:1: A strategy has either steps or a process.",
+    f"steps: [{STEP}]": "s.yaml:1: A strategy needs a name.",
+    f"name: x\nsteps: [{STEP}]\nprocess: {{}}": "s.yaml:1: A strategy has either steps or a process.",
+    "name: x\nsteps: []": "s.yaml:2: Expected steps not to be empty.",
+    "name: x\nsteps: {}": "s.yaml:2: Expected steps to be an array.",
+    "name: x\nsteps:\n- {agent: a, tool: read_file}": "s.yaml:3: Expected steps.0 to have input.",
+    "name: x\nsteps:\n- {agent: a, tool: reed_file, input: {}}": 's.yaml:3: Invalid steps.0.tool "reed_file".',
+    "name: x\nsteps:\n- {agent: a, tool: read_file, input: {paht: x}}": "s.yaml:3: Unknown configuration field",
+    "name: x\nsteps:\n- {agent: a, tool: read_file, input: {}}": "s.yaml:3: Invalid steps.0.input: Object missing",
+    "name: x\nsteps:\n- {agent: a, tool: read_file, input: {path: [x]}}": "s.yaml:3: Invalid steps.0.input: Expected",
+    "name: x\nsteps:\n- {agent: a, tool: run_command, input: {command: x, timeout: -1}}": "s.yaml:3: Invalid steps.0",
+    "name: x\nsteps:\n- parallel: []": "s.yaml:3: Expected steps.0.parallel not to be empty.",
+    f"name: x\nsteps:\n- parallel:\n  - parallel: [{STEP}]": "s.yaml:4: Unknown configuration field",
+    f"name: x\nsteps:\n- {STEP[:-1]}, name: n}}\n- {STEP[:-1]}, name: n}}": "s.yaml:4: Another step is called 'n'.",
+    f"name: x\nmode: free\nsteps: [{STEP}]": 's.yaml:2: Invalid mode "free".',
+    f"name: x\nallow: [Bash]\nsteps: [{STEP}]": "s.yaml:2: Unknown configuration field 'allow'.",
+    f"name: x\ndeny: ['Bash(']\nsteps: [{STEP}]": "s.yaml:2: Invalid permission rule",
+    "name: x\nprocess: {agent: a}": "s.yaml:2: Expected process to have command.",
+    "name: x\nprocess: {agent: a, command: []}": "s.yaml:2: Expected process.command to name a program.",
+    "name: x\nprocess: {agent: a, command: [x], timeout: soon}": "s.yaml:2: Invalid process.timeout",
+    "name: x\nprocess: {agent: a, command: [x], timeout: [1]}": "s.yaml:2: Expected process.timeout to be a time",
+    "name: &a x\nsteps: [*a]": "s.yaml:1: YAML anchors are not supported.",
+    "name: x\nsteps: &a [*a]": "s.yaml:2: YAML anchors are not supported.",
+    "name: x\nname: y": "s.yaml:2: Duplicate key 'name'.",
+    "name: x\nsteps: " + "[" * 60: "s.yaml:2: This is nested more than 32 levels deep.",
+    "name: [": "s.yaml:2: Invalid YAML",
+}
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+def test_a_bad_file_is_refused_with_its_line_and_the_reason(text):
+    with pytest.raises(ConfigError) as error:
+        parse(text)
+    assert str(error.value).startswith(BAD[text])
+
+
+def test_a_file_of_very_many_steps_is_refused():
+    with pytest.raises(ConfigError, match="more than 1000 steps"):
+        parse("name: x\nsteps:\n" + f"- {STEP}\n" * 1001)
+
+
+def test_what_a_run_is_given_is_one_word_of_a_command_whatever_is_in_it():
+    given = "a'; rm -rf / #"
+    assert with_input(RunCommand("grep ${input} x"), given) == {"command": "grep 'a'\"'\"'; rm -rf / #' x"}
+    assert with_input(WriteFile("p", "<${input}>"), given) == {"path": "p", "content": f"<{given}>"}
+
+
+def test_every_bundled_strategy_can_be_read_and_says_what_it_is_for():
+    found = list_strategies(None)
+    assert len(found) >= 3
+    assert {strategy.kind for _, strategy in found} == {"steps", "process"}
+    assert all(path.startswith(BUNDLED) and strategy.description for path, strategy in found)
+
+
+def test_the_users_own_strategies_are_listed_and_broken_ones_left_out(tmp_path):
+    (tmp_path / "strategies").mkdir()
+    (tmp_path / "strategies" / "mine.yaml").write_text(f"name: mine\nsteps: [{STEP}]")
+    (tmp_path / "strategies" / "broken.yaml").write_text("name: [")
+    assert [s.name for path, s in list_strategies(str(tmp_path)) if not path.startswith(BUNDLED)] == ["mine"]
+
+
+def test_tools_have_one_guard_whatever_an_agent_calls_them():
+    assert guarded_name("Bash") == guarded_name("shell") == "run_command"
+    assert guarded_name("Write") == "write_file"
+    assert guarded_name("Whatever") == "Whatever"
