@@ -93,6 +93,7 @@ def test_while_an_answer_is_on_its_way_there_is_no_second_one(chat):
     assert len(held) == 1
     held[0].continue_()
     expect(chat.locator("#prompt")).to_be_hidden()
+    expect(chat.locator("#log li").last).to_have_text("agent: noted: jam")
     assert chat.notes.read_text() == "jam\n"
 
 
