@@ -164,7 +164,7 @@ CHECKS = (
 )
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
 def test_a_session_of_the_real_agent(name, tmp_path):
     agent = AGENTS[name]
     with Running(tmp_path) as daemon:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, assert_never
 import msgspec
 
 from assent.gate import Ruling
-from assent.model import ASK, Consent, Layer, Policy, SandboxProfile, ToolCall, Verdict, Violation, encode
+from assent.model import ASK, Consent, Event, Layer, Policy, SandboxProfile, ToolCall, Verdict, Violation, encode
 from assent.runs import commands, files
 from assent.runs.files import ToolError
 from assent.runs.messages import (
@@ -125,7 +125,7 @@ class StepWork:
 
     async def _admit_and_work(self, call: ToolCall) -> str:
         run, step = self._run, self._step
-        ruling = await run.guards.find(step.tool).admit(call, run.session(step.agent))
+        ruling = await run.guards.find(step.tool).admit(call, run.session(step.agent), self._beginning())
         decision = ruling.decision
         if decision.verdict is ASK:
             raise ToolError("denied: the daemon stops, and nobody answered")
@@ -137,14 +137,18 @@ class StepWork:
         await self._record("tool.result", output=result[:RECORDED_OUTPUT])
         return result
 
+    def _beginning(self) -> tuple[Event, ...]:
+        """Return what is recorded with the decision that lets a tool begin; a command begins once it has a boundary."""
+        if self._step.tool == "run_command":
+            return ()
+        return (tool_event("tool.started", self._run.record, self._place, self._step.tool),)
+
     async def _work(self, call: ToolCall, ruling: Ruling) -> str:
         """Do what was allowed, with the very input that was."""
         given = _read_input(self._step.tool, call.input if ruling.updated_input is None else ruling.updated_input)
         if isinstance(given, RunCommand):
             return await self._run_command(given, ruling)
-        path = _allowed_path(ruling)
-        await self._record("tool.started", path=path)
-        return await self._handle_file(given, path, call)
+        return await self._handle_file(given, _allowed_path(ruling), call)
 
     async def _handle_file(self, given: FileInput, path: str, call: ToolCall) -> str:
         match given:

@@ -7,9 +7,10 @@ from typing import Literal
 
 import msgspec
 
+from assent.approvals.cases import Aside
 from assent.engine import Engine
 from assent.gate import Gate, OnAsk, Ruling
-from assent.model import Session, ToolCall, Verdict
+from assent.model import Event, Session, ToolCall, Verdict
 from assent.policy.guard import Guard, SessionDecision
 from assent.policy.layers import Merged
 from assent.runs.tools import TOOLS, guarded_name
@@ -62,9 +63,12 @@ class ToolGuard:
         with self._lock:
             self._change(self._rules.patch(dimension, allow=allow, deny=deny, default=default))
 
-    async def admit(self, call: ToolCall, session: Session) -> Ruling:
-        """Decide a call, asking if need be; returns once it is allowed or denied, and that is on record."""
-        return await self._gate.settle(call, session, _FOREVER, on_ask=self._on_ask)
+    async def admit(self, call: ToolCall, session: Session, then: tuple[Event, ...] = ()) -> Ruling:
+        """Decide a call, asking if need be; returns once it is allowed or denied, and that is on record.
+
+        `then` is written with an allow, in the same transaction: that it begins.
+        """
+        return await self._gate.settle(call, session, _FOREVER, aside=Aside(then=then), on_ask=self._on_ask)
 
     def _change(self, rules: Guard) -> None:
         self._rules = rules
