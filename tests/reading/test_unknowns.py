@@ -53,6 +53,8 @@ HARMLESS = [
     "kubectl get pods -o name | xargs -n1 kubectl describe",
     "kubectl describe pod $(kubectl get pods -l app=web -o jsonpath='{.items[0].metadata.name}')",
     "gh run view $(gh run list --limit 1 --json databaseId --jq '.[0].databaseId') --log",
+    "lsof -p $(pgrep -f 'node server' | head -1)",
+    "git show $(git log -1 --format=%h --author='A B')",
     "file $(which ls)",
     'file "$(command -v ls)"',
     "sort $(pwd)/x",
@@ -123,6 +125,9 @@ def test_a_folder_with_a_space_in_its_name_becomes_several_words() -> None:
     ("line", "expected"),
     [
         ("kubectl logs $(kubectl get pods -l app=web -o name | head -1)", Tier.SAFE),
+        ("kubectl logs x --since-time=\"$(date -u -d '1 hour ago' +%s)\"", Tier.SAFE),
+        ('kubectl logs x --since-time="$(date -f y +%s)"', Tier.DANGEROUS),
+        ('kubectl logs x --since-time="$(date -r y +%s)"', Tier.DANGEROUS),
         ("kubectl logs $(cat x)", Tier.DANGEROUS),
         ("kubectl logs x-$(oc get pods -o name)", Tier.DANGEROUS),
         ("kubectl logs x$Y$(kubectl get pods -o name)", Tier.DANGEROUS),

@@ -398,3 +398,14 @@ def test_a_socket_whose_token_was_revoked_answers_nothing_and_is_closed(daemon, 
             ws.send(json.dumps({"type": "decision", "data": {"requestId": wanted, "decision": "approve"}}))
         assert closed_with(ws) == (4401, "Unauthorized")
     assert daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()["status"] == "pending"
+
+
+def test_a_run_socket_whose_token_was_revoked_is_closed_too(daemon):
+    minted = daemon.api(daemon.owner).post("/api/tokens", json={"role": "user"}).json()
+    headers = {"Authorization": f"Bearer {minted['secret']}"}
+    with connect(f"ws://127.0.0.1:{daemon.port}/ws", additional_headers=headers, proxy=None) as ws:
+        ws.send('{"type": "ping"}')
+        assert json.loads(ws.recv(timeout=20))["type"] == "pong"
+        assert daemon.api(daemon.owner).delete(f"/api/tokens/{minted['token']['id']}").status_code == 200
+        ws.send('{"type": "list_runs"}')
+        assert closed_with(ws) == (4401, "Unauthorized")

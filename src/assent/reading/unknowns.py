@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from assent.model import Facts
     from assent.shell.tree import Command, Script, Word
 
+_BLANK = "\u00b7"
+"""Stands for a blank inside a word."""
 _REVISION = r"[\w@][\w./@^~{}:-]*"
 _HASH = r"(?:--format|--pretty)=(?:t?format:)?%[hH]"
 _CHOICE = (
@@ -37,7 +39,7 @@ _TOKENS = (
     rf"gh (?:run|pr|issue) list{_LISTED} --json (?:databaseId|number) (?:--jq|-q) \.\[\d*\]\.(?:databaseId|number)",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
-    r"(?:pgrep(?: -[fnox]+)?|pidof) [\w.]+",
+    rf"(?:pgrep(?: -[fnox]+)?|pidof) [\w./{_BLANK}]+",
     r"which [\w.+-]+",
 )
 """Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""
@@ -60,6 +62,7 @@ _NAMES = (
 """Print names of branches and tags, which start with a dash only where somebody meant harm."""
 _WORDS = frozenset({"USER", "LOGNAME", "HOSTNAME", "UID", "EUID", "PPID", "BASHPID", "SHLVL", "LINENO"})
 """Variables that hold one plain word, as long as nobody sets them; setting them is asked about."""
+_TIME = re.compile(r"date(?: -u| --utc| (?:-d ?|--date[= ])[^\s/]+)*(?: \+\S*)?")
 _FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
 _ODD = re.compile(r"[\s*?\[]")
 _GLOB = ("*", "?", "[")
@@ -109,11 +112,18 @@ def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: fro
 
 
 def is_echo(word: Word, command: Command, script: Script) -> bool:
-    """Tell whether all that is not known of a word was printed by the same program: its service knows it already."""
+    """Tell whether all that is not known of a word is the time, or was printed by the same program.
+
+    Its service knows it already.
+    """
     if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
     sources = [_source(script.commands, f) for f in word.feeds]
-    return all(s.words and s.words[0] == command.words[0] and not s.assignments for s in sources)
+    return all(_TIME.fullmatch(_text(s)) or _says(s, command.words[0]) for s in sources)
+
+
+def _says(command: Command, program: Word) -> bool:
+    return bool(command.words) and command.words[0] == program and not command.assignments
 
 
 def prints_tokens(command: Command, commands: Sequence[Command]) -> bool:
@@ -131,8 +141,8 @@ def _source(commands: Sequence[Command], index: int) -> Command:
 
 
 def _text(command: Command) -> str:
-    known = all(w.known and " " not in w.text for w in command.words) and not command.assignments
-    return " ".join(w.text for w in command.words) if known else ""
+    known = all(w.known for w in command.words) and not command.assignments
+    return " ".join(w.text.replace(" ", _BLANK) for w in command.words) if known else ""
 
 
 def _prints_no_option(command: Command, word: Word, facts: Facts, functions: frozenset[str]) -> bool:

@@ -68,6 +68,7 @@ class Sockets:
             return
         await send({"type": "websocket.accept", "subprotocol": _choose_protocol(scope["subprotocols"])})
         if principal is not None and scope["path"] == run_sockets.PATH:
+            receive, send = self._guard(principal, receive, send)
             with contextlib.suppress(OSError):
                 await run_sockets.RunSocket(self._daemon, principal, scope).talk(receive, send)
             return
