@@ -9,6 +9,8 @@ import sqlite3
 import pytest
 from playwright.sync_api import expect
 
+from runners import Runner
+
 
 @pytest.fixture(scope="module", autouse=True)
 def history(daemon, agent, person):
@@ -189,6 +191,22 @@ def test_sessions_show_what_each_agent_does_and_did(page, ask):
     expect(page.get_by_text("It waits for 1 answer.")).to_be_visible()
     ask("node fresher.js", session="s-3")
     expect(rows(page)).to_have_count(4)
+
+
+def test_a_run_is_watched_answered_and_stopped(page, daemon):
+    strategy = daemon.project / "waits.yaml"
+    step = "{name: build, agent: worker, tool: run_command, input: {command: node waits.js}}"
+    strategy.write_text(f"name: waits\ndescription: asks\nsteps:\n  - {step}\n")
+    with Runner(daemon) as runner:
+        run = runner.launch(strategy)
+        runner.find("request_permission", runId=run)
+        page.goto("/sessions")
+        listed = page.get_by_label("Runs").locator(".card").filter(has_text=run)
+        expect(listed).to_contain_text("running")
+        listed.get_by_role("link", name="waits").click()
+        expect(page.get_by_text("It waits for 1 answer.")).to_be_visible()
+        page.get_by_role("button", name="Stop").click()
+        expect(page.locator(".panel .verdict").first).to_have_text("cancelled")
 
 
 def test_a_token_is_made_shown_once_and_revoked(page, daemon):

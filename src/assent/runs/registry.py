@@ -215,14 +215,15 @@ class Runs:
         if run is None:
             raise missing
         self._check(run.record, who)
-        if not run.is_open(wanted):
-            raise missing
         verdict, scope = _WORDS[said.decision]
-        try:
-            with run.answering(wanted, subscriber):
-                return await self._ground.gate.answer(wanted, Answer(verdict=verdict, scope=scope), who)
-        except (NotFoundError, AlreadyAnsweredError):
-            raise missing from None
+        async with run.answers:
+            if not run.is_open(wanted):
+                raise missing
+            try:
+                with run.answering(wanted, subscriber):
+                    return await self._ground.gate.answer(wanted, Answer(verdict=verdict, scope=scope), who)
+            except (NotFoundError, AlreadyAnsweredError):
+                raise missing from None
 
     async def update_policy(self, wish: UpdatePolicy, who: Principal) -> None:
         """Add to the path policies of a run's guards."""

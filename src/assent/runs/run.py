@@ -126,6 +126,8 @@ class Run:
         self._main: asyncio.Task[None] | None = None
         self._stopping: Ending | None = None
         self._turn = asyncio.Lock()
+        self.answers = asyncio.Lock()
+        """Answers are taken one after the other, so that it is known whose was the first."""
 
     @property
     def id(self) -> str:
