@@ -24,6 +24,8 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+_PREFIXES = frozenset("builtin chrt command doas env exec ionice nice nohup setsid stdbuf sudo time timeout".split())
+"""What runs the words behind it as they are."""
 _SOURCES = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
 _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
@@ -281,7 +283,9 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
 def _never_ends(command: Command) -> bool:
     """Tell whether what a command prints has no end, so that a file takes the whole disk."""
     said = [word.text for word in command.words]
-    return said[:1] == ["yes"] or (said[:1] == ["cat"] and not _SOURCES.isdisjoint(said))
+    if said[:1] == ["yes"] or ("cat" in said and not _SOURCES.isdisjoint(said)):
+        return True
+    return "yes" in said and said[0] in _PREFIXES
 
 
 def _endless(operation: Operation) -> Operation:
