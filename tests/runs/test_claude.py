@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from daemons import until
 from realagents import AGENTS, BIN, SCRIPTED, SECONDS, Workplace
 from runners import Runner
 
@@ -38,6 +39,15 @@ def place(daemon):
         json.dumps({"profiles": {"claude": {"extends": "agent", "read": ["/", *seen], "write": ["."]}}})
     )
     return made
+
+
+def launched(client, strategy):
+    """Start the run; nothing while the daemon has not yet looked at its policy again."""
+    try:
+        return client.launch(strategy, profile="claude")
+    except AssertionError as error:
+        assert "no sandbox profile" in str(error)
+        return None
 
 
 def test_a_real_claude_code_asks_in_the_run_and_does_what_is_allowed(daemon, place, tmp_path):
@@ -71,7 +81,7 @@ def test_a_real_claude_code_asks_in_the_run_and_does_what_is_allowed(daemon, pla
     process = {"agent": "claude-code", "command": ["sh", "-c", script], "timeout": "2m"}
     strategy.write_text(json.dumps({"name": "claude", "process": process}))
     with Runner(daemon) as client:
-        run = client.launch(strategy, profile="claude")
+        run = until(lambda: launched(client, strategy))
         for word, decision in (("allowed", "allow-session"), ("refused", "deny")):
             question = client.hear("request_permission", seconds=60)
             assert word in question["resource"]

@@ -85,7 +85,7 @@ def test_waiting_jobs_share_one_commit(store):
     first.result()
     [f.result() for f in futures]
     assert store.figures.batches - before == 2
-    assert store.figures.last_batch == 50
+    assert store.figures.largest_batch == 50
 
 
 def test_what_is_left_for_the_end_is_written_in_one_go_without_what_failed(store):

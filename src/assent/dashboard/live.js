@@ -94,7 +94,7 @@ export class Live {
     }
     try {
       const found = await Promise.all(ids.map((id) => get(`/api/permissions/${encodeURIComponent(id)}`)));
-      const fresh = found.filter((each) => each.status === "pending" && !this.questions.has(each.id));
+      const fresh = found.filter((each) => each.status === "pending" && !this.questions.has(each.id) && !this.gone?.has(each.id));
       for (const each of fresh) this.questions.set(each.id, { ...each, arrived: Date.now() });
       if (fresh.length) this.changed({ added: fresh.map((each) => each.id), removed: [] });
     } catch {
