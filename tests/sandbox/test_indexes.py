@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from assent.sandbox.indexes import package_hosts
+from assent.sandbox.indexes import package_hosts, pip_variables
 
 PIP = "from pip._internal.models.index import PyPI; print(PyPI.netloc, PyPI.file_storage_domain)"
 NOBODY = {"PATH": os.environ["PATH"]}
@@ -55,3 +55,21 @@ def test_an_address_that_can_not_be_read_is_no_host(url):
     before = package_hosts({"PIP_INDEX_URL": "https://a.example.com/"}, "/nowhere")
     found = package_hosts({"PIP_INDEX_URL": "https://a.example.com/", "PIP_EXTRA_INDEX_URL": url}, "/nowhere")
     assert found == before
+
+
+PIP_FILE = "[global]\nindex-url = https://a.example.com/simple\nextra-index-url =\n  https://b.example.com/\n  https://me:pw@c.example.com/\n"
+
+
+def test_indexes_are_handed_in_without_passwords_and_what_is_set_already_stays(tmp_path):
+    (tmp_path / ".pip").mkdir()
+    (tmp_path / ".pip/pip.conf").write_text(PIP_FILE)
+    extra = {"PIP_EXTRA_INDEX_URL": "https://b.example.com/"}
+    assert (
+        pip_variables({}, str(tmp_path)).items() >= {"PIP_INDEX_URL": "https://a.example.com/simple", **extra}.items()
+    )
+    assert "PIP_INDEX_URL" not in pip_variables({"PIP_INDEX_URL": "x"}, str(tmp_path))
+
+
+def test_an_environment_in_the_project_names_no_index(tmp_path):
+    (tmp_path / "pip.conf").write_text("[global]\nindex-url = https://evil.example.com/\n")
+    assert "evil.example.com" not in package_hosts({"VIRTUAL_ENV": str(tmp_path)}, "/nowhere")

@@ -21,7 +21,7 @@ from assent.sandbox.boundary import Boundary, settle
 from assent.sandbox.cgroups import Group
 from assent.sandbox.environment import pass_on, proxy_variables
 from assent.sandbox.errors import CommandNotStarted, Unavailable
-from assent.sandbox.indexes import npm_registry
+from assent.sandbox.indexes import npm_registry, pip_variables
 from assent.sandbox.launch import Order, Started, launch, launch_bare, resolve_environment
 from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
@@ -238,6 +238,7 @@ class Sandbox:
         found = pass_on(self._environ, profile.environment)
         registry = npm_registry(self._environ, user.home)
         found |= {"npm_config_registry": registry} if registry else {}
+        found |= pip_variables(self._environ, user.home)
         found |= caches.cache_variables() if self._binds or os.path.isdir(mounts.CACHE) else {}
         found |= proxy_variables(PROXY_PORT, profile.network.hosts) if reach else {}
         found |= {"ASSENT_HOME": self._home} if self._home else {}

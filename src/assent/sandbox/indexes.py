@@ -54,7 +54,6 @@ def _python(environ: Mapping[str, str], home: str | None) -> list[str]:
 
 def _pip_files(environ: Mapping[str, str], home: str | None) -> list[str]:
     files = ["/etc/pip.conf", environ.get("PIP_CONFIG_FILE", "")]
-    files += [os.path.join(v, "pip.conf") for n in ("VIRTUAL_ENV", "CONDA_PREFIX") if (v := environ.get(n))]
     if home is not None:
         config = environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         files += [os.path.join(config, "pip/pip.conf"), os.path.join(home, ".pip/pip.conf")]
@@ -72,6 +71,17 @@ def _pip_settings(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
             yield key, line
         else:
             key = ""
+
+
+def pip_variables(environ: Mapping[str, str], home: str | None) -> dict[str, str]:
+    """Return the user's own indexes as variables: the files they stand in may hold passwords and are not seen inside."""
+    found: dict[str, list[str]] = {}
+    for file in _pip_files(environ, home):
+        for key, value in _pip_settings(_lines(file)):
+            urls = [url for url in _URL.findall(value) if "@" not in url]
+            found.setdefault("PIP_" + key.replace("-", "_").upper(), []).extend(urls)
+    said = {name: urls for name, urls in found.items() if urls and name not in environ}
+    return {name: urls[-1] if name == "PIP_INDEX_URL" else " ".join(urls) for name, urls in said.items()}
 
 
 def _node(environ: Mapping[str, str], home: str | None) -> list[str]:
