@@ -6,6 +6,7 @@ import itertools
 import math
 import sys
 
+import msgspec
 import pytest
 
 from assent import engine as spine
@@ -276,3 +277,18 @@ def test_a_denial_by_fault_still_names_policy_and_mode():
     assert (decision.mode, decision.policy_version) == ("plan", made.merged.version)
     assert decision.policy_sources == made.merged.sources
     assert [o.policy for o in decision.opinions] == ["engine"]
+
+
+def test_what_was_stopped_inside_is_asked_about_before_it_runs_outside():
+    made = Engine((policy(mode="on_failure"),), facts=lambda: msgspec.structs.replace(world(), sandbox=True))
+    first = made.decide(LINE, SESSION)
+    assert first.decision == "sandboxed"
+    again = made.decide(LINE, SESSION, Consent(stopped="writing /etc/x"))
+    assert (again.decision, again.boundary) == ("ask", None)
+    assert "it was stopped in the sandbox, and would now run outside: writing /etc/x" in again.decision_reason
+
+
+def test_programs_are_looked_for_where_the_agent_would_find_them_too():
+    session = msgspec.structs.replace(SESSION, path=("/ws/bin",))
+    place = paths.place_of(LINE, session, msgspec.structs.replace(world(), path=("/usr/bin",)))
+    assert place.facts.path == ("/ws/bin", "/usr/bin")

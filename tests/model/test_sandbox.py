@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.model import Limits, Mechanism, Network, OperationKind, SandboxProfile, within
+from assent.model import Limits, Mechanism, Network, OperationKind, SandboxProfile, Violation, within
 
 READ, WRITE, EXEC, RUN, NET, CALL = OperationKind
 BOX = SandboxProfile(
@@ -125,3 +125,14 @@ def test_the_tighter_mode_counts_and_only_shared_mechanisms_are_in_force():
     both = one & other
     assert (both.name, both.mode, both.mechanisms) == ("two&one", "read-only", (landlock,))
     assert (both.environment_ref, both.violation_refs) == ("e", ("v",))
+
+
+@pytest.mark.parametrize(
+    ("operation", "line", "words"),
+    [
+        (OperationKind.FS_WRITE, None, "writing /etc/x"),
+        (OperationKind.NET_CONNECT, "curl x", "connecting to /etc/x by curl x"),
+    ],
+)
+def test_a_violation_says_in_words_what_was_stopped(operation, line, words):
+    assert Violation(operation, "/etc/x", "landlock", command_line=line).words == words

@@ -24,7 +24,24 @@ _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
-_PREFIXES = frozenset("builtin chrt command doas env exec ionice nice nohup setsid stdbuf sudo time timeout".split())
+_PREFIXES = frozenset(
+    [
+        "builtin",
+        "chrt",
+        "command",
+        "doas",
+        "env",
+        "exec",
+        "ionice",
+        "nice",
+        "nohup",
+        "setsid",
+        "stdbuf",
+        "sudo",
+        "time",
+        "timeout",
+    ]
+)
 """What runs the words behind it as they are."""
 _SOURCES = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")

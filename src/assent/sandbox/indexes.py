@@ -74,7 +74,7 @@ def _pip_settings(lines: Iterable[str]) -> Iterator[tuple[str, str]]:
 
 
 def pip_variables(environ: Mapping[str, str], home: str | None) -> dict[str, str]:
-    """Return the user's own indexes as variables: the files they stand in may hold passwords and are not seen inside."""
+    """Return the user's own indexes as variables: their files may hold passwords, and are not seen inside."""
     found: dict[str, list[str]] = {}
     for file in _pip_files(environ, home):
         for key, value in _pip_settings(_lines(file)):
