@@ -42,12 +42,9 @@ def test_without_a_fault_it_passes(case):
     assert decide(case).verdict is Verdict.ALLOW
 
 
-FAULTS = (RuntimeError, RecursionError, KeyError, MemoryError)
-
-
-@pytest.mark.parametrize("half", [0, 1])
+@pytest.mark.parametrize("error", [RuntimeError, RecursionError, KeyError, MemoryError])
 @pytest.mark.parametrize("case", PASSING.values(), ids=PASSING)
-def test_a_fault_in_any_function_is_never_a_way_through(case, half):
+def test_a_fault_in_any_function_is_never_a_way_through(case, error):
     raised: list[str] = []
     open_ways = []
 
@@ -57,11 +54,7 @@ def test_a_fault_in_any_function_is_never_a_way_through(case, half):
 
     forget_everything()
     sound = engine_of(case)
-    first = list(PASSING.values()).index(case)
-    for number, code in enumerate(record_calls(lambda: decide(case, sound)), first):
-        if number % 2 != half:
-            continue
-        error = FAULTS[number // 2 % len(FAULTS)]  # over the cases, most functions fail in more than one way
+    for code in record_calls(lambda: decide(case, sound)):
         if name_of(code).endswith("Engine.decide"):
             continue
         engine = engine_of(case)
