@@ -38,6 +38,7 @@ from assent.runs.engines import Setting
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
 from assent.runs.messages import (
+    GuardChain,
     PermissionDecision,
     PrepareRun,
     RunSummary,
@@ -186,11 +187,7 @@ class Runs:
 
     async def subscribe(self, run_id: str, who: Principal, subscriber: Subscriber) -> None:
         """Have someone hear of a run; of one that is over there is nothing to hear."""
-        run = self._runs.get(run_id)
-        record = run.record if run is not None else await self._find_record(run_id)
-        if record is None:
-            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
-        self._check(record, who)
+        _, run = await self._find(run_id, who)
         if run is not None:
             run.subscribe(subscriber)
 
@@ -257,6 +254,11 @@ class Runs:
         rows = await self._ground.store.query(sql, {"user": who.user, "all": everyone, "limit": MOST_LISTED})
         return tuple(summarise(read_run(row)) for row in rows)
 
+    async def describe(self, run_id: str, who: Principal) -> tuple[RunSummary, tuple[GuardChain, ...]]:
+        """Return a run and what guards its tools now; raises `ProtocolError`."""
+        record, run = await self._find(run_id, who)
+        return summarise(record), run.chains() if run is not None else ()
+
     async def list_strategies(self) -> tuple[StrategySummary, ...]:
         """Return the strategies that lie ready."""
         found = await self._in_thread(lambda: list_strategies(self._config_home))
@@ -309,6 +311,15 @@ class Runs:
     def _check(self, record: RunRecord, who: Principal) -> None:
         if not who.may_answer(record.user):
             raise ProtocolError("FORBIDDEN", f"run {record.id} belongs to another user; only they or an admin may")
+
+    async def _find(self, run_id: str, who: Principal) -> tuple[RunRecord, Run | None]:
+        """Find what is known of a run that somebody may see, and the run itself while it is remembered."""
+        run = self._runs.get(run_id)
+        record = run.record if run is not None else await self._find_record(run_id)
+        if record is None:
+            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
+        self._check(record, who)
+        return record, run
 
     async def _find_record(self, run_id: str) -> RunRecord | None:
         rows = await self._ground.store.query(SELECT_RUNS + " WHERE id = :id", {"id": run_id})
