@@ -121,7 +121,9 @@ def test_the_layers_are_shown_with_where_each_rule_was_written(page, daemon):
     daemon.user_file.write_text("permissions: [\n")
     page.goto("/policy")
     expect(page.get_by_text("The files as they are now are not in force")).to_be_visible()
-    daemon.user_file.write_text("")
+    daemon.user_file.write_text("permissions: {}\n")
+    page.reload()
+    expect(page.get_by_text("It says nothing.")).to_be_visible()
 
 
 def test_a_standing_answer_is_listed_and_revoked(page, person):

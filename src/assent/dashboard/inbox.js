@@ -145,9 +145,15 @@ export class Inbox {
     const ids = this.ids;
     const at = Math.max(0, ids.indexOf(this.current));
     const here = document.activeElement?.closest(".card");
-    const to = here ? Math.min(ids.length - 1, Math.max(0, at + by)) : at;
-    while (to >= this.shown) this.extend();
-    this.choose(ids[to], { focus: true });
+    this.jump(here ? Math.min(ids.length - 1, Math.max(0, at + by)) : at);
+  }
+
+  jump(to) {
+    if (to >= this.shown) {
+      this.shown = Math.ceil((to + 1) / STEP) * STEP;
+      this.draw();
+    }
+    this.choose(this.ids[to], { focus: true });
   }
 
   select(id, on = !this.selected.has(id)) {
@@ -268,6 +274,8 @@ export class Inbox {
       k: () => this.step(-1),
       ArrowDown: () => this.step(1),
       ArrowUp: () => this.step(-1),
+      Home: () => this.jump(0),
+      End: () => this.jump(this.ids.length - 1),
       a: () => this.act(this.current, "once"),
       s: () => this.act(this.current, "session"),
       w: () => this.act(this.current, "wider"),
@@ -289,7 +297,7 @@ export class Inbox {
 
   help() {
     if (document.querySelector("dialog")) return;
-    const rows = [["j k", "next and previous question"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["Shift+A Shift+S Shift+D", "the same answers, for all that are selected"], ["z", "take back what was just allowed for longer"], ["1 – 6", "go to a page"], ["Esc", "leave a form"]];
+    const rows = [["j k", "next and previous question"], ["Home End", "the first and the last"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["Shift+A Shift+S Shift+D", "the same answers, for all that are selected"], ["z", "take back what was just allowed for longer"], ["1 – 6", "go to a page"], ["Esc", "leave a form"]];
     const box = h("dialog", { "aria-label": "Keys" }, h("h2", {}, "Keys"), h("dl", { class: "keys" }, rows.map(([key, what]) => [h("dt", {}, key.split(" ").map((each) => h("kbd", {}, each))), h("dd", {}, what)])), h("div", { class: "actions" }, button("Close", { onclick: () => box.close() })));
     box.addEventListener("close", () => box.remove());
     document.body.append(box);
