@@ -69,7 +69,6 @@ class ProcessWork:
         """Run it; raises `ToolError` if it fails."""
         run, plan = self._run, self._plan
         boundary = boundary_of(run)
-        run.ground.show_hook()
         await run.record_events((status_event(run.record, agent=plan.agent, step=plan.agent),))
         message = plan.message or " ".join(plan.command)
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))

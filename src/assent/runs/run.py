@@ -81,8 +81,6 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """Told of faults of ours."""
     lend_token: Callable[[Run], contextlib.AbstractAsyncContextManager[str]]
     """Lends a process a token that may only ask, for as long as it runs."""
-    show_hook: Callable[[], None] = lambda: None
-    """Makes what agents' hooks run visible to a process."""
     clock: Callable[[], float] = time.time
 
 

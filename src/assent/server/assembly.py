@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
-from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, SOCKET_NAME, TOKEN_FILE
-from assent.config.files import find_file, find_secret, make_private_folder, write_private
-from assent.config.places import assent_home, user_file
+from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE
+from assent.config.files import find_secret, write_private
+from assent.config.places import user_file
 from assent.config.version import find_version
 from assent.gate import Gate
 from assent.model import Event, Session, ToolCall
@@ -119,18 +119,9 @@ def _make_runs(
         environ=dict(environ),
         report=journal.fault,
         lend_token=lambda run: _lend_token(runs, store, log, keys, run),
-        show_hook=lambda: show_hook(assent_home(environ)),
     )
     runs = Runs(ground, node=log.writer, config_home=os.path.dirname(user_file(environ)))
     return runs
-
-
-def show_hook(home: str) -> None:
-    """Put the script that agents' hooks run where a whole agent in its sandbox sees it, and can not change it."""
-    script = find_file(os.path.join(home, HOOK_SCRIPT), follow=False)
-    if script is not None:
-        make_private_folder(os.path.join(home, ASK_FOLDER))
-        write_private(os.path.join(home, ASK_FOLDER, HOOK_SCRIPT), script.data)
 
 
 @contextlib.asynccontextmanager

@@ -17,6 +17,7 @@ from assent.server.metrics import Metrics
 from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
+from assent.server.twins import Twins
 from assent.server.verifying import Verification
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class Daemon:
         self.verification = Verification()
         self.desks = Desks(projects)
         self.rulings = Rulings()
+        self.twins = Twins()
         self.closing: asyncio.Future[None]
         self._loop: asyncio.AbstractEventLoop
         self._started = time.monotonic()
