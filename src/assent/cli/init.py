@@ -34,12 +34,12 @@ from assent.cli.wiring import (
     file_of,
     find_target,
     hook_lines,
-    script_text,
     token_file,
     try_hook,
 )
 from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
+from assent.config.endpoints import hook_script
 from assent.config.files import find_file, make_private_folder, write_private
 from assent.config.interpreter import find_python
 from assent.config.places import FILE_NAME, assent_home, user_file
@@ -221,7 +221,7 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
     old = find_wired(book, target.agent, target.scope, target.root)
     make_private_folder(home)
     make_private_folder(os.path.join(home, AGENTS_FOLDER))
-    write_private(os.path.join(home, SCRIPT), script_text())
+    write_private(os.path.join(home, SCRIPT), hook_script())
     if client.start:
         write_private(os.path.join(home, AGENTS_FOLDER, "start.json"), _how_to_start())
     token = _make_token(target, home, old)

@@ -244,16 +244,9 @@ class Daemon:
             await self._try(asyncio.to_thread(self.log.take_in))
 
     async def _compare(self) -> None:
-        pending: set[str] = set()
-        cursor: str | None = None
-        while True:
-            found, cursor = await self.approvals.list(states=(State.PENDING,), limit=500, cursor=cursor)
-            for approval in found:
-                pending.add(approval.id)
-                self._tell(approval)
-            if cursor is None:
-                break
-        for ref in [ref for ref in self.hub.open if ref not in pending]:
+        """Look up what is pending and was not announced, and what was announced and is not pending: mostly nothing."""
+        pending = await self.approvals.list_pending()
+        for ref in pending.symmetric_difference(tuple(self.hub.open)):
             await self._look_up(ref)
 
     async def _beat(self) -> None:
