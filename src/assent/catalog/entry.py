@@ -18,6 +18,7 @@ Role: TypeAlias = Literal[
     "filter",  # a pattern of names: which files of a tree are read
     "write",  # a file or folder that is created, replaced or removed
     "edit",  # read and written
+    "database",  # a file that is read, and made where there is none
     "exec",  # a file whose content is run
     "cwd",  # the folder in which the command works
     "host",  # a machine that is contacted

@@ -15,18 +15,7 @@ from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
-from assent.reading.effects import (
-    Ground,
-    connection,
-    locate,
-    own_folder,
-    reading,
-    role_effects,
-    secret_variable,
-    surroundings,
-    working,
-    writing,
-)
+from assent.reading.effects import own_folder, role_effects, surroundings
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_flows, mark_variables
@@ -61,6 +50,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
+from assent.reading.touching import Ground, connection, locate, reading, secret_variable, working, writing
 from assent.reading.unknowns import is_echo, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
@@ -290,7 +280,9 @@ class _Reader:
         sweep = entry.sweep or any(c.sweep for c in clauses)
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                self._effects(match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists))
+                self._effects(
+                    match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
+                )
         trace = Trace(index)
         if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
             self._inside(match, clauses, roles, judged, command, frame, trace)

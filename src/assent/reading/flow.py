@@ -9,8 +9,8 @@ import msgspec
 
 import assent.regex as re
 from assent.model import Tier
-from assent.reading.effects import secret_variable
 from assent.reading.findings import Findings
+from assent.reading.touching import secret_variable
 from assent.shell.tree import Command, Script
 
 _SHOWING = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})

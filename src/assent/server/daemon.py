@@ -19,6 +19,7 @@ from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
 from assent.server.tally import Tally
+from assent.server.twins import Twins
 from assent.server.verifying import Verification
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ class Daemon:
         self.desks = Desks(projects)
         self.rulings = Rulings()
         self.tally = Tally(store)
+        self.twins = Twins()
         self.closing: asyncio.Future[None]
         self._loop: asyncio.AbstractEventLoop
         self._started = time.monotonic()
@@ -245,16 +247,9 @@ class Daemon:
             await self._try(asyncio.to_thread(self.log.take_in))
 
     async def _compare(self) -> None:
-        pending: set[str] = set()
-        cursor: str | None = None
-        while True:
-            found, cursor = await self.approvals.list(states=(State.PENDING,), limit=500, cursor=cursor)
-            for approval in found:
-                pending.add(approval.id)
-                self._tell(approval)
-            if cursor is None:
-                break
-        for ref in [ref for ref in self.hub.open if ref not in pending]:
+        """Look up what is pending and was not announced, and what was announced and is not pending: mostly nothing."""
+        pending = await self.approvals.list_pending()
+        for ref in pending.symmetric_difference(tuple(self.hub.open)):
             await self._look_up(ref)
 
     async def _beat(self) -> None:
