@@ -70,6 +70,8 @@ def _columns(event: Event) -> tuple[str | None, ...]:
     decision = event.permission_decision
     text = _said(payload.get("summary"))
     found = ("", "", "", _said(payload.get("digest")))
+    if event.violation is not None or event.sandbox_profile is not None:
+        text = " · ".join(filter(None, (text, _boundary(event))))
     if decision is not None:
         text = f"{text} · {_plain(decision.decision_reason)}"
         source = decision.decision_source._value_
@@ -84,6 +86,13 @@ def _columns(event: Event) -> tuple[str | None, ...]:
         event.action_id,
         text[:LONGEST_TEXT],
     )
+
+
+def _boundary(event: Event) -> str:
+    """Say which boundary was set up, or what was stopped at it."""
+    if event.violation is not None:
+        return _plain(event.violation.words)
+    return "" if event.sandbox_profile is None else _plain(event.sandbox_profile.name)
 
 
 def _said(value: Any) -> str:
