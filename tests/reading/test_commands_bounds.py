@@ -39,9 +39,9 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_line_is_read_in_bounded_time(name: str) -> None:
-    start = time.perf_counter()
+    start = time.process_time()
     read(HOSTILE[name])
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_length_does_not_hide_code_from_the_network() -> None:
