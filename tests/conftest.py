@@ -1,9 +1,22 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import settings
 
 from keeping import Node
 from postgres import Postgres
+
+settings.register_profile("suite", derandomize=True, deadline=None)
+settings.load_profile("suite")  # the same cases on every run; others by --hypothesis-profile=default
+
+THE_PURE_PART = {"model", "shell", "catalog", "reading", "policy", "config", "cli", "tests"}
+"""Folders whose tests show that every branch is run; to watch the others would make them thrice as slow."""
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.path.parent.name not in THE_PURE_PART:
+            item.add_marker(pytest.mark.no_cover)
 
 
 @pytest.fixture(scope="session")
