@@ -29,7 +29,7 @@ def postgres():
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request):
     """The address of an empty store, on each engine; None is the file in the home."""
-    return None if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres").ready_database()
 
 
 @pytest.fixture
