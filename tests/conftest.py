@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import sys
+import threading
+
 import pytest
 from hypothesis import settings
 
@@ -13,10 +16,18 @@ THE_PURE_PART = {"model", "shell", "catalog", "reading", "policy", "config", "cl
 """Folders whose tests show that every branch is run; to watch the others would make them thrice as slow."""
 
 
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.path.parent.name not in THE_PURE_PART:
-            item.add_marker(pytest.mark.no_cover)
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    if item.path.parent.name in THE_PURE_PART:
+        return (yield)
+    watching = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(watching[0])
+        threading.settrace(watching[1])
 
 
 @pytest.fixture(scope="session")
