@@ -314,7 +314,7 @@ def test_the_events_of_a_call_are_the_same_with_a_daemon_and_without(daemon, age
         app.judge._log._store.write(app.judge._log._write_notes).result()
         here = [row[0] for row in app.judge.store.fetch("SELECT type FROM events ORDER BY position")]
     client = Client(url=daemon.url, token=daemon.owner)
-    until(lambda: client.decide("note", {"text": "x"}).decision == "allow")
+    until(lambda: client.decide("note", {"text": "x"}, cwd=str(daemon.project)).decision == "allow")
     with create_agent_app(
         tools=[note], url=daemon.url, token=agent_token, workspace=daemon.project, hooks=[lambda n, g: None]
     ) as app:
@@ -398,7 +398,7 @@ def test_questions_come_and_are_answered_over_the_sockets_too(daemon, agent_toke
             kinds = []
             async for notice in inbox:
                 kinds.append(notice.type)
-                if notice.type == "permission_request" and notice.data["requestId"] == asked.request_id:
+                if notice.type == "permission_request" and notice.data["id"] == asked.request_id:
                     await inbox.decide(asked.request_id, "reject", feedback="no")
                 if notice.type == "decision_ack" and notice.data["requestId"] == asked.request_id:
                     break

@@ -38,7 +38,7 @@ class Asking:
     def __init__(self, session: AgentSession, call: ToolCall) -> None:
         self._session = session
         self._call = call
-        self._signal = asyncio.Event()
+        self._signal: asyncio.Event | None = None
         self._task: asyncio.Task[None] | None = None
         self._alone: asyncio.Future[Judgement] | None = None
         self.question: Question | None = None
@@ -62,16 +62,18 @@ class Asking:
         self._session.waiting.add(question.id)
         self._session.announce(question)
         if self._session.handler is not None:
-            self._task = asyncio.get_running_loop().create_task(self._handle(self._session.handler, question))
+            self._signal = asyncio.Event()
+            handling = self._handle(self._session.handler, question, self._signal)
+            self._task = asyncio.get_running_loop().create_task(handling)
 
-    async def _handle(self, handler: ApprovalHandler, question: Question) -> None:
+    async def _handle(self, handler: ApprovalHandler, question: Question, signal: asyncio.Event) -> None:
         answer = NO
         try:
             said = handler.request_approval(
                 tool_call_id=question.tool_call_id,
                 tool_name=question.tool_name,
                 reason=question.reason,
-                signal=self._signal,
+                signal=signal,
             )
             word: Any = await said
             # Nothing but this very word is a yes.
@@ -103,7 +105,8 @@ class Asking:
         """Let the handler know that it is over."""
         if self.question is not None:
             self._session.waiting.discard(self.question.id)
-        self._signal.set()
+        if self._signal is not None:
+            self._signal.set()
         if self._task is not None and not self._task.done():
             self._task.cancel()
 

@@ -25,6 +25,7 @@ class Notice(msgspec.Struct, frozen=True):
     data: dict[str, Any] = {}
 
 
+_REFUSALS = {4001: 400, 4401: 401, 4403: 403}
 _DECODER = msgspec.json.Decoder(Notice)
 
 
@@ -50,10 +51,9 @@ class Inbox:
             async for message in self._socket:
                 yield _DECODER.decode(message)
         except (WebSocketException, msgspec.MsgspecError) as error:
+            if self._socket.close_code in _REFUSALS:
+                raise ApiError(_REFUSALS[self._socket.close_code], self._socket.close_reason or "refused") from None
             raise UnreachableError(f"the stream was cut off: {error}") from None
-        if self._socket.close_code in (4001, 4401, 4403):
-            status = 403 if self._socket.close_code == 4403 else 401
-            raise ApiError(status, self._socket.close_reason or "refused")
 
     async def _send(self, kind: str, data: dict[str, Any]) -> None:
         try:
