@@ -229,7 +229,7 @@ class Gate:
         session: Session,
         decision: Decision,
         relied: Sequence[str],
-        then: Sequence[Event] = (),
+        then: Sequence[Event | Entry] = (),
         *,
         held: bool = False,
     ) -> Ruling:
@@ -237,7 +237,7 @@ class Gate:
         ticket = None if held else self.tickets.make(call, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._prepare(call, session, decision)
-        more = [self._log.prepare(event) for event in then]
+        more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
@@ -346,7 +346,8 @@ class Gate:
         ticket = self.tickets.make(run, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
-        more = [self._log.prepare(event) for event in aside.after(decision)]
+        then = aside.after(decision)
+        more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> Approval | None:
             used = questions.use_answer(cursor, approval)

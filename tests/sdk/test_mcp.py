@@ -119,6 +119,23 @@ def test_a_server_that_crashes_is_an_error_for_the_model_and_on_record(world):
     assert until(lambda: events(world, "process.failed"))
 
 
+FLOOD = SERVER.replace("import os\n    os._exit(3)", "import sys\n    while True: sys.stdout.write('x' * 65536)")
+
+
+def test_a_server_that_floods_is_cut_off_and_what_was_asked_is_an_error(world):
+    (world[0] / "server.py").write_text(FLOOD)
+
+    async def scene():
+        async with Client(guarded(world)) as client:
+            return await client.call_tool("crash", {})
+
+    result = asyncio.run(scene())
+    assert result.is_error
+    assert "no message of the protocol" in text_of(result)
+    assert until(lambda: events(world, "process.failed"))
+    assert "tool.failed" in [row[0] for row in events(world)]
+
+
 def test_the_server_itself_runs_inside_a_boundary_that_is_on_record(world):
     _, (read,) = asyncio.run(talk(guarded(world, profile="workspace-write"), ("read_note", {"name": "a"})))
     assert text_of(read) == "note a"

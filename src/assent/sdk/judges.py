@@ -11,7 +11,9 @@ import msgspec
 from assent.approvals.book import Approvals
 from assent.approvals.cases import Aside
 from assent.approvals.events import begun, happened
+from assent.audit.entry import Entry
 from assent.audit.log import Log
+from assent.audit.stencil import HOLE, TIME, Stencil, fits
 from assent.config.facts import Observer
 from assent.config.places import assent_home
 from assent.engine import Engine
@@ -20,6 +22,7 @@ from assent.model import (
     ASK,
     Answer,
     Approval,
+    Event,
     EventType,
     NotFoundError,
     Opinion,
@@ -43,6 +46,7 @@ OFF = SandboxProfile(name="off", mode="off")
 """A function of this process runs without a boundary of its own, and the log says so."""
 Policies: TypeAlias = Callable[[], Sequence[Policy]]
 """The policies as they are now."""
+MOST_STENCILS = 1000
 _SLACK = 30.0
 
 
@@ -111,6 +115,9 @@ class Judge(Protocol):
     ) -> None:
         """Write down what became of a call, soon: its `status`, `error`, `summary` and `durationMs`."""
 
+    def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:
+        """Write down, soon, that a call ended well, and how long it took."""
+
     def close(self) -> None:
         """Let go of everything."""
 
@@ -123,7 +130,8 @@ class Embedded:
 
     def __init__(self, policies: Policies, *, store: str = "memory", expiry: float = EXPIRY) -> None:
         self._store, home = _open(store)
-        self.profile = OFF
+        self._stencils: dict[tuple[str, ...], tuple[Stencil, Stencil, Stencil]] = {}
+        self._profile = OFF
         self._log = Log(self._store, home)
         self._approvals = Approvals(self._store, self._log)
         self._policies = policies
@@ -152,9 +160,46 @@ class Embedded:
         async def tell(approval: Approval) -> None:
             asked(question_of(approval))
 
-        aside = Aside(tuple(heard), begun(call, session, self.profile), unbound=True)
+        aside = Aside(tuple(heard), self._begin(call, session), unbound=True)
         ruling = await self.gate.settle(call, session, self._expiry + _SLACK, aside=aside, on_ask=tell)
         return judgement_of(ruling)
+
+    @property
+    def profile(self) -> SandboxProfile:
+        """Return the boundary in which calls run."""
+        return self._profile
+
+    @profile.setter
+    def profile(self, profile: SandboxProfile) -> None:
+        self._profile = profile
+        self._stencils.clear()
+
+    def _begin(self, call: ToolCall, session: Session) -> tuple[Event | Entry, ...]:
+        """Say that a call runs, and inside which boundary."""
+        if call.call_id is None or call.trace is not None or not fits(call.call_id):
+            return begun(call, session, self._profile)
+        applied, started, _ = self._draw(call.tool, session)
+        return applied.fill(call.call_id), started.fill(call.call_id)
+
+    def _draw(self, tool: str, session: Session) -> tuple[Stencil, Stencil, Stencil]:
+        """Return what is said of every call of one tool in one session: its boundary, that it runs, and that it ran."""
+        key = (session.id, session.user, session.agent, tool)
+        found = self._stencils.get(key)
+        if found is None:
+            if len(self._stencils) >= MOST_STENCILS:
+                self._stencils.clear()
+            call, mask = ToolCall(tool=tool, call_id=HOLE), self._log.mask
+            applied, started = begun(call, session, self._profile)
+            ended = happened("tool.result", call, session, ran(TIME))
+            found = self._stencils[key] = (Stencil(applied, mask), Stencil(started, mask), Stencil(ended, mask))
+        return found
+
+    def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:
+        """Write down that a call ended well, and how long it took."""
+        if call.call_id is None or call.trace is not None or not fits(call.call_id):
+            self.note("tool.result", call, session, ran(milliseconds))
+        else:
+            self._log.note(self._draw(call.tool, session)[2].fill(call.call_id, milliseconds))
 
     async def pending(self, session: Session) -> tuple[Question, ...]:
         """Return the questions of a session, the oldest first."""
@@ -196,6 +241,11 @@ def _open(store: str) -> tuple[Store, str | None]:
         return MemoryStore(), None
     home = assent_home(os.environ)
     return open_store(None if store == "sqlite" else store, home=home), home
+
+
+def ran(milliseconds: float) -> dict[str, Any]:
+    """Say of a call that it ended well."""
+    return {"status": "completed", "durationMs": milliseconds}
 
 
 def question_of(approval: Approval) -> Question:

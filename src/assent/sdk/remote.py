@@ -25,7 +25,7 @@ from assent.model import (
     Violation,
 )
 from assent.sdk.client import AsyncClient, Client
-from assent.sdk.judges import OFF, Judgement, Question
+from assent.sdk.judges import OFF, Judgement, Question, ran
 from assent.sdk.outbox import Outbox
 
 if TYPE_CHECKING:
@@ -124,6 +124,10 @@ class Remote:
         told |= {"sandboxProfile": self.profile} if kind == "sandbox.applied" else {}
         told |= {"violation": violation} if violation is not None else {}
         self._outbox.put(session.id, call.cwd, {name: value for name, value in told.items() if value is not None})
+
+    def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:
+        """Tell the daemon that a call ended well, and how long it took."""
+        self.note("tool.result", call, session, ran(milliseconds))
 
     def close(self) -> None:
         """Tell what is still to be told."""

@@ -301,7 +301,7 @@ class AgentSession:
             self._judge.note("tool.failed", call, self._who, {"status": "error", "error": text[:1000]})
             return self._fail(call, text, judgement)
         took = round((time.perf_counter() - started) * 1000, 3)
-        self._judge.note("tool.result", call, self._who, {"status": "completed", "durationMs": took})
+        self._judge.note_ran(call, self._who, took)
         self.feed.put("tool.after", toolCallId=call.call_id, toolName=tool.name, isError=False)
         return ToolResult(tool_call_id=call.call_id or "", content=content, judgement=judgement)
 
