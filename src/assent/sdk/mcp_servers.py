@@ -14,6 +14,9 @@ from assent.sandbox import PIPE, Process, Sandbox
 
 LONGEST_MESSAGE = 16 << 20
 _MOST_COMPLAINTS = 1 << 20
+"""How much of what a server complains about is passed on …"""
+ENDLESS_COMPLAINTS = 16 << 20
+"""… and how much it may complain between two messages before it is cut off."""
 Message = dict[str, Any]
 
 
@@ -49,6 +52,8 @@ class Program:
     def __init__(self, process: Process | asyncio.subprocess.Process) -> None:
         self._process = process
         self._rest = b""
+        self._complained = 0
+        self._fault = "the server ended"
         self._complaints = asyncio.create_task(self._drain())
 
     @classmethod
@@ -80,6 +85,7 @@ class Program:
             if found:
                 self._rest = rest
                 if (message := decode(line)) is not None:
+                    self._complained = 0
                     return message
                 skipped += len(line) + 1
             elif len(self._rest) <= LONGEST_MESSAGE:
@@ -91,7 +97,7 @@ class Program:
         stdout: Any = self._process.stdout
         piece: bytes = await (stdout.read() if isinstance(self._process, Process) else stdout.read(1 << 16))
         if not piece:
-            raise ServerGoneError("the server ended")
+            raise ServerGoneError(self._fault)
         return piece
 
     async def _drain(self) -> None:
@@ -99,6 +105,11 @@ class Program:
         stderr: Any = self._process.stderr
         left = _MOST_COMPLAINTS
         while piece := await (stderr.read() if isinstance(self._process, Process) else stderr.read(1 << 16)):
+            self._complained += len(piece)
+            if self._complained > ENDLESS_COMPLAINTS:
+                self._fault = "the server complains without end"
+                await self._end()
+                return
             if left > 0:
                 with contextlib.suppress(OSError):
                     os.write(2, piece[:left])
@@ -106,11 +117,14 @@ class Program:
 
     async def close(self) -> None:
         """End it with everything it started."""
+        await self._end()
+        self._complaints.cancel()
+        await asyncio.gather(self._complaints, return_exceptions=True)
+
+    async def _end(self) -> None:
         if isinstance(self._process, Process):
             await self._process.close()
         else:
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self._process.wait()
-        self._complaints.cancel()
-        await asyncio.gather(self._complaints, return_exceptions=True)

@@ -15,7 +15,9 @@ from assent.sdk.client import ApiError, Client, UnreachableError
 MOST_WAITING = 10_000
 """Past this many the daemon does not keep up, or is away: what comes then is lost, as the program's log says."""
 MOST_AT_ONCE = 100
-_TRIES = 3
+_TRIES = 4
+_PASSING = (429, 503)
+"""Refusals that may pass: too much at once, or a daemon that is being stopped."""
 _PAUSE = 0.5
 _CLOSE_SECONDS = 10.0
 _log = logging.getLogger(__name__)
@@ -63,14 +65,14 @@ class Outbox:
                 self._send(session, cwd, [event for _, _, event in group])
 
     def _send(self, session: str, cwd: str | None, events: list[dict[str, Any]]) -> None:
-        for attempt in range(_TRIES):
+        for attempt in range(1, _TRIES + 1):
             try:
                 self._client.report_events(session, events, cwd=cwd)
-            except UnreachableError as error:
-                _log.warning("the daemon was not told: %s", error)
+            except (UnreachableError, ApiError) as error:
+                lasting = isinstance(error, ApiError) and error.status not in _PASSING
+                _log.warning("the daemon did not take %d events: %s", len(events), error)
+                if lasting:
+                    return
                 time.sleep(_PAUSE * attempt)
-            except ApiError as error:
-                _log.warning("the daemon did not take an event: %s", error)
-                return
             else:
                 return

@@ -122,7 +122,7 @@ class Remote:
         """Tell the daemon what became of a call, soon and in its turn: nobody waits for it."""
         told = {"type": kind, "toolName": call.tool, "toolCallId": call.call_id, **payload}
         told |= {"sandboxProfile": self.profile} if kind == "sandbox.applied" else {}
-        told |= {"violation": violation} if violation is not None else {}
+        told |= {"violation": violation, "traceparent": _traceparent(call)}
         self._outbox.put(session.id, call.cwd, {name: value for name, value in told.items() if value is not None})
 
     def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:

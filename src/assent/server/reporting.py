@@ -11,7 +11,7 @@ import msgspec
 
 from assent.agents.hook import HookCall
 from assent.approvals.events import happened
-from assent.model import Event, SandboxProfile, Violation
+from assent.model import Event, SandboxProfile, Violation, read_trace
 from assent.server.asking import place
 from assent.server.messages import Refusal, Reply, Request, reply
 from assent.server.outcomes import find_ruled
@@ -48,6 +48,8 @@ class HostEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     error: _Short | None = None
     summary: _Short | None = None
     duration_ms: float | None = None
+    traceparent: Annotated[str, msgspec.Meta(max_length=512)] | None = None
+    """The place of the call in the host's own trace."""
     sandbox_profile: SandboxProfile | None = None
     violation: Violation | None = None
 
@@ -82,6 +84,7 @@ async def report_events(daemon: Daemon, request: Request) -> Reply:
 async def _make(daemon: Daemon, request: Request, body: ReportEventsBody, told: HostEvent) -> Event:
     asked = HookCall(tool=told.tool_name, input={}, cwd=body.cwd, session=body.session_id, call_id=told.tool_call_id)
     call, session = place(daemon, request, asked)
+    call = msgspec.structs.replace(call, trace=read_trace(told.traceparent))
     payload: dict[str, Any] = {
         "status": told.status,
         "error": told.error,
