@@ -36,6 +36,7 @@ from assent.model import (
     Event,
     NotFoundError,
     Principal,
+    Scope,
     Session,
     State,
     StoreError,
@@ -178,7 +179,8 @@ class Gate:
         if answer.modified_input is not None:
             self._check_modified(approval, answer.modified_input)
         by = principal.user
-        grant = await asyncio.to_thread(make_grant, approval, answer, by)
+        lasts = answer.scope is not Scope.ONCE
+        grant = await asyncio.to_thread(make_grant, approval, answer, by) if lasts else None
         return await self._store.commit(
             lambda cursor: questions.answer_question(
                 cursor, self._log, approval_id, answer, by, grant=grant, expiry=self._expiry

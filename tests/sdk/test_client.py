@@ -98,6 +98,7 @@ def test_a_client_asks_answers_and_looks_back(make, daemon, agent_token, user_to
     assert person.history(days=1) is not None
     assert two in [s.id for s in person.sessions().sessions]
     assert owner.verification() is not None
+    assert person.list_runs().runs == ()
     assert "assent_" in person.metrics()
     assert "/metrics" in person.openapi()["paths"]
     assert agent.hook("generic", {"toolName": "bash", "toolInput": {"command": "ls"}})

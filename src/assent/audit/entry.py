@@ -69,11 +69,13 @@ def _columns(event: Event) -> tuple[str | None, ...]:
     """Draw out what the log is searched by. Payloads name user, agent, tool and summary by these words."""
     said = [value if isinstance(value, str) else "" for value in map(event.payload.get, _SEARCHED)]
     decision = event.permission_decision
-    said += [event.session_id, "" if decision is None else decision.decision_reason]
+    said += [event.session_id, _boundary(event), "" if decision is None else decision.decision_reason]
     together = "".join(said)
     if not (together.isascii() and together.isprintable()):
         said = [visible(text) for text in said]
-    user, agent, tool, text, digest, session, reason = said
+    user, agent, tool, text, digest, session, boundary, reason = said
+    if boundary:
+        text = f"{text} · {boundary}" if text else boundary
     tier = verdict = source = ""
     if decision is not None:
         text = f"{text} · {reason}"
@@ -81,6 +83,13 @@ def _columns(event: Event) -> tuple[str | None, ...]:
         source, digest = decision.decision_source._value_, decision.digest
     found = (tier, verdict, source, digest, event.action_id, text[:LONGEST_TEXT])
     return (event.type, session, user, agent, tool, *found)
+
+
+def _boundary(event: Event) -> str:
+    """Say which boundary was set up, or what was stopped at it."""
+    if event.violation is not None:
+        return event.violation.words
+    return "" if event.sandbox_profile is None else event.sandbox_profile.name
 
 
 def _masked(body: bytes, mask: Mask) -> bytes:

@@ -136,7 +136,7 @@ class _Guarded:
         self._judge.note("sandbox.applied", self._call, self._who, {})
 
     def _hear_violation(self, violation: Violation) -> None:
-        self._judge.note("sandbox.violation", self._call, self._who, {"summary": violation.words}, violation)
+        self._judge.note("sandbox.violation", self._call, self._who, {}, violation)
 
 
 def _make_judge(live: LivePolicies) -> Judge:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from assent.server.login import LoggedOut, Who
     from assent.server.overview import History, SessionList
     from assent.server.policies import PolicyView, Preview
+    from assent.server.runs import GuardedRun, Runs
     from assent.server.status import Health, Stats
     from assent.server.tokens import NewToken, TokenList
     from assent.server.trials import Trial
@@ -142,6 +143,24 @@ class Looking:
     def sessions(*, days: int | None = None) -> Ask[SessionList]:
         """List the agents that were at work in the last days."""
         return Ask("GET", "/api/sessions", "overview:SessionList", query={"days": days})
+
+    @Endpoint
+    @staticmethod
+    def list_runs() -> Ask[Runs]:
+        """List the daemon's own runs, the newest first."""
+        return Ask("GET", "/api/runs", "runs:Runs")
+
+    @Endpoint
+    @staticmethod
+    def run(run_id: str) -> Ask[GuardedRun]:
+        """Show one run, and what guards each of its tools."""
+        return Ask("GET", f"/api/runs/{quoted(run_id)}", "runs:GuardedRun")
+
+    @Endpoint
+    @staticmethod
+    def stop_run(run_id: str) -> Ask[Ended]:
+        """Stop a run."""
+        return Ask("DELETE", f"/api/runs/{quoted(run_id)}", "grants:Ended")
 
     @Endpoint
     @staticmethod
