@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -49,10 +50,10 @@ class Pins:
             self._first = more
         return [self._shown(tool) for tool in known]
 
-    def list_all(self, tools: list[Any]) -> None:
+    def list_all(self, tools: Sequence[Any]) -> None:
         """Take in everything that a server has; what was there before and no longer is was never listed."""
         self._seen = {}
-        self.list(tools)
+        self.list([*tools])
 
     def begin(self) -> None:
         """Hear that somebody lists from the beginning: what was accepted first has ended."""

@@ -186,7 +186,7 @@ class Proxy:
             async with asyncio.timeout(LIST_SECONDS):
                 await asyncio.shield(self._listing)
         except (TimeoutError, ServerGoneError) as error:
-            return f"what the tools of this server are could not be learnt: {error or 'it does not answer'}"
+            return f"what the tools of this server are could not be learnt: {str(error) or 'it does not answer'}"
         return None
 
     async def _list_all(self, meta: Any) -> None:
