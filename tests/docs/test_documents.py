@@ -99,10 +99,35 @@ def test_documented_policies_load(document, tmp_path):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_documented_python_runs(document, capsys):
+def test_documented_python_runs_and_prints_what_its_comments_say(document, capsys):
     for kind, body, line in blocks(document):
         if kind == "python":
-            exec(compile("\n" * (line - 1) + body, str(document), "exec"), {})
+            exec(compile("\n" * (line - 1) + body, str(document), "exec"), {"__name__": "example"})
+            promised = re.findall(r"^ *print\(.*\)  # (.+)$", body, re.MULTILINE)
+            printed = capsys.readouterr().out.splitlines()
+            assert not promised or len(promised) == len(printed), f"{document.name}:{line}"
+            for text, said in zip(promised, printed, strict=False):
+                assert text in said, f"{document.name}:{line}"
+
+
+ADAPTERS = ("langchain", "openai_agents", "pydantic_ai")
+
+
+def test_every_adapter_has_a_page_whose_example_runs_it_and_prints_a_denial():
+    for name in ADAPTERS:
+        page = (ROOT / "docs" / f"{name.replace('_', '-')}.md").read_text()
+        code = "".join(
+            body for kind, body, _ in blocks(ROOT / "docs" / f"{name.replace('_', '-')}.md") if kind == "python"
+        )
+        assert f"assent.sdk.{name}" in code
+        assert re.search(r"^ *print\(.*\)  # denied by", code, re.MULTILINE), name
+        assert f"assent[{name.replace('_', '-')}]" in page
+
+
+def test_the_readme_guards_a_tool_in_ten_lines():
+    (body,) = [body for kind, body, _ in blocks(ROOT / "README.md") if kind == "python" and "create_agent_app" in body]
+    assert len([line for line in body.splitlines() if line.strip()]) <= 10
+    assert re.search(r"^print\(.*\)  # denied by", body, re.MULTILINE)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
