@@ -1,9 +1,14 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from keeping import Node
 from postgres import Postgres
+
+# A busy machine and another day find the same: what is looked for at random is looked for by hand.
+settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 
 @pytest.fixture(scope="session")

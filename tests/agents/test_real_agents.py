@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 
 from daemons import Running, until
-from realagents import AGENTS, Workplace
+from realagents import AGENTS, SECONDS, Workplace
 
 FEEDBACK = "use the staging script instead"
 
@@ -69,7 +69,7 @@ class Scene:
             ("asked.sh", {"decision": "approve", "modifiedInput": "sh ./edited.sh"}),
             ("late.sh", None),
         ):
-            asked = until(lambda word=word: self._pending(person, word), 60, pause=0.1)
+            asked = until(lambda word=word: self._pending(person, word), SECONDS, pause=0.1)
             self.seen.append(asked)
             if word == "outside.txt":
                 self.leave_the_sandbox(person)
@@ -164,7 +164,7 @@ CHECKS = (
 )
 
 
-@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini"])
+@pytest.mark.parametrize("name", ["claude-code", "codex", "gemini", "opencode"])
 def test_a_session_of_the_real_agent(name, tmp_path):
     agent = AGENTS[name]
     with Running(tmp_path) as daemon:

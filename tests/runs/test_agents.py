@@ -25,15 +25,15 @@ def place(daemon, request, tmp_path):
     made = Workplace(AGENTS[request.param], tmp_path / "home", daemon.project, daemon.state)
     seen = [*SEEN, str(made.home)]
     daemon.user_file.write_text(
-        json.dumps({"profiles": {"seen": {"extends": "agent", "read": ["/", *seen], "write": ["."]}}})
+        json.dumps({"profiles": {made.agent.name: {"extends": "agent", "read": ["/", *seen], "write": ["."]}}})
     )
     return made
 
 
-def launched(client, strategy):
+def launched(client, strategy, profile):
     """Start the run; nothing while the daemon has not yet looked at its policy again."""
     try:
-        return client.launch(strategy, profile="seen")
+        return client.launch(strategy, profile=profile)
     except AssertionError as error:
         if "no sandbox profile" not in str(error):
             raise
@@ -54,7 +54,7 @@ def test_a_real_agent_asks_in_its_run_and_does_what_is_allowed(daemon, place, tm
     process = {"agent": agent.name, "command": command, "hooks": agent.name, "timeout": "2m"}
     strategy.write_text(json.dumps({"name": agent.name, "process": process}))
     with Runner(daemon) as client:
-        run = until(lambda: launched(client, strategy))
+        run = until(lambda: launched(client, strategy, agent.name))
         for word, decision in (("allowed", "allow-session"), ("refused", "deny")):
             question = client.hear("request_permission", seconds=60)
             assert word in question["resource"]

@@ -23,6 +23,8 @@ _CLOSED = (
     'echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2; exit 2'
 )
 _SILENT = '"$@" || exit 0'
+_ASIDE = 'exec 3<&0; "$@" <&3 3<&- >/dev/null 2>&1 & exit 0'
+"""What only reports keeps nobody waiting: the agent goes on once it has handed the call over."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +45,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     def report_line(self, seconds: int) -> str:
         """Return the command line that tells what became of a call; it never says anything."""
-        return self._write(_SILENT, seconds, ["report"])
+        return self._write(_ASIDE, seconds, ["report"])
 
     def _write(self, around: str, seconds: int, flags: list[str]) -> str:
         words = [self.python, "-I", "-S", self.script, self.agent, self.home, self.key, str(seconds), *flags]

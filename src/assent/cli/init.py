@@ -21,7 +21,7 @@ import msgspec
 from assent.agents import importing
 from assent.agents.importing import Refused, Taken
 from assent.agents.opencode import plugin_text
-from assent.agents.wiring import MARGIN, TIMEOUT, WIRINGS, Client
+from assent.agents.wiring import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client
 from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.screen import has_colour, paint, say, visible
@@ -123,7 +123,8 @@ def _plan(target: Target, client: Client) -> Change:
     path = file_of(target.agent, target.scope, target.root)
     if target.agent == "opencode":
         before = read_text(path)
-        return Change(path, None if before is None else before.encode(), plugin_text(client.line(TIMEOUT - MARGIN)))
+        lines = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
+        return Change(path, None if before is None else before.encode(), plugin_text(*lines))
     _refuse_disabled(path)
     settings = load_settings()
     where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"

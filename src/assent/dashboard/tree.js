@@ -10,6 +10,7 @@ const programOf = (text) => text.trim().split(/\s+/)[0].split("/").pop();
 
 function nest(operations) {
   const root = { inner: [] };
+  const seen = new Set();
   const nodes = operations.map((operation) => ({ operation, inner: [] }));
   const layers = new Map([["", root]]);
   const nameOf = (through) => through.join("\u0001");
@@ -24,6 +25,10 @@ function nest(operations) {
     return made;
   };
   operations.forEach((operation, index) => {
+    const { kind, resource, reason, owner, through: behind } = operation;
+    const same = JSON.stringify([kind, resource, reason, owner, behind]);
+    if (kind !== "command.execute" && seen.has(same)) return;
+    seen.add(same);
     if (operation.owner !== undefined && operation.owner !== null && operation.owner < index) {
       nodes[operation.owner].inner.push(nodes[index]);
       return;

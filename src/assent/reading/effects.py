@@ -39,26 +39,6 @@ _DATABASE = re.compile(
 _SENT = re.compile(r"(?:[^=@<]*=)?[@<]")
 _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
-_PREFIXES = frozenset(
-    [
-        "builtin",
-        "chrt",
-        "command",
-        "doas",
-        "env",
-        "exec",
-        "ionice",
-        "nice",
-        "nohup",
-        "setsid",
-        "stdbuf",
-        "sudo",
-        "time",
-        "timeout",
-    ]
-)
-"""What runs the words behind it as they are."""
-_SOURCES = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
 _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
 """All names with a dot: who takes them is after none in particular."""
@@ -236,22 +216,9 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
     """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
-        for operation in redirect_effects(redirect, ground):
-            yield (
-                worse(operation, "fills the disk with what has no end")
-                if operation.kind is OperationKind.FS_WRITE and _never_ends(command)
-                else operation
-            )
+        yield from redirect_effects(redirect, ground)
     for word in command.words:
         yield from _stray_reads(word, ground)
-
-
-def _never_ends(command: Command) -> bool:
-    """Tell whether what a command prints has no end, so that a file takes the whole disk."""
-    said = [word.text for word in command.words]
-    if said[:1] == ["yes"] or ("cat" in said and not _SOURCES.isdisjoint(said)):
-        return True
-    return "yes" in said and said[0] in _PREFIXES
 
 
 def own_folder(ground: Ground) -> Iterator[Operation]:

@@ -7,11 +7,10 @@ import msgspec
 import assent.regex as re
 from assent.catalog import places
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
-from assent.reading.paths import Located, Place
+from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
 
-_INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
 
 
@@ -43,14 +42,12 @@ def connection(host: str, owner: int | None, tier: Tier = Tier.SAFE, reason: str
 
 def secret_variable(name: str, owner: int | None) -> Operation:
     """Return the read of a variable with a secret's name."""
-    return Operation(
-        kind=OperationKind.FS_READ,
-        resource=f"${name}",
-        tier=Tier.SAFE,
-        reason="reads a variable with a secret's name",
-        owner=owner,
-        secret=True,
-    )
+    return secret_read(f"${name}", owner, "reads a variable with a secret's name")
+
+
+def secret_read(name: str, owner: int | None, reason: str) -> Operation:
+    """Return the read of a secret that is no file."""
+    return Operation(kind=OperationKind.FS_READ, resource=name, tier=Tier.SAFE, reason=reason, owner=owner, secret=True)
 
 
 def working(located: Located, owner: int) -> Operation:
@@ -73,7 +70,7 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     secret = ground.place.is_secret(located)
     if not secret and not ground.lists:
-        secret = bool(_INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
+        secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
     near = _is_near(path, ground) and not glob
     return Operation(
         kind=OperationKind.FS_READ,

@@ -39,6 +39,7 @@ from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
 from assent.runs.history import PastRun, read_back
 from assent.runs.messages import (
+    GuardChain,
     PermissionDecision,
     PrepareRun,
     RunSummary,
@@ -187,11 +188,7 @@ class Runs:
 
     async def subscribe(self, run_id: str, who: Principal, subscriber: Subscriber) -> None:
         """Have someone hear of a run; of one that is over, how it ended."""
-        run = self._runs.get(run_id)
-        record = run.record if run is not None else await self._find_record(run_id)
-        if record is None:
-            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
-        self._check(record, who)
+        record, run = await self._find(run_id, who)
         if run is not None and not run.is_over:
             run.subscribe(subscriber)
         elif record.is_active:
@@ -262,6 +259,11 @@ class Runs:
         rows = await self._ground.store.query(sql, {"user": who.user, "all": everyone, "limit": MOST_LISTED})
         return tuple(summarise(read_run(row)) for row in rows)
 
+    async def describe(self, run_id: str, who: Principal) -> tuple[RunSummary, tuple[GuardChain, ...]]:
+        """Return a run and what guards its tools now; raises `ProtocolError`."""
+        record, run = await self._find(run_id, who)
+        return summarise(record), run.chains() if run is not None else ()
+
     async def list_strategies(self) -> tuple[StrategySummary, ...]:
         """Return the strategies that lie ready."""
         found = await self._in_thread(lambda: list_strategies(self._config_home))
@@ -314,6 +316,15 @@ class Runs:
     def _check(self, record: RunRecord, who: Principal) -> None:
         if not who.may_answer(record.user):
             raise ProtocolError("FORBIDDEN", f"run {record.id} belongs to another user; only they or an admin may")
+
+    async def _find(self, run_id: str, who: Principal) -> tuple[RunRecord, Run | None]:
+        """Find what is known of a run that somebody may see, and the run itself while it is remembered."""
+        run = self._runs.get(run_id)
+        record = run.record if run is not None else await self._find_record(run_id)
+        if record is None:
+            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
+        self._check(record, who)
+        return record, run
 
     async def _attach(self, run_id: str, who: Principal) -> PastRun:
         record = await self._find_record(run_id)

@@ -37,6 +37,7 @@ from assent.runs.messages import (
     Conversation,
     DaemonMessage,
     GivenInput,
+    GuardChain,
     PermissionResolved,
     PolicyName,
     PolicyUpdated,
@@ -85,7 +86,7 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     lend_token: Callable[[Run], contextlib.AbstractAsyncContextManager[str]]
     """Lends a process a token that may only ask, for as long as it runs."""
     point_hooks: Callable[[str | None], Pointing] = lambda _: Pointing()
-    """Makes what agents' hooks run visible to a process, and says how an agent is pointed at it; blocks."""
+    """Makes an agent's settings visible to a process, and says how it is pointed at them; blocks."""
     clock: Callable[[], float] = time.time
 
 
@@ -277,8 +278,16 @@ class Run:
 
     def say_policy(self, guard: ToolGuard) -> None:
         """Tell everyone what a guard's chain is now."""
-        policies = tuple(map(PolicyName, guard.chain))
-        self.say(PolicyUpdated(ts=self.now, run_id=self.id, tool=guard.tool, policies=policies))
+        chain = self._chain_of(guard)
+        self.say(PolicyUpdated(ts=self.now, run_id=self.id, tool=chain.tool, policies=chain.policies))
+
+    def chains(self) -> tuple[GuardChain, ...]:
+        """Return what guards each of its tools, on the layers as they are now."""
+        return tuple(map(self._chain_of, self.guards.named(None)))
+
+    def _chain_of(self, guard: ToolGuard) -> GuardChain:
+        rules = guard.rules(self.ground.engines.find(self.setting).merged)
+        return GuardChain(guard.tool, tuple(map(PolicyName, rules.chain)))
 
     async def update_policy(
         self,

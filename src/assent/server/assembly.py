@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from assent.agents.wiring import WIRINGS, Client, Pointing
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
-from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, SOCKET_NAME, TOKEN_FILE, hook_script
+from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, SOCKET_NAME, TOKEN_FILE
 from assent.config.files import find_secret, make_private_folder, write_private
 from assent.config.interpreter import find_python
 from assent.config.places import assent_home, user_file
@@ -128,15 +128,14 @@ def _make_runs(
 
 
 def point_hooks(home: str, agent: str | None) -> Pointing:
-    """Put what agents' hooks run where a whole agent in its sandbox sees it, and can not change it.
+    """Put the settings that have an agent's hook called where it sees them in its sandbox, and can not change them.
 
-    With an agent, also the settings that have its hook called; returns how it is pointed at them.
+    Returns how it is pointed at them.
     """
     asking, inside = os.path.join(home, ASK_FOLDER), os.path.realpath(home)
-    make_private_folder(asking)
-    write_private(os.path.join(asking, HOOK_SCRIPT), hook_script())
     if agent is None:
         return Pointing()
+    make_private_folder(asking)
     script = os.path.join(inside, HOOK_SCRIPT)
     client = Client(python=find_python(), script=script, agent=agent, home=inside, key=agent)
     name = f"{agent}.json"
