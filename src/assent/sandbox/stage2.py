@@ -42,7 +42,7 @@ class _Function(_ctypes.CFuncPtr):
 
 
 _exit = posix._exit  # noqa: SLF001 - its name
-_libc = _ctypes.dlopen(None, 0)
+_libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # as `ctypes.CDLL(None)` does
 _syscall = _Function(_ctypes.dlsym(_libc, "syscall"))
 _prctl = _Function(_ctypes.dlsym(_libc, "prctl"))
 _setrlimit = _Function(_ctypes.dlsym(_libc, "setrlimit"))
