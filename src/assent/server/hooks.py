@@ -77,8 +77,10 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
     if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
-        if daemon.gate.preview(call, session).verdict is ASK:
-            decision = await daemon.gate.observe(call, session)
+        decision = daemon.gate.preview(call, session)
+        if decision.verdict is ASK:
+            if asked.moment == "before":  # when the agent itself asks, that is on record already
+                decision = await daemon.gate.observe(call, session)
             return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)
