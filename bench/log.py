@@ -8,7 +8,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Protocol
 
 import uvloop
@@ -17,8 +17,11 @@ from assent import Engine, Facts, Session, ToolCall
 from assent.approvals import Approvals
 from assent.approvals.events import evaluated
 from assent.audit import Log, verify_log
+from assent.audit.following import last_position
+from assent.audit.search import Query, search
 from assent.gate import Gate
 from assent.model import ALLOW, Answer, Principal, Role
+from assent.server.tally import Tally
 from assent.store import open_store
 
 SESSION = Session(id="s", user="ann", agent="coder", workspace=("/code",))
@@ -45,6 +48,7 @@ def run(report: Report) -> None:
     with tempfile.TemporaryDirectory(dir=os.environ.get("ASSENT_BENCH_DIR")) as home:
         uvloop.run(append(home, report))
         verify(home, report)
+        uvloop.run(look_back(home, report))
     with tempfile.TemporaryDirectory(dir=os.environ.get("ASSENT_BENCH_DIR")) as home:
         uvloop.run(suspend(home, report))
 
@@ -103,6 +107,44 @@ def verify(home: str, report: Report) -> None:
             raise SystemExit(f"the log does not verify: {found}")
     rate = statistics.median(rates)
     report("audit verify, events a second", f"{rate:,.0f} /s", limit="at least 150,000", ok=rate >= 150_000)
+
+
+async def look_back(home: str, report: Report) -> None:
+    """Search for what is not there, so that the whole log is looked through, and sum it up. All of it grows evenly."""
+    wanted = {
+        "the newest page": Query(),
+        "by agent, none found": Query(agent="nobody"),
+        "by tool, tier, verdict and source, none found": Query(tool="x", tier="safe", verdict="deny", source="hook"),
+        "by time, none found": Query(since=1.0, until=2.0),
+        "by text, none found": Query(text="nowhere to be found"),
+    }
+    with open_store(home=home) as store:
+        million = 1_000_000 / await last_position(store)
+        for name, query in wanted.items():
+            took = await _time(lambda query=query: search(store, query, limit=60))
+            report(
+                f"a million records, {name}",
+                f"{took * million * 1000:.0f} ms",
+                limit="under 1,000 ms",
+                ok=took * million < 1,
+            )
+        tally = Tally(store)
+        start = time.perf_counter()
+        await tally.count(0.0, None)
+        report(
+            "a million records, summed up the first time", f"{(time.perf_counter() - start) * million * 1000:.0f} ms"
+        )
+        took = await _time(lambda: tally.count(0.0, None))
+        report("and again", f"{took * 1000:.1f} ms", limit="under 50 ms", ok=took < 0.05)
+
+
+async def _time(work: Callable[[], Awaitable[object]]) -> float:
+    times = []
+    for _ in range(5):
+        start = time.perf_counter()
+        await work()
+        times.append(time.perf_counter() - start)
+    return statistics.median(times)
 
 
 def resident_kb() -> float:

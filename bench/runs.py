@@ -1,4 +1,11 @@
-"""Many runs at once, each with several open questions: how long from a decision until its tool has gone on."""
+"""Many runs at once, each with several open questions: how long from a person's answer until its tool has gone on.
+
+What is measured is what one person feels who answers while all the other questions are pending: one answer is sent,
+and the clock stops when the client reads that tool's result. The next answer follows only then, so that no answer
+waits behind another of the same client; answers are spread over the runs, so that all but the last few meet hundreds
+of pending questions. The tool reads a small file outside the workspace: next to nothing of the time is its own. The
+time does include three durable records (the answer, its use, the result), each synced to the disk.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +16,7 @@ import re
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -36,6 +44,7 @@ def running(report: Callable[..., None]) -> None:
 def _measure(report: Callable[..., None], root: Path, core: int) -> None:
     project, state, port = root / "project", root / "state", free_port()
     (project / ".git").mkdir(parents=True)
+    (root / "out").mkdir()
     environ = {**os.environ, "ASSENT_HOME": str(state), "HOME": str(root), "XDG_CONFIG_HOME": str(root / "config")}
     words = [sys.executable, "-m", "assent", "serve", "--port", str(port), "--rate", "0"]
     with process(words, environ, port, core=core) as daemon:
@@ -63,14 +72,18 @@ async def _drive(daemon: Server, token: str, root: Path, project: Path) -> tuple
         questions: list[dict[str, Any]] = []
         for number in range(RUNS):
             path = root / f"s{number}.yaml"
-            path.write_text(_strategy(root / "out" / str(number), number))
+            path.write_text(_strategy(root / "out", number))
             await _send(socket, type="prepare_run", strategyPath=str(path), cwd=str(project))
             run = (await _hear(socket, questions, "run_prepared"))["runId"]
             await _send(socket, type="start_run", runId=run)
         while len(questions) < RUNS * QUESTIONS:
             await _hear(socket, questions, "request_permission")
         full = memory(daemon)
-        return [await _answer(socket, questions, question) for question in tuple(questions)], full
+        # One question of every run, then the next of each: never the five of a run in a row.
+        seen: Counter[str] = Counter()
+        turns = [(seen.update([q["runId"]]), seen[q["runId"]], q) for q in tuple(questions)]
+        order = [question for _, _, question in sorted(turns, key=lambda turn: turn[1])]
+        return [await _answer(socket, questions, question) for question in order], full
 
 
 async def _answer(socket: ClientConnection, questions: list[dict[str, Any]], question: dict[str, Any]) -> float:
@@ -106,10 +119,10 @@ async def _hear(socket: ClientConnection, questions: list[dict[str, Any]], kind:
 
 
 def _strategy(folder: Path, number: int) -> str:
-    steps = [
-        {"agent": "writer", "tool": "write_file", "input": {"path": f"{folder}/{n}", "content": "x"}}
-        for n in range(QUESTIONS)
-    ]
+    paths = [folder / f"{number}.{question}" for question in range(QUESTIONS)]
+    for path in paths:
+        path.write_text("x")
+    steps = [{"agent": "reader", "tool": "read_file", "input": {"path": str(path)}} for path in paths]
     return json.dumps({"name": f"bench-{number}", "steps": [{"parallel": steps}]})
 
 

@@ -10,6 +10,9 @@ from pathlib import Path
 HERE = Path(__file__).parent / "agents"
 THERE = Path(__file__).parents[1] / ".venv" / "agents"
 FILES = ("package.json", "package-lock.json")
+BARE = {"opencode": "opencode-linux-x64-baseline/bin/opencode"}
+"""Programs of packages that npm links none of. OpenCode's is locked itself, since the package around it demands one for
+every system that there is, and those can not all be had everywhere."""
 
 
 def main() -> None:
@@ -28,6 +31,8 @@ def main() -> None:
     for name in FILES:
         shutil.copyfile(HERE / name, THERE / name)
     subprocess.run([npm, "ci", "--no-audit", "--no-fund", "--silent"], check=True, cwd=THERE)  # noqa: S603
+    for name, program in BARE.items():
+        (THERE / "node_modules" / ".bin" / name).symlink_to(Path("..") / program)
     done.write_bytes(wanted)
 
 

@@ -38,6 +38,8 @@ FILES = {
     "/code/.env": f"API_KEY={CANARY}\n",
     "/code/.gitignore": ".env\n",
     "/code/app.db": "",
+    "/code/db": "",
+    "/code/db.sqlite3": "",
     "/code/x.sed": f"1e echo x >> {MARKER}/hit\n",
     "/code/x.awk": f'BEGIN {{ system("echo x >> {MARKER}/hit") }}\n',
     "/code/marks": "/code/a.txt\n/code/b.txt\n",

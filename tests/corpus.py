@@ -27,8 +27,13 @@ KEYS = frozenset((*VERDICTS, "tier", "reason"))
 WORKSPACE = "/code"
 HOME = "/home/u"
 SESSION = Session(user="u", agent="a", id="s", workspace=(WORKSPACE,))
+THERE = frozenset(("/code/app.db", "/code/db", "/code/db.sqlite3"))
+"""Files that are known to be there; of all others nothing is known."""
 FACTS = Facts(
-    home=HOME, assent_paths=(f"{HOME}/.local/share/assent",), assent_endpoints=("127.0.0.1:7422", "localhost:7422")
+    home=HOME,
+    exists=THERE.__contains__,
+    assent_paths=(f"{HOME}/.local/share/assent",),
+    assent_endpoints=("127.0.0.1:7422", "localhost:7422"),
 )
 _ESCAPE = re.compile(r"\\(?:(n|t|\\)|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|)")
 _PLAIN = {"n": "\n", "t": "\t", "\\": "\\"}

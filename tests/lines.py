@@ -6,7 +6,8 @@ from assent.model import Facts, Operation, OperationKind, Tier
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 
-PLACE = Place(Facts(home="/home/u"), "/code/app", ("/code/app",))
+PLACE = Place(Facts(home="/home/u", exists="/code/app/x.db".__eq__), "/code/app", ("/code/app",))
+"""Of its files one is known to be there."""
 
 
 def operations(line: str | list[str], place: Place = PLACE) -> tuple[Operation, ...]:

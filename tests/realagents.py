@@ -12,7 +12,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BIN = Path(os.environ.get("ASSENT_AGENTS") or ROOT / ".venv" / "agents" / "node_modules" / ".bin")
 SCRIPTED = Path(__file__).parent / "scripted.py"
-SECONDS = 60
+OPENCODED = Path(__file__).parent / "opencoded.py"
+CLAUDE_USER = Path(__file__).parent / "claudeuser.py"
+SECONDS = 240
+"""How long an agent may take for all it does, on a machine that is busy with other things too."""
 _CODEX = """model = "m"
 model_provider = "s"
 approval_policy = "never"
@@ -46,7 +49,7 @@ _OPENCODE = {
     "small_model": "s/m",
     "share": "disabled",
     "autoupdate": False,
-    "permission": "allow",
+    "permission": {"*": "allow", "bash": {"*": "allow", "sh ./approved.sh": "ask"}},
 }
 
 
@@ -111,7 +114,7 @@ AGENTS = {
         ),
         Agent(
             "opencode",
-            ["opencode", "run", "do it"],
+            [sys.executable, "-I", "-S", str(OPENCODED), str(BIN / "opencode"), "do it"],
             ("bash", "command"),
             ("write", "filePath", "content"),
             environ={
@@ -169,7 +172,7 @@ class Workplace:
             [*alone, sys.executable, "-I", "-S", str(SCRIPTED), str(file)],
             capture_output=True,
             check=False,
-            timeout=150,
+            timeout=len(commands) * SECONDS + 60,
         )
         assert done.returncode == 0, done.stderr.decode()
         return json.loads(done.stdout)

@@ -33,7 +33,10 @@ class Runner:
         """Return the next message of a kind with these fields; the others are kept in `heard`."""
         end = time.monotonic() + seconds
         while True:
-            message = json.loads(self.ws.recv(timeout=max(0.01, end - time.monotonic())))
+            try:
+                message = json.loads(self.ws.recv(timeout=max(0.01, end - time.monotonic())))
+            except TimeoutError:
+                raise AssertionError(f"no {kind} in {seconds} s, but {self.heard[-5:]}") from None
             assert message["ts"].endswith("Z")
             self.heard.append(message)
             if message["type"] == kind and all(message.get(k) == v for k, v in fields.items()):

@@ -1,6 +1,7 @@
 """A scripted model on loopback, and an agent driven against it, in a network that holds nothing else.
 
-Run as `python scripted.py PLAN`: it reads what to start and what the model is to ask for, and prints what came back.
+Run as `python scripted.py PLAN [COMMAND…]`: it reads what to start and what the model is to ask for, and prints what
+came back. A command that is given instead of the plan's has this process's environment too.
 It speaks as Claude Code, Codex, Gemini CLI and OpenCode expect. Standard library only: it runs where nothing else is.
 """
 
@@ -199,6 +200,8 @@ def main() -> None:
     raise_loopback()
     model = Model(plan.get("script", []))
     said = []
+    if given := sys.argv[2:]:
+        plan |= {"commands": [given], "environ": {**os.environ, **plan["environ"]}}
     for argv in plan["commands"]:
         begin = time.monotonic()
         code, out, err = run(argv, plan)

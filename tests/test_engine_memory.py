@@ -179,6 +179,7 @@ def test_a_rule_that_expires_stops_counting():
         ({"assent_endpoints": ("127.0.0.1:80",)}, "curl http://127.0.0.1/"),
         ({"case_insensitive": True}, "cat SECRET/x"),
         ({"path": ("/ws/bin",), "is_program": lambda path: True}, "ls"),
+        ({"exists": lambda path: True}, "sqlite3 x.db .tables"),
         ({"links": {"/ws/x": "/etc"}}, "cat x"),
         ({"sandbox": True}, "make"),
     ],
@@ -400,7 +401,7 @@ def test_whatever_changes_the_memory_is_never_noticed(changes):
 
 
 def keep(store: Memory, name: str, size: int = 10) -> memory.Kept:
-    engine, witness = Engine(facts=world), memory.Witness({}, {}, {}, {}, [])
+    engine, witness = Engine(facts=world), memory.Witness({}, {}, {}, {}, {}, [])
     call = line(name, description="x" * size)
     decision = engine.decide(call, SESSION)
     weight = memory.weigh(call, decision, witness)

@@ -9,6 +9,8 @@ from assent import Engine, Session, ToolCall
 from assent.approvals.events import evaluated
 from assent.audit.entry import LARGEST_BODY, make_entry, read_event
 from assent.audit.masking import Mask
+from assent.model import Event, OperationKind
+from assent.model.sandbox import SandboxProfile, Violation
 
 MASK = Mask(b"s" * 32)
 SESSION = Session(id="s", user="ann", agent="coder")
@@ -27,6 +29,16 @@ def test_an_event_is_read_back_with_its_place_in_the_log():
     assert event.permission_decision == decision
     assert entry.columns[:6] == ("permission.evaluated", "s", "ann", "coder", "Bash", "safe")
     assert entry.columns[6:9] == ("allow", "classifier", decision.digest)
+
+
+def test_what_a_sandbox_stopped_is_found_by_its_name():
+    violation = Violation(OperationKind.FS_WRITE, "/etc/n\u202eever", "landlock", command_line="touch x")
+    event = Event(type="sandbox.violation", event_id="", timestamp="", session_id="s", sequence=0, violation=violation)
+    assert make_entry(event, MASK).columns[10] == "writing /etc/n\\u202eever by touch x"
+    told = msgspec.structs.replace(
+        event, payload={"summary": "touch x"}, violation=None, sandbox_profile=SandboxProfile("read-only", "read-only")
+    )
+    assert make_entry(told, MASK).columns[10] == "touch x · read-only"
 
 
 def test_a_hostile_line_does_not_flood_the_log():

@@ -192,3 +192,12 @@ def test_a_folder_tells_whether_a_name_in_it_starts_with_a_dash(tmp_path, monkey
     (tmp_path / "-o").unlink()
     monkeypatch.setattr(facts, "MOST_NAMES", 0)
     assert facts.has_dashes(str(tmp_path)) is None
+
+
+def test_a_file_is_there_if_opening_it_makes_nothing_new(tmp_path):
+    (tmp_path / "a").write_text("")
+    (tmp_path / "gone").symlink_to(tmp_path / "b")
+    assert facts.exists(str(tmp_path / "a"))
+    assert not facts.exists(str(tmp_path / "b"))
+    assert not facts.exists(str(tmp_path / "gone"))
+    assert not facts.exists("a\0b")

@@ -37,6 +37,12 @@ FILES = [
     ("poetry", ".venv/bin/python", "", True),
     ("python-tools", "conftest.py", "", True),
     ("vagrant", "Vagrantfile", "", True),
+    ("fixers", "pyproject.toml", "[tool.ruff]\nfix = true", True),
+    ("fixers", "pyproject.toml", "[tool]\nruff.fix-only=true", True),
+    ("fixers", "pyproject.toml", "[tool.ruff]\nfix = false\nprefix = true", False),
+    ("fixers", "ruff.toml", "extend = '../x.toml'", True),
+    ("fixers", ".ruff.toml", "line-length = 100", False),
+    ("fixers", "setup.cfg", "[codespell]\nwrite-changes =", True),
 ]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,6 +13,7 @@ from playwright.sync_api import expect
 
 from browsing import PHONE, Visitor, settle
 from daemons import Running, until
+from keeping import ASKED, SESSION, Node, line
 
 AXE = (Path(sys.prefix) / "browser" / "node_modules" / "axe-core" / "axe.min.js").read_text()
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
@@ -84,23 +87,58 @@ def test_a_new_question_moves_none_of_those_that_are_there(page, ask):
     assert page.locator(f"#q-{first}").bounding_box() == before
 
 
-def test_of_many_questions_only_some_are_drawn_and_every_one_is_reached(page, ask, daemon, outcome):
-    with ThreadPoolExecutor(8) as pool:
-        asked = set(pool.map(lambda n: ask(f"node many-{n}.js"), range(90)))
-    expect(page.get_by_text("90 questions waiting")).to_be_visible()
-    assert page.locator(".card").count() < 60
-    for _ in range(90):
+PENDING = 1000
+MULTIPLY = """
+WITH RECURSIVE copies(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM copies WHERE n < :count)
+INSERT INTO approvals ({columns}) SELECT {values} FROM approvals, copies
+"""
+
+
+@pytest.fixture
+def crowded(tmp_path):
+    """A daemon that a thousand callers have asked before it was restarted."""
+    running = Running(tmp_path, "--rate", "0")
+    with Node(running.state) as node, ThreadPoolExecutor(1) as elsewhere:  # the browser has this thread's loop
+        elsewhere.submit(lambda: asyncio.run(node.gate.decide(line(ASKED), SESSION))).result()
+    database = sqlite3.connect(running.state / "assent.db")
+    columns = [row[1] for row in database.execute("PRAGMA table_info(approvals)")]
+    new = {"id": "'copy-' || n", "digest": "digest || n", "created_at": "created_at + n"}
+    sql = MULTIPLY.format(columns=", ".join(columns), values=", ".join(new.get(each, each) for each in columns))
+    with database:
+        database.execute(sql, {"count": PENDING})
+    known = {row[0] for row in database.execute("SELECT id FROM approvals WHERE state = 'pending'")}
+    database.close()
+    with running:
+        yield running, known
+
+
+def test_a_thousand_questions_are_held_a_few_are_drawn_and_every_one_is_reached(browser, crowded):
+    running, known = crowded
+    assert len(known) == PENDING
+    visitor = Visitor(browser, running)
+    page = visitor.log_in()
+    expect(page.get_by_text("1,000 questions waiting")).to_be_visible()
+    expect(page).to_have_title("(1000) Inbox · Assent")
+    cards, current = page.locator(".card"), page.locator(".card[aria-current]")
+    drawn = cards.count()
+    assert drawn < 100
+    page.keyboard.press("j")
+    for _ in range(drawn):
         page.keyboard.press("j")
-    last = page.locator(".card[aria-current]").get_attribute("data-id")
-    expect(page.locator(f"#q-{last}")).to_be_in_viewport()
-    page.keyboard.press("a")
-    expect(page.get_by_text("89 questions waiting")).to_be_visible()
-    assert outcome(last)["status"] == "approved"
+    expect(current).to_be_in_viewport()
+    assert current.evaluate("(card) => [...card.parentElement.children].indexOf(card)") == drawn
     page.keyboard.press("x")
     page.get_by_role("button", name="Select all").click()
-    page.get_by_role("region", name="Answer the selection").get_by_role("button", name="Deny").click()
-    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
-    assert {outcome(each)["status"] for each in list(asked)[:10]} <= {"approved", "rejected"}
+    expect(page.get_by_role("region", name="Answer the selection")).to_contain_text("1000 selected")
+    page.keyboard.press("End")
+    expect(current).to_be_in_viewport()
+    assert set(cards.evaluate_all("(cards) => cards.map((card) => card.dataset.id)")) == known
+    last = current.get_attribute("data-id")
+    page.keyboard.press("d")
+    expect(page.get_by_text("999 questions waiting")).to_be_visible()
+    assert running.api(running.owner).get(f"/api/permissions/{last}").json()["status"] == "rejected"
+    visitor.close()
+    assert visitor.complaints == []
 
 
 def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 
@@ -9,6 +10,8 @@ import pytest
 from playwright.sync_api import expect
 
 from daemons import until
+
+NUMBERS = itertools.count(1)
 
 
 def card(page, asked):
@@ -170,6 +173,24 @@ def test_several_are_answered_at_once(page, ask, outcome):
     assert [outcome(each)["status"] for each in asked] == ["rejected"] * 3 + ["pending"]
 
 
+def test_several_are_answered_and_an_answer_is_taken_back_by_keys_alone(page, ask, outcome, person):
+    asked = [ask() for _ in range(4)]
+    expect(page.locator(".card")).to_have_count(4)
+    page.keyboard.press("Shift+D")
+    for _ in range(3):
+        page.keyboard.press("j")
+        page.keyboard.press("x")
+    expect(page.get_by_role("region", name="Answer the selection")).to_contain_text("3 selected")
+    page.keyboard.press("Shift+D")
+    expect(page.locator(".card")).to_have_count(1)
+    assert [outcome(each)["status"] for each in asked] == ["rejected"] * 3 + ["pending"]
+    page.keyboard.press("s")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    page.keyboard.press("z")
+    expect(page.get_by_text("Undone: it will be asked again.")).to_be_visible()
+    assert not [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked[3]]
+
+
 def test_keys_walk_through_the_cards_and_a_held_key_answers_one(page, ask):
     asked = [ask() for _ in range(3)]
     expect(page.locator(".card")).to_have_count(3)
@@ -223,6 +244,108 @@ def test_without_a_socket_it_polls_and_says_so(visit, ask):
     expect(page.locator("#link")).to_contain_text("polling")
     asked = ask()
     expect(card(page, asked)).to_be_visible()
+
+
+WATCH = """
+    window.called = [];
+    Object.defineProperty(document, "visibilityState", { get: () => window.looksAway ? "hidden" : "visible" });
+    const Told = Notification;
+    window.Notification = class extends Told {
+        constructor(title, more) {
+            super(title, more);
+            window.called.push([title, more.body]);
+            this.onshow = () => window.called.push("shown");
+        }
+    };
+    const start = OscillatorNode.prototype.start;
+    OscillatorNode.prototype.start = function (...given) {
+        window.called.push("sound");
+        return start.apply(this, given);
+    };
+"""
+"""Everything really happens; this only keeps note of it. (No tab of a browser without a screen is ever hidden.)"""
+
+
+@pytest.fixture
+def watched(visit):
+    visitor = visit(permissions=["notifications"])
+    visitor.page.add_init_script(WATCH)
+    return visitor.log_in()
+
+
+def calls(page, ask, away: bool = True) -> list:
+    """What somebody who looks elsewhere, or not, is called with when a question comes."""
+    page.evaluate("(away) => { window.called = []; window.looksAway = away; }", away)
+    expect(card(page, ask(f"node \u202e{next(NUMBERS)}.js"))).to_be_visible()
+    return page.evaluate("window.called")
+
+
+def wish(page, label: str, *, on: bool) -> None:
+    page.locator("#me summary").click()
+    page.get_by_label(label).set_checked(on)
+    page.locator("#me summary").click()
+
+
+def test_nobody_is_called_before_they_wish_for_it(watched, ask):
+    assert calls(watched, ask) == []
+    assert watched.evaluate("localStorage.length") == 0
+    watched.evaluate("localStorage.setItem('assent', '[no JSON')")
+    watched.reload()
+    expect(watched.get_by_role("heading", name="Inbox")).to_be_visible()
+    assert calls(watched, ask) == []
+
+
+def test_a_notification_is_shown_to_who_looks_elsewhere_and_the_wish_is_remembered(watched, ask):
+    wish(watched, "Notify me", on=True)
+    until(lambda: "shown" in watched.evaluate("window.called"))
+    title, body = calls(watched, ask)[0]
+    assert title == "coder asks"
+    assert re.fullmatch(r"node \\u202e\d+\.js", body)
+    until(lambda: "shown" in watched.evaluate("window.called"))
+    assert calls(watched, ask, away=False) == []
+    watched.reload()
+    expect(watched.locator("#link")).to_contain_text("live")
+    assert calls(watched, ask)[0][0] == "coder asks"
+    kept = watched.evaluate("({...localStorage, ...sessionStorage})")
+    assert kept == {"assent": '{"notify":true,"sound":false}'}
+    wish(watched, "Notify me", on=False)
+    assert calls(watched, ask) == []
+
+
+def test_a_sound_is_played_to_who_wishes_for_it(watched, ask):
+    wish(watched, "Sound", on=True)
+    assert watched.evaluate("window.called") == ["sound"]
+    assert calls(watched, ask, away=False) == ["sound"]
+    watched.reload()
+    expect(watched.locator("#link")).to_contain_text("live")
+    assert calls(watched, ask) == ["sound"]
+    wish(watched, "Sound", on=False)
+    assert calls(watched, ask) == []
+
+
+REFUSE = """
+    localStorage.setItem("assent", '{"notify":true,"sound":true}');
+    Notification.requestPermission = async () => "granted";
+    Object.defineProperty(Notification, "permission", { get: () => "granted" });
+    Object.defineProperty(document, "visibilityState", { get: () => "hidden" });
+    const refuse = { construct() { throw new TypeError("Illegal constructor"); } };
+    for (const name of ["Notification", "AudioContext"]) window[name] = new Proxy(window[name], refuse);
+"""
+"""As on a phone: everything is there and permitted, and then refused."""
+
+
+def test_a_browser_that_refuses_to_call_loses_no_question(visit, ask):
+    visitor = visit()
+    visitor.page.add_init_script(REFUSE)
+    page = visitor.log_in()
+    expect(page.locator("#link")).to_contain_text("live")
+    for asked in (ask(), ask()):
+        expect(card(page, asked)).to_be_visible()
+    wish(page, "Notify me", on=False)
+    page.locator("#me summary").click()
+    page.get_by_label("Notify me").click()
+    expect(page.get_by_text("does not permit notifications")).to_be_visible()
+    expect(page.get_by_label("Notify me")).not_to_be_checked()
 
 
 def test_an_admin_sees_everybodys_questions_and_a_user_their_own(page, visit, daemon):

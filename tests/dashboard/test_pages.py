@@ -9,7 +9,7 @@ import sqlite3
 import pytest
 from playwright.sync_api import expect
 
-from runners import Runner
+from runners import Runner, write_strategy
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -50,6 +50,18 @@ def test_the_log_is_searched_by_every_filter(page):
     expect(rows(page).first).to_contain_text("created")
     page.get_by_label("Time").select_option("the last hour")
     expect(rows(page).first).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Tool").fill("Bash")
+    page.get_by_label("Source").select_option("classifier")
+    expect(rows(page).filter(has_text="rm -rf /")).to_have_count(1)
+    page.get_by_label("Source").select_option("hook")
+    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Time").select_option("between two times")
+    page.get_by_label("From when").fill("2020-01-01T00:00:00")
+    expect(rows(page).filter(has_text="rm -rf /").first).to_be_visible()
+    page.get_by_label("Until when").fill("2020-01-02T00:00:00")
+    expect(page.get_by_text("Nothing was found.")).to_be_visible()
 
 
 def test_a_record_is_shown_whole_with_its_rules_and_its_place_in_the_chain(page):
@@ -109,7 +121,9 @@ def test_the_layers_are_shown_with_where_each_rule_was_written(page, daemon):
     daemon.user_file.write_text("permissions: [\n")
     page.goto("/policy")
     expect(page.get_by_text("The files as they are now are not in force")).to_be_visible()
-    daemon.user_file.write_text("")
+    daemon.user_file.write_text("permissions: {}\n")
+    page.reload()
+    expect(page.get_by_text("It says nothing.")).to_be_visible()
 
 
 def test_a_standing_answer_is_listed_and_revoked(page, person):
@@ -193,20 +207,38 @@ def test_sessions_show_what_each_agent_does_and_did(page, ask):
     expect(rows(page)).to_have_count(4)
 
 
-def test_a_run_is_watched_answered_and_stopped(page, daemon):
-    strategy = daemon.project / "waits.yaml"
-    step = "{name: build, agent: worker, tool: run_command, input: {command: node waits.js}}"
-    strategy.write_text(f"name: waits\ndescription: asks\nsteps:\n  - {step}\n")
+def test_a_run_is_watched_with_its_guards_its_sandbox_and_its_outcomes_and_stopped(page, daemon):
+    lines = ("touch /var/never", "node waits.js")
+    steps = [f"{{agent: worker, tool: run_command, on_error: continue, input: {{command: {line}}}}}" for line in lines]
+    strategy = write_strategy(daemon.root, "\n".join(f"- {step}" for step in steps), name="waits")
     with Runner(daemon) as runner:
         run = runner.launch(strategy)
-        runner.find("request_permission", runId=run)
+        runner.decide(run, runner.find("request_permission", runId=run), "allow")
+        runner.hear("request_permission", runId=run, resource="node waits.js")
         page.goto("/sessions")
         listed = page.get_by_label("Runs").locator(".card").filter(has_text=run)
         expect(listed).to_contain_text("running")
         listed.get_by_role("link", name="waits").click()
         expect(page.get_by_text("It waits for 1 answer.")).to_be_visible()
+        guards = page.get_by_label("The run").locator(".guards")
+        chain = ["self-protection", "forbidden-globs", "read-path-policy", "write-path-policy", "classifier"]
+        expect(guards.locator("dt").filter(has_text="run_command")).to_have_count(1)
+        expect(guards.locator("dd").last.locator(".tag")).to_have_text(chain)
+        runner.send("update_policy", runId=run, tool="read_file", mode="write", allow=["out/**"])
+        expect(guards.locator("dt").filter(has_text="read_file")).to_have_count(1)
+        for happened in ("applied", "violation", "failed"):
+            expect(rows(page).filter(has_text=happened).first).to_be_visible()
+        rows(page).filter(has_text="violation").first.get_by_role("button").click()
+        expect(page.get_by_role("dialog")).to_contain_text("/var/never")
+        page.keyboard.press("Escape")
+        rows(page).filter(has_text="applied").first.get_by_role("button").click()
+        expect(page.get_by_role("dialog")).to_contain_text("workspace-write")
+        page.keyboard.press("Escape")
         page.get_by_role("button", name="Stop").click()
         expect(page.locator(".panel .verdict").first).to_have_text("cancelled")
+    page.goto("/overview")
+    expect(page.locator(".figure").filter(has_text="stopped by a sandbox").locator("strong")).not_to_have_text("0")
+    expect(page.locator("section").filter(has_text="Sandbox violations")).to_contain_text("/var/never")
 
 
 def test_a_token_is_made_shown_once_and_revoked(page, daemon):

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import get_args
 
 from assent.audit import chain
 from assent.audit.anchors import FILE_NAME
 from assent.audit.log import SEAL_EVERY, SEAL_SECONDS
+from assent.dashboard import find_asset
+from assent.model import Source, Tier, Verdict
+from assent.model.event import EventType
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "log.md").read_text()
@@ -24,6 +28,25 @@ def test_the_domains_the_places_and_the_intervals_are_those_of_the_code():
     assert f"`{FILE_NAME}`" in PAGE
     assert f"{SEAL_EVERY:,} records" in PAGE
     assert f"{SEAL_SECONDS:.0f} seconds" in PAGE
+
+
+def records() -> list[str]:
+    table = PAGE.partition("| record | when |")[2].partition("\n\n")[0]
+    return [name for row in table.splitlines()[2:] for name in re.findall(r"`([\w.]+)`", row.split(" | ")[0])]
+
+
+def test_every_event_is_on_a_page_and_no_other():
+    runtime = (ROOT / "docs" / "runtime.md").read_text()
+    told = runtime.partition("| type | when |")[2].partition("## ")[0]
+    shown = {*records(), *re.findall(r"`([a-z]+\.[a-z]+)`", told)} - {"payload.command", "payload.change"}
+    assert shown == set(get_args(EventType))
+    assert len(records()) == len(set(records()))
+
+
+def test_every_record_source_tier_and_verdict_can_be_filtered_by_on_the_dashboard():
+    script = find_asset("audit.js").body.decode()
+    lists = [re.findall(r'"([\w.]+)"', found) for found in re.findall(r"plainly\(\[(.*?)\]\)", script)]
+    assert lists == [[v.value for v in Verdict], [t.value for t in Tier], [s.value for s in Source], records()]
 
 
 def test_every_promise_names_a_test_that_is_there():

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from assent.model import UNKNOWN, Certainty, Rule, RuleError
 from assent.policy.matching import compile_rule
 from assent.policy.patterns import compile_command
-from scenes import judge, look, match, policy, rules, run, world, writes
+from scenes import WS, judge, look, match, policy, rules, run, world, writes
 
 YES, MAYBE, NO = Certainty.YES, Certainty.MAYBE, Certainty.NO
 
@@ -275,3 +275,33 @@ def test_a_deny_sees_a_subcommand_behind_options():
     assert match("Bash(git push:*)", look(operation), broad=True) is Certainty.YES
     assert match("Bash(git push:*)", look(operation), broad=False) is Certainty.NO
     assert match("Bash(git pull:*)", look(operation), broad=True) is Certainty.NO
+
+
+#: rule, what an opaque command mentions, whether a deny may be about it
+MENTIONED = [
+    ("Read(.env)", {"mentions": (f"{WS}/.env",)}, MAYBE),
+    ("Write(/etc/**)", {"mentions": ("/etc/hosts",)}, MAYBE),
+    ("Read(.env)", {"mentions": (f"{WS}/x", UNKNOWN)}, MAYBE),
+    ("Read(.env)", {"mentions": (f"{WS}/.e{UNKNOWN}",)}, MAYBE),
+    ("Read(.env)", {"mentions": (f"{WS}/{UNKNOWN}.py",)}, NO),
+    ("Read(.env)", {"mentions": (f"{WS}/x",)}, NO),
+    ("Read", {"mentions": (f"{WS}/x",)}, NO),
+    ("Grep(.env)", {"mentions": (f"{WS}/.env",)}, NO),
+    ("WebFetch(domain:x.example)", {"hosts": ("a.example", "x.example")}, MAYBE),
+    ("WebFetch(domain:x.example)", {"hosts": (UNKNOWN,)}, MAYBE),
+    ("WebFetch(domain:x.example)", {"hosts": ("a.example",)}, NO),
+]
+
+
+@pytest.mark.parametrize(("rule", "named", "answer"), MENTIONED)
+def test_what_an_opaque_command_mentions_may_be_what_a_deny_is_about(rule, named, answer):
+    view = look(run("prog", **named))
+    assert match(rule, view, broad=True) is answer
+    assert match(rule, view, broad=False) is NO
+    decision = judge(view, policy(mode="bypassPermissions", deny=[rule]))
+    assert decision.verdict.value == {MAYBE: "ask", NO: "allow"}[answer]
+
+
+def test_a_deny_knows_a_program_by_its_plain_name():
+    view = look(run("grm x", plain=("rm", "x")))
+    assert judge(view, policy(mode="bypassPermissions", deny=["Bash(rm:*)"])).verdict.value == "deny"

@@ -150,6 +150,8 @@ def test_a_module_is_read_like_a_command_where_it_is_known(line: str, safe: bool
         ("yarn --version", "yarn"),
         ("bundle --version", "bundler"),
         ("git push --help", "git"),
+        ("ruff check .", "fixers"),
+        ("codespell", "fixers"),
     ],
 )
 def test_what_a_project_can_turn_into_code_is_asked_about_there(line: str, kind: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assent.model import FS_READ, NET_CONNECT, UNKNOWN, Facts, Operation, Tier
-from assent.reading.effects import Ground, locate, reading, redirect_effects, role_effects
+from assent.model import FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Facts, Operation, Tier
+from assent.reading.effects import redirect_effects, role_effects
 from assent.reading.paths import Place
+from assent.reading.touching import Ground, locate, reading
 from assent.shell.tree import Redirect, Word
 from lines import operations
 
@@ -284,3 +285,45 @@ def test_a_machine_is_its_name(text: str, host: str, tier: Tier) -> None:
 )
 def test_a_copy_names_a_machine_or_a_file(text: str, resource: str) -> None:
     assert [o.resource for o in touched("from", text)] == [resource]
+
+
+#: how a database is named, what is read, and whether one is made where only `old.db` is known to be there
+DATABASES = [
+    ("old.db", "/code/app/old.db", False),
+    ("new.db", "/code/app/new.db", True),
+    ("file:old.db", "/code/app/old.db", False),
+    ("file:///tmp/new.db", "/tmp/new.db", True),
+    ("file:%2eenv?mode=ro", "/code/app/.env", False),
+    ("file:new.db?mode=ro", "/code/app/new.db", False),
+    ("file:new.db?cache=private&mode=ro&immutable=1", "/code/app/new.db", False),
+    ("file:new.db?mode=rwc", "/code/app/new.db", True),
+    ("file:new.db?mode=ro&mode=rwc", "/code/app/new.db", True),
+    ("file:new.db?mode=ro&%6dode=rwc", "/code/app/new.db", True),
+    ("file:new.db#?mode=ro", "/code/app/new.db", True),
+    (f"file:a{UNKNOWN}?mode=ro", "/code/app/a…", False),
+    (f"a{UNKNOWN}.db", "/code/app/a….db", True),
+]
+
+
+@pytest.mark.parametrize(("text", "read", "made"), DATABASES)
+def test_a_database_that_may_not_be_there_is_made(text: str, read: str, made: bool) -> None:
+    place = Place(Facts(exists="/code/app/old.db".__eq__), "/code/app", ("/code/app",))
+    found = list(role_effects("database", Word(text), Ground(place, "/code/app")))
+    assert shown([o for o in found if o.kind is FS_READ]) == [read]
+    written = [o for o in found if o.kind is FS_WRITE]
+    assert (shown(written), [o.tier for o in written]) == (([read], [Tier.DANGEROUS]) if made else ([], []))
+
+
+def test_a_database_in_memory_is_no_file() -> None:
+    assert not touched("database", ":memory:")
+    assert not touched("database", "")
+
+
+def test_a_database_elsewhere_is_not_the_one_on_this_disk() -> None:
+    place = Place(Facts(exists=lambda _: True), "/code/app", ("/code/app",))
+    away = Ground(place, "/code/app", elsewhere=True)
+    assert [o.kind for o in role_effects("database", Word("/x.db"), away)] == [FS_READ, FS_WRITE]
+
+
+def test_an_address_of_a_database_that_the_shell_may_expand_is_a_pattern() -> None:
+    assert [o.kind for o in touched("database", glob("file:new.db?mode=ro"))] == [FS_READ, FS_WRITE]

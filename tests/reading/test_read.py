@@ -266,3 +266,15 @@ def test_a_search_of_contents_above_assent_s_own_files_reads_them(path, shown):
         ToolCall(tool="Grep", input={"pattern": "x", "path": path}, cwd="/ws"), place(facts=world(assent_paths=(own,)))
     )
     assert (own in [o.resource for o in reading.operations]) is shown
+
+
+@pytest.mark.parametrize("spelling", ["C:\\x", "c:/x", "\\\\host\\x", "file://host/x", "https://x.example/y"])
+@pytest.mark.parametrize("tool", ["Read", "Write", "Edit"])
+def test_a_path_of_another_system_is_not_known(tool, spelling):
+    (found,) = operations(tool, {"file_path": spelling})
+    assert found[1:] == (UNKNOWN, "dangerous")
+
+
+@pytest.mark.parametrize("path", ["/dev/fd/3", "/proc/self/fd/4", "/proc/1/fd/5"])
+def test_what_is_already_open_may_be_a_secret(path):
+    assert read(ToolCall(tool="Read", input={"file_path": path}), place()).operations[0].secret

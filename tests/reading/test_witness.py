@@ -13,6 +13,7 @@ class World:
         self.links = {"/a": "/b"}
         self.traps = {("git", "/a"): "a trap"}
         self.programs = {"/a/x"}
+        self.files = {"/a"}
         self.asked = 0
 
     def resolve(self, path: str) -> str:
@@ -26,6 +27,7 @@ class World:
             resolve=self.resolve,
             trap=lambda tool, folder: self.traps.get((tool, folder)),
             is_program=self.programs.__contains__,
+            exists=self.files.__contains__,
         )
 
 
@@ -36,6 +38,7 @@ def test_watched_facts_say_the_same():
     assert (facts.resolve("/a"), facts.resolve("/c")) == ("/b", "/c")
     assert (facts.trap("git", "/a"), facts.trap("git", "/c")) == ("a trap", None)
     assert (facts.is_program("/a/x"), facts.is_program("/c")) == (True, False)
+    assert (facts.exists("/a"), facts.exists("/c")) == (True, False)
 
 
 def test_a_question_is_asked_once():
@@ -58,10 +61,10 @@ def test_what_was_asked_must_be_answered_as_before():
     def asked() -> tuple[World, object]:
         world = World()
         facts, witness = watch(world.facts())
-        for question in (facts.resolve, facts.is_program):
+        for question in (facts.resolve, facts.is_program, facts.exists):
             question("/a")
         facts.trap("git", "/a")
-        assert witness.count == 3
+        assert witness.count == 4
         assert witness.holds(world.facts())
         return world, witness
 
@@ -73,6 +76,9 @@ def test_what_was_asked_must_be_answered_as_before():
     assert not witness.holds(world.facts())
     world, witness = asked()
     world.programs.add("/a")
+    assert not witness.holds(world.facts())
+    world, witness = asked()
+    world.files.clear()
     assert not witness.holds(world.facts())
 
 

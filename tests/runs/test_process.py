@@ -102,8 +102,15 @@ def test_its_token_may_only_ask_its_questions_are_the_runs_and_it_ends_with_it(c
     assert agent.post("/api/hooks/classify", json=body).json()["allow"] is False
     question = client.hear("request_permission")
     assert (question["runId"], question["agentName"], question["toolName"]) == (run, "helper", "bash")
-    forbidden = body | {"toolInput": {"command": "cat ../.env"}, "toolCallId": "c2"}
-    assert "is forbidden in a run" in agent.post("/api/hooks/classify", json=forbidden).json()["reason"]
+    patch = "*** Begin Patch\n*** Update File: ../.git/config\n@@\n-a\n+b\n*** End Patch"
+    for tool, given in (
+        ("bash", {"command": "cat ../.env"}),
+        ("Read", {"file_path": "../.env"}),
+        ("Write", {"file_path": "../.git/config", "content": "x"}),
+        ("apply_patch", {"input": patch}),
+    ):
+        forbidden = body | {"toolName": tool, "toolInput": given, "toolCallId": "c2"}
+        assert "is forbidden in a run" in agent.post("/api/hooks/classify", json=forbidden).json()["reason"]
     client.decide(run, question, "allow-session")
     updated = client.hear("policy_updated")
     assert (updated["tool"], updated["policies"][-1]["name"]) == ("run_command", "session-allow-execute---tool-sh")

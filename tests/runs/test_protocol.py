@@ -233,13 +233,19 @@ def test_unknown_runs_get_their_errors(client):
     assert client.quiet() == []
 
 
-def test_a_run_that_is_over_is_not_found(client, tmp_path):
+def test_a_run_that_is_over_takes_no_orders_and_is_read_back(client, tmp_path):
     run = client.launch(write_strategy(tmp_path, READ))
-    client.hear("strategy_completed")
+    done = client.hear("strategy_completed")
     for kind, fields in (("stop_run", {}), ("update_policy", {"mode": "read"})):
         assert client.refused(kind, runId=run, **fields)[0] == "RUN_NOT_FOUND"
     client.send("subscribe", runId=run)
-    assert client.quiet() == []
+    (again,) = client.quiet()
+    assert (again["type"], again["result"]) == ("strategy_completed", done["result"])
+    past = client.ask("prepare_run", "run_prepared", runId=run, requestId="past")
+    assert past["requestId"] == "past"
+    records = past["conversation"]["records"]
+    assert [r["type"] for r in records] == ["step_started", "agent_streaming", "strategy_completed"]
+    assert records[1]["event"]["output"] == done["result"]
 
 
 def test_steps_read_no_input(client, asking):

@@ -219,7 +219,12 @@ def test_a_run_that_was_active_when_the_daemon_ended_is_reported_as_failed(fresh
             assert (listed[run]["status"], listed[run]["error"]) == ("error", reason)
             assert (listed[waiting]["status"], listed[waiting]["error"]) == ("error", reason)
             client.send("subscribe", runId=run)
-            assert client.quiet() == []
+            assert [m["error"]["message"] for m in client.quiet()] == [reason]
+            past = client.ask("prepare_run", "run_prepared", runId=run)
+            assert (past["strategyName"], past["agents"]) == ("test", ["writer"])
+            told = past["conversation"]["records"]
+            assert [m["type"] for m in told] == ["step_started", "permission_resolved", "strategy_error"]
+            assert (told[1]["requestId"], told[1]["decision"]) == (question["requestId"], "cancelled")
             assert (
                 client.refused(
                     "permission_decision", runId=run, permissionRequestId=question["requestId"], decision="allow"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from assent.agents.wiring import Pointing
 from assent.model import ConfigError, Layer, Mode
+from assent.runs.processes import point_at
 from assent.runs.strategy import BUNDLED, Parallel, Step, list_strategies, parse_strategy, with_input
 from assent.runs.tools import RunCommand, WriteFile, guarded_name
 
@@ -58,10 +60,14 @@ steps:
 
 
 def test_a_process_is_read_with_all_it_can_say():
-    strategy = parse("name: p\nprocess: {agent: a, command: [sh, -c, x], hooks: claude-code, timeout: 2m, message: m}")
+    strategy = parse(
+        "name: p\nprocess: {agent: a, command: [env, /opt/claude, -p], hooks: claude-code, timeout: 2m, message: m}"
+    )
     assert strategy.kind == "process"
     assert strategy.process is not None
-    assert (strategy.process.command, strategy.process.timeout) == (("sh", "-c", "x"), 120.0)
+    assert (strategy.process.command[strategy.process.program], strategy.process.timeout) == ("/opt/claude", 120.0)
+    words = point_at(strategy.process, Pointing(("--settings", "f")))
+    assert words == ("env", "/opt/claude", "--settings", "f", "-p")
     assert strategy.tree.kind == "process"
     assert strategy.agents == ("a",)
 
@@ -87,6 +93,8 @@ BAD = {
     f"name: x\ndeny: ['Bash(']\nsteps: [{STEP}]": "s.yaml:2: Invalid permission rule",
     "name: x\nprocess: {agent: a}": "s.yaml:2: Expected process to have command.",
     "name: x\nprocess: {agent: a, command: []}": "s.yaml:2: Expected process.command to name a program.",
+    "name: x\nprocess: {agent: a, command: [x], hooks: gemini}": 's.yaml:2: Invalid process.hooks "gemini".',
+    "name: x\nprocess: {agent: a, command: [x], hooks: codex}": "s.yaml:2: Expected process.command to start codex",
     "name: x\nprocess: {agent: a, command: [x], timeout: soon}": "s.yaml:2: Invalid process.timeout",
     "name: x\nprocess: {agent: a, command: [x], timeout: [1]}": "s.yaml:2: Expected process.timeout to be a time",
     "name: &a x\nsteps: [*a]": "s.yaml:1: YAML anchors are not supported.",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import http.client
 import itertools
+import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -185,3 +188,78 @@ def test_a_program_on_the_agents_path_in_the_workspace_is_not_the_known_one(daem
     assert not said_no("claude-code", local.post("/api/hooks/claude-code", json=call))
     path = {"x-assent-path": f"{shadow.parent}:/usr/bin"}
     assert said_no("claude-code", local.post("/api/hooks/claude-code", json=call, headers=path))
+
+
+@pytest.fixture(scope="module")
+def wired_twice(daemon):
+    """One agent with two tokens: wired up for its user, and for the project it works in."""
+    of_user = daemon.mint("agent", agent="twice")
+    of_project = daemon.mint("agent", agent="twice", workspace=[str(daemon.project)])
+    return [daemon.api(of_user), daemon.api(of_project)]
+
+
+def ask_both(daemon, wired_twice, command, answers, **more):
+    """Have both hooks announce a call at once, and a person answer each question that comes."""
+    with ThreadPoolExecutor(2) as both:
+        told = [both.submit(ask, daemon, api, "claude-code", command, query="?wait=30", **more) for api in wired_twice]
+        answers()
+        return [each.result() for each in told]
+
+
+@pytest.mark.parametrize("decision", ["approve", "reject"])
+def test_a_call_that_two_hooks_announce_is_one_question_with_one_outcome(daemon, person, wired_twice, decision):
+    command = f"node twice{next(numbers)}.js"
+
+    def mine():
+        return [p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command]
+
+    def answer():
+        wanted = until(mine)
+        assert len(wanted) == 1
+        person.post("/api/permissions", json={"requestId": wanted[0]["id"], "decision": decision})
+
+    told = ask_both(daemon, wired_twice, command, answer, tool_use_id=f"t-{decision}")
+    assert {said_no("claude-code", each) for each in told} == {decision == "reject"}
+    assert not mine()
+    assert len(log(person, type="permission.requested", text=command)) == 1
+    for api in wired_twice:
+        ask(daemon, api, "claude-code", command, event="PostToolUse", tool_use_id=f"t-{decision}")
+    outcomes = log(person, type="tool.result", text=command)
+    assert len(outcomes) == 1
+    assert ("without a decision" in outcomes[0]["text"]) is (decision == "reject")
+
+
+def test_one_hook_that_announces_a_call_twice_makes_two_calls(daemon, local, person):
+    command = f"node again{next(numbers)}.js"
+    ask(daemon, local, "claude-code", command, tool_use_id="t-again")
+    wanted = next(p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command)
+    person.post("/api/permissions", json={"requestId": wanted["id"], "decision": "approve"})
+    assert not said_no("claude-code", ask(daemon, local, "claude-code", command, tool_use_id="t-again"))
+    assert said_no("claude-code", ask(daemon, local, "claude-code", command, tool_use_id="t-again"))
+
+
+def test_a_hook_whose_token_has_other_rights_is_decided_by_itself(daemon, person, wired_twice):
+    alone = daemon.api(daemon.mint("agent", agent="twice", interactive=False))
+    command = f"node rights{next(numbers)}.js"
+    with ThreadPoolExecutor(1) as other:
+        told = other.submit(ask, daemon, wired_twice[0], "claude-code", command, query="?wait=30", tool_use_id="t-r")
+        wanted = until(lambda: [p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command])
+        assert said_no("claude-code", ask(daemon, alone, "claude-code", command, query="?wait=30", tool_use_id="t-r"))
+        person.post("/api/permissions", json={"requestId": wanted[0]["id"], "decision": "approve"})
+        assert not said_no("claude-code", told.result())
+
+
+def test_when_the_first_of_two_hooks_leaves_the_other_still_waits_for_the_answer(daemon, person, wired_twice):
+    command = f"node leaves{next(numbers)}.js"
+    token = daemon.mint("agent", agent="twice", workspace=[str(daemon.project)])
+    first = http.client.HTTPConnection("127.0.0.1", daemon.port)
+    given = json.dumps(body(daemon, "claude-code", command, tool_use_id="t-l"))
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    first.request("POST", "/api/hooks/claude-code?wait=30", given, headers)
+    wanted = until(lambda: [p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command])
+    with ThreadPoolExecutor(1) as other:
+        told = other.submit(ask, daemon, wired_twice[0], "claude-code", command, query="?wait=30", tool_use_id="t-l")
+        first.close()
+        until(lambda: len(log(person, type="permission.evaluated", verdict="ask", text=command)) == 2)
+        person.post("/api/permissions", json={"requestId": wanted[0]["id"], "decision": "approve"})
+        assert not said_no("claude-code", told.result())

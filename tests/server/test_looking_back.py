@@ -6,7 +6,18 @@ import json
 
 import pytest
 
-from daemons import until
+from daemons import Running, until
+from runners import Runner, write_strategy
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def daemon(request, tmp_path_factory):
+    """One daemon on each engine: what is asked of the log is written for both."""
+    store = ()
+    if request.param == "postgresql":
+        store = ("--store", request.getfixturevalue("postgres").new_database())
+    with Running(tmp_path_factory.mktemp("daemon"), "--rate", "0", *store) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +61,34 @@ def test_a_record_is_shown_to_whom_it_concerns_and_hangs_on_the_one_before(peopl
         assert people["ida"].get(f"/api/audit/{wrong}").status_code in (400, 404)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "found"),
+    [
+        ({"text": "CARGO Install"}, 4),
+        ({"text": "%"}, 0),
+        ({"text": "_s"}, 0),
+        ({"text": "cargo install", "type": "permission.evaluated"}, 2),
+        ({"tier": "destructive"}, 1),
+        ({"verdict": "allow"}, 1),
+        ({"source": "classifier"}, 4),
+        ({"agent": "idas", "tool": "Bash", "type": "permission.requested"}, 2),
+        ({"agent": "jans"}, 0),
+        ({"session": "ida-1"}, 6),
+        ({"since": "1", "until": "2"}, 0),
+        ({"since": "1", "until": "99999999999", "verdict": "deny"}, 1),
+    ],
+    ids=str,
+)
+def test_every_filter_finds_what_it_names_and_nothing_else(people, wanted, found):
+    first = people["ida"].get("/api/audit", params={**wanted, "limit": 1}).json()
+    events, cursor = first["events"], first.get("cursor")
+    while cursor:
+        page = people["ida"].get("/api/audit", params={**wanted, "limit": 1, "cursor": cursor}).json()
+        events, cursor = events + page["events"], page.get("cursor")
+    assert len(events) == found
+    assert [e["position"] for e in events] == sorted((e["position"] for e in events), reverse=True)
+
+
 def test_the_log_is_verified_beside_and_says_how_far_it_is(daemon):
     owner = daemon.api(daemon.owner)
     assert owner.post("/api/audit/verify", json={}).json()["state"] == "running"
@@ -74,6 +113,12 @@ def test_sessions_and_figures_are_of_ones_own_agents(people, daemon):
     }
     everyone = daemon.api(daemon.owner).get("/api/stats/history").json()
     assert everyone["calls"] >= 8
+    agent = daemon.api(daemon.mint("agent", user="jan", agent="jans", remote=True))
+    agent.post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "ls"}, "sessionId": "jan-2"})
+    for days in (1, 7, 31, 366):
+        found = people["jan"].get("/api/stats/history", params={"days": days}).json()
+        assert (found["calls"], found["asked"], found["violations"]) == (5, 2, 0)
+        assert sum(point["allow"] for point in found["points"]) == 2
     assert people["jan"].get("/api/stats/history", params={"days": 0}).status_code == 400
 
 
@@ -122,3 +167,30 @@ def test_what_a_call_would_do_is_listed_where_it_is_wanted(people):
     assert "operations" not in plain
     assert whole["operations"][0]["argv"][:2] == ["cargo", "install"]
     assert people["jan"].get(f"/api/permissions/{whole['id']}").json()["operations"] == whole["operations"]
+
+
+def test_a_run_is_listed_shown_with_what_guards_its_tools_and_stopped(people, daemon, tmp_path):
+    ida = daemon.mint("user", user="ida")
+    step = "- {agent: w, tool: run_command, input: {command: node x.js}}\n"
+    with Runner(daemon, ida) as runner:
+        run = runner.launch(write_strategy(tmp_path, step, name="waits"))
+        runner.find("request_permission", runId=run)
+        assert [each["runId"] for each in people["ida"].get("/api/runs").json()["runs"]] == [run]
+        shown = people["ida"].get(f"/api/runs/{run}").json()
+        assert (shown["run"]["status"], shown["run"]["strategyName"]) == ("running", "waits")
+        chains = {each["tool"]: [link["name"] for link in each["policies"]] for each in shown["guards"]}
+        base = ["self-protection", "forbidden-globs"]
+        assert chains["run_command"] == [*base, "read-path-policy", "write-path-policy", "classifier"]
+        assert chains["read_file"] == [*base, "read-path-policy", "classifier"]
+        runner.send("update_policy", runId=run, tool="read_file", mode="write", allow=["out/**"])
+        told = runner.hear("policy_updated")
+        shown = people["ida"].get(f"/api/runs/{run}").json()
+        assert {"tool": "read_file", "policies": told["policies"]} in shown["guards"]
+        assert people["jan"].get("/api/runs").json()["runs"] == []
+        for method in ("GET", "DELETE"):
+            for whose, wanted in ((people["jan"], run), (people["ida"], "nothing")):
+                assert whose.request(method, f"/api/runs/{wanted}").status_code == 404
+        assert people["ida"].delete(f"/api/runs/{run}").json() == {"success": True, "id": run}
+        runner.find("strategy_error", runId=run)
+    assert people["ida"].delete(f"/api/runs/{run}").status_code == 404
+    assert people["ida"].get(f"/api/runs/{run}").json()["run"]["status"] == "cancelled"

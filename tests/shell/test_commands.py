@@ -267,3 +267,57 @@ def test_assignments_before_a_command_belong_to_it():
     (command,) = read("LD_PRELOAD=x.so ls -l").commands
     assert [(name, value.text) for name, value in command.assignments] == [("LD_PRELOAD", "x.so")]
     assert [word.text for word in command.words] == ["ls", "-l"]
+
+
+#: line, which of its commands stand in a loop that nothing ends
+ENDLESS = [
+    ("while :; do a; done", "a"),
+    ("while true; do a; done; b", "a"),
+    ("until false; do a; done", "a"),
+    ("for ((;;)); do a; done", "a"),
+    ("for ((i=0;;i++)); do a; done", "a"),
+    ("while ((1)); do a; done", "a"),
+    ("while [ 1 ]; do a; done", "a"),
+    ("until ((1)); do a; done", ""),
+    ("while a; do b; done", ""),
+    ("while :; do a; break; done", ""),
+    ("for ((i=0;i<3;i++)); do a; done", ""),
+    ("while a; true; do b; done", "a b"),
+    ("while { true; }; do a; done", ""),
+    ("for x in 1 2; do a; done", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "found"), ENDLESS)
+def test_a_loop_that_nothing_ends_is_marked(line, found):
+    names = [c.words[0].text for c in read(line).commands if c.endless and c.words]
+    assert " ".join(n for n in names if n in "ab") == found
+
+
+def test_a_redirection_of_a_whole_knows_what_is_written_there():
+    assert [c.writers for c in read("{ a; b | c; } > f").commands] == [(1, 3), (), (), ()]
+
+
+#: line, what each command is with the arguments of the calls
+CALLED = [
+    ("f() { a $1 $2; }; f x y", ["a ¿… ¿…", "f x y", "a x y"]),
+    ("f() { a $d; }; d=x; f", ["a ¿…", "f", "a x"]),
+    ("f() { a $1; }; f $X", ["a ¿…", "f ¿…", "a ¿…"]),
+    ("f() { shift; a $1; }; f x y", ["shift", "a ¿…", "f x y", "shift", "a y"]),
+    ("f() { x=1; }; x=1; f; a $x", ["f", "a 1"]),
+]
+
+
+@pytest.mark.parametrize(("line", "found"), CALLED)
+def test_a_function_is_read_with_the_arguments_of_its_calls(line, found):
+    assert argvs(line) == found
+
+
+def test_after_a_call_the_callers_own_arguments_are_there_again():
+    assert argvs("set -- x y; f() { shift; }; f q; a $1")[-1] == "a x"
+
+
+def test_functions_that_call_themselves_for_ever_are_not_followed():
+    assert read("f() { f x; f y; }; f z").unreadable == "functions are called too often to follow"
+    many = "f() { " + "a; " * 200 + "}; f; f"
+    assert read(many).unreadable == "functions are called too often to follow"

@@ -1,4 +1,7 @@
-"""OpenCode, by a plugin of ours: it sends what it is about to run, stops it by raising, and can change the input."""
+"""OpenCode, by a plugin of ours: it sends what it is about to run, stops it by raising, and can change the input.
+
+It also follows OpenCode's own permission events, and replies to those that a person has answered here.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +26,7 @@ EVENTS: dict[str, Moment] = {
     "tool.execute.before": "before",
     "permission.asked": "permission",
     "tool.execute.after": "after",
+    "tool.execute.failed": "after",
 }
 
 
@@ -33,6 +37,7 @@ _PLUGIN = """\
 import { spawn } from "node:child_process"
 
 const LINE = %LINE%
+const REPORT = %REPORT%
 
 function ask(call) {
   return new Promise((resolve) => {
@@ -58,6 +63,17 @@ function read(done) {
   }
 }
 
+// What became of a call is handed over, not waited for.
+function report(call) {
+  return new Promise((resolve) => {
+    const child = spawn("/bin/sh", ["-c", REPORT], { stdio: ["pipe", "ignore", "ignore"], detached: true })
+    child.on("error", resolve)
+    child.stdin.on("error", resolve)
+    child.stdin.end(JSON.stringify(call), resolve)
+    child.unref()
+  })
+}
+
 export const Assent = async ({ client, directory }) => {
   const call = (event, input, args, more) => ({
     hook_event_name: event,
@@ -68,7 +84,23 @@ export const Assent = async ({ client, directory }) => {
     cwd: directory,
     ...more,
   })
-  const started = new Map()
+  const running = new Map()
+  const ended = async (event, id, more) => {
+    const begun = running.get(id)
+    running.delete(id)
+    if (begun) await report(call(event, begun.input, begun.args, { duration_ms: Date.now() - begun.at, ...more }))
+  }
+  // OpenCode asks its own user about a call that Assent let through: a person's yes to that call answers it too.
+  const answer = async (asked) => {
+    const begun = running.get(asked.tool?.callID)
+    if (!begun) return
+    const said = read(await ask(call("permission.asked", begun.input, begun.args)))
+    if (said.silent) return
+    const body = said.allow === true ? { reply: "once" } : { reply: "reject", message: said.reason || "not allowed" }
+    const headers = { "Content-Type": "application/json" }
+    const path = { requestID: asked.id }
+    await client._client.post({ url: "/permission/{requestID}/reply", path, query: { directory }, body, headers })
+  }
   return {
     "tool.execute.before": async (input, output) => {
       const said = read(await ask(call("tool.execute.before", input, output.args)))
@@ -77,13 +109,19 @@ export const Assent = async ({ client, directory }) => {
         for (const name of Object.keys(output.args)) delete output.args[name]
         Object.assign(output.args, said.updatedInput)
       }
-      started.set(input.callID, { at: Date.now(), args: structuredClone(output.args) })
+      running.set(input.callID, { input, at: Date.now(), args: structuredClone(output.args) })
     },
-    "tool.execute.after": async (input) => {
-      const begun = started.get(input.callID)
-      started.delete(input.callID)
-      const more = begun ? { duration_ms: Date.now() - begun.at } : {}
-      await ask(call("tool.execute.after", input, begun?.args ?? input.args, more))
+    "tool.execute.after": async (input, output) => {
+      const code = output?.metadata?.exit
+      await ended("tool.execute.after", input.callID, code ? { error: `exit code ${code}` } : {})
+    },
+    event: async ({ event }) => {
+      const part = event.properties?.part
+      if (event.type === "permission.asked") {
+        answer(event.properties).catch(() => {}) // its own prompt stays
+      } else if (event.type === "message.part.updated" && part?.type === "tool" && part.state?.status === "error") {
+        await ended("tool.execute.failed", part.callID, { error: String(part.state.error) })
+      }
     },
   }
 }
@@ -96,9 +134,10 @@ def plugin_line(text: str) -> str | None:
     return msgspec.json.decode(found[1], type=str) if found else None
 
 
-def plugin_text(line: str) -> bytes:
-    """Return the plugin, which runs this command line for every call."""
-    return _PLUGIN.replace("%LINE%", msgspec.json.encode(line).decode()).encode()
+def plugin_text(line: str, report: str) -> bytes:
+    """Return the plugin, which runs the first of these command lines for every call, the other after it."""
+    words = {"%LINE%": line, "%REPORT%": report}
+    return re.sub("%LINE%|%REPORT%", lambda found: msgspec.json.encode(words[found[0]]).decode(), _PLUGIN).encode()
 
 
 def parse(data: bytes) -> HookCall:

@@ -23,6 +23,8 @@ _CLOSED = (
     'echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2; exit 2'
 )
 _SILENT = '"$@" || exit 0'
+_ASIDE = 'exec 3<&0; "$@" <&3 3<&- >/dev/null 2>&1 & exit 0'
+"""What only reports keeps nobody waiting: the agent goes on once it has handed the call over."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,11 +45,20 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     def report_line(self, seconds: int) -> str:
         """Return the command line that tells what became of a call; it never says anything."""
-        return self._write(_SILENT, seconds, ["report"])
+        return self._write(_ASIDE, seconds, ["report"])
 
     def _write(self, around: str, seconds: int, flags: list[str]) -> str:
         words = [self.python, "-I", "-S", self.script, self.agent, self.home, self.key, str(seconds), *flags]
         return shlex.join(["/bin/sh", "-c", around, MARK, *words])
+
+
+class Pointing(msgspec.Struct, frozen=True):
+    """How an agent that is about to be started is told of its hook, without a change to anybody's settings."""
+
+    words: tuple[str, ...] = ()
+    """What follows the program's name."""
+    settings: bytes = b""
+    """What stands in the file that it is pointed at."""
 
 
 class Wiring(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,6 +84,26 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     switches: tuple[tuple[tuple[str, ...], Any], ...] = ()
     """What else must be set for hooks to run."""
     shows_status: bool = False
+    settings_option: str = ""
+    """What names one more file of settings when it is started …"""
+    override: tuple[str, ...] = ()
+    """… or what goes before each single setting, `KEY=VALUE`, with what has hooks given so be trusted."""
+
+    @property
+    def is_pointable(self) -> bool:
+        """Tell whether it can be pointed at a hook for one process, and surely heeds it."""
+        return bool(self.settings_option or self.override)
+
+    def point(self, client: Client, file: str) -> Pointing:
+        """Return how a process of this agent is pointed at a hook; `file` is where its settings will be."""
+        hooks: dict[str, list[dict[str, Any]]] = {}
+        for (*_, event), entry in self.entries(client, ""):
+            hooks.setdefault(event, []).append(entry)
+        if self.override:
+            *trusting, option = self.override
+            settings = [f"hooks.{event}={write_toml(entries)}" for event, entries in hooks.items()]
+            return Pointing((*trusting, *(word for setting in settings for word in (option, setting))))
+        return Pointing((self.settings_option, file), msgspec.json.encode({"hooks": hooks}))
 
     def entries(self, client: Client, status: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
         """Return what is added to which list."""
@@ -106,6 +137,7 @@ WIRINGS = {
             reports=("PostToolUse", "PostToolUseFailure"),
             matcher="*",
             shows_status=True,
+            settings_option="--settings",
         ),
         Wiring(
             agent="codex",
@@ -119,6 +151,7 @@ WIRINGS = {
             reports=("PostToolUse",),
             matcher="*",
             shows_status=True,
+            override=("--dangerously-bypass-hook-trust", "-c"),
         ),
         Wiring(
             agent="gemini",
@@ -136,6 +169,15 @@ WIRINGS = {
         ),
     )
 }
+
+
+def write_toml(value: Any) -> str:
+    """Write a setting as TOML has it on one line: what JSON writes, but for tables."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{name} = {write_toml(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(write_toml, value)) + "]"
+    return msgspec.json.encode(value).decode()
 
 
 def is_ours(entry: Any) -> bool:

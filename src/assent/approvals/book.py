@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import secrets
@@ -82,10 +83,15 @@ class Approvals:
         where += ["user_id = :user"] * (user is not None) + ["agent_id = :agent"] * (agent is not None)
         sql = f"{_SELECT} WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT :limit"
         used = {name: value for name, value in parameters.items() if f":{name}" in sql}
-        found = tuple(read_approval(row) for row in await self._store.query(sql, used))
+        rows = await self._store.query(sql, used)
+        found = await asyncio.to_thread(lambda: tuple(map(read_approval, rows)))
         if len(found) <= limit:
             return found, None
         return found[:limit], make_cursor(found[limit - 1])
+
+    async def list_pending(self) -> frozenset[str]:
+        """Name every question that waits for an answer."""
+        return frozenset(i for (i,) in await self._store.query("SELECT id FROM approvals WHERE state = 'pending'"))
 
     async def wait(self, approval_id: str, seconds: float, *, is_pending: bool = False) -> Approval | None:
         """Wait until a question is no longer pending; None when the time is up. Any number may wait for one.

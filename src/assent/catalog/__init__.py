@@ -2,7 +2,7 @@
 
 from assent.catalog.entry import Clause, Entry, Examples, Option, Role, expression
 from assent.catalog.lexicon import Lexicon, build_lexicon, command_names, convert_entry
-from assent.catalog.loader import entries, lookup, names, parse_entry
+from assent.catalog.loader import entries, lookup, names, parse_entry, plain_name
 from assent.catalog.variables import assignment_is_inert, environment_is_harmless, is_builtin, setting_is_harmless
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "lookup",
     "names",
     "parse_entry",
+    "plain_name",
     "setting_is_harmless",
 ]

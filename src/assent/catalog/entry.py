@@ -18,6 +18,7 @@ Role: TypeAlias = Literal[
     "filter",  # a pattern of names: which files of a tree are read
     "write",  # a file or folder that is created, replaced or removed
     "edit",  # read and written
+    "database",  # a file that is read, and made where there is none
     "exec",  # a file whose content is run
     "cwd",  # the folder in which the command works
     "host",  # a machine that is contacted
@@ -28,6 +29,7 @@ Role: TypeAlias = Literal[
     "data",  # what is sent: text, @file, or name=@file
     "line",  # a shell line that is run: part of what this command is for
     "helper",  # a shell line that is run, where the command is not for running others
+    "alias",  # name=line: a shell line that the name stands for
     "words",  # a command that is run, as all the words that follow, up to `;`
     "code",  # a program in a language that is not read
     "module",  # a module that is run with the words that follow: a subcommand called `-m name`, if it is known
@@ -43,6 +45,7 @@ Role: TypeAlias = Literal[
 ]
 Style: TypeAlias = Literal["gnu", "single", "pairs", "bundled", "any"]
 Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]
+Output: TypeAlias = Literal["", "endless", "bounded"]
 Reader: TypeAlias = Literal["", "find"]
 Kind: TypeAlias = Literal[
     "",
@@ -52,6 +55,7 @@ Kind: TypeAlias = Literal[
     "cargo",
     "composer",
     "dotnet",
+    "fixers",
     "git",
     "gradle",
     "hg",
@@ -143,6 +147,7 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     sweep: bool = False
     """It walks trees in this case."""
     stdin: Literal["", "shell", "code", "sql", "data"] | None = None
+    output: Output | None = None
     impact: str = ""
     rollback: str = ""
 
@@ -203,6 +208,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """NAME=value arguments may stand before the command it runs."""
     stdin: Literal["", "shell", "code", "sql", "data"] = ""
     """What is read from standard input where no argument says otherwise; `data` is sent to another machine."""
+    output: Output = ""
+    """Whether what it prints never ends by itself, or ends whatever it is fed."""
     reader: Reader = ""
     versioned: bool = False
     """Its name may end in a version: `python3.12`."""

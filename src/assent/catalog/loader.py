@@ -104,6 +104,12 @@ def lookup(name: str) -> Entry | None:
     return entry
 
 
+def plain_name(name: str) -> str:
+    """Return what a program is called where it stands alone: GNU's `grm` is `rm`, beside another `rm`."""
+    part = _index().get(name) if name.startswith("g") else None
+    return name[1:] if part is not None and name[1:] in part.names else name
+
+
 def names() -> tuple[str, ...]:
     """Return every command name in the catalog."""
     return tuple(_index())

@@ -563,6 +563,9 @@ HARMLESS_DEVICES = frozenset(
     {"/dev/null", "/dev/zero", "/dev/full", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"}
 )
 
+ENDLESS = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
+"""Whoever reads one of these to its end never comes there."""
+
 _SECRET_NAME = re.compile(
     r"(?i)(^|_)(api_?key|access_?key|secret|token|pass(w(or)?d)?|passphrase|cred(ential)?s?|private_?key|auth|cookie|dsn|pat"
     r"|webhook|jwt|bearer|conn(ection)?_str(ing)?)(_|$)"

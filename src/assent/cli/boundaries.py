@@ -7,35 +7,62 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from assent.agents.needs import NEEDS, Needs
 from assent.config.facts import observe
 from assent.config.layers import load_layers
+from assent.config.places import assent_home
 from assent.model import AssentError, Layer, Network, SandboxProfile
 from assent.policy.profiles import SANDBOX, intersect, named_profiles, profile, written_profiles
 from assent.reading.hosts import parse_host
 from assent.reading.paths import Place
 from assent.sandbox.outlook import find_hosts
+from assent.sandbox.states import State, open_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-def find_boundary(cwd: str, name: str | None, hosts: Sequence[str], *, ask: bool) -> SandboxProfile | None:
+def find_boundary(
+    cwd: str, name: str | None, hosts: Sequence[str], command: Sequence[str] = (), *, ask: bool
+) -> SandboxProfile | None:
     """Return the boundary for a command in this folder; None if it is `off`."""
     layers = load_layers(cwd)
     policies = layers.policies
     facts = observe()
     roots = tuple(dict.fromkeys(os.path.realpath(root) for root in layers.workspace))
     place = Place(msgspec.structs.replace(facts, sandbox_hosts=find_hosts(roots)), cwd, roots)
-    names = [name] if name else list(named_profiles(policies)) or [SANDBOX]
-    names += [p.profile for p in policies if p.layer is Layer.MANAGED and p.profile]
     specs = written_profiles(policies)
-    found = intersect(profile(n, place, specs) for n in names)
+    wished = intersect(profile(n, place, specs) for n in ([name] if name else named_profiles(policies) or [SANDBOX]))
+    if wished is not None:
+        wished = _fit(msgspec.structs.replace(wished, network=_with_hosts(wished.network, hosts)), command)
+    demanded = [p.profile for p in policies if p.layer is Layer.MANAGED and p.profile]
+    found = intersect((wished, *(profile(n, place, specs) for n in demanded)))
     if found is None:
         return None
     if found.mode != "read-only" and not found.write_roots:
         raise AssentError(f"{cwd} is no workspace: go to a project, or use `--profile read-only`")
-    network = _with_hosts(found.network, hosts)
-    return msgspec.structs.replace(found, network=network, ask=found.ask or ask)
+    return msgspec.structs.replace(found, ask=found.ask or ask)
+
+
+def find_state(boundary: SandboxProfile, command: Sequence[str]) -> State | None:
+    """Return what a known agent has of its own inside a profile for agents; None for every other command."""
+    needs = needs_of(boundary, command)
+    return None if needs is None else open_state(needs, assent_home(), boundary.write_roots, os.environ)
+
+
+def needs_of(boundary: SandboxProfile, command: Sequence[str]) -> Needs | None:
+    """Return the needs of a whole agent, if one is about to be started in a profile for agents."""
+    return NEEDS.get(command[0].rpartition("/")[2]) if boundary.mode == "agent" and command else None
+
+
+def _fit(boundary: SandboxProfile, command: Sequence[str]) -> SandboxProfile:
+    """Let a known agent reach its model, and have the variables that are its own."""
+    needs = needs_of(boundary, command)
+    if needs is None:
+        return boundary
+    environment = tuple(dict.fromkeys((*boundary.environment, *needs.variables)))
+    network = _with_hosts(boundary.network, needs.hosts_in(os.environ))
+    return msgspec.structs.replace(boundary, environment=environment, network=network)
 
 
 def _with_hosts(network: Network, hosts: Sequence[str]) -> Network:

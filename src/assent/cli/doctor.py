@@ -19,9 +19,10 @@ from assent.agents.wiring import WIRINGS
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
-from assent.cli.wiring import DENIED, HARMLESS, SCRIPT, file_of, hook_lines, script_text, token_file, try_hook
+from assent.cli.wiring import DENIED, HARMLESS, SCRIPT, file_of, hook_lines, token_file, try_hook
 from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
+from assent.config.endpoints import hook_script
 from assent.config.facts import observe
 from assent.config.files import find_file, find_private
 from assent.config.layers import load_layers
@@ -165,7 +166,7 @@ def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Fin
     elif _is_open(token):
         yield Finding("bad", f"others can read {token}", "make its mode 0600")
     script = find_private(os.path.join(home, SCRIPT), suggestion="make its mode 0600")
-    if script != script_text():
+    if script != hook_script():
         yield Finding("note", f"{name}: the hook's client is not that of this version of Assent", again)
 
 

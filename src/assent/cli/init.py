@@ -21,7 +21,7 @@ import msgspec
 from assent.agents import importing
 from assent.agents.importing import Refused, Taken
 from assent.agents.opencode import plugin_text
-from assent.agents.wiring import MARGIN, TIMEOUT, WIRINGS, Client
+from assent.agents.wiring import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client
 from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.screen import has_colour, paint, say, visible
@@ -34,12 +34,12 @@ from assent.cli.wiring import (
     file_of,
     find_target,
     hook_lines,
-    script_text,
     token_file,
     try_hook,
 )
 from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
+from assent.config.endpoints import hook_script
 from assent.config.files import find_file, make_private_folder, write_private
 from assent.config.interpreter import find_python
 from assent.config.places import FILE_NAME, assent_home, user_file
@@ -91,6 +91,7 @@ def run(argv: list[str]) -> int:
         observe=given.observe,
         start=not given.no_start,
     )
+    _note_twice(target, home)
     changes = [_plan(target, client)]
     if not given.no_import:
         changes += _plan_import(target)
@@ -119,11 +120,26 @@ def _parse(argv: list[str]) -> Any:
     return parser.parse_args(argv)
 
 
+def _note_twice(target: Target, home: str) -> None:
+    """Say where the agent is wired up besides: it will call both hooks, and they count as one."""
+    for other in read_book(home):
+        if other.agent == target.agent and other.scope != target.scope:
+            where = f"in {other.root}" if other.root else "for all your projects"
+            how = ", on trial," if other.observe else ""
+            say(
+                visible(
+                    f"note: {target.agent} is wired up {where}{how} already. Where both hooks run, a call is still one "
+                    f"question and one outcome; `assent uninit` takes one of them out."
+                )
+            )
+
+
 def _plan(target: Target, client: Client) -> Change:
     path = file_of(target.agent, target.scope, target.root)
     if target.agent == "opencode":
         before = read_text(path)
-        return Change(path, None if before is None else before.encode(), plugin_text(client.line(TIMEOUT - MARGIN)))
+        lines = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
+        return Change(path, None if before is None else before.encode(), plugin_text(*lines))
     _refuse_disabled(path)
     settings = load_settings()
     where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
@@ -220,7 +236,7 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
     old = find_wired(book, target.agent, target.scope, target.root)
     make_private_folder(home)
     make_private_folder(os.path.join(home, AGENTS_FOLDER))
-    write_private(os.path.join(home, SCRIPT), script_text())
+    write_private(os.path.join(home, SCRIPT), hook_script())
     if client.start:
         write_private(os.path.join(home, AGENTS_FOLDER, "start.json"), _how_to_start())
     token = _make_token(target, home, old)

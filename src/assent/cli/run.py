@@ -13,7 +13,7 @@ import msgspec
 
 from assent.cli import exits
 from assent.cli.arguments import make_parser
-from assent.cli.boundaries import find_boundary
+from assent.cli.boundaries import find_boundary, find_state
 from assent.cli.calls import find_folder
 from assent.cli.recording import Recorder, RefusedError
 from assent.cli.screen import complain
@@ -42,6 +42,7 @@ def run(argv: Sequence[str]) -> int:
             "assent run -- npm test",
             "assent run --profile read-only -- ./script.sh",
             "assent run --allow-host a.test -- make",
+            "assent run --profile agent -- claude",
         ),
     )
     parser.add_argument("--profile", metavar="NAME", help="read-only, workspace-write, agent, off, or one of your own")
@@ -73,7 +74,7 @@ async def _carry_out(given: Any, recorder: Recorder) -> int:
         boundary: SandboxProfile | None = found.profile
         asks = found.asks
     else:
-        boundary = find_boundary(find_folder(None), given.profile, given.allow_host, ask=given.ask)
+        boundary = find_boundary(find_folder(None), given.profile, given.allow_host, given.command, ask=given.ask)
     if boundary is None:
         await recorder.record(Report(type="sandbox.applied", profile=_no_boundary()))
         return _run_without(given.command)
@@ -134,6 +135,7 @@ class _Run:
             on_applied=self._before_it_begins,
             on_violation=lambda violation: recorder.note(Report(type="sandbox.violation", violation=violation)),
             ask=self._ask,
+            state=None if recorder.decision is not None else find_state(self._boundary, self._command),
         )
         async with box:
             ended = await self._start(box)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -95,11 +94,6 @@ def file_of(agent: str, scope: Scope, root: str | None) -> str:
         config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         return os.path.join(os.path.join(root, ".opencode") if root else os.path.join(config, "opencode"), PLUGIN_FILE)
     return settings_file(WIRINGS[agent], scope, root, home=home, environ=os.environ)
-
-
-def script_text() -> bytes:
-    """Return the client that hooks run."""
-    return (resources.files("assent.cli") / "hook_client.py").read_bytes()
 
 
 def token_file(home: str, key: str) -> str:

@@ -17,6 +17,13 @@ _LONGEST = 100
 """Names longer than this do not fit into a socket's address."""
 
 
+def hook_script() -> bytes:
+    """Return the client that agents' hooks run."""
+    from importlib import resources  # noqa: PLC0415 - slow to load, and seldom needed
+
+    return (resources.files("assent") / "cli" / "hook_client.py").read_bytes()
+
+
 @contextlib.contextmanager
 def short_name(folder: str) -> Iterator[str]:
     """Lend a folder's name that fits into a socket's address, however long the real one is."""

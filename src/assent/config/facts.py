@@ -1,7 +1,7 @@
 """The world as one decision sees it, looked up here so that reading and deciding need not look."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH113, PTH115, PTH116, PTH117, PTH118
+# ruff: noqa: PTH110, PTH113, PTH115, PTH116, PTH117, PTH118
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def observe(
         trap=find_trap,
         path=_search_path(environ.get("PATH", "")),
         is_program=is_program,
+        exists=exists,
         has_dashes=has_dashes,
         case_insensitive=CASE_INSENSITIVE,
         assent_paths=paths,
@@ -67,6 +68,11 @@ def _search_path(path: str) -> tuple[str, ...]:
 def is_program(path: str) -> bool:
     """Tell whether a file is a program."""
     return os.path.isfile(path) and os.access(path, os.X_OK)
+
+
+def exists(path: str) -> bool:
+    """Tell whether a path leads to something; a link into nowhere does not."""
+    return os.path.exists(path)
 
 
 def has_dashes(folder: str) -> bool | None:

@@ -24,9 +24,15 @@ class Sign(msgspec.Struct, frozen=True):
     text: str = ""
     upward: bool = True
     """Also in the folders above."""
+    does: str = "can name code to run"
 
 
 _PACKAGE = r'"(?:packageManager|devEngines)"\s*:'
+_FIXES = (
+    r"(?m)^[ \t]*(?:[\w.]*\.)?[\"']?(?:fix|fix-only)[\"']?[ \t]*=[ \t]*true|\bruff[\"']?[ \t]*=[ \t]*\{"
+    r"|^[ \t]*(?:tool\.ruff\.)?[\"']?extend[\"']?[ \t]*=|^[ \t]*write-changes\b"
+)
+"""What makes a check write: it mends what it finds, or has settings somewhere else that may say so."""
 SIGNS: dict[str, tuple[Sign, ...]] = {
     "ansible": tuple(
         Sign(n, upward=False)
@@ -104,6 +110,10 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
             ".sqlfluff",
         )
     ),
+    "fixers": tuple(
+        Sign(n, _FIXES, does="can make a check change files")
+        for n in ("pyproject.toml", "ruff.toml", ".ruff.toml", "setup.cfg", ".codespellrc")
+    ),
     "rebar": (Sign("rebar.config"), Sign("rebar.config.script")),
     "sbt": (Sign(".sbtopts"), Sign(".jvmopts"), Sign("project/build.properties"), Sign("build.sbt")),
     "terraform": (Sign(".terraform", upward=False), Sign("terraform.rc", upward=False)),
@@ -134,7 +144,7 @@ def find_project_code(tool: str, folder: str, home: str | None) -> str | None:
             break
         for sign in SIGNS.get(tool, ()):
             if (sign.upward or not level) and _is_there(os.path.join(current, sign.name), sign):
-                return f"the project's {sign.name} can name code to run"
+                return f"the project's {sign.name} {sign.does}"
         parent = os.path.dirname(current)
         if parent == current:
             break

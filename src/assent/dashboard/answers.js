@@ -2,7 +2,7 @@
 
 import { get, post } from "./api.js";
 import { button, debounce, field, h, put, select } from "./dom.js";
-import { commandOf } from "./card.js";
+import { commandField, commandOf } from "./card.js";
 import { difference } from "./diff.js";
 import { count, shown, tier, told, verdict } from "./text.js";
 
@@ -138,7 +138,7 @@ export function editForm(question, { submit, cancel }) {
   const text = h("textarea", { class: "mono", rows: String(Math.min(16, before.split("\n").length + 1)), spellcheck: "false", value: before });
   const changes = h("div", {}, difference(before, before));
   const ruling = h("p", { class: "counted", role: "status" }, " ");
-  const judge = debounce(200, () => decideAgain(question, text.value, command !== null, ruling));
+  const judge = debounce(200, () => decideAgain(question, text.value, command !== null && commandField(question), ruling));
   text.addEventListener("input", () => {
     put(changes, difference(before, text.value));
     judge();
@@ -153,11 +153,11 @@ export function editForm(question, { submit, cancel }) {
 
 let deciding;
 
-async function decideAgain(question, text, isCommand, where) {
+async function decideAgain(question, text, field, where) {
   deciding?.abort();
   deciding = new AbortController();
   try {
-    const input = isCommand ? { ...question.toolInput, command: text } : JSON.parse(text);
+    const input = field ? { ...question.toolInput, [field]: text } : JSON.parse(text);
     const body = { toolName: question.toolName, toolInput: input, cwd: question.cwd, agentId: question.agentId };
     const found = await post("/api/decide", body, deciding.signal);
     put(where, "As edited: ", verdict(found.decision), " ", tier(found.tier), " ", told(found.reason));

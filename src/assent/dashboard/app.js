@@ -1,11 +1,11 @@
 // The frame: who is there, which page is shown, how the connection is, and what every page has in common.
 
 import { get, remove, whenLoggedOut } from "./api.js";
+import { announce, wishes } from "./calling.js";
 import { button, byId, h, put, say, svg, toast } from "./dom.js";
 import { badge, Inbox } from "./inbox.js";
 import { Live } from "./live.js";
 import { showDoor } from "./login.js";
-import { plain } from "./text.js";
 
 const PAGES = [
   { path: "/", name: "Inbox", glyph: "M2 9l2.5-6h7L14 9v4H2zM2 9h3.5l1 2h3l1-2H14" },
@@ -49,41 +49,11 @@ function enter(person) {
 function onChange(change) {
   badge(live.questions.size, shownPage?.name || "Inbox");
   inbox.changed(change);
-  if (change.added.length && !change.first) announce(change.added);
-}
-
-function announce(ids) {
-  if (preferences.sound) beep();
-  if (!preferences.notify || document.visibilityState === "visible" || Notification.permission !== "granted") return;
-  const question = live.questions.get(ids[0]);
-  const more = ids.length > 1 ? ` and ${ids.length - 1} more` : "";
-  const note = new Notification(`${question.agentId || "An agent"} asks${more}`, { body: plain(question.command || question.toolName).slice(0, 200), tag: "assent", icon: "/assets/icon.svg" });
-  note.onclick = () => {
-    window.focus();
-    inbox.current = ids[0];
+  if (!change.added.length || change.first) return;
+  announce(change.added.map((id) => live.questions.get(id)), (question) => {
+    inbox.current = question.id;
     go("/");
-  };
-}
-
-let audio;
-
-function beep() {
-  audio ||= new AudioContext();
-  const [tone, volume] = [audio.createOscillator(), audio.createGain()];
-  tone.frequency.value = 660;
-  volume.gain.setValueAtTime(0.08, audio.currentTime);
-  volume.gain.exponentialRampToValueAtTime(0.0001, audio.currentTime + 0.25);
-  tone.connect(volume).connect(audio.destination);
-  tone.start();
-  tone.stop(audio.currentTime + 0.25);
-}
-
-// Wishes of this browser, none of them secret.
-const preferences = JSON.parse(localStorage.getItem("assent") || "{}");
-
-function prefer(name, value) {
-  preferences[name] = value;
-  localStorage.setItem("assent", JSON.stringify(preferences));
+  });
 }
 
 function drawState(state) {
@@ -97,25 +67,8 @@ const glyph = (d) => svg("svg", { class: "glyph", viewBox: "0 0 16 16", "aria-hi
 
 function drawFrame() {
   put(byId("nav"), h("ul", {}, mine().map((page, index) => h("li", {}, h("a", { href: page.path, "data-page": page.path, "aria-keyshortcuts": String(index + 1) }, glyph(page.glyph), h("span", {}, page.name), page.path === "/" ? h("span", { id: "badge", class: "badge", hidden: true }) : null)))));
-  const menu = h("details", { class: "menu" }, h("summary", {}, h("span", {}, who.userId), h("span", { class: "quiet" }, who.role)), h("div", { class: "panel" }, toggle("Notify me", "notify", askToNotify), toggle("Sound", "sound"), h("a", { href: "/docs" }, "The API"), button("Log out", { onclick: () => logOut("") }), button("Log out everywhere", { onclick: () => logOut("?everywhere=true") })));
+  const menu = h("details", { class: "menu" }, h("summary", {}, h("span", {}, who.userId), h("span", { class: "quiet" }, who.role)), h("div", { class: "panel" }, wishes(), h("a", { href: "/docs" }, "The API"), button("Log out", { onclick: () => logOut("") }), button("Log out everywhere", { onclick: () => logOut("?everywhere=true") })));
   put(byId("me"), menu);
-}
-
-function toggle(label, name, ask = () => true) {
-  const box = h("input", { type: "checkbox" });
-  box.checked = Boolean(preferences[name]);
-  box.addEventListener("change", async () => {
-    box.checked = box.checked && (await ask());
-    prefer(name, box.checked);
-  });
-  return h("label", { class: "check" }, box, " ", label);
-}
-
-async function askToNotify() {
-  if (!("Notification" in window)) return false;
-  const granted = (await Notification.requestPermission()) === "granted";
-  if (!granted) toast("The browser does not permit notifications from this page.", { bad: true });
-  return granted;
 }
 
 async function logOut(query) {

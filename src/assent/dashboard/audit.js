@@ -12,10 +12,10 @@ const CHOICES = {
   verdict: [...any("verdict"), ...plainly(["allow", "ask", "deny"])],
   tier: [...any("tier"), ...plainly(["safe", "dangerous", "destructive"])],
   source: [...any("source"), ...plainly(["rule", "mode", "classifier", "protection", "path_policy", "session", "grant", "tool_check", "hook", "host_policy", "person", "expiry", "sandbox", "not_interactive", "error"])],
-  type: [...any("event"), ...plainly(["permission.evaluated", "permission.requested", "permission.resolved", "sandbox.applied", "sandbox.violation", "grant.created", "grant.revoked", "destructive.enabled", "destructive.revoked", "token.created", "token.revoked", "tool.started", "tool.result", "tool.failed", "run.status", "policy.changed", "daemon.started", "daemon.stopped"])],
-  span: [["", "any time"], ["3600", "the last hour"], ["86400", "the last day"], ["604800", "the last 7 days"], ["2592000", "the last 30 days"]],
+  type: [...any("event"), ...plainly(["permission.evaluated", "permission.requested", "permission.resolved", "grant.created", "grant.revoked", "destructive.enabled", "destructive.revoked", "sandbox.applied", "sandbox.violation", "tool.started", "tool.result", "tool.failed", "process.started", "process.completed", "process.failed", "hook.completed", "hook.failed", "run.status", "policy.changed", "token.created", "token.revoked", "daemon.started", "evidence.changed", "runtime.warning", "runtime.error"])],
+  span: [["", "any time"], ["3600", "the last hour"], ["86400", "the last day"], ["604800", "the last 7 days"], ["2592000", "the last 30 days"], ["between", "between two times"]],
 };
-const NAMES = ["text", "agent", "tool", "verdict", "tier", "source", "type", "session", "approval", "span"];
+const NAMES = ["text", "agent", "tool", "verdict", "tier", "source", "type", "session", "approval", "span", "from", "to"];
 
 export function mount(main, { who }) {
   const given = Object.fromEntries(new URLSearchParams(location.search));
@@ -30,6 +30,8 @@ export function mount(main, { who }) {
   const text = (name, label) => make(name, label, h("input", { type: name === "text" ? "search" : "text", placeholder: label, spellcheck: "false" }));
   const choice = (name, label) => make(name, label, select(CHOICES[name], ""));
   const later = debounce(150, () => search());
+  const moment = (name, label) => make(name, label, h("input", { type: "datetime-local", step: "1" }));
+  const between = h("div", { class: "between", hidden: true }, "from ", moment("from", "From when"), " to ", moment("to", "Until when"));
   const rows = h("tbody");
   const state = h("p", { class: "quiet", role: "status" });
   const more = h("div", { class: "more" });
@@ -39,7 +41,7 @@ export function mount(main, { who }) {
     main,
     h("div", { class: "title wide" }, h("h1", {}, "Audit"), state, h("span", { class: "gap" }), exporting, who.role === "admin" ? button("Verify", { onclick: () => verify(proof) }) : null),
     h("div", { class: "wide" }, proof),
-    h("div", { class: "filters wide", role: "search" }, text("text", "Text in the call or the reason"), text("agent", "Agent"), text("tool", "Tool"), choice("verdict", "Verdict"), choice("tier", "Tier"), choice("source", "Source"), choice("type", "Event"), choice("span", "Time"), button("Clear", { kind: "plain", onclick: clear })),
+    h("div", { class: "filters wide", role: "search" }, text("text", "Text in the call or the reason"), text("agent", "Agent"), text("tool", "Tool"), choice("verdict", "Verdict"), choice("tier", "Tier"), choice("source", "Source"), choice("type", "Event"), choice("span", "Time"), between, button("Clear", { kind: "plain", onclick: clear })),
     h("div", { class: "table wide" }, h("table", {}, h("caption", { class: "unseen" }, "Records, the newest first"), h("thead", {}, heads()), rows)),
     more,
   );
@@ -59,8 +61,10 @@ export function mount(main, { who }) {
 
   function query() {
     const filled = NAMES.map((name) => [name, controls[name]?.value ?? given[name]]).filter(([, value]) => value);
-    const { span, ...rest } = Object.fromEntries(filled);
-    return { shown: Object.fromEntries(filled), asked: { ...rest, since: span ? Math.floor(Date.now() / 1000 - Number(span)) : undefined } };
+    const { span, from, to, ...rest } = Object.fromEntries(filled);
+    between.hidden = span !== "between";
+    const [since, until] = between.hidden ? [span && Date.now() - Number(span) * 1000] : [from, to].map((at) => at && Date.parse(at));
+    return { shown: Object.fromEntries(filled), asked: { ...rest, since: since && Math.floor(since / 1000), until: until && Math.ceil(until / 1000) } };
   }
 
   async function search() {

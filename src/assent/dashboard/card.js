@@ -5,15 +5,18 @@ import { button, h, put } from "./dom.js";
 import { difference } from "./diff.js";
 import { coloured } from "./parts.js";
 import { ago, code, count, duration, isOdd, shown, tier, told } from "./text.js";
-import { touched, tree } from "./tree.js";
+import { countOf, touched, tree } from "./tree.js";
 
 const SHORT = 400;
 const FEW_LINES = 6;
+const STAY = 100;
 const COMMANDS = ["command", "cmd", "script"];
+
+export const commandField = (question) => COMMANDS.find((name) => typeof question.toolInput[name] === "string");
 
 // The command of a shell call; nothing for other tools.
 export function commandOf(question) {
-  const field = COMMANDS.find((name) => typeof question.toolInput[name] === "string");
+  const field = commandField(question);
   const only = question.operations?.some((each) => each.kind === "command.execute") || !question.operations?.length;
   return field && only ? question.toolInput[field] : null;
 }
@@ -94,7 +97,7 @@ function whole({ question }) {
     why,
     warnings(question),
     facts(question, operations),
-    operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 }, h("summary", {}, `What it would do (${count(operations.length, "operation")})`), tree(operations)) : null,
+    operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 }, h("summary", {}, `What it would do (${count(countOf(operations), "operation")})`), tree(operations)) : null,
     earlier(question),
   ];
 }
@@ -141,21 +144,24 @@ function facts(question, operations) {
   return h("dl", { class: "facts" }, rows.filter(([, value]) => value).map(([label, value]) => [h("dt", {}, label), h("dd", {}, value)]));
 }
 
+const MOST_EARLIER = 8;
 const ENDS = { approved: "allowed", rejected: "denied" };
 
 function earlier(question) {
   const box = h("div", { class: "earlier" }, h("p", { class: "quiet" }, "Looking for earlier answers …"));
-  const show = (found) => put(box, found.length ? h("details", { open: found.length <= 3 }, h("summary", {}, `Answered before: ${summed(found)}`), h("ul", { class: "plainlist" }, found.map(answered))) : h("p", { class: "quiet" }, "Nothing like it was asked before."));
+  const show = (found) => put(box, found.length ? h("details", { open: found.length <= 3 }, h("summary", {}, `Answered before${found.length < MOST_EARLIER ? "" : `, the latest ${found.length}`}: ${summed(found)}`), h("ul", { class: "plainlist" }, found.map(answered))) : h("p", { class: "quiet" }, "Nothing like it was asked before."));
+  const look = async () => {
+    if (!box.isConnected) return;
+    try {
+      question.similar = (await get(`/api/permissions/${encodeURIComponent(question.id)}/similar`)).similar;
+      show(question.similar);
+    } catch {
+      put(box, h("p", { class: "quiet" }, "Earlier answers can not be shown."));
+    }
+  };
+  // Whoever walks past many cards asks for the one where they stay, and their answer does not queue behind the others.
   if (question.similar) show(question.similar);
-  else {
-    get(`/api/permissions/${encodeURIComponent(question.id)}/similar`).then(
-      ({ similar }) => {
-        question.similar = similar;
-        show(similar);
-      },
-      () => put(box, h("p", { class: "quiet" }, "Earlier answers can not be shown.")),
-    );
-  }
+  else setTimeout(look, STAY);
   return box;
 }
 

@@ -3,7 +3,7 @@
 import { h, svg } from "./dom.js";
 
 const WIDE = 960;
-const NARROW = 420;
+const NARROW = 330;
 const HEIGHT = 190;
 const [LEFT, BOTTOM, TOP] = [40, 24, 10];
 const KINDS = ["allow", "ask", "deny"];

@@ -34,12 +34,11 @@ export function say(text) {
 }
 
 // A short word at the edge of the screen; with an action, such as undoing it.
-export function toast(text, { action, label, bad = false, seconds = 6 } = {}) {
+export function toast(text, { action, label, key, bad = false, seconds = 6 } = {}) {
   const close = () => box.remove();
   const box = h("div", { class: bad ? "toast bad" : "toast" }, h("span", {}, text));
   if (action) {
-    const button = h("button", { type: "button", class: "plain", onclick: () => { close(); action(); } }, label);
-    box.append(button);
+    box.append(button(label, { key, kind: "plain", onclick: () => { close(); action(); } }));
   }
   byId("toasts").append(box);
   setTimeout(close, (action ? 12 : seconds) * 1000);

@@ -4,7 +4,7 @@ import { post, remove } from "./api.js";
 import { editForm, feedbackForm, grantOf, widerForm } from "./answers.js";
 import { clockText, drawCard, isCut, makeCard } from "./card.js";
 import { button, byId, h, put, say, toast } from "./dom.js";
-import { count, plain } from "./text.js";
+import { brief, count, plain } from "./text.js";
 
 const STEP = 30;
 const SETTLE = 400;
@@ -58,8 +58,9 @@ export class Inbox {
   ended(question, outcome) {
     if (this.cards.get(question.id)?.state.busy) return;
     const words = { approve: "allowed", reject: "denied" };
-    const what = plain((question.command || question.toolName).slice(0, 80));
-    if (this.list) toast(`${words[outcome.decision] || outcome.decision} by ${outcome.by || "somebody"}: ${what}`);
+    const what = plain(brief(question.command || question.toolName, 80));
+    const by = words[outcome.decision] ? ` by ${outcome.by || "somebody"}` : "";
+    if (this.list) toast(`${words[outcome.decision] || outcome.decision}${by}: ${what}`);
   }
 
   drop(id) {
@@ -144,9 +145,15 @@ export class Inbox {
     const ids = this.ids;
     const at = Math.max(0, ids.indexOf(this.current));
     const here = document.activeElement?.closest(".card");
-    const to = here ? Math.min(ids.length - 1, Math.max(0, at + by)) : at;
-    while (to >= this.shown) this.extend();
-    this.choose(ids[to], { focus: true });
+    this.jump(here ? Math.min(ids.length - 1, Math.max(0, at + by)) : at);
+  }
+
+  jump(to) {
+    if (to >= this.shown) {
+      this.shown = Math.ceil((to + 1) / STEP) * STEP;
+      this.draw();
+    }
+    this.choose(this.ids[to], { focus: true });
   }
 
   select(id, on = !this.selected.has(id)) {
@@ -161,7 +168,7 @@ export class Inbox {
     this.bulk.hidden = this.selected.size === 0;
     if (this.bulk.hidden) return;
     const ids = () => [...this.selected];
-    put(this.bulk, h("strong", {}, `${this.selected.size} selected`), button("Allow each once", { kind: "good", onclick: () => this.answerAll(ids(), WORDS.once) }), button("For their sessions", { onclick: () => this.answerAll(ids(), WORDS.session) }), button("Deny", { kind: "refuse", onclick: () => this.answerAll(ids(), WORDS.deny) }), button("Select all", { kind: "plain", onclick: () => this.ids.forEach((id) => this.select(id, true)) }), button("Clear", { kind: "plain", onclick: () => ids().forEach((id) => this.select(id, false)) }));
+    put(this.bulk, h("strong", {}, `${this.selected.size} selected`), button("Allow each once", { key: "Shift+A", kind: "good", onclick: () => this.answerAll(ids(), WORDS.once) }), button("For their sessions", { key: "Shift+S", onclick: () => this.answerAll(ids(), WORDS.session) }), button("Deny", { key: "Shift+D", kind: "refuse", onclick: () => this.answerAll(ids(), WORDS.deny) }), button("Select all", { kind: "plain", onclick: () => this.ids.forEach((id) => this.select(id, true)) }), button("Clear", { kind: "plain", onclick: () => ids().forEach((id) => this.select(id, false)) }));
   }
 
   // What a button or a key asks for.
@@ -227,10 +234,11 @@ export class Inbox {
 
   told(question, body) {
     if (this.quiet) return;
-    const what = plain((body.pattern || question.command || question.toolName).slice(0, 80));
+    const what = plain(brief(body.pattern || question.command || question.toolName, 80));
     const lasting = body.scope && body.scope !== "once";
+    if (lasting) this.lasting = question.id;
     const text = `${DONE[body.decision]}${lasting ? (body.scope === "session" ? " for the session" : body.expiresIn ? " for a time" : " always") : ""}: ${what}`;
-    toast(text, lasting ? { label: "Undo", action: () => this.undo(question.id) } : {});
+    toast(text, lasting ? { label: "Undo", key: "z", action: () => this.undo(question.id) } : {});
   }
 
   async undo(requestId) {
@@ -238,6 +246,7 @@ export class Inbox {
       const grant = await grantOf(requestId);
       if (!grant) throw new Error("It does not stand any more.");
       await remove(`/api/grants/${encodeURIComponent(grant.id)}`);
+      this.lasting = null;
       toast("Undone: it will be asked again.");
     } catch (error) {
       toast(`Not undone: ${error.message}`, { bad: true });
@@ -245,6 +254,7 @@ export class Inbox {
   }
 
   async answerAll(ids, body) {
+    if (!ids.length) return;
     this.quiet = true;
     let done = 0;
     let next = 0;
@@ -264,6 +274,8 @@ export class Inbox {
       k: () => this.step(-1),
       ArrowDown: () => this.step(1),
       ArrowUp: () => this.step(-1),
+      Home: () => this.jump(0),
+      End: () => this.jump(this.ids.length - 1),
       a: () => this.act(this.current, "once"),
       s: () => this.act(this.current, "session"),
       w: () => this.act(this.current, "wider"),
@@ -272,6 +284,10 @@ export class Inbox {
       f: () => this.act(this.current, "feedback"),
       e: () => this.act(this.current, "edit"),
       x: () => this.current && this.select(this.current),
+      A: () => this.answerAll([...this.selected], WORDS.once),
+      S: () => this.answerAll([...this.selected], WORDS.session),
+      D: () => this.answerAll([...this.selected], WORDS.deny),
+      z: () => this.lasting && this.undo(this.lasting),
       "?": () => this.help(),
     };
     if (!keys[event.key]) return false;
@@ -281,7 +297,7 @@ export class Inbox {
 
   help() {
     if (document.querySelector("dialog")) return;
-    const rows = [["j k", "next and previous question"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["1 – 6", "go to a page"], ["Esc", "leave a form"]];
+    const rows = [["j k", "next and previous question"], ["Home End", "the first and the last"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["Shift+A Shift+S Shift+D", "the same answers, for all that are selected"], ["z", "take back what was just allowed for longer"], ["1 – 6", "go to a page"], ["Esc", "leave a form"]];
     const box = h("dialog", { "aria-label": "Keys" }, h("h2", {}, "Keys"), h("dl", { class: "keys" }, rows.map(([key, what]) => [h("dt", {}, key.split(" ").map((each) => h("kbd", {}, each))), h("dd", {}, what)])), h("div", { class: "actions" }, button("Close", { onclick: () => box.close() })));
     box.addEventListener("close", () => box.remove());
     document.body.append(box);

@@ -13,6 +13,8 @@ export function mount(main, context) {
   const body = h("div", { class: "stack" });
   const tabs = h("nav", { class: "tabs", "aria-label": "Parts of the policy page" }, TABS.map(([name, label]) => h("a", { href: `/policy?tab=${name}`, "aria-current": name === tab ? "page" : null }, label)));
   put(main, h("div", { class: "title" }, h("h1", {}, "Policy")), tabs, body);
+  const current = tabs.querySelector("[aria-current]");
+  tabs.scrollLeft = current.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2;
   return { rules, grants, destructive, playground, draft }[tab](body, context, given);
 }
 

@@ -3,7 +3,7 @@
 import { get } from "./api.js";
 import { button, h, put } from "./dom.js";
 import { heads, line } from "./record.js";
-import { runCard, runPanel, Runs } from "./runs.js";
+import { drawRun, runCard } from "./runs.js";
 import { ago, count, time, told } from "./text.js";
 
 const FRESH = 120000;
@@ -31,10 +31,10 @@ function listing(main, { live }) {
   const state = h("p", { class: "quiet", role: "status" }, "Looking …");
   const running = h("ol", { class: "cards", "aria-label": "Runs" });
   put(main, h("div", { class: "title" }, h("h1", {}, "Sessions"), state), running, list);
-  const runs = new Runs({ listed: (found) => put(running, found.map((run) => runCard(run, runs))) });
   const show = async () => {
     try {
-      const { sessions } = await get("/api/sessions", { days: 7 });
+      const [{ sessions }, { runs }] = await Promise.all([get("/api/sessions", { days: 7 }), get("/api/runs")]);
+      put(running, runs.map((run) => runCard(run, show)));
       const waiting = new Map();
       for (const question of live.questions.values()) waiting.set(question.sessionId, (waiting.get(question.sessionId) || 0) + 1);
       put(list, sessions.map((session) => summary(session, waiting.get(session.id) || 0)));
@@ -45,18 +45,15 @@ function listing(main, { live }) {
   };
   show();
   const timer = setInterval(() => document.visibilityState === "visible" && show(), LOOK);
-  return () => {
-    clearInterval(timer);
-    runs.close();
-  };
+  return () => clearInterval(timer);
 }
 
 function timeline(main, id, { live }) {
   const rows = h("tbody");
   const state = h("p", { class: "quiet", role: "status" });
-  const waiting = h("div", {});
-  const run = h("div", {});
-  const unwatch = runPanel(run, id);
+  const waiting = h("div", { class: "part-of wide" });
+  const run = h("div", { class: "part-of wide" });
+  let isRun = true;
   const more = h("div", { class: "more" });
   let newest = 0;
   let cursor;
@@ -70,6 +67,7 @@ function timeline(main, id, { live }) {
     if (!page.events.length && !newest) put(state, "Nothing is known of it.");
   };
   const newer = async () => {
+    isRun &&= await drawRun(run, id);
     const page = await get("/api/audit", { session: id, brief: "true", limit: PAGE });
     const fresh = page.events.filter((event) => event.position > newest);
     rows.prepend(...fresh.map((event) => line(event)));
@@ -82,8 +80,5 @@ function timeline(main, id, { live }) {
   const guard = (work) => work().catch((error) => put(state, h("span", { class: "bad" }, error.message)));
   guard(older).then(() => guard(newer));
   const timer = setInterval(() => document.visibilityState === "visible" && guard(newer), LOOK);
-  return () => {
-    clearInterval(timer);
-    unwatch();
-  };
+  return () => clearInterval(timer);
 }

@@ -6,6 +6,7 @@ const UNKNOWN = "\ufdd0";
 // The same as the daemon's own list: controls, formats, surrogates, private and unassigned, odd spaces, traceless marks.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|(?! )\p{Zs}/u;
 const ODD = /[^\n\x20-\x7e]/u;
+const LURKING = new RegExp(`(?![\n${UNKNOWN}])(?:${HIDDEN.source})`, "u");
 const SHORT = { "\t": "\\t", "\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\b": "\\b" };
 export const LONG = 2000;
 
@@ -55,9 +56,10 @@ export function plain(text) {
   return ODD.test(text) ? [...text].map((c) => (c === UNKNOWN ? "…" : c !== "\n" && HIDDEN.test(c) ? escapeOf(c) : c)).join("") : text;
 }
 
-export function isOdd(text) {
-  return [...text.slice(0, 20000)].some((c) => c !== "\n" && c !== UNKNOWN && HIDDEN.test(c));
-}
+export const isOdd = (text) => ODD.test(text) && LURKING.test(text);
+
+// The beginning of a text, for where there is no room for more.
+export const brief = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
 // A block of code; what is long is shown in part, says how much is missing, and can be had whole.
 export function code(text, { longest = LONG, render = (piece) => shown(piece), tag = "pre" } = {}) {

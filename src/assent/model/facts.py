@@ -15,7 +15,7 @@ def _no_trap(_tool: str, _folder: str) -> str | None:
     return None
 
 
-def _no_program(_path: str) -> bool:
+def _not_there(_path: str) -> bool:
     return False
 
 
@@ -36,8 +36,10 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     """Say what in a folder's repository would make a look of this tool (`git`, `cargo`) run code."""
     path: tuple[str, ...] = ()
     """The folders in which programs are looked for."""
-    is_program: Callable[[str], bool] = _no_program
+    is_program: Callable[[str], bool] = _not_there
     """Tell whether a file is a program."""
+    exists: Callable[[str], bool] = _not_there
+    """Tell whether a path is known to lead to something, so that opening it makes nothing new."""
     has_dashes: Callable[[str], bool | None] = _not_seen
     """Tell whether a folder holds a name that starts with a dash, so that a pattern there could become an option;
     None where the disk can not be asked."""

@@ -42,6 +42,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The same words without the options before a subcommand, where there are any: `git -C x push` is `git push`."""
     opaque: bool = False
     """What the command does with its words is not known: any of them may be a command that it runs."""
+    mentions: tuple[str, ...] = ()
+    """Paths among words of which it is not known what the command does with them: it may read or write them."""
+    hosts: tuple[str, ...] = ()
+    """Machines that such words name: it may contact them."""
     through: tuple[str, ...] = ()
     """The layers a command was found behind, outermost first."""
     impact: str | None = None

@@ -131,6 +131,9 @@ class Matcher(msgspec.Struct, frozen=True):
         return view.is_command(operation) and bool(operation.argv or view.reading.unreadable is None)
 
     def _path(self, operation: Operation, view: View, kind: OperationKind, *, broad: bool) -> Certainty:
+        if broad and operation.mentions and self.glob is not None:
+            said = (path_match(self.glob, o, view, broad=True) for o in view.mentions(operation, kind))
+            return MAYBE if any(answer is not NO for answer in said) else NO
         executes = broad and kind is FS_READ and operation.kind is FS_EXEC
         if operation.kind is not kind and not executes:
             return NO
@@ -141,7 +144,11 @@ class Matcher(msgspec.Struct, frozen=True):
         return path_match(self.glob, operation, view, broad=broad)
 
     def _host(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
-        if operation.kind is not NET_CONNECT or self.host is None:
+        if self.host is None:
+            return NO
+        if broad and operation.hosts:
+            return MAYBE if any(self.host.match(host) is not NO for host in operation.hosts) else NO
+        if operation.kind is not NET_CONNECT:
             return NO
         if not broad and view.reading.tool != self.tool:
             return NO

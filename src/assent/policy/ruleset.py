@@ -64,6 +64,10 @@ class RuleSet:
             return found + self._patterned
         if kind is COMMAND_EXECUTE or kind is FS_EXEC:
             found += self._for_command(operation)
+            if operation.mentions:
+                found += self._for_mentions(operation, view)
+            for host in operation.hosts:
+                found += self._for_host(host)
         if kind is FS_READ or kind is FS_EXEC:
             found += self._reads.candidates(operation, view)
         elif kind is FS_WRITE:
@@ -82,11 +86,16 @@ class RuleSet:
         program = basename(operation.argv[0])
         if UNKNOWN in program or set(program) & set("*?["):
             return self._commands
-        words = operation.argv if operation.opaque else (program,)
+        words = operation.argv if operation.opaque else (program, *operation.plain[:1])
         if any(UNKNOWN in word for word in words):
             return self._commands
         names = dict.fromkeys(basename(word).lower() for word in words)
         return [matcher for name in ("", *names) for matcher in self._programs.get(name, ())]
+
+    def _for_mentions(self, operation: Operation, view: View) -> Iterable[Matcher]:
+        reads = [m for o in view.mentions(operation, FS_READ) for m in self._reads.candidates(o, view)]
+        writes = [m for o in view.mentions(operation, FS_WRITE) for m in self._writes.candidates(o, view)]
+        return dict.fromkeys((*reads, *writes))
 
     def _for_host(self, host: str) -> Iterator[Matcher]:
         yield from self._any_host

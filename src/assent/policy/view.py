@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import msgspec
 
-from assent.model import COMMAND_EXECUTE, FS_EXEC, TOOL_CALL, Facts, Operation, Reading, Session, ToolCall
+from assent.model import (
+    COMMAND_EXECUTE,
+    FS_EXEC,
+    TOOL_CALL,
+    UNKNOWN,
+    Facts,
+    Operation,
+    OperationKind,
+    Reading,
+    Session,
+    ToolCall,
+)
 from assent.reading.paths import Place, Traits
 
 
@@ -24,6 +37,11 @@ class View(msgspec.Struct, frozen=True):
     def is_command(self, operation: Operation) -> bool:
         """Tell whether an operation is a command that a command rule looks at."""
         return operation.kind is COMMAND_EXECUTE or operation.kind is FS_EXEC
+
+    def mentions(self, operation: Operation, kind: OperationKind) -> Iterator[Operation]:
+        """Yield what a command may do to the paths that it mentions, of which nobody knows what it does with them."""
+        for path in operation.mentions:
+            yield Operation(kind=kind, resource=path, tier=operation.tier, reason="", globbed=UNKNOWN in path)
 
     def is_unreadable(self, operation: Operation) -> bool:
         """Tell whether an operation stands for a line that could not be read: it may be anything."""

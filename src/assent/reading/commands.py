@@ -15,23 +15,13 @@ from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.dialects import bash_alone
-from assent.reading.effects import (
-    Ground,
-    connection,
-    locate,
-    own_folder,
-    reading,
-    role_effects,
-    secret_variable,
-    surroundings,
-    working,
-    writing,
-)
+from assent.reading.effects import own_folder, role_effects, surroundings
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
-from assent.reading.flow import Trace, mark_flows, mark_variables
+from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables, summarize
 from assent.reading.foreign import foreign_shell
-from assent.reading.judging import join_plain, judge, judge_find, plain_words, quote, roles_of
+from assent.reading.judging import join_plain, judge, judge_find, output_of, plain_words, quote, roles_of, unseen_words
+from assent.reading.mentions import mentioned_hosts, mentioned_paths
 from assent.reading.opening import (
     DEEPEST,
     Inner,
@@ -61,6 +51,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
+from assent.reading.touching import Ground, connection, locate, reading, secret_read, secret_variable, working, writing
 from assent.reading.unknowns import is_echo, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
@@ -128,13 +119,20 @@ class _Reader:
             self.functions |= frozenset(script.functions)
         if script.unreadable:
             self.findings.blur(script.unreadable)
-        traces = [self._command(c, frame) for c in script.commands]
+        traces = [self._traced(c, frame) for c in script.commands]
         for name in script.bound:
             if not assignment_is_inert(name):
                 self._assignment(name, Word(UNKNOWN), DANGEROUS)
         mark_flows(script, traces, self.findings)
+        mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)
         return traces
+
+    def _traced(self, command: Command, frame: _Frame) -> Trace:
+        begin = len(self.findings.operations)
+        trace = self._command(command, frame)
+        trace.span = (begin, len(self.findings.operations))
+        return trace
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
         if not command.words:
@@ -264,7 +262,7 @@ class _Reader:
         said = Judgement(DANGEROUS, reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
-        index = self._execution(command, frame, said, opaque=True)
+        index = self._execution(command, frame, said, command.words[1:], opaque=True)
         if "/" in command.words[0].text:
             ground = Ground(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
@@ -286,12 +284,15 @@ class _Reader:
             judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
-        index = self._execution(command, frame, said, opaque=opaque, plain=plain_words(match, command))
+        unseen = () if said.tier is SAFE else command.words[1:] if opaque else unseen_words(match, roles)
+        index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
         sweep = entry.sweep or any(c.sweep for c in clauses)
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                self._effects(match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists))
-        trace = Trace(index)
+                self._effects(
+                    match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
+                )
+        trace = Trace(index, output=output_of(match, clauses, roles, command))
         if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
             self._inside(match, clauses, roles, judged, command, frame, trace)
         return trace
@@ -347,6 +348,7 @@ class _Reader:
         if stdin == "sql" and trace.index is not None:
             said = judge_word("sql", text or Word(UNKNOWN), match.name)
             self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
+            self.findings.extend([secret_read(s, trace.index, "reads a secret") for s in said.secrets])
             return []
         if stdin == "data":
             if trace.index is not None and is_given_data(command, frame.script):
@@ -369,6 +371,7 @@ class _Reader:
         for said in judged:
             findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
             findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
+            findings.extend([secret_read(s, ground.owner, "reads a secret") for s in said.secrets])
         if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
             findings.add(reading(locate(Word("."), place, ground.cwd), ground))
         if match.entry.connects:
@@ -411,13 +414,14 @@ class _Reader:
             if inner.command is not None:
                 found = self._command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
                 trace.code += found.code
-                trace.stdin |= found.stdin
             else:
                 trace.code += inner.line.feeds
-                trace.stdin |= self._line(inner.line, cwd, others, deeper)
+                found = self._line(inner.line, cwd, others, deeper)
+            trace.stdin |= found.stdin
+            trace.output = trace.output or found.output
 
-    def _line(self, word: Word, cwd: str | None, others: tuple[str, ...], frame: _Frame) -> bool:
-        """Read a line inside the line, and tell whether a command of it runs what it is fed."""
+    def _line(self, word: Word, cwd: str | None, others: tuple[str, ...], frame: _Frame) -> Trace:
+        """Read a line inside the line, and tell whether a command of it runs what it is fed, or prints without end."""
         text = word.text
         if not frame.bash and (found := bash_alone(text)):
             self.findings.blur(f"`{found}` means something else in a shell that is not bash")
@@ -427,11 +431,19 @@ class _Reader:
             text = text.replace(UNKNOWN, "${_}")
         script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
         traces = self.read_script(msgspec.structs.replace(frame, script=script))
-        return any(t.stdin and not c.fed_by for t, c in zip(traces, script.commands, strict=True))
+        return summarize(script, traces)
 
     def _execution(
-        self, command: Command, frame: _Frame, said: Judgement, *, opaque: bool = False, plain: tuple[str, ...] = ()
+        self,
+        command: Command,
+        frame: _Frame,
+        said: Judgement,
+        unseen: Sequence[Word] = (),
+        *,
+        opaque: bool = False,
+        plain: tuple[str, ...] = (),
     ) -> int:
+        """Add a command; of its `unseen` words nobody knows what it does with them."""
         argv = tuple([w.text for w in command.words])
         return self.findings.add(
             Operation(
@@ -442,6 +454,8 @@ class _Reader:
                 reason=said.reason,
                 plain=plain,
                 opaque=opaque,
+                mentions=mentioned_paths(unseen, self.place, command.cwd) if unseen else (),
+                hosts=mentioned_hosts(unseen) if unseen else (),
                 through=frame.through + command.through,
                 impact=said.impact or None,
                 rollback=said.rollback or None,

@@ -9,9 +9,9 @@ import msgspec
 
 from assent.catalog import Clause, expression, places
 from assent.model import DESTRUCTIVE, UNKNOWN, within
-from assent.reading.effects import locate
 from assent.reading.options import Match
 from assent.reading.paths import Place
+from assent.reading.touching import locate
 from assent.shell.tree import Word
 
 

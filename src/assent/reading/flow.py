@@ -1,4 +1,4 @@
-"""What flows between the commands of a script: code that comes from the network and is run unseen."""
+"""What flows between the commands of a script: code that comes from the network, and what never ends."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import msgspec
 
 import assent.regex as re
-from assent.model import Tier
-from assent.reading.effects import secret_variable
+from assent.catalog.entry import Output
+from assent.model import FS_WRITE, Tier
 from assent.reading.findings import Findings
+from assent.reading.touching import secret_variable, worse
 from assent.shell.tree import Command, Script
 
 _SHOWING = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
@@ -30,6 +31,10 @@ class Trace(msgspec.Struct):
     """The commands whose output it runs."""
     stdin: bool = False
     """It runs what comes from standard input."""
+    output: Output = ""
+    """Whether what it prints never ends by itself, or ends whatever it is fed."""
+    span: tuple[int, int] = (0, 0)
+    """The operations that were found in it."""
 
 
 def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
@@ -47,6 +52,36 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
                 "whatever the other machine sends is run with your rights, unseen",
                 "none: download it to a file, read it, then run the file",
             )
+
+
+def mark_endless(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
+    """Make every file dangerous that takes what never ends: it would fill the disk."""
+    commands = script.commands
+    found = {i for i, (c, t) in enumerate(zip(commands, traces, strict=True)) if c.endless or t.output == "endless"}
+    if not found:
+        return
+    # As above: what is written into a compound statement's redirection, or by a function, may stand behind it.
+    for _ in range(2):
+        functions = {layer for i in found for layer in commands[i].through}
+        for index, command in enumerate(commands):
+            fed = not found.isdisjoint((*command.fed_by, *command.writers))
+            called = command.calls and f"function {command.words[0].text}" in functions
+            if (fed or called) and traces[index].output != "bounded":
+                found.add(index)
+    for index in found:
+        traces[index].output = "endless"
+        for at in range(*traces[index].span):
+            if findings.operations[at].kind is FS_WRITE:
+                findings.operations[at] = worse(findings.operations[at], "fills the disk with what has no end")
+
+
+def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
+    """Tell of a whole script what matters to the pipe it stands in."""
+    commands = script.commands
+    taken = {feed for command in commands for feed in command.fed_by}
+    endless = any(t.output == "endless" and i not in taken for i, t in enumerate(traces))
+    stdin = any(t.stdin and not c.fed_by for t, c in zip(traces, commands, strict=True))
+    return Trace(stdin=stdin, output="endless" if endless else "")
 
 
 def mark_variables(script: Script, findings: Findings) -> None:

@@ -9,7 +9,8 @@ from typing import cast
 import msgspec
 
 import assent.regex as re
-from assent.catalog import Clause, Role
+from assent.catalog import Clause, Role, places, plain_name
+from assent.catalog.entry import Output
 from assent.model import DANGEROUS, DESTRUCTIVE, SAFE, UNKNOWN
 from assent.reading.find import Expression
 from assent.reading.options import Match
@@ -74,11 +75,29 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
 
 
 def plain_words(match: Match, command: Command) -> tuple[str, ...]:
-    """Return a command's words without the options before its subcommand; nothing if there are none."""
-    names = match.name.split(" ") if match.start else ()
-    if match.start < len(names) or not names:
+    """Return a command's words by its plain name, without the options before its subcommand; nothing if they are so."""
+    name = plain_name(match.name) if match.name.startswith("g") else match.name
+    names = match.name.split(" ") if match.start else [name]
+    if match.start < len(names) and name == match.name:
         return ()
     return (*names, *(w.text for w in command.words[1 + match.start :]))
+
+
+def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Role, Word]], command: Command) -> Output:
+    """Tell whether what a command prints never ends by itself, or ends whatever it is fed."""
+    said = match.entry.output
+    for clause in clauses:
+        said = said if clause.output is None else clause.output
+    if said or not (roles or command.redirects):
+        return said
+    given = [w.text for r, w in roles if r == "read"]
+    given += [r.target.text for r in command.redirects if r.direction == "read"]
+    return "" if places.ENDLESS.isdisjoint(given) else "endless"
+
+
+def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]]) -> list[Word]:
+    """Return the arguments of which the entry says only that the program looks at them."""
+    return [word for role, word in roles[len(match.values) :] if role == "text"]
 
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:

@@ -13,7 +13,7 @@ from assent.catalog import Role, is_builtin, places
 from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
-from assent.reading.options import Match
+from assent.reading.options import Match, part
 from assent.reading.unknowns import prints_tokens
 from assent.reading.wildcards import may_be_secret
 from assent.shell.hints import fed, merged, printed
@@ -59,6 +59,9 @@ def openings(
             foreign = match.name == "zsh" and not is_plain(word.text)
             fault = "a line of zsh that is more than plain words" if foreign else None
             yield Inner(_layer(match), line=word, bash=read_by_bash(match), fault=fault)
+        elif role == "alias" and "=" in word.text:
+            line = part(word, word.text.index("=") + 1)
+            yield Inner(match.name, line=msgspec.structs.replace(line, text=f'{line.text} "$@"'), bash=None)
     for words in match.commands:
         if words:
             yield Inner(match.name, command=inner_command(command, _found(words, _sought(match))))
@@ -70,6 +73,10 @@ def openings(
 def _sought(match: Match) -> str:
     """Name what fd is after, where that is a secret; otherwise what it finds is not known."""
     names = [re.sub(r"[\^$\\]", "", w.text) for w in match.operands[:1]]
+    # A name that is searched for is found inside others too: of hidden files that is what begins with a dot.
+    names += [f"{before}{n}" for n in names if n for before in (".", "id_")]
+    if not match.present.isdisjoint(("-H", "-u", "--hidden", "--unrestricted")):
+        names += [f"*{n}*" for n in names[:1] if len(n) > 2]
     names += [f"x.{w.text}" for n, _, w in match.values if n in ("-e", "--extension")]
     return next((n for n in names if places.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
 

@@ -19,6 +19,9 @@ _SLASH = r"/(?:\.?/)*"
 _PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|[\d{UNKNOWN}]+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
 _PROC_ROOT = re.compile(rf"^(?:{_PROC}root)+(?=/|$)")
 _PROC_CWD = re.compile(rf"^{_PROC}cwd(?=/|$)")
+INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
+"""What the caller has open, whatever that is."""
+_FOREIGN = re.compile(r"[A-Za-z]:[\\/]|\\\\|(?!(?i:file)://(?:localhost)?/)[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _OTHERS_HOME = re.compile(r"^/(?:home|Users)/[^/]+|^/(?:var/)?root(?=/|$)")
 
@@ -146,6 +149,11 @@ def _is_plain(path: str) -> bool:
         and "proc" not in path
         and not path.endswith("/")
     )
+
+
+def is_foreign(text: str) -> bool:
+    """Tell whether a path is one of another system, or an address: here it would be an odd name, elsewhere a file."""
+    return _FOREIGN.match(text) is not None
 
 
 def normal(path: str) -> str:

@@ -20,7 +20,7 @@ from assent.model import (
     ToolCall,
     within,
 )
-from assent.reading.paths import Located, Place
+from assent.reading.paths import INHERITED, Located, Place, is_foreign
 from assent.reading.tools import Tool, find_tool
 
 PATH_FIELDS = frozenset(
@@ -203,7 +203,7 @@ def _text(value: Any) -> str:
         return UNKNOWN
     if len(value) > LONGEST_PATH:
         raise CallError(f"a path is longer than {LONGEST_PATH} characters")
-    return value
+    return UNKNOWN if is_foreign(value) else value
 
 
 def _is_named(located: Located, place: Place) -> bool:
@@ -222,7 +222,7 @@ def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) 
         tier=SAFE if _is_named(located, place) else DANGEROUS,
         reason=reason if _is_named(located, place) else "it does not say which file it reads",
         sweep=sweep,
-        secret=place.is_secret(located),
+        secret=place.is_secret(located) or INHERITED.match(located.path) is not None,
     )
 
 

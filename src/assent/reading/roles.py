@@ -15,12 +15,12 @@ from assent.shell.tree import Word
 LANGUAGES: frozenset[Role] = frozenset(
     {"sed", "awk", "jq", "sql", "setting", "variable", "forgotten", "code", "helper"}
 )
-CODE: frozenset[Role] = frozenset({"line", "helper", "code", "exec", "sql", "sed", "awk"})
+CODE: frozenset[Role] = frozenset({"line", "alias", "helper", "code", "exec", "sql", "sed", "awk"})
 """Roles whose words decide what runs."""
 RUNNING = CODE | LANGUAGES
 """Roles whose words may hold something that runs."""
 QUIET: frozenset[Role] = frozenset(
-    {"text", "number", "line", "helper", "code", "sed", "awk", "jq", "sql", "setting", "variable"}
+    {"text", "number", "line", "alias", "helper", "code", "sed", "awk", "jq", "sql", "setting", "variable"}
 )
 """Roles whose words touch nothing by themselves: no file and no machine."""
 NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to"})
@@ -37,6 +37,8 @@ class Judgement(msgspec.Struct, frozen=True):
     reads: tuple[Word, ...] = ()
     writes: tuple[Word, ...] = ()
     line: Word | None = None
+    secrets: tuple[str, ...] = ()
+    """Names of what it shows that is secret, and no file."""
 
 
 _NOTHING = Judgement()
@@ -68,7 +70,9 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
             return Judgement(DANGEROUS, f"{name} {fault}") if fault else _NOTHING
         case "sql":
             said = read_sql(word.text)
-            return Judgement(said.tier, f"{name} {said.reason}", said.impact, said.rollback, _words(said.reads))
+            reads = _words(said.reads)
+            reason = f"{name} {said.reason}"
+            return Judgement(said.tier, reason, said.impact, said.rollback, reads, secrets=said.secrets)
         case _:
             return _NOTHING
 

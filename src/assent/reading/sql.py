@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import operator
 
 import msgspec
 
@@ -125,6 +126,11 @@ _DATA = re.compile(r"'(?!-)[\w./-]+[.](?:csv|tsv|parquet|json|jsonl|ndjson)(?:[.
 _READERS = frozenset(
     {"READ_CSV", "READ_CSV_AUTO", "READ_JSON", "READ_JSON_AUTO", "READ_PARQUET", "PARQUET_SCHEMA", "PARQUET_METADATA"}
 )
+_ACCOUNTS = re.compile(
+    r"(?<![\w.])(?:PG_CATALOG\.)?(?:PG_SHADOW|PG_AUTHID|PG_USER_MAPPINGS?|MYSQL\.(?:USER|GLOBAL_PRIV|SLAVE_MASTER_INFO)"
+    r"|SYS\.(?:SQL_LOGINS|SYSLOGINS|SYSXLOGINS)|DBA_USERS)(?!\w)|^USE MYSQL$|^SHOW CREATE USER "
+)
+"""Tables in which databases keep the passwords of their users."""
 
 
 class Statement(msgspec.Struct, frozen=True):
@@ -136,9 +142,12 @@ class Statement(msgspec.Struct, frozen=True):
     rollback: str = ""
     reads: tuple[str, ...] = ()
     """Files that are looked into as tables."""
+    secrets: tuple[str, ...] = ()
+    """Tables of accounts, with their passwords."""
 
 
 _READS = Statement(Tier.SAFE, "looks at data")
+_files, _accounts = operator.attrgetter("reads"), operator.attrgetter("secrets")
 _RESTORE = "restore the database from a backup taken before; without one the data is gone"
 
 
@@ -153,7 +162,8 @@ def read_sql(text: str) -> Statement:
     if any(line.lstrip().startswith(("\\", ".")) for line in rest):
         found.append(Statement(Tier.DANGEROUS, "gives its client a command that may run or write something"))
     worst = max([_READS, *found], key=lambda s: s.tier)
-    return msgspec.structs.replace(worst, reads=tuple(file for s in found for file in s.reads))
+    reads, secrets = (tuple(name for s in found for name in names(s)) for names in (_files, _accounts))
+    return msgspec.structs.replace(worst, reads=reads, secrets=secrets)
 
 
 def _statements(text: str) -> list[list[str]]:
@@ -209,7 +219,13 @@ def _looks(words: list[str], tokens: list[str]) -> Statement:
             files.append(file[1:-1])
         elif after == "(" and re.match(r"[A-Z_\"`]", name) and name not in _FUNCTIONS:
             return Statement(Tier.DANGEROUS, f"calls a database function ({name.lower()}) that may do more than look")
-    return msgspec.structs.replace(_READS, reads=tuple(files))
+    return msgspec.structs.replace(_READS, reads=tuple(files), secrets=_secrets(words))
+
+
+def _secrets(words: list[str]) -> tuple[str, ...]:
+    """Name the tables of accounts that are looked at, however they are quoted and spaced."""
+    names = " ".join("'" if w.startswith("'") else w.strip('"`') for w in words).replace(" . ", ".")
+    return tuple(dict.fromkeys(found.lower().strip() for found in _ACCOUNTS.findall(names)))
 
 
 def _destroys(words: list[str], tokens: list[str]) -> Statement | None:

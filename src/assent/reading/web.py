@@ -104,7 +104,7 @@ def read_address(text: str) -> Address:
     """Read an address as a command is given it: with or without a scheme, as programs that guess would take it."""
     file = _FILE.match(text)
     if file:
-        return _file(_decode(file["path"]))
+        return _file(decode(file["path"]))
     scheme = _SCHEME.match(text)
     rest, cut, _ = (text[scheme.end() :] if scheme else text).partition(UNKNOWN)
     authority, *more = re.split(r"[/?#]", rest, maxsplit=1)
@@ -153,13 +153,14 @@ def _file(path: str) -> Address:
 def _saved(rest: str) -> tuple[str, ...]:
     """Return every name that a download may get; what would be escaped or cut is not known."""
     path, question, query = rest.partition("#")[0].partition("?")
-    name = _decode(path.partition("/")[2].rpartition("/")[2]) or "index.html"
+    name = decode(path.partition("/")[2].rpartition("/")[2]) or "index.html"
     if not _SAVED.fullmatch(name) or not _SAVED.fullmatch(query.replace("&", "")) or name.strip(".") == "":
         return (UNKNOWN,)
     return (name, f"{name}?{query}") if question else (name,)
 
 
-def _decode(text: str) -> str:
+def decode(text: str) -> str:
+    """Return what is meant by an address, or a part of it, in which characters are escaped."""
     from urllib.parse import unquote  # noqa: PLC0415 - as above
 
     return unquote(text)

@@ -19,6 +19,7 @@ class Witness(msgspec.Struct, frozen=True):
     links: Answers[str | None]
     traps: Answers[str | None]
     programs: Answers[bool]
+    files: Answers[bool]
     dashes: Answers[bool | None]
     faults: list[Exception]
     """Questions that were not answered: what rests on them holds for once only."""
@@ -30,19 +31,20 @@ class Witness(msgspec.Struct, frozen=True):
             and _agree(facts.resolve, self.links)
             and _agree(facts.trap, self.traps)
             and _agree(facts.is_program, self.programs)
+            and _agree(facts.exists, self.files)
             and _agree(facts.has_dashes, self.dashes)
         )
 
     @property
     def count(self) -> int:
         """Return how many questions there were."""
-        return len(self.links) + len(self.traps) + len(self.programs) + len(self.dashes)
+        return len(self.links) + len(self.traps) + len(self.programs) + len(self.files) + len(self.dashes)
 
 
 def watch(facts: Facts) -> tuple[Facts, Witness]:
     """Return the same facts, and the witness of everything that is asked of them."""
     faults: list[Exception] = []
-    witness = Witness({}, {}, {}, {}, faults)
+    witness = Witness({}, {}, {}, {}, {}, faults)
     # A disk that can not be asked is known by the very function that does not ask it.
     resolve = _noted(facts.resolve, witness.links, faults) if facts.disk == "known" else facts.resolve
     watched = msgspec.structs.replace(
@@ -50,6 +52,7 @@ def watch(facts: Facts) -> tuple[Facts, Witness]:
         resolve=resolve,
         trap=_noted(facts.trap, witness.traps, faults),
         is_program=_noted(facts.is_program, witness.programs, faults),
+        exists=_noted(facts.exists, witness.files, faults),
         has_dashes=_noted(facts.has_dashes, witness.dashes, faults),
     )
     return watched, witness

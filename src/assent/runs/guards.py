@@ -33,11 +33,6 @@ class ToolGuard:
         self._rules = rules
         self._based: dict[int, tuple[Merged, Guard]] = {}
 
-    @property
-    def chain(self) -> tuple[str, ...]:
-        """Name its policies, in order."""
-        return self._rules.chain
-
     def rules(self, merged: Merged) -> Guard:
         """Return the guard as a value, on these layers."""
         with self._lock:

@@ -281,6 +281,13 @@ class PolicyName(msgspec.Struct, frozen=True):
     name: str
 
 
+class GuardChain(msgspec.Struct, frozen=True):
+    """What guards one tool of a run: the policies that have something to say to it, in their fixed order."""
+
+    tool: str
+    policies: tuple[PolicyName, ...]
+
+
 class PolicyUpdated(DaemonMessage, frozen=True, kw_only=True, tag="policy_updated"):
     """The chain of one tool's guard changed, and is now this."""
 

@@ -46,10 +46,11 @@ def _convert(raw: dict[str, Any]) -> ClientMessage:
         known = ", ".join(_RECORDS)
         wrong = ["type: required" if "type" not in raw else f"type: unknown, expected one of {known}"]
     else:
-        wrong = _faults(raw, record)
-    if wrong or record is None:
-        raise ProtocolError("VALIDATION_ERROR", f"Invalid message: {'; '.join(wrong)}", request_id)
-    return msgspec.convert(raw, record)
+        try:
+            return msgspec.convert(raw, record)
+        except msgspec.ValidationError as error:
+            wrong = _faults(raw, record) or [_describe(error)]
+    raise ProtocolError("VALIDATION_ERROR", f"Invalid message: {'; '.join(wrong)}", request_id)
 
 
 def _faults(raw: dict[str, Any], record: type[ClientMessage]) -> list[str]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 
 import msgspec
 
+from assent.agents.wiring import Pointing
 from assent.model import EventType, SandboxProfile, ToolCall, Violation
 from assent.policy.profiles import intersect, profile
 from assent.reading.paths import Place as Surroundings
@@ -49,6 +51,12 @@ def boundary_of(run: Run) -> SandboxProfile:
     return found
 
 
+def point_at(plan: ProcessPlan, pointing: Pointing) -> tuple[str, ...]:
+    """Return the words of a command, with those that point the agent in it at its hook."""
+    after = 0 if plan.program is None else plan.program + 1
+    return (*plan.command[:after], *pointing.words, *plan.command[after:])
+
+
 def put_in(run: Run, call: ToolCall) -> ToolCall:
     """Return a hook's call as one of the run: globs count from the run's folder, wherever its program went."""
     cwd = run.setting.cwd
@@ -69,13 +77,13 @@ class ProcessWork:
         """Run it; raises `ToolError` if it fails."""
         run, plan = self._run, self._plan
         boundary = boundary_of(run)
-        run.ground.show_hook()
+        pointing = await asyncio.to_thread(run.ground.point_hooks, plan.hooks)
         await run.record_events((status_event(run.record, agent=plan.agent, step=plan.agent),))
         message = plan.message or " ".join(plan.command)
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
         async with run.ground.lend_token(run) as token:
             order = commands.Order(
-                argv=tuple(word.replace(INPUT, run.input) for word in plan.command),
+                argv=tuple(word.replace(INPUT, run.input) for word in point_at(plan, pointing)),
                 boundary=boundary,
                 seconds=plan.timeout,
                 environ=run.ground.environ,

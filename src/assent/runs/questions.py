@@ -91,14 +91,21 @@ def request_message(run_id: str, approval: Approval, call: ToolCall, decision: D
 
 def outcome_of(approval: Approval) -> Outcome:
     """Say in the protocol's words how a question ended."""
-    if approval.state is State.EXPIRED:
-        return "expired"
-    if approval.state not in (State.APPROVED, State.REJECTED):
-        return "cancelled"
-    lasting = approval.answer is not None and approval.answer.scope is not Scope.ONCE
-    if approval.state is State.APPROVED:
-        return "allow-session" if lasting else "allow"
-    return "deny-session" if lasting else "deny"
+    lasts = approval.answer is not None and approval.answer.scope is not Scope.ONCE
+    return outcome_word(approval.state.value, lasts=lasts)
+
+
+def outcome_word(state: str, *, lasts: bool) -> Outcome:
+    """Say so of a state, and of whether the answer was for more than once."""
+    match state:
+        case State.APPROVED.value:
+            return "allow-session" if lasts else "allow"
+        case State.REJECTED.value:
+            return "deny-session" if lasts else "deny"
+        case State.EXPIRED.value:
+            return "expired"
+        case _:
+            return "cancelled"
 
 
 def _subject(call: ToolCall, decision: Decision) -> tuple[str, str]:

@@ -37,7 +37,9 @@ from assent.reading.globs import compile_glob
 from assent.runs.engines import Setting
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
+from assent.runs.history import PastRun, read_back
 from assent.runs.messages import (
+    GuardChain,
     PermissionDecision,
     PrepareRun,
     RunSummary,
@@ -144,8 +146,8 @@ class Runs:
 
     # What clients ask for
 
-    async def prepare(self, wish: PrepareRun, who: Principal) -> Run:
-        """Make a run, or find the one to attach to; raises `ProtocolError`."""
+    async def prepare(self, wish: PrepareRun, who: Principal) -> Run | PastRun:
+        """Make a run, or find the one to attach to, also if it is over; raises `ProtocolError`."""
         if wish.run_id is None and wish.strategy_path is None:
             raise ProtocolError("VALIDATION_ERROR", "Invalid message: runId: required without a strategyPath")
         if wish.run_id is not None and not _ID.fullmatch(wish.run_id):
@@ -155,10 +157,10 @@ class Runs:
             self._check(known.record, who)
             return known
         run_id = wish.run_id or f"run_{secrets.token_hex(8)}"
+        if wish.strategy_path is None:
+            return await self._attach(run_id, who)
         if known is not None or run_id in self._preparing or await self._find_record(run_id) is not None:
             raise _failed(f"Run already exists: {run_id}")
-        if wish.strategy_path is None:
-            raise _failed("strategyPath is required when preparing a new run")
         if self.active + len(self._preparing) >= MOST_ACTIVE:
             raise _failed(f"there are {MOST_ACTIVE} runs already")
         self._preparing.add(run_id)
@@ -185,14 +187,14 @@ class Runs:
         await self._find_active(run_id, who).stop()
 
     async def subscribe(self, run_id: str, who: Principal, subscriber: Subscriber) -> None:
-        """Have someone hear of a run; of one that is over there is nothing to hear."""
-        run = self._runs.get(run_id)
-        record = run.record if run is not None else await self._find_record(run_id)
-        if record is None:
-            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
-        self._check(record, who)
-        if run is not None:
+        """Have someone hear of a run; of one that is over, how it ended."""
+        record, run = await self._find(run_id, who)
+        if run is not None and not run.is_over:
             run.subscribe(subscriber)
+        elif record.is_active:
+            raise ProtocolError("SUBSCRIBE_ERROR", f"Run {run_id} is another daemon's; subscribe there")
+        else:
+            (await read_back(self._ground.store, record)).subscribe(subscriber)
 
     def unsubscribe(self, run_id: str, subscriber: Subscriber) -> None:
         """Let someone hear no more of a run."""
@@ -257,6 +259,11 @@ class Runs:
         rows = await self._ground.store.query(sql, {"user": who.user, "all": everyone, "limit": MOST_LISTED})
         return tuple(summarise(read_run(row)) for row in rows)
 
+    async def describe(self, run_id: str, who: Principal) -> tuple[RunSummary, tuple[GuardChain, ...]]:
+        """Return a run and what guards its tools now; raises `ProtocolError`."""
+        record, run = await self._find(run_id, who)
+        return summarise(record), run.chains() if run is not None else ()
+
     async def list_strategies(self) -> tuple[StrategySummary, ...]:
         """Return the strategies that lie ready."""
         found = await self._in_thread(lambda: list_strategies(self._config_home))
@@ -309,6 +316,24 @@ class Runs:
     def _check(self, record: RunRecord, who: Principal) -> None:
         if not who.may_answer(record.user):
             raise ProtocolError("FORBIDDEN", f"run {record.id} belongs to another user; only they or an admin may")
+
+    async def _find(self, run_id: str, who: Principal) -> tuple[RunRecord, Run | None]:
+        """Find what is known of a run that somebody may see, and the run itself while it is remembered."""
+        run = self._runs.get(run_id)
+        record = run.record if run is not None else await self._find_record(run_id)
+        if record is None:
+            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
+        self._check(record, who)
+        return record, run
+
+    async def _attach(self, run_id: str, who: Principal) -> PastRun:
+        record = await self._find_record(run_id)
+        if record is None:
+            raise _failed("strategyPath is required when preparing a new run")
+        self._check(record, who)
+        if record.is_active:
+            raise _failed(f"Run {run_id} is another daemon's; attach to it there")
+        return await read_back(self._ground.store, record)
 
     async def _find_record(self, run_id: str) -> RunRecord | None:
         rows = await self._ground.store.query(SELECT_RUNS + " WHERE id = :id", {"id": run_id})

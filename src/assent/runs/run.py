@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
+from assent.agents.wiring import Pointing
 from assent.audit.log import Log
 from assent.gate import Gate
 from assent.model import (
@@ -36,6 +37,7 @@ from assent.runs.messages import (
     Conversation,
     DaemonMessage,
     GivenInput,
+    GuardChain,
     PermissionResolved,
     PolicyName,
     PolicyUpdated,
@@ -56,6 +58,8 @@ from assent.store import Cursor, Store
 MOST_RECORDS = 200
 LARGEST_RECORD = 4 << 10
 """Messages larger than this are not kept for those who come later."""
+KEPT_RESULT = 2000
+"""How many characters of what a run came to are kept in the log."""
 _NOTHING_SAID = Consent()
 STOPPED = "Run cancelled by client"
 
@@ -81,8 +85,8 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """Told of faults of ours."""
     lend_token: Callable[[Run], contextlib.AbstractAsyncContextManager[str]]
     """Lends a process a token that may only ask, for as long as it runs."""
-    show_hook: Callable[[], None] = lambda: None
-    """Makes what agents' hooks run visible to a process."""
+    point_hooks: Callable[[str | None], Pointing] = lambda _: Pointing()
+    """Makes an agent's settings visible to a process, and says how it is pointed at them; blocks."""
     clock: Callable[[], float] = time.time
 
 
@@ -125,6 +129,8 @@ class Run:
         self._work: asyncio.Task[str] | None = None
         self._main: asyncio.Task[None] | None = None
         self._stopping: Ending | None = None
+        self.is_over = False
+        """Whether everyone was told how it ended; what it did is in the log then."""
         self._turn = asyncio.Lock()
         self.answers = asyncio.Lock()
         """Answers are taken one after the other, so that it is known whose was the first."""
@@ -272,8 +278,16 @@ class Run:
 
     def say_policy(self, guard: ToolGuard) -> None:
         """Tell everyone what a guard's chain is now."""
-        policies = tuple(map(PolicyName, guard.chain))
-        self.say(PolicyUpdated(ts=self.now, run_id=self.id, tool=guard.tool, policies=policies))
+        chain = self._chain_of(guard)
+        self.say(PolicyUpdated(ts=self.now, run_id=self.id, tool=chain.tool, policies=chain.policies))
+
+    def chains(self) -> tuple[GuardChain, ...]:
+        """Return what guards each of its tools, on the layers as they are now."""
+        return tuple(map(self._chain_of, self.guards.named(None)))
+
+    def _chain_of(self, guard: ToolGuard) -> GuardChain:
+        rules = guard.rules(self.ground.engines.find(self.setting).merged)
+        return GuardChain(guard.tool, tuple(map(PolicyName, rules.chain)))
 
     async def update_policy(
         self,
@@ -381,25 +395,27 @@ class Run:
     async def _end(self, ending: Ending) -> None:
         """Withdraw what is asked, write down how it ended, then tell it."""
         await self.withdraw(ending.reason or "the run is over")
+        result = ending.message.result if isinstance(ending.message, StrategyCompleted) else None
         record = msgspec.structs.replace(
             self.record, status=ending.status, ended_at=self.ground.clock(), reason=ending.reason
         )
         self.record = record
         try:
-            await self._keep(record)
+            await self._keep(record, result=None if result is None else result[:KEPT_RESULT])
         except StoreError as error:
             # It has ended all the same; the next start finds its row open, and closes it.
             self.ground.report("run.unrecorded", error)
         self.say(ending.message)
         self._records.clear()
+        self.is_over = True
 
     async def withdraw(self, why: str) -> None:
         """Cancel every question that is open."""
         cancelled = [self.ground.gate.cancel(question, why) for question in self.questions.ids]
         await asyncio.gather(*cancelled, return_exceptions=True)
 
-    async def _keep(self, record: RunRecord) -> None:
-        entry = self.ground.log.prepare(status_event(record))
+    async def _keep(self, record: RunRecord, **more: Any) -> None:
+        entry = self.ground.log.prepare(status_event(record, **more))
 
         def work(cursor: Cursor) -> None:
             update_run(cursor, record)

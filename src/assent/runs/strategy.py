@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
 import msgspec
 
+from assent.agents.wiring import WIRINGS
 from assent.config.document import Mapping as MappingNode
 from assent.config.document import Node, Scalar, decode_document
 from assent.config.document import Sequence as SequenceNode
@@ -39,6 +40,7 @@ INPUT = "${input}"
 
 _TOP = ("name", "description", "mode", "profile", "interactive", "ask", "deny", "steps", "process")
 _STEP = ("name", "agent", "tool", "input", "message", "mode", "profile", "override", "on_error")
+_HOOKED = tuple(agent for agent, wiring in WIRINGS.items() if wiring.is_pointable)
 _PROCESS = ("agent", "command", "hooks", "timeout", "message")
 
 
@@ -72,6 +74,8 @@ class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
     command: tuple[str, ...]
     hooks: str | None = None
     """The agent whose hooks are pointed at the daemon; none for a program that asks by itself, or not at all."""
+    program: int | None = None
+    """Which word of the command starts that agent."""
     timeout: float = PROCESS_SECONDS
     message: str = ""
 
@@ -263,13 +267,23 @@ def _process(field: Field) -> ProcessPlan:
     command = tuple(entry.string() for entry in fields["command"].entries())
     if not command or not command[0]:
         raise fields["command"].error(f"Expected {fields['command'].name} to name a program.")
+    hooks = _take(fields, "hooks", lambda f: f.choice(_HOOKED), None)
     return ProcessPlan(
         agent=fields["agent"].text(),
         command=command,
-        hooks=_take(fields, "hooks", Field.text, None),
+        hooks=hooks,
+        program=None if hooks is None else _program(fields["command"], command, WIRINGS[hooks].program),
         timeout=_take(fields, "timeout", _seconds, PROCESS_SECONDS),
         message=_take(fields, "message", Field.text, ""),
     )
+
+
+def _program(field: Field, command: tuple[str, ...], program: str) -> int:
+    """Find the word that starts an agent: what it is told follows there."""
+    for place, word in enumerate(command):
+        if word.rpartition("/")[2] == program:
+            return place
+    raise field.error(f"Expected {field.name} to start {program}, since its hooks are to ask.")
 
 
 def _seconds(field: Field) -> float:

@@ -11,8 +11,8 @@ from typing import Self, TypeAlias
 
 import msgspec
 
-from assent.config.endpoints import ASK_FOLDER
-from assent.config.files import make_private_folder
+from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, hook_script
+from assent.config.files import make_private_folder, write_private
 from assent.config.places import assent_home
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
 from assent.sandbox import caches, mounts
@@ -27,6 +27,7 @@ from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
 from assent.sandbox.proxy import Proxy
+from assent.sandbox.states import Binds, State
 from assent.sandbox.streams import Input, Output, Tally, wait_readable
 from assent.sandbox.supervisor import Supervisor
 
@@ -45,10 +46,10 @@ class Sandbox:
 
     `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
     nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
-    profile says so. Commands end with the process that started them.
+    profile says so. Commands end with the process that started them. `state` is what a whole agent finds of its own.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by its name
         self,
         profile: SandboxProfile,
         *,
@@ -58,6 +59,7 @@ class Sandbox:
         on_applied: Applied | None = None,
         on_violation: Callable[[Violation], None] | None = None,
         ask: Ask | None = None,
+        state: State | None = None,
     ) -> None:
         self._wished = profile
         self._environ = dict(environ)
@@ -71,8 +73,9 @@ class Sandbox:
         self._boundary: Boundary | None = None
         self._bare: Bare | None = None
         self._placeholders: Placeholders | None = None
-        self._binds: tuple[tuple[str, str], ...] = ()
-        self._shown: tuple[tuple[str, str], ...] = ()
+        self._state = state
+        self._binds: Binds = ()
+        self._shown: Binds = ()
         self._home = ""
 
     async def __aenter__(self) -> Self:
@@ -106,6 +109,9 @@ class Sandbox:
         if boundary.profile.mode == "agent" and not user.dropped:
             self._home = home
             self._shown = _show_asking(home)
+            if self._state is not None:
+                self._binds = (*self._binds, *self._state.written)
+                self._shown = (*self._shown, *self._state.shown)
         self._boundary = boundary
 
     async def __aexit__(self, *_: object) -> None:
@@ -242,6 +248,7 @@ class Sandbox:
         found |= caches.cache_variables() if self._binds or os.path.isdir(mounts.CACHE) else {}
         found |= proxy_variables(PROXY_PORT, profile.network.hosts) if reach else {}
         found |= {"ASSENT_HOME": self._home} if self._home else {}
+        found |= dict(self._state.environment) if self._state is not None and self._home else {}
         found |= {"HOME": user.home, "ASSENT_SANDBOX": profile.name}
         if self._bare is None or self._bare.outer is not None:
             found["TMPDIR"] = "/tmp"  # noqa: S108 - private inside
@@ -258,10 +265,11 @@ class Sandbox:
 
 
 def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
-    """Return what a whole agent finds where Assent's home is: a socket to ask over, and the tokens of agents' hooks."""
+    """Return what a whole agent finds where Assent's home is: a socket to ask over, hooks' script and tokens."""
     asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
     make_private_folder(asking)
     make_private_folder(os.path.join(asking, "agents"))
+    write_private(os.path.join(asking, HOOK_SCRIPT), hook_script())
     real = os.path.realpath(home)
     return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
 

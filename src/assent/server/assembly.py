@@ -14,10 +14,12 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from assent.agents.wiring import WIRINGS, Client, Pointing
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
 from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, SOCKET_NAME, TOKEN_FILE
-from assent.config.files import find_file, find_secret, make_private_folder, write_private
+from assent.config.files import find_secret, make_private_folder, write_private
+from assent.config.interpreter import find_python
 from assent.config.places import assent_home, user_file
 from assent.config.version import find_version
 from assent.gate import Gate
@@ -119,18 +121,27 @@ def _make_runs(
         environ=dict(environ),
         report=journal.fault,
         lend_token=lambda run: _lend_token(runs, store, log, keys, run),
-        show_hook=lambda: show_hook(assent_home(environ)),
+        point_hooks=lambda agent: point_hooks(assent_home(environ), agent),
     )
     runs = Runs(ground, node=log.writer, config_home=os.path.dirname(user_file(environ)))
     return runs
 
 
-def show_hook(home: str) -> None:
-    """Put the script that agents' hooks run where a whole agent in its sandbox sees it, and can not change it."""
-    script = find_file(os.path.join(home, HOOK_SCRIPT), follow=False)
-    if script is not None:
-        make_private_folder(os.path.join(home, ASK_FOLDER))
-        write_private(os.path.join(home, ASK_FOLDER, HOOK_SCRIPT), script.data)
+def point_hooks(home: str, agent: str | None) -> Pointing:
+    """Put the settings that have an agent's hook called where it sees them in its sandbox, and can not change them.
+
+    Returns how it is pointed at them.
+    """
+    asking, inside = os.path.join(home, ASK_FOLDER), os.path.realpath(home)
+    if agent is None:
+        return Pointing()
+    make_private_folder(asking)
+    script = os.path.join(inside, HOOK_SCRIPT)
+    client = Client(python=find_python(), script=script, agent=agent, home=inside, key=agent)
+    name = f"{agent}.json"
+    pointing = WIRINGS[agent].point(client, os.path.join(inside, name))
+    write_private(os.path.join(asking, name), pointing.settings)
+    return pointing
 
 
 @contextlib.asynccontextmanager

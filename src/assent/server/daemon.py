@@ -8,6 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from assent.audit.following import last_position
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
@@ -17,6 +18,8 @@ from assent.server.metrics import Metrics
 from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
 from assent.server.rates import Rates
+from assent.server.tally import Tally
+from assent.server.twins import Twins
 from assent.server.verifying import Verification
 
 if TYPE_CHECKING:
@@ -83,6 +86,8 @@ class Daemon:
         self.verification = Verification()
         self.desks = Desks(projects)
         self.rulings = Rulings()
+        self.tally = Tally(store)
+        self.twins = Twins()
         self.closing: asyncio.Future[None]
         self._loop: asyncio.AbstractEventLoop
         self._started = time.monotonic()
@@ -172,7 +177,7 @@ class Daemon:
 
     async def audit_position(self) -> int:
         """Return where the log ends."""
-        return int((await self.store.query("SELECT coalesce(max(position), 0) FROM events"))[0][0])
+        return await last_position(self.store)
 
     async def gauges(self) -> dict[str, tuple[str, float]]:
         """Read off what changes by itself."""
@@ -242,16 +247,9 @@ class Daemon:
             await self._try(asyncio.to_thread(self.log.take_in))
 
     async def _compare(self) -> None:
-        pending: set[str] = set()
-        cursor: str | None = None
-        while True:
-            found, cursor = await self.approvals.list(states=(State.PENDING,), limit=500, cursor=cursor)
-            for approval in found:
-                pending.add(approval.id)
-                self._tell(approval)
-            if cursor is None:
-                break
-        for ref in [ref for ref in self.hub.open if ref not in pending]:
+        """Look up what is pending and was not announced, and what was announced and is not pending: mostly nothing."""
+        pending = await self.approvals.list_pending()
+        for ref in pending.symmetric_difference(tuple(self.hub.open)):
             await self._look_up(ref)
 
     async def _beat(self) -> None:

@@ -46,13 +46,19 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
     asked: HookCall | None = None
     try:
         asked = agent.parse(request.body)
-        answer = await _answer(daemon, request, asked, agent)
+        answer = await _answer_once(daemon, request, asked, agent)
     except CallError as error:
         answer = HookAnswer(allow=False, reason=f"Blocked: {error}")
     rendered: Rendered = agent.render(answer, asked)
     code = (b"x-assent-exit", b"%d" % rendered.exit)
     why = ((b"x-assent-reason", _one_line(answer.message)),) if rendered.exit == REFUSED else ()
     return Reply(200, rendered.body, JSON, (code, *why))
+
+
+async def _answer_once(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
+    if asked.session is None or request.who.agent is None:
+        return await _answer(daemon, request, asked, agent)
+    return await daemon.twins.answer(daemon, request, asked, lambda: _answer(daemon, request, asked, agent))
 
 
 async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
@@ -71,8 +77,10 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
     if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
-        if daemon.gate.preview(call, session).verdict is ASK:
-            decision = await daemon.gate.observe(call, session)
+        decision = daemon.gate.preview(call, session)
+        if decision.verdict is ASK:
+            if asked.moment == "before":  # when the agent itself asks, that is on record already
+                decision = await daemon.gate.observe(call, session)
             return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)

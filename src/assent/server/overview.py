@@ -15,6 +15,7 @@ from assent.model.principal import Role
 from assent.server.messages import Reply, Request, read_int, reply
 from assent.server.permissions import millis
 from assent.server.similar import beginning
+from assent.server.tally import HOUR
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
@@ -116,8 +117,9 @@ async def show_history(daemon: Daemon, request: Request) -> Reply:
     scope = _Scope(daemon, request, since)
     answers = await scope.answers()
     times = sorted(row[3] - row[2] for row in answers if row[0] in ("approved", "rejected") and row[3] is not None)
-    points = await scope.points(seconds)
-    violations = await scope.violations()
+    counts = await daemon.tally.count(since, scope.user)
+    points = _points(counts, since, seconds)
+    violations = sum(count for (_, what), count in counts.items() if what == "violation")
     return reply(
         History(
             since=since * 1000,
@@ -129,8 +131,8 @@ async def show_history(daemon: Daemon, request: Request) -> Reply:
             answer_median=statistics.median(times) if times else None,
             answer_slow=times[int(len(times) * 0.9)] if times else None,
             most_asked=_most_asked(answers),
-            violations=await scope.count_violations(),
-            latest_violations=violations,
+            violations=violations,
+            latest_violations=await scope.violations() if violations else (),
         )
     )
 
@@ -157,27 +159,13 @@ class _Scope:
 
     def __init__(self, daemon: Daemon, request: Request, since: float) -> None:
         self._store = daemon.store
-        self._user = None if request.who.role is Role.ADMIN else request.who.user
+        self.user = None if request.who.role is Role.ADMIN else request.who.user
         self._since = since
 
     async def query(self, sql: str, **given: Any) -> list[Row]:
-        mine = "" if self._user is None else "AND user_id = :user"
-        owner = {} if self._user is None else {"user": self._user}
+        mine = "" if self.user is None else "AND user_id = :user"
+        owner = {} if self.user is None else {"user": self.user}
         return await self._store.query(sql.replace("{mine}", mine), {"since": self._since, **owner, **given})
-
-    async def points(self, seconds: int) -> tuple[Point, ...]:
-        whole = "floor(at / :size)" if self._store.address.engine == "postgresql" else "CAST(at / :size AS INTEGER)"
-        rows = await self.query(
-            f"SELECT {whole}, verdict, count(*) FROM events WHERE type = 'permission.evaluated' "  # noqa: S608 - constants
-            "AND at >= :since AND source <> 'person' {mine} GROUP BY 1, 2",
-            size=float(seconds),
-        )
-        counts = {(int(number), verdict): count for number, verdict, count in rows}
-        first, last = int(self._since) // seconds, int(time.time()) // seconds
-        return tuple(
-            Point(n * seconds * 1000, *(counts.get((n, word), 0) for word in ("allow", "ask", "deny")))
-            for n in range(first, last + 1)
-        )
 
     async def answers(self) -> list[Row]:
         return await self.query(
@@ -185,10 +173,6 @@ class _Scope:
             "WHERE created_at >= :since {mine} ORDER BY created_at DESC LIMIT :limit",
             limit=_MOST_ANSWERS,
         )
-
-    async def count_violations(self) -> int:
-        sql = "SELECT count(*) FROM events WHERE type = 'sandbox.violation' AND at >= :since {mine}"
-        return int((await self.query(sql))[0][0])
 
     async def violations(self) -> tuple[Violation, ...]:
         rows = await self.query(
@@ -208,6 +192,15 @@ class _Scope:
 
 def _read_days(request: Request) -> int:
     return read_int(request.query, "days", 7, low=1, high=366)
+
+
+def _points(counts: Counter[tuple[int, str]], since: int, seconds: int) -> tuple[Point, ...]:
+    """Put hours together to stretches; `since` is where the first one begins."""
+    found: Counter[tuple[int, str]] = Counter()
+    for (hour, what), count in counts.items():
+        found[hour * HOUR // seconds, what] += count
+    stretches = range(since // seconds, int(time.time()) // seconds + 1)
+    return tuple(Point(n * seconds * 1000, *(found[n, word] for word in ("allow", "ask", "deny"))) for n in stretches)
 
 
 def _most_asked(answers: list[Row]) -> tuple[Asked, ...]:

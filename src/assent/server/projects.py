@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from assent.config.facts import Observer, follow_links, has_dashes, is_program
+from assent.config.facts import Observer, exists, follow_links, has_dashes, is_program
 from assent.config.layers import Layers, LivePolicies
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
 from assent.config.repository import find_trap
@@ -163,6 +163,7 @@ class _Eyes:
         self._resolve = moment.once(follow_links)
         self._trap = moment.once(find_trap)
         self._is_program = moment.once(is_program)
+        self._exists = moment.once(exists)
         self._has_dashes = moment.once(has_dashes)
         self._endpoints = endpoints
         self._last: tuple[Facts, Facts] | None = None
@@ -177,6 +178,7 @@ class _Eyes:
                 resolve=self._resolve,
                 trap=self._trap,
                 is_program=self._is_program,
+                exists=self._exists,
                 has_dashes=self._has_dashes,
             )
             self._last = (seen, known)

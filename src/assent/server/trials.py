@@ -37,7 +37,7 @@ from assent.store.cursor import Row
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
-_RECENT = 250_000
+_RECENT = 100_000
 """How many of the latest records are looked through."""
 MOST_CALLS = 2000
 """How many different calls are looked at, the latest first."""

@@ -60,6 +60,10 @@ class Command(msgspec.Struct, frozen=True):
     """It surely calls a function of the line, whose commands are listed too."""
     constant: bool = False
     """It is words alone, and these are known as they stand: no variable, no pattern, no other command's output."""
+    writers: tuple[int, ...] = ()
+    """For redirections of a compound statement: the commands in it whose output goes there."""
+    endless: bool = False
+    """It stands in a loop that nothing in the line ends."""
 
 
 class Script(msgspec.Struct, frozen=True):

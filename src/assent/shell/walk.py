@@ -15,7 +15,7 @@ from assent.shell.guard import MOST
 from assent.shell.hints import fed, merged, of_word, printed, split
 from assent.shell.numeric import prints_number
 from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
-from assent.shell.shapes import layer_of, leaves, may_fail
+from assent.shell.shapes import layer_of, leaves, may_fail, never_ends
 from assent.shell.syntax import (
     Calculation,
     Case,
@@ -49,11 +49,17 @@ _REDEFINING = frozenset(
 )
 """Commands after which a name may no longer call the function that was defined."""
 _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
-_LEAVING = frozenset({"break", "continue", "eval", "builtin", "command", "trap"})
-_LEAVES = re.compile(rf"break|continue|{UNKNOWN}")
-"""What ends a round of a loop before its end, by whatever means."""
+_LEAVING = frozenset({"break", "continue", "return", "eval", "builtin", "command", "trap"})
+_LEAVES = re.compile(rf"break|continue|return|{UNKNOWN}")
+"""What ends a round of a loop, or a function, before its end, by whatever means."""
+_ENDING = frozenset({"break", "exit", "return", "exec", "kill"})
+"""What ends a loop from within."""
 _ROUNDS = 24
 """How often in all the body of a loop is walked for words that are known."""
+_CALLS = 32
+"""How often in all functions are walked with the arguments of a call, """
+_CALLED = 256
+"""and in a line of how many commands."""
 _REWALKED = 131_072
 """Characters that may be walked again because a loop changes what it reads."""
 _EXPANDED = 262_144
@@ -79,13 +85,14 @@ class Walker(Evaluator):
         self.commands: list[Command] = []
         self.functions: dict[str, None] = {}
         self.bound = {}
-        self.callable: set[str] = set()
+        self.callable: dict[str, Function] = {}
         """Functions that are surely there from now on, and what they are: the commands in them were listed."""
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
         self.left: list[Scope] = []
         """What the shell was where a round of a loop may have ended early."""
         self.rounds = _ROUNDS
+        self.calls = _CALLS
 
     def emit(
         self,
@@ -132,7 +139,7 @@ class Walker(Evaluator):
                 known = statement.name in self.functions if isinstance(statement, Function) else True
                 _WALKS[type(statement)](self, statement)
                 if isinstance(statement, Function) and not known and not self.through:
-                    self.callable.add(statement.name)
+                    self.callable[statement.name] = statement
 
     def aside(self, walk: Callable[[T], None], node: T) -> None:
         """Walk what may or may not have happened afterwards."""
@@ -173,7 +180,10 @@ class Walker(Evaluator):
         """Apply what a command does to the shell."""
         self.scope.assured = None
         if words:
-            affect(self, words)
+            if words[0].known and words[0].text in self.callable:
+                self.call(words)
+            else:
+                affect(self, words)
             if self.callable and (not words[0].known or words[0].text in _REDEFINING):
                 self.callable.clear()
 
@@ -296,7 +306,15 @@ class Walker(Evaluator):
 
     def while_statement(self, node: While) -> None:
         """Walk a loop with a condition."""
+        begin = len(self.commands)
         self.loop(node.kind, self.while_once, node)
+        self.mark_endless(node, begin)
+
+    def mark_endless(self, node: While | Count, begin: int) -> None:
+        """Mark the commands of a loop that nothing in it ends."""
+        inside = self.commands[begin:]
+        if never_ends(node) and not any(c.words and c.words[0].text in _ENDING for c in inside):
+            self.commands[begin:] = [msgspec.structs.replace(c, endless=True) for c in inside]
 
     def while_once(self, node: While) -> None:
         """Walk one round of it."""
@@ -342,7 +360,9 @@ class Walker(Evaluator):
 
     def count(self, node: Count) -> None:
         """Walk a counting loop."""
+        begin = len(self.commands)
         self.loop("for", self.count_once, node)
+        self.mark_endless(node, begin)
 
     def count_once(self, node: Count) -> None:
         """Walk one round of it."""
@@ -369,7 +389,7 @@ class Walker(Evaluator):
     def function(self, node: Function) -> None:
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
-        self.callable.discard(node.name)
+        self.callable.pop(node.name, None)
         outer, inputs = self.scope, self.inputs
         self.scope, self.inputs = outer.later(), ()
         body = node.body
@@ -378,6 +398,22 @@ class Walker(Evaluator):
         else:
             self.inside(f"function {node.name}", self.statement, body)
         self.scope, self.inputs = outer, inputs
+
+    def call(self, words: tuple[Word, ...]) -> None:
+        """Walk the body of a function again with the arguments of a call; it may have ended early."""
+        self.calls -= 1
+        if self.calls < 0 or len(self.commands) > _CALLED:
+            self.notes.blame("functions are called too often to follow")
+            self.scope.forget()
+            return
+        node, outer, left = self.callable[words[0].text], self.scope, len(self.left)
+        self.scope = outer.fork()
+        self.scope.arguments = None if any(word.splits for word in words) else tuple(map(value_of, words[1:]))
+        self.inside(f"function {node.name}", self.statement, node.body)
+        for after in (self.scope, *self.left[left:]):
+            after.arguments = outer.arguments
+            outer.join(after)
+        self.scope = outer
 
     def fed(self) -> tuple[str, ...]:
         """Give what the last command may read from its standard input, as far as it is text of the line."""
@@ -397,7 +433,9 @@ class Walker(Evaluator):
         )
         self.inputs = feeds or ((*inputs, begin - 1) if given else inputs)
         self.statement(node.body)
-        self.drain(self.outputs(begin))
+        outputs = self.outputs(begin)
+        self.drain(outputs)
+        self.commands[begin - 1] = msgspec.structs.replace(self.commands[begin - 1], writers=outputs)
         self.inputs, self.sinks, self.here = inputs, sinks, here
         if may_fail(redirects):
             self.scope.join(before)

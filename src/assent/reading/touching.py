@@ -1,0 +1,170 @@
+"""The operations that a path, a machine or a variable stands for: reads, writes and connections, with their tiers."""
+
+from __future__ import annotations
+
+import msgspec
+
+import assent.regex as re
+from assent.catalog import places
+from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
+from assent.reading.paths import INHERITED, Located, Place
+from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
+from assent.shell.tree import Word
+
+_DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
+
+
+class Ground(msgspec.Struct, frozen=True):
+    """What gives a command's words their meaning, and the operation that owns what they touch."""
+
+    place: Place
+    cwd: str | None
+    owner: int | None = None
+    sweep: bool = False
+    lists: bool = False
+    """It looks at names only, not into files."""
+    elsewhere: bool = False
+    """It runs on another machine or in another root."""
+
+
+def locate(word: Word, place: Place, cwd: str | None) -> Located:
+    """Return where a word points; a word that can be no path is not known."""
+    try:
+        return place.locate(word.text, cwd or UNKNOWN)
+    except CallError:
+        return Located(UNKNOWN)
+
+
+def connection(host: str, owner: int | None, tier: Tier = Tier.SAFE, reason: str = "contacts a machine") -> Operation:
+    """Return a connection; its tier is its own, the command that makes it has another."""
+    return Operation(kind=OperationKind.NET_CONNECT, resource=host, tier=tier, reason=reason, owner=owner)
+
+
+def secret_variable(name: str, owner: int | None) -> Operation:
+    """Return the read of a variable with a secret's name."""
+    return secret_read(f"${name}", owner, "reads a variable with a secret's name")
+
+
+def secret_read(name: str, owner: int | None, reason: str) -> Operation:
+    """Return the read of a secret that is no file."""
+    return Operation(kind=OperationKind.FS_READ, resource=name, tier=Tier.SAFE, reason=reason, owner=owner, secret=True)
+
+
+def working(located: Located, owner: int) -> Operation:
+    """Return the use of a folder outside the workspace, which needs an allow of its own."""
+    where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=located.path,
+        target=located.target,
+        tier=Tier.DANGEROUS,
+        reason=f"works {where} the workspace",
+        owner=owner,
+        own_cover=True,
+    )
+
+
+def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
+    """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
+    path = located.path
+    own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
+    secret = ground.place.is_secret(located)
+    if not secret and not ground.lists:
+        secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
+    near = _is_near(path, ground) and not glob
+    return Operation(
+        kind=OperationKind.FS_READ,
+        resource=own or (blur(path) if glob else path),
+        target=None if own or glob else located.target,
+        tier=Tier.DANGEROUS if near else Tier.SAFE,
+        reason="may read Assent's own files" if near else "reads a secret" if secret else "reads a file",
+        owner=ground.owner,
+        own_cover=own_cover,
+        globbed=glob and not own,
+        sweep=ground.sweep,
+        secret=secret,
+    )
+
+
+def looking(found: Operation, located: Located, ground: Ground) -> Operation:
+    """Return a read as the look at a name: that a project has a secret is none, what lies beside a person's keys is."""
+    hidden = found.secret and not ground.place.inside(located)
+    return found if hidden or not found.secret else msgspec.structs.replace(found, secret=False)
+
+
+def _sweeps_secrets(located: Located, ground: Ground) -> bool:
+    """Tell whether all files of a folder of the user's own are read, of which some are known to be secrets."""
+    return ground.sweep and places.keeps_secrets(located.path) and not ground.place.inside(located)
+
+
+def worse(operation: Operation, reason: str) -> Operation:
+    """Return an operation as one that is at least dangerous, for this reason."""
+    tier = max(operation.tier, Tier.DANGEROUS, key=lambda t: t.rank)
+    return msgspec.structs.replace(operation, tier=tier, reason=reason)
+
+
+def own_read(operation: Operation, ground: Ground) -> bool:
+    """Tell whether a read is of Assent's own files."""
+    return any(within(operation.resource, own) for own in ground.place.facts.assent_paths)
+
+
+def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
+    """Return the write of a path: safe for a plain file inside the workspace, dangerous elsewhere."""
+    place = ground.place
+    tier, reason = _write_tier(located, place, glob=glob)
+    device = tier is Tier.DESTRUCTIVE
+    path = _written(located, ground) if glob else located.path
+    return Operation(
+        kind=OperationKind.FS_WRITE,
+        resource=path,
+        target=None if glob else located.target,
+        tier=tier,
+        reason=reason,
+        owner=ground.owner,
+        own_cover=own_cover or not (_is_inside(located, place) if glob else place.inside(located)),
+        globbed=glob,
+        secret=place.is_secret(located) or (glob and may_be_secret(located.path)),
+        impact=f"overwrites {located.path}; on a disk that is everything on it" if device else None,
+        rollback="restore the disk from a backup" if device else None,
+    )
+
+
+def _write_tier(located: Located, place: Place, *, glob: bool) -> tuple[Tier, str]:
+    if _DEVICE.match(located.target or located.path):
+        return Tier.DESTRUCTIVE, "overwrites a device"
+    if not place.inside(located):
+        return Tier.DANGEROUS, "writes outside the workspace"
+    if place.is_sensitive(located):
+        return Tier.DANGEROUS, "writes a sensitive file"
+    if glob:
+        return Tier.DANGEROUS, "writes whatever a pattern finds"
+    return Tier.SAFE, "writes a file in the workspace"
+
+
+def _is_inside(located: Located, place: Place) -> bool:
+    """Tell whether what a pattern finds lies in a folder of the workspace: it must be about that folder alone."""
+    folder, _, name = located.path.rpartition("/")
+    return place.inside(located) and blur(folder) == folder and not name.startswith(".")
+
+
+def _written(located: Located, ground: Ground) -> str:
+    """Return what a pattern stands for when it is written: of all that it may find, what matters most."""
+    facts, path = ground.place.facts, located.path
+    own = _own(located, (*facts.assent_paths, *facts.assent_files), glob=True, above=True)
+    if own or ground.place.is_control_plane(located):
+        return own or path
+    return control_plane(path) or blur(path)
+
+
+def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -> str | None:
+    """Return which of Assent's own paths a pattern may find, or a walk come by."""
+    if not glob and (not above or located.path.startswith(UNKNOWN)):
+        return None
+    names = [segments(n.lower()) for n in located.names]
+    return next((p for p in paths if any(leads_to(n, segments(p.lower()), above=above) for n in names)), None)
+
+
+def _is_near(path: str, ground: Ground) -> bool:
+    """Tell whether a path that is known only in part may end at Assent's own files."""
+    known, cut, _ = path.partition(UNKNOWN)
+    return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)

@@ -1,0 +1,105 @@
+"""A run that is over, read back from the log: whoever asks, and however often the daemon restarted since."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from assent.audit.search import MOST_ROWS, Query, search
+from assent.model import Event, encode
+from assent.runs.messages import (
+    AgentStreaming,
+    Conversation,
+    DaemonMessage,
+    FlowNode,
+    PermissionResolved,
+    RunError,
+    RunPrepared,
+    StepStarted,
+    StrategyCompleted,
+    StrategyError,
+    ToolReturned,
+    Usage,
+    stamp,
+)
+from assent.runs.questions import outcome_word
+from assent.runs.records import RunRecord, Status
+from assent.runs.run import MOST_RECORDS, Subscriber
+from assent.store import Store
+
+_CALLS = ("tool.result", "tool.failed", "process.completed", "process.failed")
+
+
+class PastRun(msgspec.Struct, frozen=True):
+    """What is left of a run: who did what in it, what was answered, and how it ended."""
+
+    record: RunRecord
+    events: tuple[Event, ...]
+
+    def introduce(self, request_id: str | None) -> RunPrepared:
+        """Describe it to whoever attaches to it, its story included."""
+        steps = tuple(dict.fromkeys(str(e.payload["step"]) for e in self.events if _begins(e)))
+        agents = tuple(dict.fromkeys(str(e.payload["agent"]) for e in self.events if _begins(e)))
+        tree = FlowNode(self.record.strategy, "sequence", tuple(FlowNode(step, "step") for step in steps))
+        records = tuple(msgspec.Raw(encode(message)) for message in self._tell())
+        return RunPrepared(
+            ts=stamp(self.record.ended_at or self.record.created_at),
+            request_id=request_id,
+            run_id=self.record.id,
+            strategy_name=self.record.strategy,
+            agents=agents,
+            flow_tree=tree,
+            conversation=Conversation(records[-MOST_RECORDS:]),
+            mcp_servers=[],
+        )
+
+    def subscribe(self, subscriber: Subscriber) -> None:
+        """Tell a newcomer how it ended: nothing else will come of it."""
+        subscriber.push(encode(self._end()).decode())
+
+    def _tell(self) -> Iterator[DaemonMessage]:
+        for event in self.events:
+            message = _message(event, self.record.id)
+            if message is not None:
+                yield message
+        yield self._end()
+
+    def _end(self) -> DaemonMessage:
+        record, ts = self.record, stamp(self.record.ended_at or self.record.created_at)
+        if record.status is Status.COMPLETED:
+            result = self.events[-1].payload.get("result", "") if self.events else ""
+            return StrategyCompleted(ts=ts, run_id=record.id, result=str(result), usage=Usage())
+        code: Any = "CANCELLED" if record.status is Status.CANCELLED else "EXECUTION_ERROR"
+        return StrategyError(ts=ts, run_id=record.id, error=RunError(code, record.reason or ""))
+
+
+async def read_back(store: Store, record: RunRecord) -> PastRun:
+    """Read a run that is over; of a very long one the end."""
+    page = await search(store, Query(session=record.id), limit=MOST_ROWS)
+    return PastRun(record, tuple(found.event for found in reversed(page.records)))
+
+
+def _begins(event: Event) -> bool:
+    return event.type == "run.status" and "step" in event.payload
+
+
+def _message(event: Event, run_id: str) -> DaemonMessage | None:
+    """Return what clients were told when this happened; None for what they were not, or what is of no use now."""
+    said, ts = event.payload, event.timestamp
+    if _begins(event):
+        message = f"{said['agent']}: {said.get('tool', said['step'])}"
+        return StepStarted(ts=ts, run_id=run_id, step_name=said["step"], message=message)
+    if event.type in _CALLS:
+        failed = event.type.endswith("failed")
+        error = str(said.get("error", said.get("output", ""))) if failed else None
+        output = "" if failed else str(said.get("output", ""))
+        call, tool = event.tool_call_id or "", str(said.get("tool", ""))
+        returned = ToolReturned(call, tool, output, "error" if failed else "completed", error)
+        return AgentStreaming(ts=ts, run_id=run_id, agent_name=str(said.get("agent", "")), event=returned)
+    if event.type == "permission.resolved" and event.action_id is not None:
+        outcome = outcome_word(str(said.get("state", "")), lasts=said.get("scope", "once") != "once")
+        by = str(said.get("by", ""))
+        return PermissionResolved(ts=ts, request_id=event.action_id, run_id=run_id, decision=outcome, by=by)
+    return None
