@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     )
     from assent.policy.rules import parse_rule, parse_rules
     from assent.sdk.apps import AgentApp, create_agent_app
+    from assent.sdk.asking import queue_approvals
     from assent.sdk.client import ApiError, AsyncClient, Client, UnreachableError
     from assent.sdk.sessions import AgentSession, PermissionDeniedError, ToolFailedError, ToolResult
-    from assent.sdk.streams import create_stream_route, queue_approvals
+    from assent.sdk.streams import create_stream_route
     from assent.sdk.tools import Tool, define_tool, tool
 
     __version__: str
@@ -82,7 +83,7 @@ _HOMES = {
     "ToolFailedError": "assent.sdk.sessions",
     "ToolResult": "assent.sdk.sessions",
     "create_stream_route": "assent.sdk.streams",
-    "queue_approvals": "assent.sdk.streams",
+    "queue_approvals": "assent.sdk.asking",
     "Tool": "assent.sdk.tools",
     "define_tool": "assent.sdk.tools",
     "tool": "assent.sdk.tools",

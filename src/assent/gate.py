@@ -212,12 +212,12 @@ class Gate:
         named = named_ticket(call)
         honoured = None if named is None else await self.tickets.honour(named, call, session)
         if honoured is not None:
-            return await self._record(call, session, honoured, (), aside.then, held=True)
+            return await self._record(call, session, honoured, (), aside.after(honoured), held=True)
         consent, decision = await self._weighing.decide(call, session, aside.heard)
         verdict = decision.verdict
         if verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
-            return await self._record(call, session, decision, relied, aside.then)
+            return await self._record(call, session, decision, relied, aside.after(decision))
         if verdict is ASK:
             return await self._ask(Case(call, session, decision, prefix, waiting, aside))
         if decision.reading.destructive and not consent.destructive:
@@ -231,7 +231,7 @@ class Gate:
         session: Session,
         decision: Decision,
         relied: Sequence[str],
-        then: Sequence[Event] = (),
+        then: Sequence[Event | Entry] = (),
         *,
         held: bool = False,
     ) -> Ruling:
@@ -239,7 +239,7 @@ class Gate:
         ticket = None if held else self.tickets.make(call, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._prepare(call, session, decision)
-        more = [self._log.prepare(event) for event in then] if decision.available else ()
+        more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
@@ -348,7 +348,8 @@ class Gate:
         ticket = self.tickets.make(run, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
-        more = [self._log.prepare(event) for event in aside.then] if decision.available else ()
+        then = aside.after(decision)
+        more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> Approval | None:
             used = questions.use_answer(cursor, approval)

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import shlex
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from assent.engine import Engine
 from assent.model import Facts, Layer, Mode, Session, ToolCall
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FIELDS = {"Read": "file_path", "Write": "file_path", "Edit": "file_path", "WebFetch": "url"}
 
 
@@ -40,7 +41,7 @@ class Example:
 def blocks(document: Path):
     text = document.read_text()
     for match in BLOCK.finditer(text):
-        yield match.group(1), match.group(2), text[: match.start()].count("\n") + 2
+        yield match.group(1), textwrap.dedent(match.group(2)), text[: match.start()].count("\n") + 2
 
 
 def examples():
@@ -99,10 +100,35 @@ def test_documented_policies_load(document, tmp_path):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_documented_python_runs(document, capsys):
+def test_documented_python_runs_and_prints_what_its_comments_say(document, capsys):
     for kind, body, line in blocks(document):
         if kind == "python":
-            exec(compile("\n" * (line - 1) + body, str(document), "exec"), {})
+            exec(compile("\n" * (line - 1) + body, str(document), "exec"), {"__name__": "example"})
+            promised = re.findall(r"^ *print\(.*\)  # (.+)$", body, re.MULTILINE)
+            printed = capsys.readouterr().out.splitlines()
+            assert not promised or len(promised) == len(printed), f"{document.name}:{line}"
+            for text, said in zip(promised, printed, strict=False):
+                assert text in said, f"{document.name}:{line}"
+
+
+ADAPTERS = ("langchain", "openai_agents", "pydantic_ai")
+
+
+def test_every_adapter_has_a_page_whose_example_runs_it_and_prints_a_denial():
+    for name in ADAPTERS:
+        page = (ROOT / "docs" / f"{name.replace('_', '-')}.md").read_text()
+        code = "".join(
+            body for kind, body, _ in blocks(ROOT / "docs" / f"{name.replace('_', '-')}.md") if kind == "python"
+        )
+        assert f"assent.sdk.{name}" in code
+        assert re.search(r"^ *print\(.*\)  # denied by", code, re.MULTILINE), name
+        assert f"assent[{name.replace('_', '-')}]" in page
+
+
+def test_the_readme_guards_a_tool_in_ten_lines():
+    (body,) = [body for kind, body, _ in blocks(ROOT / "README.md") if kind == "python" and "create_agent_app" in body]
+    assert len([line for line in body.splitlines() if line.strip()]) <= 10
+    assert re.search(r"^print\(.*\)  # denied by", body, re.MULTILINE)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)

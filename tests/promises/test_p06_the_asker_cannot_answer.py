@@ -26,6 +26,7 @@ AGENTS_MAY = {
     ("POST", "/api/sandbox/ask"),
     ("POST", "/api/sandbox/events"),
     ("POST", "/api/runtime/evaluate_permission"),
+    ("POST", "/api/runtime/report_events"),
     ("GET", "/api/runtime/permission_state"),
     ("GET", "/api/sessions/{id}/stream"),
 }
@@ -47,6 +48,7 @@ AGENTS_ONLY = {
     ("POST", "/api/hooks/classify"),
     ("POST", "/api/hooks/{agent}"),
     ("POST", "/api/runtime/evaluate_permission"),
+    ("POST", "/api/runtime/report_events"),
 }
 
 

@@ -14,6 +14,7 @@ from driver import LAUNCHERS, PACKAGES, SOURCE, World, as_user
 from assent.model import SandboxProfile
 from assent.sandbox import Unavailable, find_machine
 from assent.sandbox.bare import carve, lock_alone
+from daemons import until
 
 BARELY = Path(__file__).with_name("barely.py")
 
@@ -180,6 +181,31 @@ def test_without_bubblewrap_root_is_not_held(monkeypatch, tmp_path):
     monkeypatch.setenv("ASSENT_HOME", str(tmp_path))
     with pytest.raises(Unavailable, match="root can not be held"):
         lock_alone(SandboxProfile(name="read-only", mode="read-only", cwd=str(tmp_path)), find_machine(), {})
+
+
+def processes(mark):
+    found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in found.splitlines() if mark in line and "barely" not in line]
+
+
+def test_without_bubblewrap_what_a_command_leaves_running_ends_with_it(user_world):
+    found = barely(user_world, "sh", "-c", "sleep 77.125 >/dev/null 2>&1 & (sleep 77.125 >/dev/null 2>&1 &); echo done")
+    assert (found["out"], found["code"]) == ("done\n", 0)
+    assert processes("sleep 77.125") == []
+
+
+def test_without_bubblewrap_everything_ends_with_a_launcher_that_is_killed(user_world):
+    words = ["sh", "-c", "sleep 78.125 & (sleep 78.125 &); sleep 78.125"]
+    launcher = subprocess.Popen(
+        as_user([user_world.python, str(BARELY), "read-only", *words]),
+        env=user_world.environ,
+        cwd=user_world.workspace,
+        stdout=subprocess.DEVNULL,
+    )
+    until(lambda: len([p for p in processes("sleep 78.125") if not p.startswith("sh")]) == 3)
+    launcher.kill()
+    launcher.wait()
+    until(lambda: processes("sleep 78.125") == [])
 
 
 def test_everything_but_the_hidden_is_carved_out(tmp_path):

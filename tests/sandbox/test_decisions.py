@@ -103,6 +103,16 @@ def test_a_dangerous_line_that_the_profile_holds_may_run_inside(daemon, agent):
     assert events(daemon, "sandbox.violation", ticket) == []
 
 
+def test_a_host_that_can_set_up_no_boundary_is_not_recorded_as_running_what_needs_one(daemon, agent):
+    script = make_script(daemon, "bound.sh", "true\n")
+    body = {"toolName": "Bash", "toolInput": {"command": script}, "cwd": str(daemon.project), "sessionId": "unbound"}
+    runs_in = {"name": "off", "mode": "off"}
+    answer = agent.post("/api/runtime/evaluate_permission", json={**body, "runsIn": runs_in}).json()
+    assert answer["permissionDecision"]["decision"] == "sandboxed"
+    found = daemon.api(daemon.owner).get("/api/audit?session=unbound").json()["events"]
+    assert [event["type"] for event in found] == ["permission.evaluated"]
+
+
 def test_a_line_that_looks_like_options_is_a_line(daemon, agent):
     (daemon.project / "-x").write_text("#!/bin/sh\necho ran\n")
     (daemon.project / "-x").chmod(0o755)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 import pytest
 from agents.models.interface import Model
@@ -12,6 +13,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
 from langgraph.prebuilt import ToolNode
 from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from pydantic import BaseModel
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import DeferredToolRequests, ToolReturnPart
 from pydantic_ai.messages import ModelResponse as PydanticResponse
@@ -161,6 +163,7 @@ def test_openai_agents_guardrail(app, person):
     asyncio.run(Runner.run(agent, "go", run_config=QUIET))
     assert 'again with exactly this input: {"path": "/srv/other"}' in model.heard[0]
     assert RAN == ["/tmp/a", "/srv/a"]
+    assert recorded(app).count("tool.result") == 2
 
 
 def test_openai_agents_interruptions(app, person):
@@ -175,6 +178,7 @@ def test_openai_agents_interruptions(app, person):
     model.inputs = ['{"path": "/srv/b"}']
     asyncio.run(run_guarded(app, agent, "go", run_config=QUIET))
     assert RAN == ["/tmp/a", "/srv/a"]
+    assert recorded(app).count("tool.result") == 2
 
 
 def test_openai_agents_input_that_is_none_does_not_run(app):
@@ -214,6 +218,46 @@ def test_pydantic_ai_capability(app, person):
     assert returned(asyncio.run(agent.run("go"))) == ["removed /srv/other"]
     assert RAN == ["/tmp/a", "/srv/a", "/srv/other"]
     assert recorded(app).count("tool.result") == 3
+
+
+class Where(BaseModel):
+    path: str
+
+
+def remove_there(where: Where) -> str:
+    """Remove a file."""
+    RAN.append(where.path)
+    if where.path == "/tmp/broken":
+        raise ValueError("it is stuck")
+    return "removed"
+
+
+def test_pydantic_ai_decides_about_what_a_hook_made_of_a_call_and_runs_exactly_that(person):
+    RAN.clear()
+    hook = lambda name, given: {"input": {"path": "/tmp/other"}} if given["path"] == "/tmp/a" else None  # noqa: E731
+    with create_agent_app(permission_policy=POLICY, approval_handler=person, hooks=[hook]) as made:
+        agent = PydanticAgent(pydantic_model("/tmp/a"), tools=[remove], capabilities=[AssentCapability(made)])
+        assert returned(asyncio.run(agent.run("go"))) == ["removed /tmp/other"]
+    assert RAN == ["/tmp/other"]
+
+
+def test_pydantic_ai_arguments_of_the_frameworks_own_types_are_decided_about_as_json(app):
+    def model(path):
+        def respond(messages, info):
+            if len(messages) == 1:
+                return PydanticResponse(parts=[ToolCallPart("remove_there", {"where": {"path": path}})])
+            return PydanticResponse(parts=[TextPart("done")])
+
+        return FunctionModel(respond)
+
+    for path in ("/tmp/a", "/tmp/broken"):
+        agent = PydanticAgent(model(path), tools=[remove_there], capabilities=[AssentCapability(app)])
+        with contextlib.suppress(ValueError):
+            assert returned(asyncio.run(agent.run("go"))) == ["removed"]
+    assert RAN == ["/tmp/a", "/tmp/broken"]
+    assert [kind for kind in recorded(app) if kind.startswith("tool.")] == [
+        "tool.started", "tool.result", "tool.started", "tool.failed",
+    ]  # fmt: skip
 
 
 def test_pydantic_ai_deferred_calls(app, person):

@@ -8,7 +8,16 @@ import time
 import msgspec
 import pytest
 
-from assent import PermissionDeniedError, Policy, ToolFailedError, create_agent_app, define_tool, parse_rules, tool
+from assent import (
+    PermissionDeniedError,
+    Policy,
+    ToolFailedError,
+    create_agent_app,
+    define_tool,
+    parse_rules,
+    queue_approvals,
+    tool,
+)
 from assent.model import ConfigError, ForbiddenError, StoreError
 from keeping import soon
 
@@ -150,14 +159,14 @@ def test_of_policy_and_check_the_stricter_wins(rule, check, runs):
     ],
     ids=["wrong type", "missing", "no object", "no JSON", "no tool"],
 )
-def test_a_call_that_does_not_fit_is_an_error_for_the_model_and_decided_by_nobody(name, given, text):
+def test_a_call_that_does_not_fit_is_an_error_for_the_model_an_event_and_decided_by_nobody(name, given, text):
     with app_with([make()]) as app:
         if "extra" in given:
             given = {"target": object()}
         result = call(app, given, name)
         assert result.is_error
         assert text in result.content or "not JSON" in result.content
-        assert events(app) == []
+        assert [row[0] for row in events(app)] == ["tool.failed"]
     assert not RAN
 
 
@@ -216,8 +225,10 @@ def test_a_handler_that_never_answers_is_a_no_when_the_question_expires():
     assert not RAN
 
 
-def test_without_a_handler_an_ask_is_a_no_and_nobody_is_asked():
-    with app_with([make()], permission_policy=ASKS) as app:
+@pytest.mark.parametrize("store", ["memory", "sqlite"])
+def test_without_a_handler_an_ask_is_a_no_and_nobody_is_asked(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("ASSENT_HOME", str(tmp_path / "home"))
+    with app_with([make()], permission_policy=ASKS, store=store) as app:
         assert call(app).is_error
         assert "permission_request" not in [event["type"] for _, event in app.session().feed._events]
         assert events(app, "permission.requested") == []
@@ -276,6 +287,8 @@ def test_hooks_may_rewrite_tighten_and_fail():
     for hook, text in hooks.values():
         with app_with([make()], hooks=[hook]) as app:
             assert text in call(app).content
+            kind = "hook.failed" if "a hook failed" in text else "hook.completed"
+            assert next(row[0] for row in events(app)) == kind
     assert [p["target"] for p in RAN] == ["/safe", "/x"]
 
 
@@ -394,7 +407,7 @@ def test_a_question_survives_a_restart_and_its_answer_is_used_by_the_same_call(t
         with pytest.raises((asyncio.CancelledError, TimeoutError)):
             await asyncio.wait_for(task, 0.1)
 
-    with app_with([make()], permission_policy=ASKS, store="sqlite") as app:
+    with app_with([make()], permission_policy=ASKS, store="sqlite", approval_handler=queue_approvals) as app:
         asyncio.run(first(app))
 
     async def second(app):
@@ -403,7 +416,7 @@ def test_a_question_survives_a_restart_and_its_answer_is_used_by_the_same_call(t
         await app.session().respond("approved")
         return await app.call_tool("sensitive_op", given)
 
-    with app_with([make()], permission_policy=ASKS, store="sqlite") as app:
+    with app_with([make()], permission_policy=ASKS, store="sqlite", approval_handler=queue_approvals) as app:
         assert not asyncio.run(second(app)).is_error
         assert asyncio.run(_pending_of(app)) == ()
     assert [given] == RAN

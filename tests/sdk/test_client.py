@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import itertools
+import json
 import re
+import urllib.parse
+from pathlib import Path
 
 import pytest
 
+import assent.cli
 from assent import ApiError, AsyncClient, Client, UnreachableError, create_agent_app, define_tool, parse_rules
 from assent.model import ConfigError
-from assent.sdk.endpoints import Endpoint, Endpoints
+from assent.sdk.requests import Endpoint
 from assent.sdk.transport import write_head
+from assent.server.openapi import make_document
 from assent.server.table import ROUTES
-from daemons import Running
+from daemons import Running, until
 from keeping import soon
 
 RAN: list = []
@@ -87,6 +93,15 @@ def test_a_client_asks_answers_and_looks_back(make, daemon, agent_token, user_to
     assert owner.revoke_token(made.token.id)
     assert (person.who().role, person.health().status) == ("user", "ok")
     assert person.stats().audit_position > 0
+    assert person.record(person.stats().audit_position).event.position > 0
+    assert person.try_rule("Bash(node:*)", effect="deny").calls >= 0
+    assert person.history(days=1) is not None
+    assert two in [s.id for s in person.sessions().sessions]
+    assert owner.verification() is not None
+    assert person.list_runs().runs == ()
+    assert "assent_" in person.metrics()
+    assert "/metrics" in person.openapi()["paths"]
+    assert agent.hook("generic", {"toolName": "bash", "toolInput": {"command": "ls"}})
 
 
 def test_a_client_says_why_it_was_refused(make, agent_token):
@@ -120,6 +135,14 @@ def test_streams_are_followed_and_resumed(daemon, agent_token, user_token):
 
     assert asyncio.run(follow()) == one["eventId"]
 
+    async def export():
+        client = AsyncClient(url=daemon.url, token=user_token)
+        return [record["position"] async for record in client.export(session="stream")]
+
+    positions = [record["position"] for record in person.export(session="stream")]
+    assert len(positions) == 2
+    assert asyncio.run(export()) == positions
+
 
 def test_a_stream_that_may_not_be_read_says_so(daemon, agent_token):
     with pytest.raises(ApiError):
@@ -146,16 +169,92 @@ def test_what_would_smuggle_in_a_header_is_not_sent():
         write_head("GET", "/", {"Last-Event-ID": "1\r\nX: y"}, 0)
 
 
-def test_every_method_leads_to_a_route_that_there_is():
-    known = [(r.method, re.compile(re.sub(r"\{\w+\}", "[^/]+", r.path))) for r in ROUTES]
-    methods = {name: e for name, e in vars(Endpoints).items() if isinstance(e, Endpoint)}
-    assert len(methods) > 20
-    for name, endpoint in methods.items():
-        code = endpoint.make.__func__ if isinstance(endpoint.make, staticmethod) else endpoint.make
-        needed = code.__code__.co_varnames[: code.__code__.co_argcount]
-        ask = endpoint.make(*["x" if arg != "given" else {} for arg in needed])
+STREAMS = {
+    ("GET", "/api/runtime/events"): "events",
+    ("GET", "/api/sessions/{id}/stream"): "session_events",
+    ("GET", "/api/audit/export"): "export",
+}
+"""What is followed rather than asked."""
+FILTERS = ("type", "session", "user", "agent", "tool", "tier", "verdict", "source", "digest", "approval", "since",
+           "until", "text")  # fmt: skip
+
+
+def endpoints():
+    return {
+        name: each.make for kind in Client.__mro__ for name, each in vars(kind).items() if isinstance(each, Endpoint)
+    }
+
+
+def made(make, *, full):
+    """Make a request, with nothing but what it needs, or with everything that it takes."""
+    values = {"given": {}, "events": [], "argv": [], "violation": {}, "minutes": 1, "position": 1}
+    wanted = {}
+    for name, each in inspect.signature(make).parameters.items():
+        if each.kind is each.VAR_KEYWORD:
+            wanted |= dict.fromkeys(FILTERS, "x") if full and make.__name__ == "audit" else {}
+        elif full or each.default is each.empty:
+            wanted[name] = values.get(name, "x")
+    return make(**wanted)
+
+
+def operations():
+    paths = make_document(ROUTES, "0")["paths"]
+    return {(m.upper(), path): about for path, methods in paths.items() for m, about in methods.items()}
+
+
+def test_every_operation_that_the_daemon_offers_is_a_method_of_both_clients():
+    patterns = {key: re.compile(re.sub(r"\{\w+\}", "[^/]+", key[1])) for key in operations()}
+    found = {}
+    for name, make in endpoints().items():
+        ask = made(make, full=False)
         path = ask.path.partition("?")[0]
-        assert any(m == ask.method and p.fullmatch(path) for m, p in known), name
+        matches = [key for key, pattern in patterns.items() if key[0] == ask.method and pattern.fullmatch(path)]
+        assert matches, f"{name} leads nowhere"
+        found[min(matches, key=lambda key: key[1].count("{"))] = name
+    assert found.keys() | STREAMS.keys() == operations().keys()
+    for name in (*found.values(), *STREAMS.values()):
+        assert hasattr(Client, name)
+        assert hasattr(AsyncClient, name)
+
+
+def test_every_parameter_and_field_that_the_daemon_documents_can_be_given():
+    schemas = make_document(ROUTES, "0")["components"]["schemas"]
+    bodies = {}
+    for (method, path), about in operations().items():
+        content = about.get("requestBody", {}).get("content", {}).get("application/json")
+        bodies[method, path] = (
+            set(schemas[content["schema"]["$ref"].rpartition("/")[2]]["properties"]) if content else set()
+        )
+    for name, make in endpoints().items():
+        ask = made(make, full=True)
+        path, _, query = ask.path.partition("?")
+        key = next(k for k in sorted(operations(), key=lambda k: k[1].count("{"))
+                   if k[0] == ask.method and re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", k[1]), path))  # fmt: skip
+        documented = {p["name"] for p in operations()[key].get("parameters", ()) if p["in"] == "query"}
+        assert set(urllib.parse.parse_qs(query)) == documented, name
+        sent = set(json.loads(ask.body)) if ask.body and name != "hook" else set()
+        # Who asks is what the token says: a client has no way to say otherwise.
+        assert bodies[key] - sent <= {"agentId", "userId", "agent_id", "user_id", "kind"}, name
+        assert sent <= bodies[key] or name == "hook", name
+
+
+COMMAND_LINE = Path(assent.cli.__file__).parent
+WAYS_OUT = ("http.client", "urllib.request", "socket", "websockets", "httpx", "open_unix_connection", "open_connection")
+OF_THEIR_OWN = {
+    "hook_client.py": "it is copied beside an agent and runs without Assent, in a few milliseconds",
+    "recording.py": "every `assent run` waits for it, and loading the client takes longer than the answer",
+}
+
+
+def test_the_command_line_asks_the_daemon_by_these_clients():
+    asking = set()
+    for file in COMMAND_LINE.glob("*.py"):
+        text = file.read_text()
+        if file.name not in OF_THEIR_OWN:
+            assert not any(re.search(rf"\b{re.escape(way)}\b", text) for way in WAYS_OUT), file.name
+        if re.search(r"find_client|RunClient|sdk\.remote", text):
+            asking.add(file.stem)
+    assert asking >= {"answering", "pending", "doctor", "runs", "mcp", "recording"}
 
 
 def shared_app(daemon, agent_token, **more):
@@ -182,6 +281,145 @@ def test_with_a_url_the_same_code_uses_the_shared_queue(daemon, agent_token, use
     with shared_app(daemon, agent_token) as app:
         assert asyncio.run(scene(app)).content == "done"
     assert RAN == [{"to": "prod"}]
+
+
+def told(daemon, session, count):
+    person = Client(url=daemon.url, token=daemon.owner)
+    stream = person.events(session=session)
+    found = [event for _, event in itertools.islice(stream, count)]
+    stream.close()
+    return found
+
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+
+
+def test_the_events_of_a_call_are_the_same_with_a_daemon_and_without(daemon, agent_token):
+    def scene(app):
+        asyncio.run(app.call_tool("note", {"text": "x"}, session_id="same", tool_call_id="c1", traceparent=TRACE))
+        asyncio.run(app.call_tool("note", {"text": 3}, session_id="same", tool_call_id="c2"))
+        asyncio.run(app.call_tool("note", {"text": "break"}, session_id="same", tool_call_id="c3"))
+
+    def run(params):
+        if params["text"] == "break":
+            raise ValueError("it is stuck")
+        return "noted"
+
+    note = define_tool(
+        name="note", parameters={"type": "object", "properties": {"text": {"type": "string"}}}, execute=run
+    )
+    daemon.user_file.write_text("permissions:\n  allow: [note]\n")
+    policy = {"allow": parse_rules(["note"])}
+    with create_agent_app(tools=[note], permission_policy=policy, hooks=[lambda n, g: None]) as app:
+        scene(app)
+        app.judge._log._store.write(app.judge._log._write_notes).result()
+        here = [row[0] for row in app.judge.store.fetch("SELECT type FROM events ORDER BY position")]
+    client = Client(url=daemon.url, token=daemon.owner)
+    until(lambda: client.decide("note", {"text": "x"}, cwd=str(daemon.project)).decision == "allow")
+    with create_agent_app(
+        tools=[note], url=daemon.url, token=agent_token, workspace=daemon.project, hooks=[lambda n, g: None]
+    ) as app:
+        scene(app)
+    there = told(daemon, "same", len(here))
+    assert sorted(event["type"] for event in there) == sorted(here)
+    by_call = {}
+    for event in there:
+        by_call.setdefault(event["toolCallId"], []).append(event["type"])
+    ran = ["permission.evaluated", "sandbox.applied", "tool.started"]
+    assert [kind for kind in by_call["c1"] if not kind.startswith("hook.")] == [*ran, "tool.result"]
+    assert [kind for kind in by_call["c3"] if not kind.startswith("hook.")] == [*ran, "tool.failed"]
+    assert by_call["c2"] == ["tool.failed"]
+    result = next(e for e in there if e["type"] == "tool.result")
+    evaluated = next(e for e in there if e["type"] == "permission.evaluated")
+    assert result["payload"]["digest"] == evaluated["permissionDecision"]["digest"]
+    assert (evaluated["traceId"], evaluated["spanId"]) == tuple(TRACE.split("-")[1:3])
+    assert result["traceId"] == evaluated["traceId"]
+    assert next(e for e in there if e["type"] == "tool.started")["sandboxProfile"]["mode"] == "off"
+
+
+def test_what_no_decision_let_run_is_written_down_as_just_that(daemon, agent_token):
+    agent = Client(url=daemon.url, token=agent_token)
+    event = {"type": "tool.result", "toolName": "deploy", "toolCallId": "c1", "status": "completed"}
+    assert agent.report_events("lone", [event]).recorded == 1
+    (told_event,) = told(daemon, "lone", 1)
+    assert "without a decision that is known" in told_event["payload"]["summary"]
+    assert told_event["payload"]["reportedBy"]
+
+
+@pytest.mark.parametrize("kind", ["permission.evaluated", "permission.resolved", "tool.started", "nonsense"])
+def test_a_host_can_not_tell_what_is_not_its_to_tell(daemon, agent_token, kind):
+    with pytest.raises(ApiError) as refused:
+        Client(url=daemon.url, token=agent_token).report_events("s", [{"type": kind, "toolName": "x"}])
+    assert refused.value.status == 400
+
+
+def test_where_the_program_has_nobody_to_ask_no_question_is_left_in_the_shared_queue(daemon, agent_token):
+    RAN.clear()
+    with shared_app(daemon, agent_token, interactive=False) as app:
+        result = app.run_tool("deploy", {"quiet": True}, session_id="mute")
+    assert result.judgement.source == "not_interactive"
+    assert [p for p in Client(url=daemon.url, token=daemon.owner).permissions().pending if p.session_id == "mute"] == []
+    assert RAN == []
+
+
+class Says:
+    """An approval handler that says one word."""
+
+    def __init__(self, word) -> None:
+        self.word = word
+
+    async def request_approval(self, **_):
+        return self.word
+
+
+@pytest.mark.parametrize("word", ["approved", "rejected"])
+def test_a_handler_whose_answer_does_not_count_there_can_only_refuse_and_does_so_at_once(daemon, agent_token, word):
+    RAN.clear()
+    with shared_app(daemon, agent_token, approval_handler=Says(word)) as app:
+        result = app.run_tool("deploy", {"word": word}, session_id=f"handler-{word}")
+    assert result.is_error
+    assert ("answer_token" in result.content) == (word == "approved")
+    assert RAN == []
+    kinds = [e["type"] for e in told(daemon, f"handler-{word}", 4)]
+    assert kinds == ["permission.evaluated", "permission.requested", "action.required", "tool.failed"]
+
+
+def test_a_handler_with_a_token_of_somebody_who_may_answers(daemon, agent_token, user_token):
+    RAN.clear()
+    with shared_app(daemon, agent_token, approval_handler=Says("approved"), answer_token=user_token) as app:
+        assert app.run_tool("deploy", {"handled": True}, session_id="handled").content == "done"
+    assert RAN == [{"handled": True}]
+
+
+def test_questions_come_and_are_answered_over_the_sockets_too(daemon, agent_token, user_token):
+    async def scene():
+        agent, person = (AsyncClient(url=daemon.url, token=token) for token in (agent_token, user_token))
+        asked = await agent.classify("bash", {"command": "node inbox.js"}, session="inbox")
+        async with person.inbox() as inbox, asyncio.timeout(30):
+            kinds = []
+            async for notice in inbox:
+                kinds.append(notice.type)
+                if notice.type == "permission_request" and notice.data["id"] == asked.request_id:
+                    await inbox.decide(asked.request_id, "reject", feedback="no")
+                if notice.type == "decision_ack" and notice.data["requestId"] == asked.request_id:
+                    break
+        assert kinds[0] == "connected"
+        async with person.runs() as runs:
+            assert isinstance(await runs.list_runs(), tuple)
+        return await person.permission(asked.request_id)
+
+    assert asyncio.run(scene()).status == "rejected"
+
+
+def test_the_inbox_of_somebody_else_is_closed(daemon, user_token):
+    async def scene():
+        async with AsyncClient(url=daemon.url, token=user_token).inbox("stranger") as inbox, asyncio.timeout(30):
+            async for _ in inbox:
+                pass
+
+    with pytest.raises(ApiError) as refused:
+        asyncio.run(scene())
+    assert refused.value.status == 403
 
 
 def test_a_policy_and_a_check_of_ones_own_only_tighten_what_the_daemon_says(daemon, agent_token):

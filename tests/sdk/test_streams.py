@@ -175,6 +175,46 @@ def test_an_answer_to_another_session_twice_or_too_late_is_404(ann, name):
     assert respond(ann, name, toolCallId="call-once.txt").status_code == 404
 
 
+def test_an_answer_after_the_question_has_expired_is_404_and_nothing_runs():
+    RAN.clear()
+    with make_app(expiry=0.3) as app:
+        router = create_stream_route(app, authorize=authorize, create_permission_approval_handler=queue_approvals)
+        with Served(router) as running, running.client(authorization="Bearer ann") as client:
+            heard = ask(client, "late", "late.txt")
+            resolved = heard.wait_for("permission_resolved")
+            heard.wait_end()
+            answer = respond(client, "late", toolCallId="call-late.txt")
+    assert (resolved["decision"], resolved["reason"]) == ("rejected", "nobody answered in time")
+    assert (answer.status_code, answer.json()) == (404, {"error": NOBODY_ASKED.format("late")})
+    assert heard.wait_for("tool.after")["isError"] is True
+    assert RAN == []
+
+
+class Asks:
+    """An approval handler as people write it: it asks somebody elsewhere."""
+
+    def __init__(self, session_id, said) -> None:
+        self.session_id = session_id
+        self.said = said
+
+    async def request_approval(self, *, tool_call_id, tool_name, reason, signal):
+        return self.said[self.session_id, tool_call_id]
+
+
+def test_a_maker_of_handlers_needs_to_know_nothing_but_its_session():
+    RAN.clear()
+    said = {("s", "call-a.txt"): "approved", ("s", "call-b.txt"): "rejected"}
+    with make_app() as app:
+        router = create_stream_route(
+            app, authorize=authorize, create_permission_approval_handler=lambda session_id: Asks(session_id, said)
+        )
+        with Served(router) as running, running.client(authorization="Bearer ann") as client:
+            heard = ask(client, "s", "a.txt b.txt")
+            heard.wait_end()
+    assert [e["decision"] for e in heard.events if e["type"] == "permission_resolved"] == ["approved", "rejected"]
+    assert RAN == ["a.txt"]
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
+import shutil
+import tempfile
+import threading
 import urllib.parse
 from pathlib import Path
 
@@ -173,19 +177,27 @@ def test_every_event_of_a_run_fits_the_envelope_and_the_stricter_profile(agent, 
     assert "policy.changed" in heard.types  # the standing answer
 
 
-def test_a_reader_that_comes_back_a_hundred_times_sees_each_event_once(agent, person, session):
-    for number in range(18):
-        run_one(agent, person, session, f"c{number}")
-    everything = events_of(person, session, 108)
+def test_a_reader_that_comes_back_a_hundred_times_while_things_happen_sees_each_event_once(agent, person, session):
+    calls, per_call = 18, 6
+
+    def write():
+        for number in range(calls):
+            run_one(agent, person, session, f"c{number}")
+
+    writing = threading.Thread(target=write)
+    writing.start()
     seen, last = [], None
     for coming in range(100):
-        heard = events_of(person, session, 1 if coming < 99 else 108 - len(seen), after=last)
+        heard = events_of(person, session, 1 if coming < 99 else calls * per_call - len(seen), after=last)
         # Whoever reads may be cut off after any event.
         taken = 1 if coming < 99 else len(heard.ids)
         seen += zip(heard.ids[:taken], (e["eventId"] for e in heard.events[:taken]), strict=True)
         last = seen[-1][0]
+    writing.join()
+    everything = events_of(person, session, calls * per_call)
     assert [event for _, event in seen] == [e["eventId"] for e in everything.events]
-    assert len(set(seen)) == 108
+    assert len(set(seen)) == calls * per_call
+    assert [e["sequence"] for e in everything.events] == list(range(calls * per_call))
 
 
 def test_a_reader_that_goes_between_an_event_and_its_twin_gets_the_twin(agent, person, session):
@@ -368,6 +380,83 @@ def test_every_ref_leads_somewhere(agent, person, session):
     assert kinds == {"rule", "event", "input", "action"}
     assert person.get("/api/refs/nonsense").status_code == 404
     assert person.get("/api/refs/evt_x_1").status_code == 404
+
+
+@pytest.fixture(scope="module")
+def outside():
+    # Not in /tmp: that is the sandbox's own, and what is outside must be seen inside to be tried.
+    root = tempfile.mkdtemp(prefix="assent-test-", dir="/srv" if os.geteuid() == 0 else Path.home())
+    yield Path(root) / "outside"
+    shutil.rmtree(root)
+
+
+@pytest.fixture(scope="module")
+def boxed(daemon, outside):
+    """What a command leaves behind that was stopped at its boundary, and the session it belongs to."""
+    (daemon.project / "write.sh").write_text(f"echo x > {outside}\n")
+    done = daemon.run("run", "--", "sh", "write.sh")
+    assert (done.returncode != 0, outside.exists()) == (True, False), done.stderr
+    owner = daemon.api(daemon.owner)
+    heard = Listener(owner, "/api/runtime/events?type=sandbox.*,process.*,tool.*")
+    session = heard.wait_for("process.completed")["sessionId"]
+    heard.stop()
+    return owner, session, events_of(owner, session, 3).events
+
+
+def test_what_a_boundary_stopped_is_told_as_that_and_never_as_a_failure_of_the_tool(boxed):
+    _, _, events = boxed
+    assert [e["type"] for e in events] == ["sandbox.applied", "sandbox.violation", "process.completed"]
+    applied, violation, ended = events
+    assert applied["sandboxProfile"]["applied"] is True
+    assert {m["name"] for m in applied["sandboxProfile"]["mechanisms"] if m["enforced"]} >= {"bubblewrap", "seccomp"}
+    assert violation["payload"]["violation"]["operation"] == "fs.write"
+    assert ended["sandboxProfile"]["violation_refs"] == [violation["eventId"]]
+    hold_to_envelope(events)
+
+
+def test_every_ref_of_a_boundary_leads_somewhere_at_once_and_in_the_evidence(boxed, daemon, tmp_path):
+    owner, session, events = boxed
+    environment = events[0]["sandboxProfile"]["environment_ref"]
+    assert environment in events[0]["refs"]
+    refs = {ref for event in events for ref in event.get("refs", ())}
+    kinds = {owner.get(f"/api/refs/{urllib.parse.quote(ref, safe='')}").json()["kind"] for ref in refs}
+    assert kinds == {"environment", "event"}
+    found = owner.get(f"/api/runtime/evidence/{session}")
+    assert {ref: bool(value) for ref, value in found.json()["refs"].items()} == dict.fromkeys(refs, True)
+    assert found.json()["status"]["sandbox"] == found.json()["status"]["process"] == "exported"
+    file = tmp_path / "bundle.json"
+    file.write_bytes(found.content)
+    assert daemon.run("audit", "verify", "--bundle", str(file)).returncode == 0
+
+
+TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+NO_TRACES = ["", "nonsense", TRACE.upper(), TRACE + "-more", "00-" + "0" * 32 + "-b7ad6b7169203331-01"]
+
+
+def test_a_call_is_tied_to_the_trace_that_its_host_keeps_and_so_is_every_question_about_it(agent, person, session):
+    agent.headers["traceparent"] = TRACE
+    try:
+        run_one(agent, person, session)
+    finally:
+        del agent.headers["traceparent"]
+    heard = events_of(person, session, 6)
+    assert {(e["traceId"], e["spanId"]) for e in heard.events} == {tuple(TRACE.split("-")[1:3])}
+
+
+@pytest.mark.parametrize("given", NO_TRACES, ids=str)
+def test_what_names_no_trace_is_none(agent, person, session, given):
+    body = {**SAFE, "sessionId": session}
+    agent.post("/api/runtime/evaluate_permission", json=body, headers={"traceparent": given})
+    assert "traceId" not in events_of(person, session, 1).events[0]
+
+
+def test_that_evidence_was_taken_is_on_record(agent, person, session):
+    evaluate(agent, SAFE, session)
+    bundle = person.get(f"/api/runtime/evidence/{session}").json()
+    heard = events_of(person, session, 2)
+    assert heard.types == ["permission.evaluated", "evidence.changed"]
+    assert heard.events[1]["evidenceId"] == bundle["evidenceId"]
+    hold_to_envelope(heard.events)
 
 
 @pytest.fixture

@@ -27,8 +27,15 @@ class Aside(msgspec.Struct, frozen=True):
 
     heard: tuple[Opinion, ...] = ()
     """What a tool's own check or a hook said about this very input; none of it can loosen."""
-    then: tuple[Event, ...] = ()
+    then: tuple[Event | Entry, ...] = ()
     """Written right after an allow, in the same transaction: that it runs."""
+    unbound: bool = False
+    """Whoever runs it can set up no boundary: where one is demanded nothing runs, and `then` is not written."""
+
+    def after(self, decision: Decision) -> tuple[Event | Entry, ...]:
+        """Return what follows a decision to let the call run."""
+        runs = decision.available and not (self.unbound and decision.boundary is not None)
+        return self.then if runs else ()
 
 
 NOTHING_ASIDE = Aside()

@@ -6,7 +6,18 @@ from typing import Any
 
 import msgspec
 
-from assent.model import Approval, Decision, Enablement, Event, EventType, Grant, Session, ToolCall
+from assent.model import (
+    Approval,
+    Decision,
+    Enablement,
+    Event,
+    EventType,
+    Grant,
+    SandboxProfile,
+    Session,
+    ToolCall,
+    Violation,
+)
 
 
 def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str) -> Event:
@@ -19,6 +30,8 @@ def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str
         sequence=0,
         tool_call_id=call.call_id,
         action_id=decision.approval_action_id,
+        trace_id=None if call.trace is None else call.trace.trace_id,
+        span_id=None if call.trace is None else call.trace.span_id,
         payload={
             "user": session.user,
             "agent": session.agent,
@@ -27,6 +40,42 @@ def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str
             "cwd": call.cwd,
         },
         permission_decision=decision,
+    )
+
+
+def happened(
+    kind: EventType,
+    call: ToolCall,
+    session: Session,
+    payload: dict[str, Any],
+    *,
+    profile: SandboxProfile | None = None,
+    violation: Violation | None = None,
+) -> Event:
+    """Say what became of a call, or of the program that makes it."""
+    about = {"user": session.user, "agent": session.agent, "tool": call.tool}
+    return Event(
+        type=kind,
+        event_id="",
+        timestamp="",
+        session_id=session.id,
+        sequence=0,
+        thread_id=session.id,
+        tool_call_id=call.call_id,
+        step_id=call.call_id,
+        trace_id=None if call.trace is None else call.trace.trace_id,
+        span_id=None if call.trace is None else call.trace.span_id,
+        payload={**payload, **about},
+        sandbox_profile=profile,
+        violation=violation,
+    )
+
+
+def begun(call: ToolCall, session: Session, profile: SandboxProfile, **more: Any) -> tuple[Event, Event]:
+    """Say that a call runs, and inside which boundary."""
+    return (
+        happened("sandbox.applied", call, session, more, profile=profile),
+        happened("tool.started", call, session, more, profile=profile),
     )
 
 

@@ -13,6 +13,7 @@ from assent.model import Decision, Event, Reading, is_hidden, visible
 
 LARGEST_BODY = 256 * 1024
 LONGEST_TEXT = 4000
+_SEARCHED = ("user", "agent", "tool", "summary", "digest")
 _KEPT = 100
 """How many operations and opinions are kept of a call that has far too many."""
 
@@ -66,41 +67,29 @@ def format_time(at: float) -> str:
 
 def _columns(event: Event) -> tuple[str | None, ...]:
     """Draw out what the log is searched by. Payloads name user, agent, tool and summary by these words."""
-    payload = event.payload
+    said = [value if isinstance(value, str) else "" for value in map(event.payload.get, _SEARCHED)]
     decision = event.permission_decision
-    text = _said(payload.get("summary"))
-    found = ("", "", "", _said(payload.get("digest")))
-    if event.violation is not None or event.sandbox_profile is not None:
-        text = " · ".join(filter(None, (text, _boundary(event))))
+    said += [event.session_id, _boundary(event), "" if decision is None else decision.decision_reason]
+    together = "".join(said)
+    if not (together.isascii() and together.isprintable()):
+        said = [visible(text) for text in said]
+    user, agent, tool, text, digest, session, boundary, reason = said
+    if boundary:
+        text = f"{text} · {boundary}" if text else boundary
+    tier = verdict = source = ""
     if decision is not None:
-        text = f"{text} · {_plain(decision.decision_reason)}"
-        source = decision.decision_source._value_
-        found = (decision.reading.tier._value_, decision.verdict._value_, source, decision.digest)
-    return (
-        event.type,
-        _plain(event.session_id),
-        _said(payload.get("user")),
-        _said(payload.get("agent")),
-        _said(payload.get("tool")),
-        *found,
-        event.action_id,
-        text[:LONGEST_TEXT],
-    )
+        text = f"{text} · {reason}"
+        tier, verdict = decision.reading.tier._value_, decision.verdict._value_
+        source, digest = decision.decision_source._value_, decision.digest
+    found = (tier, verdict, source, digest, event.action_id, text[:LONGEST_TEXT])
+    return (event.type, session, user, agent, tool, *found)
 
 
 def _boundary(event: Event) -> str:
     """Say which boundary was set up, or what was stopped at it."""
     if event.violation is not None:
-        return _plain(event.violation.words)
-    return "" if event.sandbox_profile is None else _plain(event.sandbox_profile.name)
-
-
-def _said(value: Any) -> str:
-    return _plain(value) if isinstance(value, str) else ""
-
-
-def _plain(text: str) -> str:
-    return text if text.isascii() and text.isprintable() else visible(text)
+        return event.violation.words
+    return "" if event.sandbox_profile is None else event.sandbox_profile.name
 
 
 def _masked(body: bytes, mask: Mask) -> bytes:

@@ -112,9 +112,9 @@ class Log:
             self.append(cursor, entries)
         cursor.after_commit(functools.partial(drop_left, home, name))
 
-    def note(self, event: Event) -> None:
+    def note(self, event: Event | Entry) -> None:
         """Append an event with whatever is written next, or soon; for what nobody's answer waits for."""
-        self._notes.append(self.prepare(event))
+        self._notes.append(event if isinstance(event, Entry) else self.prepare(event))
         if not self._noting:
             self._noting = True
             self._store.every(NOTE_SECONDS, lambda _: bool(self._notes), self._write_notes)

@@ -19,13 +19,14 @@ from assent.cli.boundaries import find_boundary
 from assent.cli.calls import find_folder
 from assent.cli.screen import complain
 from assent.config.daemon import load_settings
-from assent.config.layers import load_layers
-from assent.model import AssentError, SandboxProfile, Session, ToolCall
+from assent.config.layers import LivePolicies
+from assent.model import AssentError, SandboxProfile, Session, ToolCall, Violation
 from assent.sandbox import CommandNotStarted, Sandbox, Unavailable
 from assent.sdk.judges import Embedded, Judge
+from assent.sdk.mcp_address import Address
 from assent.sdk.mcp_pins import Pins
 from assent.sdk.mcp_proxy import Proxy
-from assent.sdk.mcp_servers import LONGEST_MESSAGE, Address, Program, Server, ServerGoneError, decode
+from assent.sdk.mcp_servers import LONGEST_MESSAGE, Program, Server, ServerGoneError, decode
 from assent.sdk.remote import Remote
 from assent.sdk.sessions import AgentSession
 from assent.server.identity import user_name
@@ -83,12 +84,13 @@ class _Guarded:
         self._command = command
         self._given = given
         self._folder = find_folder(None)
-        self._judge: Judge = _make_judge(self._folder)
+        live = LivePolicies(self._folder)
+        self._judge: Judge = _make_judge(live)
         self._who = Session(
             id=f"mcp-{name}-{secrets.token_hex(4)}",
             user=user_name(),
             agent=f"mcp-{name}",
-            workspace=load_layers(self._folder).workspace,
+            workspace=live.current().workspace,
         )
         self._call = ToolCall(tool=f"mcp__{name}", call_id=self._who.id)
 
@@ -130,20 +132,19 @@ class _Guarded:
         return program
 
     def _hear_applied(self, profile: SandboxProfile) -> None:
-        if isinstance(self._judge, Embedded):
-            self._judge.profile = profile
+        self._judge.profile = profile
         self._judge.note("sandbox.applied", self._call, self._who, {})
 
-    def _hear_violation(self, violation: Any) -> None:
-        self._judge.note("sandbox.violation", self._call, self._who, {"violation": msgspec.to_builtins(violation)})
+    def _hear_violation(self, violation: Violation) -> None:
+        self._judge.note("sandbox.violation", self._call, self._who, {}, violation)
 
 
-def _make_judge(folder: str) -> Judge:
-    """Decide with the daemon that the environment names; else here, in the store that is shared with this home's."""
+def _make_judge(live: LivePolicies) -> Judge:
+    """Decide with the daemon that the environment names; else here, by the files as they are at each call."""
     url, token = os.environ.get("ASSENT_URL", ""), os.environ.get("ASSENT_TOKEN", "")
     if url:
         return Remote(url=url, token=token)
-    return Embedded(load_layers(folder).policies, store=load_settings().store or "sqlite")
+    return Embedded(lambda: live.current().policies, store=load_settings().store or "sqlite")
 
 
 async def _read_client(proxy: Proxy) -> None:

@@ -1,7 +1,7 @@
 """The vocabulary: immutable records with no behaviour beyond themselves."""
 
 from assent.model.approval import Answer, Approval, Enablement, QuestionKind, State
-from assent.model.call import Session, ToolCall, bound_digest
+from assent.model.call import Session, ToolCall, Trace, bound_digest, read_trace
 from assent.model.canonical import canonical, digest
 from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome
 from assent.model.errors import (
@@ -119,6 +119,7 @@ __all__ = [
     "Token",
     "TokenKind",
     "ToolCall",
+    "Trace",
     "Verdict",
     "Violation",
     "bound_digest",
@@ -126,6 +127,7 @@ __all__ = [
     "digest",
     "encode",
     "is_hidden",
+    "read_trace",
     "visible",
     "within",
 ]

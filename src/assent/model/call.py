@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from typing import Any
 
 import msgspec
@@ -28,6 +29,25 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """The agent's disk is not the daemon's, which therefore looks at nothing there."""
     path: tuple[str, ...] = ()
     """Where the agent looks for programs, beside where the daemon does."""
+    shell: str = ""
+    """What runs the agent's lines, if that was told: bash, zsh, pwsh …"""
+
+
+class Trace(msgspec.Struct, frozen=True):
+    """Where a call belongs in a trace that its host keeps: as W3C's `traceparent` names it."""
+
+    trace_id: str
+    span_id: str
+
+
+_TRACEPARENT = re.compile("[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
+
+
+def read_trace(traceparent: str | None) -> Trace | None:
+    """Read a `traceparent`; what is none is no trace."""
+    found = None if traceparent is None else _TRACEPARENT.fullmatch(traceparent)
+    # Zeros alone stand for nothing.
+    return Trace(found[1], found[2]) if found and found[1].strip("0") and found[2].strip("0") else None
 
 
 class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
@@ -40,6 +60,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     deadline: float | None = None
     override: bool = False
     """Asks once more where a session deny would refuse."""
+    trace: Trace | None = None
+    """Written down with what is decided, and heard by nobody who decides."""
 
     @functools.cached_property
     def digest(self) -> str:
@@ -50,7 +72,7 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def bound_digest(call: ToolCall, session: Session, tool: str, boundary: SandboxProfile | None) -> str:
     """Identify what an approval binds to: who, where, what, and inside which boundary.
 
-    Not covered: call id, deadline, mode. `tool` is the canonical name, so that aliases share an approval.
+    Not covered: call id, deadline, mode, trace. `tool` is the canonical name, so that aliases share an approval.
     """
     who = [session.user, session.agent, session.id, session.workspace]
     return digest(["assent.approval.v1", who, call.cwd, tool, call.input, boundary])

@@ -63,6 +63,9 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defa
     step_id: str | None = None
     tool_call_id: str | None = None
     action_id: str | None = None
+    evidence_id: str | None = None
+    trace_id: str | None = None
+    span_id: str | None = None
     payload: dict[str, Any] = {}
     permission_decision: Decision | None = None
     sandbox_profile: SandboxProfile | None = None

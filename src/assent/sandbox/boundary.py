@@ -64,12 +64,14 @@ def _mask(paths: Iterable[str]) -> list[str]:
 
 def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]:
     """Yield what is protected by real names: the profile's list, submodules, and Assent's own code."""
+    real_roots = {root: os.path.realpath(root) for root in profile.write_roots}
     for path in profile.protected:
-        root = next((r for r in profile.write_roots if within(path, r)), None)
-        real = None if root is None else os.path.join(os.path.realpath(root), os.path.relpath(path, root))
-        if real is None or (real.endswith(_ONLY_IF_THERE) and not os.path.lexists(real)):
+        root = next((r for r in real_roots if within(path, r)), None)
+        if root is None:
             continue
-        yield _first_missing(real, os.path.realpath(root or "/"))
+        real = real_roots[root] + path[len(root.rstrip("/")) :]
+        if not real.endswith(_ONLY_IF_THERE) or os.path.lexists(real):
+            yield _first_missing(real, real_roots[root])
     for root in write:
         yield from _stores(os.path.join(root, ".git", "modules"))
     for own in (sys.prefix, os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
@@ -80,8 +82,8 @@ def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]
 def _first_missing(path: str, root: str) -> str:
     """Return the path, or the first folder on the way to it that is not there, or is none."""
     here = root
-    for name in os.path.relpath(path, root).split("/"):
-        here = os.path.join(here, name)
+    for name in path[len(root) + 1 :].split("/"):
+        here = f"{here}/{name}"
         if not os.path.isdir(here) or os.path.islink(here):
             return here
         if name == ".git" and not os.path.lexists(os.path.join(here, "HEAD")):

@@ -7,10 +7,13 @@ import importlib.util
 import marshal
 import os
 import sys
+from importlib.machinery import SourceFileLoader
 
 from assent.model import within
-from assent.sandbox import stage2
 from assent.sandbox.errors import Unavailable
+
+STAGE2 = os.path.join(os.path.dirname(os.path.abspath(__file__)), "stage2.py")
+"""Never imported: it does what it does when it is run."""
 
 
 @functools.cache
@@ -25,7 +28,6 @@ def find_interpreter() -> tuple[str, str]:
 
 @functools.cache
 def compile_stage2() -> bytes:
-    """Return the program as this Python reads it at once."""
-    with open(stage2.__file__, encoding="utf-8") as file:
-        code = compile(file.read(), "stage2", "exec", dont_inherit=True, optimize=2)
+    """Return the program as this Python reads it at once; what was compiled before is used, if it is the same."""
+    code = SourceFileLoader("stage2", STAGE2).get_code("stage2")
     return importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(code)

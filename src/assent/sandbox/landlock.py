@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import functools
 
 import msgspec
@@ -40,16 +39,19 @@ class Locks(msgspec.Struct, frozen=True):
 @functools.cache
 def version() -> int:
     """Return the version of Landlock that the kernel speaks; 0 if none."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    found: int = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_VERSION))
-    return max(found, 0)
+    return _ask_kernel(_VERSION)
 
 
 @functools.cache
 def errata() -> int:
     """Return the mended faults that the kernel lists, as bits."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    found: int = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(_ERRATA))
+    return _ask_kernel(_ERRATA)
+
+
+def _ask_kernel(flag: int) -> int:
+    import ctypes  # noqa: PLC0415 - slow to load, and what the kernel says is remembered
+
+    found: int = ctypes.CDLL(None).syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), ctypes.c_uint32(flag))
     return max(found, 0)
 
 

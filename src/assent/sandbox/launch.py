@@ -21,11 +21,11 @@ from typing import Any
 import msgspec
 
 from assent.model import Limits
-from assent.sandbox import filters, landlock, mounts, stage2
+from assent.sandbox import filters, landlock, mounts
 from assent.sandbox.bare import Bare
 from assent.sandbox.boundary import Boundary
 from assent.sandbox.errors import CommandNotStarted, Unavailable
-from assent.sandbox.interpreter import compile_stage2, find_interpreter
+from assent.sandbox.interpreter import STAGE2, compile_stage2, find_interpreter
 from assent.sandbox.mechanisms import Machine
 
 _KEEPER = '"$0" "$@"; exit $?'
@@ -206,9 +206,9 @@ def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Star
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
         passed = [theirs.fileno(), leash[0]]
-        plan = _keep(stack, passed, _file("plan", marshal.dumps(_bare_plan(bare, order))))
+        plan = _keep(stack, passed, _file("plan", marshal.dumps(_bare_plan(bare, order, leash[0]))))
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
-        first = [sys.executable, "-I", "-S", stage2.__file__, str(theirs.fileno()), str(plan), str(stderr)]
+        first = [sys.executable, "-I", "-S", STAGE2, str(theirs.fileno()), str(plan), str(stderr)]
         try:
             process = _popen(first, (*streams[:2], said), passed, cwd=bare.boundary.profile.cwd or "/")
         except (OSError, ValueError, subprocess.SubprocessError) as error:
@@ -218,9 +218,10 @@ def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Star
     return Started(process, ours, heard, leash)
 
 
-def _bare_plan(bare: Bare, order: Order) -> dict[str, Any]:
+def _bare_plan(bare: Bare, order: Order, leash: int) -> dict[str, Any]:
     profile = bare.boundary.profile
     return {
+        "leash": leash,
         "argv": list(order.argv),
         "environment": order.environment,
         "user": None,
@@ -268,6 +269,7 @@ def _plan(boundary: Boundary, order: Order, machine: Machine) -> dict[str, Any]:
     profile = boundary.profile
     writable = (*mounts.PRIVATE, "/dev", *(place for _, place in order.binds))
     return {
+        "leash": -1,
         "argv": list(order.argv),
         "environment": order.environment,
         "user": (boundary.user.uid, boundary.user.gid) if boundary.user.dropped else None,

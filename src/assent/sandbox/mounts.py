@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -78,9 +79,10 @@ def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
     """Return bubblewrap's arguments for these mounts; `everything`: what is not said is read."""
     words = ["--ro-bind", "/", "/"] if everything else _links()
     words += ["--dev", "/dev", "--proc", "/proc"]
-    inner = {m.path for m in mounts}
+    kinds = {mount.path: mount.kind for mount in mounts}
+    holding = {above for path in kinds for above in _above(path)}
     for mount in mounts:
-        words += _folders_above(mount.path, mounts)
+        words += _folders_above(mount.path, kinds)
         match mount.kind:
             case "private":
                 words += ["--perms", "1777", "--tmpfs", mount.path]
@@ -93,23 +95,28 @@ def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
                 words += ["--perms", "0555", "--tmpfs", mount.path]
             case "mask":
                 if os.path.isdir(mount.path):
-                    holds = any(path != mount.path and within(path, mount.path) for path in inner)
-                    words += ["--perms", "0111" if holds else "0000", "--tmpfs", mount.path]
+                    words += ["--perms", "0111" if mount.path in holding else "0000", "--tmpfs", mount.path]
                 else:
                     # On a mount without devices this device can not be opened.
                     words += ["--ro-bind", "/dev/null", mount.path]
     return words
 
 
-def _folders_above(path: str, mounts: tuple[Mount, ...]) -> list[str]:
+def _above(path: str) -> list[str]:
+    """Return the folders on the way to a path, the nearest first; the root itself is none of them."""
+    names = path.split("/")
+    return ["/".join(names[:count]) for count in range(len(names) - 1, 1, -1)]
+
+
+def _folders_above(path: str, kinds: Mapping[str, Kind]) -> list[str]:
     """Return what makes the folders on the way to a path in a place that is empty inside."""
-    above = [m for m in mounts if m.kind in ("private", "mask") and m.path != path and within(path, m.path)]
-    if not above:
-        return []
-    names = os.path.relpath(path, above[-1].path).split("/")[:-1]
-    folders = [os.path.join(above[-1].path, *names[: i + 1]) for i in range(len(names))]
-    new = [f for f in folders if not any(m.path == f or within(f, m.path) for m in mounts if m not in above)]
-    return [word for folder in new for word in ("--perms", "0755", "--dir", folder)]
+    missing: list[str] = []
+    for folder in _above(path):
+        if folder in kinds:
+            empty = kinds[folder] in ("private", "mask")
+            return [word for new in reversed(missing) for word in ("--perms", "0755", "--dir", new)] if empty else []
+        missing.append(folder)
+    return []
 
 
 def _links() -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import struct
@@ -16,7 +15,6 @@ _RESPONSE = struct.Struct("=QqiI")
 _FD = struct.Struct("=QIIII")
 _CONTINUE, _SEND_WITH_FD, _SYNC_WAKE_UP = 1, 2, 1
 _OPENAT2, _RESOLVE_NO_SYMLINKS, _AT_FDCWD = 437, 4, -100
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 class Notification(msgspec.Struct, frozen=True, gc=False):
@@ -85,7 +83,10 @@ def open_plain(path: str, flags: int, mode: int) -> int:
     how = struct.pack(
         "=QQQ", flags | os.O_CLOEXEC, mode if flags & (os.O_CREAT | os.O_TMPFILE) else 0, _RESOLVE_NO_SYMLINKS
     )
-    found: int = _libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, ctypes.c_size_t(len(how)))
+    import ctypes  # noqa: PLC0415 - slow to load, and needed for what a person allowed alone
+
+    libc = ctypes.CDLL(None, use_errno=True)
+    found: int = libc.syscall(_OPENAT2, _AT_FDCWD, os.fsencode(path), how, ctypes.c_size_t(len(how)))
     if found < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))

@@ -94,6 +94,10 @@ class Process:
             return self._ended
 
     def _reap(self) -> Ended:
+        # While it is not waited for, its number is nobody else's. Without a namespace of its own what it left behind
+        # would stay; it can not have left the group.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
         code = self._process.wait()
         if self._timer is not None:
             self._timer.cancel()

@@ -27,7 +27,8 @@ _SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRES
 
 def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str]) -> Iterator[str]:
     """Yield everything to be hidden that is there now, real paths all."""
-    found = [*_system(), *_of_homes(homes), *_others(homes), *_sockets(environ)]
+    names = Listings()
+    found = [*_system(names), *_of_homes(homes, names), *_others(homes), *_sockets(environ)]
     for root in roots:
         found += _in_workspace(root)
     for path in dict.fromkeys(found):
@@ -36,22 +37,62 @@ def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[
             yield real
 
 
-def _system() -> list[str]:
+class Listings:
+    """What folders hold, each looked at once: there are a few hundred places of secrets, in a few folders."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, frozenset[str] | None] = {}
+
+    def find(self, root: str, pattern: str) -> list[str]:
+        """Return every path below a folder that matches, part by part; a name that begins with a dot is one too."""
+        found = [root]
+        for part in pattern.split("/"):
+            found = [f"{folder.rstrip('/')}/{name}" for folder in found for name in self._match(folder, part)]
+        return found
+
+    def _match(self, folder: str, part: str) -> Iterable[str]:
+        if folder not in self._known:
+            self._known[folder] = _list(folder)
+        names = self._known[folder]
+        if names is None:  # not to be listed, but a name in it may be known
+            return (part,) if "*" not in part and os.path.lexists(f"{folder}/{part}") else ()
+        if "*" in part:
+            return sorted(name for name in names if _fits(name, part))
+        return (part,) if part in names else ()
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Compare a name with a pattern of nothing but stars. Making expressions of all of them would take much longer."""
+    head, *middle, tail = pattern.split("*")
+    if len(name) < len(head) + len(tail) or not (name.startswith(head) and name.endswith(tail)):
+        return False
+    at, end = len(head), len(name) - len(tail)
+    for piece in middle:
+        found = name.find(piece, at, end)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    return True
+
+
+def _list(folder: str) -> frozenset[str] | None:
+    try:
+        return frozenset(os.listdir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return frozenset()
+    except OSError:
+        return None
+
+
+def _system(names: Listings) -> list[str]:
     patterns = (p for p in SECRET_PATHS if not p.startswith(_ELSEWHERE))
-    return [path for pattern in patterns for path in glob.glob(pattern)]
+    return [path for pattern in patterns for path in names.find("/", pattern[1:])]
 
 
-def _of_homes(homes: tuple[str, ...]) -> list[str]:
-    found = [path for home in homes for pattern in SECRETS for path in _matches(home, pattern)]
-    shown = {path for home in homes for pattern in NOT_SECRET for path in _matches(home, pattern)}
+def _of_homes(homes: tuple[str, ...], names: Listings) -> list[str]:
+    found = [path for home in homes for pattern in SECRETS for path in names.find(home, pattern)]
+    shown = {path for home in homes for pattern in NOT_SECRET for path in names.find(home, pattern)}
     return [path for path in found if path not in shown]
-
-
-def _matches(home: str, pattern: str) -> list[str]:
-    if "*" not in pattern:
-        path = os.path.join(home, pattern)
-        return [path] if os.path.lexists(path) else []
-    return glob.glob(os.path.join(glob.escape(home), pattern), include_hidden=True)
 
 
 def _others(homes: tuple[str, ...]) -> list[str]:

@@ -1,31 +1,51 @@
 """The first program inside the sandbox: puts on the last locks, reports, waits for the word, becomes the command.
 
 It runs by itself, from a copy, as `python -I -S`, on a plan that the launcher hands in. It imports as little as it
-can, for it is on the way of every command; the modules with an underscore are those without their slow wrappers.
+can, for it is on the way of every command: `os` and `ctypes` alone would cost as much as all of bubblewrap. `posix` and
+the modules with an underscore are what is below them.
 """
 
 from __future__ import annotations
 
+import _ctypes
 import _signal
 import _socket
-import ctypes
-import fcntl
 import marshal
-import os
-import resource
+import posix
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-_SECCOMP, _PIDFD_OPEN = {"x86_64": (317, 434), "aarch64": (277, 434)}.get(os.uname().machine, (0, 0))
+_SECCOMP, _PIDFD_OPEN = {"x86_64": (317, 434), "aarch64": (277, 434)}.get(posix.uname().machine, (0, 0))
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PR_SET_NO_NEW_PRIVS, _PR_GET_NO_NEW_PRIVS = 38, 39
 _NEW_LISTENER, _WAIT_KILLABLE = 8, 32
 _TIOCSCTTY = 0x540E
+_KIND, _FOLDER = 0o170000, 0o040000
 
-_libc = ctypes.CDLL(None, use_errno=True)
+_PATH = "/bin:/usr/bin"
+
+
+class _Long(_ctypes._SimpleCData):  # type: ignore[type-arg]  # noqa: SLF001 - what `ctypes.c_long` is
+    _type_ = "l"
+
+
+class _Byte(_ctypes._SimpleCData):  # type: ignore[type-arg]  # noqa: SLF001 - what `ctypes.c_char` is
+    _type_ = "c"
+
+
+class _Function(_ctypes.CFuncPtr):
+    _flags_ = _ctypes.FUNCFLAG_CDECL | _ctypes.FUNCFLAG_USE_ERRNO
+    _restype_ = _Long
+
+
+_exit = posix._exit  # noqa: SLF001 - its name
+_libc = _ctypes.dlopen(None, 0)  # type: ignore[arg-type]  # as `ctypes.CDLL(None)` does
+_syscall = _Function(_ctypes.dlsym(_libc, "syscall"))
+_prctl = _Function(_ctypes.dlsym(_libc, "prctl"))
+_setrlimit = _Function(_ctypes.dlsym(_libc, "setrlimit"))
 
 
 class _Refused(Exception):  # noqa: N818 - it is what the kernel said, not a fault of ours
@@ -36,20 +56,20 @@ def main() -> None:
     """Do all of it, or end without having run anything."""
     control = _socket.socket(fileno=int(sys.argv[1]))
     plan = marshal.loads(_read_all(int(sys.argv[2])))  # noqa: S302 - written by the launcher, in a sealed file
-    os.dup2(int(sys.argv[3]), 2)
+    posix.dup2(int(sys.argv[3]), 2)
     try:
         fds = _enter(plan)
     except (_Refused, OSError) as error:
         control.send(_complaint(str(error), 125))
-        os._exit(125)
-    heard, begin = os.pipe()  # closes when the command begins; nobody else has this end
+        _exit(125)
+    heard, begin = posix.pipe()  # closes when the command begins; nobody else has this end
     fds.append(("begin", heard))
     rights = b"".join(fd.to_bytes(4, sys.byteorder) for _, fd in fds)
     facts = {"fds": [name for name, _ in fds], "landlock": bool(plan["landlock"]), "seccomp": bool(plan["filter"])}
     ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
     control.sendmsg([marshal.dumps(facts)], ancillary)
     if control.recv(1) != b"!":
-        os._exit(125)
+        _exit(125)
     _close_all_but(begin)
     _become(plan, begin)
 
@@ -58,19 +78,22 @@ def _enter(plan: dict[str, Any]) -> list[tuple[str, int]]:
     """Put on every lock; return what the launcher is to be handed."""
     if plan["user"] is not None:
         _become_user(*plan["user"])
-    if os.getsid(0) != os.getpid():
-        os.setsid()  # apart from bubblewrap's session: it can have a terminal, and be signalled as a group
-    fds = [("pid", os.pidfd_open(os.getpid()))]
+    if posix.getsid(0) != posix.getpid():
+        posix.setsid()  # apart from bubblewrap's session: it can have a terminal, and be signalled as a group
+    if plan["leash"] >= 0:
+        _tie(plan["leash"])
+    fds = [("pid", posix.pidfd_open(posix.getpid()))]
     if plan["terminal"] >= 0:
+        import fcntl  # noqa: PLC0415 - few commands have a terminal
+
         fcntl.ioctl(plan["terminal"], _TIOCSCTTY, 0)
     if plan["port"]:
         fds.append(("proxy", _listen(plan["port"])))
     if plan["landlock"]:
         _restrict(*plan["landlock"])
-    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _libc.prctl(_PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
+    if _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _prctl(_PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) != 1:
         _fail("no-new-privileges")
-    for what, limit in plan["limits"]:
-        resource.setrlimit(what, (limit, limit))
+    _limit(plan["limits"])
     if plan["filter"]:
         listener = _filter(plan["filter"], supervised=plan["supervised"])
         if plan["supervised"]:
@@ -78,11 +101,30 @@ def _enter(plan: dict[str, Any]) -> list[tuple[str, int]]:
     return fds
 
 
+def _tie(leash: int) -> None:
+    """Leave behind, out of reach of what will be locked in, somebody who ends the group once the launcher is gone."""
+    if child := posix.fork():
+        posix.waitpid(child, 0)
+        return
+    if posix.fork():
+        _exit(0)  # so that the command has no child that it did not start
+    posix.closerange(0, leash)
+    posix.closerange(leash + 1, posix.sysconf("SC_OPEN_MAX"))
+    posix.read(leash, 1)  # nobody writes: it returns when the last who could is gone
+    posix.killpg(posix.getpgrp(), _signal.SIGKILL)
+
+
+def _limit(limits: list[tuple[int, int]]) -> None:
+    for what, limit in limits:
+        if _setrlimit(what, limit.to_bytes(8, sys.byteorder) * 2):
+            _fail("resource limits")
+
+
 def _become_user(uid: int, gid: int) -> None:
     """Give up being root, with all its powers, for good."""
-    os.setgroups([gid])
-    os.setresgid(gid, gid, gid)
-    os.setresuid(uid, uid, uid)
+    posix.setgroups([gid])
+    posix.setresgid(gid, gid, gid)
+    posix.setresuid(uid, uid, uid)
 
 
 def _listen(port: int) -> int:
@@ -94,30 +136,30 @@ def _listen(port: int) -> int:
 
 def _restrict(handled: int, scoped: int, file_rights: int, rules: tuple[tuple[str, int], ...]) -> None:
     attributes = b"".join(n.to_bytes(8, sys.byteorder) for n in ((handled, 0, scoped) if scoped else (handled,)))
-    ruleset = _libc.syscall(_CREATE_RULESET, attributes, ctypes.c_size_t(len(attributes)), 0)
+    ruleset = _syscall(_CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
         _fail("Landlock")
     for path, rights in rules:
         try:
-            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            place = posix.open(path, posix.O_PATH | posix.O_CLOEXEC)
         except FileNotFoundError:
             continue  # nothing there to give a right to
-        granted = rights if os.path.isdir(path) else rights & file_rights
+        granted = rights if posix.fstat(place).st_mode & _KIND == _FOLDER else rights & file_rights
         rule = granted.to_bytes(8, sys.byteorder) + place.to_bytes(4, sys.byteorder)
-        if granted and _libc.syscall(_ADD_RULE, ruleset, 1, rule, 0):
+        if granted and _syscall(_ADD_RULE, ruleset, 1, rule, 0):
             _fail(f"Landlock, {path}")
-        os.close(place)
-    if _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _libc.syscall(_RESTRICT_SELF, ruleset, 0):
+        posix.close(place)
+    if _prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) or _syscall(_RESTRICT_SELF, ruleset, 0):
         _fail("Landlock")
-    os.close(ruleset)
+    posix.close(ruleset)
 
 
 def _filter(program: bytes, *, supervised: bool) -> int:
-    code = ctypes.create_string_buffer(program, len(program))
-    address = ctypes.addressof(code).to_bytes(8, sys.byteorder)
+    code = (_Byte * len(program)).from_buffer_copy(program)
+    address = _ctypes.addressof(code).to_bytes(8, sys.byteorder)
     described = (len(program) // 8).to_bytes(2, sys.byteorder) + bytes(6) + address
     flags = _NEW_LISTENER | _WAIT_KILLABLE if supervised else 0
-    found: int = _libc.syscall(_SECCOMP, 1, flags, described)
+    found: int = _syscall(_SECCOMP, 1, flags, described)
     if found < 0:
         _fail("seccomp")
     return found
@@ -126,22 +168,35 @@ def _filter(program: bytes, *, supervised: bool) -> int:
 def _become(plan: dict[str, Any], begin: int) -> None:
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
         _signal.signal(number, _signal.SIG_DFL)
-    os.environ.clear()
-    os.environ.update(plan["environment"])
-    argv = plan["argv"]
+    argv, environment = plan["argv"], plan["environment"]
     try:
-        os.execvp(argv[0], argv)  # noqa: S606 - this is what it is for
+        _execute(argv, environment)
     except OSError as error:
         code = 127 if isinstance(error, FileNotFoundError) else 126
-        os.write(begin, _complaint(error.strerror or "it can not be run", code))
+        posix.write(begin, _complaint(error.strerror or "it can not be run", code))
     except ValueError as error:
         code = 126
-        os.write(begin, _complaint(str(error), code))
-    os._exit(code)
+        posix.write(begin, _complaint(str(error), code))
+    _exit(code)
+
+
+def _execute(argv: list[str], environment: dict[str, str]) -> NoReturn:
+    """Become the program, looked for as everyone does; a reason other than that it is not there counts more."""
+    if "/" in argv[0]:
+        posix.execve(argv[0], argv, environment)
+    kept: OSError = FileNotFoundError(2, posix.strerror(2))
+    for folder in environment.get("PATH", _PATH).split(":"):
+        try:
+            posix.execve(f"{folder or '.'}/{argv[0]}", argv, environment)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            kept = error if isinstance(kept, FileNotFoundError) else kept
+    raise kept
 
 
 def _fail(what: str) -> NoReturn:
-    raise _Refused(f"{what}: {os.strerror(ctypes.get_errno())}")
+    raise _Refused(f"{what}: {posix.strerror(_ctypes.get_errno())}")
 
 
 def _read_all(descriptor: int) -> bytes:
@@ -150,10 +205,10 @@ def _read_all(descriptor: int) -> bytes:
 
 
 def _close_all_but(kept: int) -> None:
-    highest = os.sysconf("SC_OPEN_MAX")
-    os.closerange(3, kept)
-    os.closerange(kept + 1, highest if highest > kept else 1 << 16)
-    os.set_inheritable(kept, False)  # noqa: FBT003 - its one form
+    highest = posix.sysconf("SC_OPEN_MAX")
+    posix.closerange(3, kept)
+    posix.closerange(kept + 1, highest if highest > kept else 1 << 16)
+    posix.set_inheritable(kept, False)  # noqa: FBT003 - its one form
 
 
 def _complaint(message: str, code: int) -> bytes:

@@ -14,8 +14,9 @@ from typing import Any, Self, TypeAlias, TypeVar
 from assent.gate import EXPIRY
 from assent.model import ConfigError, ForbiddenError, Mode, Policy, Rule, Session
 from assent.policy.rules import parse_rule
+from assent.sdk.asking import ApprovalHandler, queue_approvals
 from assent.sdk.judges import Embedded, Judge
-from assent.sdk.sessions import AgentSession, ApprovalHandler, Hook, PermissionDeniedError, ToolFailedError, ToolResult
+from assent.sdk.sessions import AgentSession, Hook, PermissionDeniedError, ToolFailedError, ToolResult
 from assent.sdk.tools import Tool, tool
 from assent.server.identity import user_name
 
@@ -38,7 +39,7 @@ class AgentApp:
         tools: Iterable[Tool],
         hooks: Sequence[Hook] = (),
         turn: Turn | None = None,
-        approval_handler: ApprovalHandler | None = None,
+        approval_handler: ApprovalHandler | Callable[[str], None] | None = None,
         agent: str = "python",
         workspace: tuple[str, ...] = (),
         interactive: bool = True,
@@ -47,7 +48,8 @@ class AgentApp:
         self.tools = _by_name(tools)
         self.turn = turn
         self._hooks = tuple(hooks)
-        self._handler = approval_handler
+        self._queue = judge.shared or approval_handler is queue_approvals
+        self._handler = None if callable(approval_handler) else approval_handler
         self._agent = agent
         self._workspace = workspace
         self._interactive = interactive
@@ -70,10 +72,17 @@ class AgentApp:
         return found
 
     async def call_tool(
-        self, name: str, given: Any = None, *, session_id: str = DEFAULT_SESSION, tool_call_id: str | None = None
+        self,
+        name: str,
+        given: Any = None,
+        *,
+        session_id: str = DEFAULT_SESSION,
+        tool_call_id: str | None = None,
+        traceparent: str | None = None,
     ) -> ToolResult:
         """Make one guarded call."""
-        return await self.session(session_id).call_tool(name, given, tool_call_id=tool_call_id)
+        session = self.session(session_id)
+        return await session.call_tool(name, given, tool_call_id=tool_call_id, traceparent=traceparent)
 
     def run_tool(self, name: str, given: Any = None, *, session_id: str = DEFAULT_SESSION) -> ToolResult:
         """Make one guarded call from code that is not async."""
@@ -133,7 +142,7 @@ class AgentApp:
             tools=self.tools,
             hooks=self._hooks,
             handler=self._handler,
-            queue=self.judge.shared,
+            queue=self._queue,
             cwd=cwd,
         )
 
@@ -144,7 +153,7 @@ def create_agent_app(  # noqa: PLR0913 - each is a choice of its own, and all ha
     tools: Iterable[Tool] = (),
     hooks: Sequence[Hook] = (),
     turn: Turn | None = None,
-    approval_handler: ApprovalHandler | None = None,
+    approval_handler: ApprovalHandler | Callable[[str], None] | None = None,
     store: str = "memory",
     url: str = "",
     token: str = "",
@@ -156,7 +165,8 @@ def create_agent_app(  # noqa: PLR0913 - each is a choice of its own, and all ha
 ) -> AgentApp:
     """Put an agent's tools under a policy.
 
-    Without a policy Assent's own default holds. `store` is `memory`, `sqlite` (in Assent's home) or a store's URL.
+    Without a policy Assent's own default holds. Without an `approval_handler` an ask is a deny; `queue_approvals` in
+    its place lets questions wait for whoever answers them. `store` is `memory`, `sqlite` (in Assent's home) or a URL.
     With `url` and an agent's `token` the daemon decides, and its queue is shared: a policy given here can then only
     tighten, and answers given here need an `answer_token` of somebody who may.
     """
@@ -167,7 +177,8 @@ def create_agent_app(  # noqa: PLR0913 - each is a choice of its own, and all ha
 
         judge = Remote(url=url, token=token, answer_token=answer_token, policy=policy)
     else:
-        judge = Embedded((policy,) if policy is not None else (), store=store, expiry=expiry)
+        policies = (policy,) if policy is not None else ()
+        judge = Embedded(lambda: policies, store=store, expiry=expiry)
     root = os.path.realpath(workspace if workspace is not None else os.curdir)
     return AgentApp(
         judge,

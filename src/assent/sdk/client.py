@@ -11,7 +11,8 @@ import http.client
 import os
 import socket
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
-from typing import Any, TypeVar
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
@@ -20,7 +21,12 @@ from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE, short_name
 from assent.config.files import find_private
 from assent.config.places import assent_home
 from assent.model import AssentError
-from assent.sdk.endpoints import Ask, Endpoints, quoted
+from assent.sdk.endpoints import Endpoints
+from assent.sdk.requests import Ask, quoted
+
+if TYPE_CHECKING:
+    from assent.sdk.inbox import Inbox
+    from assent.sdk.runs import RunClient
 
 __all__ = ["ApiError", "AsyncClient", "Client", "UnreachableError", "find_client", "quoted"]
 
@@ -55,7 +61,7 @@ class Client(Endpoints):
 
     def send(self, ask: Ask[T]) -> T:
         """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
-        return _record(ask, self._exchange(ask.method, ask.path, ask.body))
+        return _record(ask, self._exchange(ask.method, ask.path, ask.body, ask.headers))
 
     def events(
         self, *, session: str | None = None, types: Iterable[str] = (), after: str | None = None
@@ -67,19 +73,29 @@ class Client(Endpoints):
         """Follow a session's questions and calls."""
         return self._follow(f"/api/sessions/{quoted(session)}/stream", after)
 
+    def export(self, **filters: Any) -> Iterator[dict[str, Any]]:
+        """Give everything that is found in the log, in the order it was written."""
+        for line in self._lines(_export_path(filters)):
+            if line.strip():
+                yield msgspec.json.decode(line)
+
     def _follow(self, path: str, after: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+        place = ""
+        for line in self._lines(path, after):
+            if line.startswith(b"id: "):
+                place = line[4:].strip().decode("ascii", "replace")
+            elif line.startswith(b"data: "):
+                yield place, msgspec.json.decode(line[6:])
+
+    def _lines(self, path: str, after: str | None = None) -> Iterator[bytes]:
         connection = self._connect(_STREAM_SECONDS)
         try:
             connection.request("GET", path, headers=_headers(self._token, after=after))
             answer = connection.getresponse()
             if answer.status != 200:
                 _read(answer.status, answer.read())
-            place = ""
             while line := answer.readline():
-                if line.startswith(b"id: "):
-                    place = line[4:].strip().decode("ascii", "replace")
-                elif line.startswith(b"data: "):
-                    yield place, msgspec.json.decode(line[6:])
+                yield line
         except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
             raise UnreachableError(f"the stream was cut off: {error}") from None
         finally:
@@ -87,12 +103,12 @@ class Client(Endpoints):
 
     def call(self, method: str, path: str, body: bytes | None = None) -> Any:
         """Send one request and return the answer as it is, or raise as `send` does."""
-        return _read(*self._exchange(method, path, body))
+        return _read(*self._exchange(method, path, body, {}))
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
+    def _exchange(self, method: str, path: str, body: bytes | None, more: dict[str, str]) -> tuple[int, bytes]:
         connection = self._connect(self._timeout)
         try:
-            connection.request(method, path, body, _headers(self._token, body=body))
+            connection.request(method, path, body, {**more, **_headers(self._token, body=body)})
             answer = connection.getresponse()
             return answer.status, answer.read()
         except (OSError, http.client.HTTPException) as error:
@@ -114,15 +130,30 @@ class AsyncClient(Endpoints):
         from assent.sdk.transport import Where  # noqa: PLC0415 - the command line does without it
 
         self._where = Where(urlsplit(url) if url else None, home)
+        self._at = (url, home)
         self._token = token
         self._timeout = timeout
+
+    def runs(self) -> AbstractAsyncContextManager[RunClient]:
+        """Open the socket of the run protocol: prepare, start and steer runs."""
+        from assent.sdk.runs import RunClient  # noqa: PLC0415 - it is a client too
+
+        url, home = self._at
+        return RunClient.open(url=url, home=home, token=self._token)
+
+    def inbox(self, user: str | None = None) -> AbstractAsyncContextManager[Inbox]:
+        """Open the socket on which one's questions come as they are asked, and are answered."""
+        from assent.sdk.inbox import open_inbox  # noqa: PLC0415 - as above
+
+        url, home = self._at
+        return open_inbox(self, user, url=url, home=home, token=self._token)
 
     async def send(self, ask: Ask[T]) -> T:
         """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
         try:
             async with asyncio.timeout(self._timeout):
                 status, pieces = 0, []
-                async with contextlib.aclosing(self._exchange(ask.method, ask.path, ask.body)) as answer:
+                async with contextlib.aclosing(self._exchange(ask)) as answer:
                     async for status, piece in answer:  # noqa: B007 - the last one counts, they are all the same
                         pieces.append(piece)
         except TimeoutError:
@@ -143,28 +174,41 @@ class AsyncClient(Endpoints):
         async for told in self._follow(f"/api/sessions/{quoted(session)}/stream", after):
             yield told
 
+    async def export(self, **filters: Any) -> AsyncGenerator[dict[str, Any]]:
+        """Give everything that is found in the log, in the order it was written."""
+        async with contextlib.aclosing(self._lines(_export_path(filters))) as lines:
+            async for line in lines:
+                if line.strip():
+                    yield msgspec.json.decode(line)
+
     async def _follow(self, path: str, after: str | None) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
-        rest, place = b"", ""
-        async with contextlib.aclosing(self._exchange("GET", path, None, after=after)) as answer:
+        place = ""
+        async with contextlib.aclosing(self._lines(path, after)) as lines:
+            async for line in lines:
+                if line.startswith(b"id: "):
+                    place = line[4:].strip().decode("ascii", "replace")
+                elif line.startswith(b"data: "):
+                    yield place, msgspec.json.decode(line[6:])
+
+    async def _lines(self, path: str, after: str | None = None) -> AsyncGenerator[bytes]:
+        rest = b""
+        ask: Ask[Any] = Ask("GET", path, headers={"Last-Event-ID": after or None})
+        async with contextlib.aclosing(self._exchange(ask)) as answer:
             async for status, piece in answer:
                 if status != 200:
                     _read(status, piece)
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
-                    if line.startswith(b"id: "):
-                        place = line[4:].strip().decode("ascii", "replace")
-                    elif line.startswith(b"data: "):
-                        yield place, msgspec.json.decode(line[6:])
+                    yield line
 
-    async def _exchange(
-        self, method: str, path: str, body: bytes | None, after: str | None = None
-    ) -> AsyncGenerator[tuple[int, bytes]]:
+    async def _exchange(self, ask: Ask[Any]) -> AsyncGenerator[tuple[int, bytes]]:
         from assent.sdk.transport import exchange, write_head  # noqa: PLC0415 - as above
 
-        headers = {"Host": self._where.host, **_headers(self._token, body=body, after=after)}
-        head = write_head(method, path, headers, len(body or b""))
+        body = ask.body or b""
+        headers = {"Host": self._where.host, **ask.headers, **_headers(self._token, body=ask.body)}
+        head = write_head(ask.method, ask.path, headers, len(body))
         try:
-            async for found in exchange(self._where, head, body or b""):
+            async for found in exchange(self._where, head, body):
                 yield found
         except OSError as error:
             raise UnreachableError(f"the daemon can not be reached: {error}") from None
@@ -226,6 +270,10 @@ def _headers(token: str, *, body: bytes | None = None, after: str | None = None)
 def _events_path(session: str | None, types: Iterable[str]) -> str:
     query = {"sessionId": session, "type": ",".join(types)}
     return "/api/runtime/events?" + urlencode({name: value for name, value in query.items() if value})
+
+
+def _export_path(filters: dict[str, Any]) -> str:
+    return "/api/audit/export?" + urlencode({name: value for name, value in filters.items() if value is not None})
 
 
 def _record(ask: Ask[T], answer: tuple[int, bytes]) -> T:

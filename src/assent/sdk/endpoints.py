@@ -2,101 +2,43 @@
 
 from __future__ import annotations
 
-import functools
-import importlib
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, Literal, ParamSpec, TypeVar, cast, overload
-from urllib.parse import quote, urlencode
+from typing import TYPE_CHECKING, Any, Literal
 
-import msgspec
+from assent.sdk.looking import Looking
+from assent.sdk.requests import Ask, Endpoint, quoted
 
 if TYPE_CHECKING:
-    from assent.sdk.client import AsyncClient, Client
+    from collections.abc import Sequence
+
+    from assent.model import SandboxProfile
     from assent.server.classify import Classified
     from assent.server.conditions import PermissionState
     from assent.server.destructive import Enabled, EnablementList
     from assent.server.grants import Ended, GrantList
-    from assent.server.history import EventPage
-    from assent.server.login import Who
     from assent.server.permissions import DecisionResult, Permission, PermissionList
-    from assent.server.policies import PolicyView, Preview
     from assent.server.refs import Ref
+    from assent.server.reporting import EventsRecorded
     from assent.server.runtime import ActionResolved, Evaluated
+    from assent.server.sandbox import Answered, Recorded, Redeemed
     from assent.server.sessions import Responded
     from assent.server.similar import EarlierAnswers
-    from assent.server.status import Health, Stats
-    from assent.server.tokens import NewToken, TokenList
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
-class Ask(Generic[T]):
-    """One request, and where the record is that it gives: `module:Name` below `assent.server`; else plain JSON."""
-
-    def __init__(self, method: str, path: str, gives: str = "", *, body: Any = None, query: Any = None) -> None:
-        given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
-        self.method = method
-        self.path = f"{path}?{urlencode(given)}" if given else path
-        self.body = None if body is None else msgspec.json.encode({k: v for k, v in body.items() if v is not None})
-        self._gives = gives
-
-    def read(self, data: bytes) -> T:
-        """Read the answer."""
-        kind: Any = _find(self._gives) if self._gives else Any
-        return cast("T", msgspec.json.decode(data, type=kind))
-
-
-class Endpoint(Generic[P, T]):
-    """An `Ask` as a method: of `Client` it gives the record, of `AsyncClient` an awaitable of it."""
-
-    def __init__(self, make: Callable[P, Ask[T]]) -> None:
-        self.make = make
-        self.__doc__ = make.__doc__
-
-    @overload
-    def __get__(self, client: Client, kind: Any = None) -> Callable[P, T]: ...
-    @overload
-    def __get__(self, client: AsyncClient, kind: Any = None) -> Callable[P, Awaitable[T]]: ...
-    @overload
-    def __get__(self, client: None, kind: Any = None) -> Endpoint[P, T]: ...
-    def __get__(self, client: Any, kind: Any = None) -> Any:
-        """Bind it to a client."""
-        if client is None:
-            return self
-
-        @functools.wraps(self.make)
-        def send(*args: P.args, **kwargs: P.kwargs) -> Any:
-            return client.send(self.make(*args, **kwargs))
-
-        return send
-
-
-@functools.lru_cache(maxsize=64)
-def _find(name: str) -> Any:
-    module, _, kind = name.partition(":")
-    return getattr(importlib.import_module(f"assent.server.{module}"), kind)
-
-
-def _text(value: Any) -> Any:
-    return ("true" if value else "false") if isinstance(value, bool) else value
-
-
-def quoted(part: str) -> str:
-    """Write a piece of a path so that it stays one piece."""
-    return quote(part, safe="")
-
-
-class Endpoints:
+class Endpoints(Looking):
     """Everything the daemon offers to a program."""
 
     @Endpoint
     @staticmethod
     def permissions(
-        *, agent: str | None = None, status: str | None = None, limit: int | None = None, cursor: str | None = None
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        details: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> Ask[PermissionList]:
-        """List questions: the pending ones, or by status."""
-        query = {"agentId": agent, "status": status, "limit": limit, "cursor": cursor}
+        """List questions: the pending ones, or by status; with `details`, what each call would do."""
+        query = {"agentId": agent, "status": status, "details": details, "limit": limit, "cursor": cursor}
         return Ask("GET", "/api/permissions", "permissions:PermissionList", query=query)
 
     @Endpoint
@@ -166,12 +108,32 @@ class Endpoints:
         call_id: str | None = None,
         mode: str | None = None,
         opinion: dict[str, str] | None = None,
+        interactive: bool | None = None,
+        runs_in: SandboxProfile | None = None,
+        traceparent: str | None = None,
         wait: float | None = None,
     ) -> Ask[Evaluated]:
-        """Have an action decided, as an agent, with the facts behind it; `opinion` can only tighten."""
-        body = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session, "toolCallId": call_id}
-        body |= {"mode": mode, "hostOpinion": opinion}
-        return Ask("POST", "/api/runtime/evaluate_permission", "runtime:Evaluated", body=body, query={"wait": wait})
+        """Have an action decided, as an agent, with the facts behind it; `opinion` can only tighten.
+
+        `runs_in` says that it runs at once if it may, and inside what: that is recorded with the decision.
+        """
+        body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
+        body |= {"toolCallId": call_id, "mode": mode, "hostOpinion": opinion, "interactive": interactive}
+        return Ask(
+            "POST",
+            "/api/runtime/evaluate_permission",
+            "runtime:Evaluated",
+            body=body | {"runsIn": runs_in},
+            query={"wait": wait},
+            headers={"Traceparent": traceparent},
+        )
+
+    @Endpoint
+    @staticmethod
+    def report_events(session: str, events: Sequence[Any], *, cwd: str | None = None) -> Ask[EventsRecorded]:
+        """Tell, as an agent, what became of decided calls."""
+        body = {"sessionId": session, "events": events, "cwd": cwd}
+        return Ask("POST", "/api/runtime/report_events", "reporting:EventsRecorded", body=body)
 
     @Endpoint
     @staticmethod
@@ -247,75 +209,27 @@ class Endpoints:
 
     @Endpoint
     @staticmethod
-    def audit(*, limit: int | None = None, cursor: str | None = None, **filters: str | float) -> Ask[EventPage]:
-        """Search the log, the newest first."""
-        query = {"limit": limit, "cursor": cursor, **filters}
-        return Ask("GET", "/api/audit", "history:EventPage", query=query)
+    def hook(agent: str, given: dict[str, Any], *, wait: float | None = None) -> Ask[Any]:
+        """Ask as an agent's own hook does, in its words; None is what an agent takes for silence."""
+        return Ask("POST", f"/api/hooks/{quoted(agent)}", body=given, query={"wait": wait})
 
     @Endpoint
     @staticmethod
-    def policy(*, cwd: str | None = None) -> Ask[PolicyView]:
-        """Show the policy in force."""
-        return Ask("GET", "/api/policy", "policies:PolicyView", query={"cwd": cwd})
+    def redeem(decision_id: str, argv: Sequence[str], cwd: str) -> Ask[Redeemed]:
+        """Trade a sandboxed decision in for its boundary, once."""
+        body = {"decisionId": decision_id, "argv": argv, "cwd": cwd}
+        return Ask("POST", "/api/sandbox/redeem", "sandbox:Redeemed", body=body)
 
     @Endpoint
     @staticmethod
-    def decide(
-        tool: str,
-        given: dict[str, Any],
-        *,
-        cwd: str | None = None,
-        agent: str | None = None,
-        session: str | None = None,
-    ) -> Ask[Preview]:
-        """Show what would be decided; nothing is recorded or asked."""
-        body = {"toolName": tool, "toolInput": given, "cwd": cwd, "agentId": agent, "sessionId": session}
-        return Ask("POST", "/api/decide", "policies:Preview", body=body)
+    def ask_outside(decision_id: str, violation: Any) -> Ask[Answered]:
+        """Ask about what lies outside the boundary of a decision that is being run; held until a person has said."""
+        body = {"decisionId": decision_id, "violation": violation}
+        return Ask("POST", "/api/sandbox/ask", "sandbox:Answered", body=body)
 
     @Endpoint
     @staticmethod
-    def stats() -> Ask[Stats]:
-        """Sum up what happened since the start."""
-        return Ask("GET", "/api/stats", "status:Stats")
-
-    @Endpoint
-    @staticmethod
-    def tokens() -> Ask[TokenList]:
-        """List the tokens in force."""
-        return Ask("GET", "/api/tokens", "tokens:TokenList")
-
-    @Endpoint
-    @staticmethod
-    def create_token(  # noqa: PLR0913 - as many as the route takes
-        role: Literal["agent", "user", "admin"],
-        *,
-        user: str | None = None,
-        agent: str | None = None,
-        label: str | None = None,
-        remote: bool | None = None,
-        interactive: bool | None = None,
-        workspace: list[str] | None = None,
-        expires_in: float | None = None,
-    ) -> Ask[NewToken]:
-        """Make a token; its secret is shown this once."""
-        body: dict[str, Any] = {"role": role, "user": user, "agent": agent, "label": label, "remote": remote}
-        body |= {"interactive": interactive, "workspace": workspace, "expiresIn": expires_in}
-        return Ask("POST", "/api/tokens", "tokens:NewToken", body=body)
-
-    @Endpoint
-    @staticmethod
-    def revoke_token(token_id: str) -> Ask[Ended]:
-        """Revoke a token."""
-        return Ask("DELETE", f"/api/tokens/{quoted(token_id)}", "grants:Ended")
-
-    @Endpoint
-    @staticmethod
-    def who() -> Ask[Who]:
-        """Show who you are."""
-        return Ask("GET", "/api/login", "login:Who")
-
-    @Endpoint
-    @staticmethod
-    def health() -> Ask[Health]:
-        """Tell whether the daemon is there."""
-        return Ask("GET", "/health", "status:Health")
+    def report_sandbox(run_id: str, events: Sequence[Any], *, decision_id: str | None = None) -> Ask[Recorded]:
+        """Record what happened in a sandbox."""
+        body = {"runId": run_id, "events": events, "decisionId": decision_id}
+        return Ask("POST", "/api/sandbox/events", "sandbox:Recorded", body=body)

@@ -30,7 +30,9 @@ class Feed:
 
     def put(self, kind: str, **fields: Any) -> None:
         """Add an event, from any thread; what is None is left out."""
-        event = {"type": kind, **{name: value for name, value in fields.items() if value is not None}}
+        event = {"type": kind, **fields}
+        if None in fields.values():
+            event = {name: value for name, value in event.items() if value is not None}
         with self._lock:
             self._last += 1
             self._events.append((self._last, event))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
 from assent.approvals.book import Approvals
 from assent.approvals.cases import Aside
+from assent.approvals.events import begun, happened
+from assent.audit.entry import Entry
 from assent.audit.log import Log
+from assent.audit.stencil import HOLE, TIME, Stencil, fits
 from assent.config.facts import Observer
 from assent.config.places import assent_home
 from assent.engine import Engine
@@ -34,12 +37,16 @@ from assent.model import (
     Tier,
     ToolCall,
     Verdict,
+    Violation,
 )
 from assent.store import Store, open_store
 from assent.store.memory import MemoryStore
 
-_OFF = SandboxProfile(name="off", mode="off")
+OFF = SandboxProfile(name="off", mode="off")
 """A function of this process runs without a boundary of its own, and the log says so."""
+Policies: TypeAlias = Callable[[], Sequence[Policy]]
+"""The policies as they are now."""
+MOST_STENCILS = 1000
 _SLACK = 30.0
 
 
@@ -78,7 +85,11 @@ class Judge(Protocol):
     """Decides calls, and keeps the questions of sessions."""
 
     shared: bool
-    """Whether others answer its questions too."""
+    """Whether others answer its questions too, without being told to."""
+    may_answer: bool
+    """Whether an answer that is given here counts."""
+    profile: SandboxProfile
+    """The boundary in which calls run."""
 
     async def judge(
         self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
@@ -94,8 +105,18 @@ class Judge(Protocol):
     async def cancel(self, question: Question, why: str) -> None:
         """Withdraw a question, or raise an `AssentError`."""
 
-    def note(self, kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> None:
-        """Write down what became of a call, soon."""
+    def note(
+        self,
+        kind: EventType,
+        call: ToolCall,
+        session: Session,
+        payload: dict[str, Any],
+        violation: Violation | None = None,
+    ) -> None:
+        """Write down what became of a call, soon: its `status`, `error`, `summary` and `durationMs`."""
+
+    def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:
+        """Write down, soon, that a call ended well, and how long it took."""
 
     def close(self) -> None:
         """Let go of everything."""
@@ -105,22 +126,31 @@ class Embedded:
     """An engine, a log and a queue of questions in this process."""
 
     shared = False
+    may_answer = True
 
-    def __init__(self, policies: Sequence[Policy], *, store: str = "memory", expiry: float = EXPIRY) -> None:
+    def __init__(self, policies: Policies, *, store: str = "memory", expiry: float = EXPIRY) -> None:
         self._store, home = _open(store)
-        self.profile = _OFF
-        """The boundary in which calls run."""
-        self.shared = home is not None
+        self._stencils: dict[tuple[str, ...], tuple[Stencil, Stencil, Stencil]] = {}
+        self._profile = OFF
         self._log = Log(self._store, home)
         self._approvals = Approvals(self._store, self._log)
-        engine = Engine(policies, facts=Observer())
+        self._policies = policies
+        self._in_force = policies()
+        self._engine = Engine(self._in_force, facts=Observer())
         self._expiry = expiry
-        self.gate = Gate(lambda _call, _session: engine, self._store, self._log, self._approvals, expiry=expiry)
+        self.gate = Gate(self._find_engine, self._store, self._log, self._approvals, expiry=expiry)
 
     @property
     def store(self) -> Store:
         """Return where everything is kept."""
         return self._store
+
+    def _find_engine(self, _call: ToolCall, _session: Session) -> Engine:
+        """Return what decides by the policies as they are now."""
+        policies = self._policies()
+        if policies is not self._in_force:
+            self._engine, self._in_force = Engine(policies, facts=Observer()), policies
+        return self._engine
 
     async def judge(
         self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
@@ -130,16 +160,46 @@ class Embedded:
         async def tell(approval: Approval) -> None:
             asked(question_of(approval))
 
-        kinds: tuple[EventType, EventType] = ("sandbox.applied", "tool.started")
-        then = tuple(event_of(kind, call, session, {}, self.profile) for kind in kinds)
-        ruling = await self.gate.settle(
-            call,
-            session,
-            self._expiry + _SLACK,
-            aside=Aside(tuple(heard), then),
-            on_ask=tell,
-        )
+        aside = Aside(tuple(heard), self._begin(call, session), unbound=True)
+        ruling = await self.gate.settle(call, session, self._expiry + _SLACK, aside=aside, on_ask=tell)
         return judgement_of(ruling)
+
+    @property
+    def profile(self) -> SandboxProfile:
+        """Return the boundary in which calls run."""
+        return self._profile
+
+    @profile.setter
+    def profile(self, profile: SandboxProfile) -> None:
+        self._profile = profile
+        self._stencils.clear()
+
+    def _begin(self, call: ToolCall, session: Session) -> tuple[Event | Entry, ...]:
+        """Say that a call runs, and inside which boundary."""
+        if call.call_id is None or call.trace is not None or not fits(call.call_id):
+            return begun(call, session, self._profile)
+        applied, started, _ = self._draw(call.tool, session)
+        return applied.fill(call.call_id), started.fill(call.call_id)
+
+    def _draw(self, tool: str, session: Session) -> tuple[Stencil, Stencil, Stencil]:
+        """Return what is said of every call of one tool in one session: its boundary, that it runs, and that it ran."""
+        key = (session.id, session.user, session.agent, tool)
+        found = self._stencils.get(key)
+        if found is None:
+            if len(self._stencils) >= MOST_STENCILS:
+                self._stencils.clear()
+            call, mask = ToolCall(tool=tool, call_id=HOLE), self._log.mask
+            applied, started = begun(call, session, self._profile)
+            ended = happened("tool.result", call, session, ran(TIME))
+            found = self._stencils[key] = (Stencil(applied, mask), Stencil(started, mask), Stencil(ended, mask))
+        return found
+
+    def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:
+        """Write down that a call ended well, and how long it took."""
+        if call.call_id is None or call.trace is not None or not fits(call.call_id):
+            self.note("tool.result", call, session, ran(milliseconds))
+        else:
+            self._log.note(self._draw(call.tool, session)[2].fill(call.call_id, milliseconds))
 
     async def pending(self, session: Session) -> tuple[Question, ...]:
         """Return the questions of a session, the oldest first."""
@@ -157,9 +217,17 @@ class Embedded:
         """Withdraw a question."""
         await self.gate.cancel(question.id, why)
 
-    def note(self, kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> None:
+    def note(
+        self,
+        kind: EventType,
+        call: ToolCall,
+        session: Session,
+        payload: dict[str, Any],
+        violation: Violation | None = None,
+    ) -> None:
         """Write down what became of a call, with the next commit: nobody waits for it."""
-        self._log.note(event_of(kind, call, session, payload, self.profile))
+        profile = self.profile if kind == "sandbox.applied" else None
+        self._log.note(happened(kind, call, session, payload, profile=profile, violation=violation))
 
     def close(self) -> None:
         """Seal the log and close the store."""
@@ -175,23 +243,9 @@ def _open(store: str) -> tuple[Store, str | None]:
     return open_store(None if store == "sqlite" else store, home=home), home
 
 
-def event_of(
-    kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any], profile: SandboxProfile
-) -> Event:
-    """Make an event about a call."""
-    about = {"user": session.user, "agent": session.agent, "tool": call.tool}
-    return Event(
-        type=kind,
-        event_id="",
-        timestamp="",
-        session_id=session.id,
-        sequence=0,
-        thread_id=session.id,
-        tool_call_id=call.call_id,
-        step_id=call.call_id,
-        payload={**about, **payload},
-        sandbox_profile=profile if kind in ("sandbox.applied", "tool.started") else None,
-    )
+def ran(milliseconds: float) -> dict[str, Any]:
+    """Say of a call that it ended well."""
+    return {"status": "completed", "durationMs": milliseconds}
 
 
 def question_of(approval: Approval) -> Question:

@@ -15,9 +15,10 @@ from assent.sdk.sessions import AgentSession, denial_text
 
 
 class AssentMiddleware(AgentMiddleware[Any, Any, Any]):
-    """Put it first in `create_agent(middleware=[…])`; for a `ToolNode`, pass its two methods.
+    """Put it last in `create_agent(middleware=[…])`, so that nothing changes a call after it was decided.
 
-    A thread of the graph is a session; a call that may not run is an error message for the model.
+    For a `ToolNode`, pass its two methods. A thread of the graph is a session; a call that may not run is an error
+    message for the model.
     """
 
     def __init__(self, app: AgentApp, *, session_id: str = DEFAULT_SESSION) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -37,21 +38,37 @@ class Pins:
         self._seen: dict[str, dict[str, Any]] = {}
         self._first = self._pins is None
 
-    def list(self, tools: list[Any]) -> list[dict[str, Any]]:
-        """Take in what a server lists, and return what the model may read: of a changed tool, what was accepted."""
+    def list(self, tools: list[Any], *, more: bool = False) -> list[dict[str, Any]]:
+        """Take in what a server lists, and return what the model may read: of a changed tool, what was accepted.
+
+        `more` says that there is another page. What is listed first is accepted as it is, to its last page.
+        """
         known = [tool for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
         self._seen |= {tool["name"]: tool for tool in known}
         if self._first:
-            self._first = False
-            self._pins = {}
             self.accept(*(tool["name"] for tool in known))
+            self._first = more
         return [self._shown(tool) for tool in known]
+
+    def list_all(self, tools: Sequence[Any]) -> None:
+        """Take in everything that a server has; what was there before and no longer is was never listed."""
+        self._seen = {}
+        self.list([*tools])
+
+    def begin(self) -> None:
+        """Hear that somebody lists from the beginning: what was accepted first has ended."""
+        self._first = self._first and not self._pins
+
+    def mark(self, name: str) -> str | None:
+        """Identify a tool as it is now."""
+        seen = self._seen.get(name)
+        return None if seen is None else fingerprint(seen)
 
     def objection(self, name: str) -> str | None:
         """Say why a tool is to be asked about; None if it is as it was accepted."""
         seen, pin = self._seen.get(name), (self._pins or {}).get(name)
         if seen is None:
-            return None if pin is not None else f"the tool {name} was never listed"
+            return f"the tool {name} was never listed"
         if pin is None:
             return f"the tool {name} is new since the tools of this server were accepted"
         if pin.hash != fingerprint(seen):

@@ -7,15 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import secrets
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from assent.model import ASK, Opinion, Source
+from assent.model import ASK, AssentError, Opinion, Source
 from assent.sdk.mcp_pins import Pins
 from assent.sdk.mcp_servers import Message, Server, ServerGoneError
 from assent.sdk.sessions import AgentSession, denial_text
 
 MOST_PENDING = 1000
+MOST_PAGES = 100
+MOST_WARNINGS = 100
+"""How much is written down of what a server does wrong; the rest is only not heard."""
+LIST_SECONDS = 30.0
+_LIST_CHANGED = "notifications/tools/list_changed"
+_META = "io.modelcontextprotocol/"
 _INVALID, _INTERNAL = -32600, -32603
 Write = Callable[[Message], Awaitable[None]]
 Key = tuple[str, Any]
@@ -33,6 +40,16 @@ class Proxy:
         self._pending: dict[Key, Message] = {}
         """What the client asked and the server has not answered."""
         self._deciding: dict[Key, asyncio.Task[None]] = {}
+        self._own: dict[Key, asyncio.Future[Message]] = {}
+        """What the proxy itself asked the server."""
+        self._changes = 1
+        """How often the tools may have changed …"""
+        self._listed = 0
+        """… and up to which change they are known: as long as these differ, nothing is decided by what was said."""
+        self._since: dict[Key, int] = {}
+        """The change that each listing of the client is sure to know of."""
+        self._listing: asyncio.Task[None] | None = None
+        self._warned: set[str] = set()
 
     async def hear_client(self, message: Message | None) -> None:
         """Take one message of the client."""
@@ -47,7 +64,7 @@ class Proxy:
 
     async def _hear_request(self, message: Message) -> None:
         key = _key(message["id"])
-        if key is None or key in self._pending or key in self._deciding:
+        if key is None or key in self._pending or key in self._deciding or key in self._own:
             await self._fail(message["id"], _INVALID, "the id of this request is none, or in use")
         elif len(self._pending) + len(self._deciding) >= MOST_PENDING:
             await self._fail(message["id"], _INTERNAL, "too many requests are under way")
@@ -55,10 +72,20 @@ class Proxy:
             task = self._deciding[key] = asyncio.create_task(self._decide(key, message))
             task.add_done_callback(lambda _: self._deciding.pop(key, None))
         else:
+            if message["method"] == "tools/list":
+                self._begin_list(key, message)
             self._pending[key] = message
             await self._server.send(message)
 
     async def _decide(self, key: Key, message: Message) -> None:
+        """Decide one call; whatever goes wrong with it, the client is told, and nothing runs."""
+        try:
+            await self._pass_call(key, message)
+        except Exception as error:  # noqa: BLE001 - as it says
+            self._pending.pop(key, None)
+            await self._refuse(message["id"], f"it can not be decided: {str(error) or type(error).__name__}")
+
+    async def _pass_call(self, key: Key, message: Message) -> None:
         """Decide one call; what may not run comes back as a tool's error, with the reason."""
         params = message.get("params")
         name = params.get("name") if isinstance(params, dict) else None
@@ -67,23 +94,29 @@ class Proxy:
         if not isinstance(params, dict) or not isinstance(name, str) or not isinstance(given, dict):
             await self._fail(message["id"], _INVALID, "a call needs a name, and an object for its arguments")
             return
-        tool = f"mcp__{self._name}__{name}"
-        objection = self._pins.objection(name)
-        judgement, taken = await self._session.decide(
-            tool, given, tool_call_id=f"mcp-{message['id']}", heard=_objecting(objection)
-        )
+        tool, call_id = f"mcp__{self._name}__{name}", f"mcp-{message['id']}"
+        objection = await self._relist(params.get("_meta")) or self._pins.objection(name)
+        shown = (self._changes, self._pins.mark(name))
+        judgement, taken = await self._session.decide(tool, given, tool_call_id=call_id, heard=_objecting(objection))
         if not judgement.allowed:
             await self._refuse(message["id"], denial_text(tool, judgement))
             return
-        if objection is not None:
-            self._pins.accept(name)
-        run = {**message, "params": {**params, "arguments": taken}}
-        self._pending[key] = run
         try:
+            await self._check_again(name, shown, params.get("_meta"))
+            if objection is not None:
+                self._pins.accept(name)
+            run = self._pending[key] = {**message, "params": {**params, "arguments": taken}}
             await self._server.send(run)
-        except ServerGoneError as error:
-            self._pending.pop(key, None)
-            await self._refuse(message["id"], str(error))
+        except Exception as error:
+            self._session.note_result(tool, call_id, error=error)
+            raise
+
+    async def _check_again(self, name: str, shown: tuple[int, str | None], meta: Any) -> None:
+        """See to it that a tool still is what somebody was asked about, perhaps an hour ago."""
+        changes, mark = shown
+        unknown = self._changes != changes and await self._relist(meta) is not None
+        if unknown or mark != self._pins.mark(name):
+            raise AssentError(f"the tool {name} changed while it was asked about")
 
     async def _cancel(self, message: Message) -> None:
         """Withdraw a call that is still being decided; else tell the server."""
@@ -106,23 +139,97 @@ class Proxy:
 
     async def _hear_server(self, message: Message) -> None:
         if "method" in message:
+            self._changes += message["method"] == _LIST_CHANGED
             await self._write(message)
             return
         key = _key(message.get("id"))
+        own = self._own.pop(key, None) if key is not None else None
+        if own is not None and not own.done():
+            own.set_result(message)
+            return
         asked = self._pending.pop(key, None) if key is not None else None
-        if asked is None:
-            return  # nobody asked, or it was answered before
+        if key is None or asked is None:
+            self._warn("the server answered what nobody asked, or twice")
+            return
         if asked["method"] == "tools/list":
-            message = self._list(message)
+            message = self._list(key, message)
         elif asked["method"] == "tools/call":
             self._note(asked, message)
         await self._write(message)
 
-    def _list(self, message: Message) -> Message:
+    def _begin_list(self, key: Key, message: Message) -> None:
+        params = message.get("params")
+        if not isinstance(params, dict) or params.get("cursor") is None:
+            self._pins.begin()
+            self._since[key] = self._changes
+
+    def _list(self, key: Key, message: Message) -> Message:
+        """Show the model the tools as they were accepted."""
+        since = self._since.pop(key, 0)
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
             return message
-        return {**message, "result": {**result, "tools": self._pins.list(result["tools"])}}
+        more = result.get("nextCursor") is not None
+        shown = self._pins.list(result["tools"], more=more)
+        self._object(shown)
+        if not more:
+            self._listed = max(self._listed, since)
+        return {**message, "result": {**result, "tools": shown}}
+
+    async def _relist(self, meta: Any) -> str | None:
+        """Learn what the tools are, if that may have changed; returns why it could not be learnt."""
+        if self._listed >= self._changes:
+            return None
+        if self._listing is None or self._listing.done():
+            self._listing = asyncio.create_task(self._list_all(meta))
+        try:
+            async with asyncio.timeout(LIST_SECONDS):
+                await asyncio.shield(self._listing)
+        except (TimeoutError, ServerGoneError) as error:
+            return f"what the tools of this server are could not be learnt: {str(error) or 'it does not answer'}"
+        return None
+
+    async def _list_all(self, meta: Any) -> None:
+        """List every tool; as many changes as were told of before it began are known afterwards."""
+        change, tools, cursor = self._changes, [], None
+        kept = {k: v for k, v in meta.items() if k.startswith(_META)} if isinstance(meta, dict) else {}
+        for _ in range(MOST_PAGES):
+            params = ({"_meta": kept} if kept else {}) | ({"cursor": cursor} if cursor is not None else {})
+            result = await self._ask("tools/list", params)
+            tools += result["tools"]
+            cursor = result.get("nextCursor")
+            if cursor is None:
+                self._pins.list_all(tools)
+                self._object(tools)
+                self._listed = max(self._listed, change)
+                return
+        raise ServerGoneError("its list has no end")
+
+    async def _ask(self, method: str, params: Message) -> Message:
+        """Ask the server something of our own."""
+        request_id = f"assent-{secrets.token_hex(8)}"
+        key = (str.__name__, request_id)
+        future = self._own[key] = asyncio.get_running_loop().create_future()
+        try:
+            await self._server.send({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+            answer: Message = await future
+        finally:
+            self._own.pop(key, None)
+        result = answer.get("result")
+        if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+            raise ServerGoneError("it does not list them")
+        return result
+
+    def _object(self, tools: list[Any]) -> None:
+        """Write down what is not as it was accepted."""
+        names = [tool["name"] for tool in tools if isinstance(tool, dict) and isinstance(tool.get("name"), str)]
+        for objection in filter(None, map(self._pins.objection, names)):
+            self._warn(objection)
+
+    def _warn(self, text: str) -> None:
+        if text not in self._warned and len(self._warned) < MOST_WARNINGS:
+            self._warned.add(text)
+            self._session.warn(text)
 
     def _note(self, asked: Message, message: Message) -> None:
         result = message.get("result")
@@ -133,6 +240,9 @@ class Proxy:
 
     async def _give_up(self, why: str) -> None:
         """Answer everything that is still open."""
+        for future in self._own.values():
+            if not future.done():
+                future.set_exception(ServerGoneError(why))
         for task in tuple(self._deciding.values()):
             task.cancel()
         await asyncio.gather(*self._deciding.values(), return_exceptions=True)

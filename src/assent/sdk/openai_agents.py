@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from typing import Any
 
+from agents.items import ToolCallOutputItem
 from agents.tool import Tool
 
 from agents import (
@@ -17,6 +19,8 @@ from agents import (
     ToolGuardrailFunctionOutput,
     ToolInputGuardrail,
     ToolInputGuardrailData,
+    ToolOutputGuardrail,
+    ToolOutputGuardrailData,
 )
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.judges import Judgement
@@ -26,12 +30,26 @@ MOST_PAUSES = 100
 
 
 def guard_tools(app: AgentApp, tools: Sequence[Tool], *, session_id: str = DEFAULT_SESSION) -> list[Tool]:
-    """Put the guardrail on every function tool, and return all of them. Hosted tools run elsewhere: not guarded."""
-    guardrail = make_guardrail(app, session_id=session_id)
-    for tool in tools:
-        if isinstance(tool, FunctionTool):
-            tool.tool_input_guardrails = [guardrail, *(tool.tool_input_guardrails or ())]
-    return list(tools)
+    """Return the tools with a guardrail on every function tool. Hosted tools run elsewhere: they are not guarded."""
+    guardrail, record = make_guardrail(app, session_id=session_id), _make_record(app, session_id)
+    return [_guard(tool, guardrail, record) if isinstance(tool, FunctionTool) else tool for tool in tools]
+
+
+def _guard(tool: FunctionTool, guardrail: ToolInputGuardrail[Any], record: ToolOutputGuardrail[Any]) -> FunctionTool:
+    guarded = copy.copy(tool)
+    guarded.tool_input_guardrails = [guardrail, *(tool.tool_input_guardrails or ())]
+    guarded.tool_output_guardrails = [record, *(tool.tool_output_guardrails or ())]
+    return guarded
+
+
+def _make_record(app: AgentApp, session_id: str) -> ToolOutputGuardrail[Any]:
+    """Make a guardrail that lets every result pass, and writes down that it came."""
+
+    async def note(data: ToolOutputGuardrailData) -> ToolGuardrailFunctionOutput:
+        app.session(session_id).note_result(data.context.tool_name, data.context.tool_call_id)
+        return ToolGuardrailFunctionOutput.allow()
+
+    return ToolOutputGuardrail(guardrail_function=note, name="assent-record")
 
 
 def make_guardrail(app: AgentApp, *, session_id: str = DEFAULT_SESSION) -> ToolInputGuardrail[Any]:
@@ -49,15 +67,21 @@ async def settle_interruptions(
     app: AgentApp, result: RunResult, *, session_id: str = DEFAULT_SESSION
 ) -> RunState[Any, Any]:
     """Decide every call that a run stopped for (`needs_approval=True`), and return the state to go on from."""
-    state = result.to_state()
+    return (await _settle(app, result, session_id))[0]
+
+
+async def _settle(app: AgentApp, result: RunResult, session_id: str) -> tuple[RunState[Any, Any], dict[str, str]]:
+    """Do so, and return the names of the tools that will run by the ids of their calls."""
+    state, running = result.to_state(), {}
     for item in result.interruptions:
-        call_id = getattr(item.raw_item, "call_id", None) or getattr(item.raw_item, "id", None)
-        message = await _check(app, session_id, item.name or "", item.arguments, call_id)
+        name, call_id = item.name or "", _call_id(item.raw_item)
+        message = await _check(app, session_id, name, item.arguments, call_id)
         if message is None:
             state.approve(item)
+            running[call_id or ""] = name
         else:
             state.reject(item, rejection_message=message)
-    return state
+    return state, running
 
 
 async def run_guarded(
@@ -68,8 +92,19 @@ async def run_guarded(
     for _ in range(MOST_PAUSES):
         if not result.interruptions:
             return result
-        result = await Runner.run(agent, await settle_interruptions(app, result, session_id=session_id), **more)
+        state, running = await _settle(app, result, session_id)
+        result = await Runner.run(agent, state, **more)
+        for item in result.new_items:
+            call_id = _call_id(item.raw_item) if isinstance(item, ToolCallOutputItem) else None
+            if call_id is not None and call_id in running:
+                app.session(session_id).note_result(running.pop(call_id), call_id)
     return result
+
+
+def _call_id(item: Any) -> str | None:
+    if isinstance(item, dict):
+        return item.get("call_id") or item.get("id")
+    return getattr(item, "call_id", None) or getattr(item, "id", None)
 
 
 async def _check(app: AgentApp, session_id: str, name: str, arguments: str | None, call_id: str | None) -> str | None:

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolDenied
 from pydantic_ai.capabilities import AbstractCapability
-from pydantic_ai.exceptions import ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecution, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
+from pydantic_core import to_jsonable_python
 
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.sessions import denial_text
 
 
+class _NotAllowed(ToolFailed):
+    """The call was never made."""
+
+
 class AssentCapability(AbstractCapability[Any]):
-    """Put it into `Agent(capabilities=[…])`; a call that may not run is a failed result for the model."""
+    """Put it last into `Agent(capabilities=[…])`, so that nothing changes a call after it was decided.
+
+    A call that may not run is a failed result for the model.
+    """
 
     def __init__(self, app: AgentApp, *, session_id: str = DEFAULT_SESSION) -> None:
         super().__init__()
@@ -26,20 +35,34 @@ class AssentCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         """Decide one call; the tool runs with exactly the input that was decided about."""
-        session = self._app.session(self._session_id)
-        judgement, given = await session.decide(tool_def.name, args, tool_call_id=call.tool_call_id)
+        session, plain = self._app.session(self._session_id), _plain(args)
+        judgement, given = await session.decide(tool_def.name, plain, tool_call_id=call.tool_call_id)
         if not judgement.allowed:
-            raise ToolFailed(denial_text(tool_def.name, judgement))
+            raise _NotAllowed(denial_text(tool_def.name, judgement))
         del ctx
         # What was not changed stays as the framework validated it.
-        return args if judgement.input is None else given
+        return args if given == plain else given
 
-    async def after_tool_execute(
-        self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any], result: Any
+    async def wrap_tool_execute(
+        self,
+        ctx: RunContext[Any],
+        *,
+        call: ToolCallPart,
+        tool_def: ToolDefinition,
+        args: dict[str, Any],
+        handler: Callable[[dict[str, Any]], Awaitable[Any]],
     ) -> Any:
-        """Write down that it ran."""
-        del ctx, args
-        self._app.session(self._session_id).note_result(tool_def.name, call.tool_call_id)
+        """Write down what became of a call that ran."""
+        del ctx
+        session = self._app.session(self._session_id)
+        try:
+            result = await handler(args)
+        except (_NotAllowed, SkipToolExecution, CallDeferred, ApprovalRequired):
+            raise
+        except Exception as error:
+            session.note_result(tool_def.name, call.tool_call_id, error=error)
+            raise
+        session.note_result(tool_def.name, call.tool_call_id)
         return result
 
 
@@ -50,10 +73,19 @@ async def answer_deferred(
     results = DeferredToolResults()
     session = app.session(session_id)
     for call in requests.approvals:
-        judgement, given = await session.decide(call.tool_name, call.args_as_dict(), tool_call_id=call.tool_call_id)
+        plain = _plain(call.args_as_dict())
+        judgement, given = await session.decide(call.tool_name, plain, tool_call_id=call.tool_call_id)
         if not judgement.allowed:
             results.approvals[call.tool_call_id] = ToolDenied(denial_text(call.tool_name, judgement))
         else:
-            changed = None if judgement.input is None else given
+            changed = None if given == plain else given
             results.approvals[call.tool_call_id] = ToolApproved(override_args=changed)
     return results
+
+
+def _plain(args: dict[str, Any]) -> Any:
+    """Write validated arguments as JSON has them; what can not be written is refused where it is decided."""
+    try:
+        return to_jsonable_python(args)
+    except ValueError:
+        return args

@@ -1,4 +1,4 @@
-"""The daemon as the judge: the same calls, decided by its policies and answered in the queue that everyone shares."""
+"""The daemon as the judge: the same calls and the same events, in the queue and the log that everyone shares."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from assent.model import (
     State,
     ToolCall,
     Verdict,
+    Violation,
 )
-from assent.sdk.client import AsyncClient
-from assent.sdk.judges import Judgement, Question, refuse
+from assent.sdk.client import AsyncClient, Client
+from assent.sdk.judges import OFF, Judgement, Question, ran
+from assent.sdk.outbox import Outbox
 
 if TYPE_CHECKING:
     from assent.server.permissions import Permission
@@ -45,6 +47,9 @@ class Remote:
             raise ConfigError("url=… needs token=…: an agent's token of that daemon")
         self._client = AsyncClient(url=url, token=token, timeout=WAIT + _SLACK)
         self._person = AsyncClient(url=url, token=answer_token) if answer_token else None
+        self._outbox = Outbox(Client(url=url, token=token))
+        self.may_answer = self._person is not None
+        self.profile = OFF
         self._engine = None if policy is None else Engine([policy], facts=Observer())
 
     async def judge(
@@ -61,12 +66,13 @@ class Remote:
                 session=session.id,
                 call_id=call.call_id,
                 opinion=opinion,
+                interactive=session.interactive,
+                runs_in=self.profile,
+                traceparent=_traceparent(call),
                 wait=wait,
             )
             if found.permission_decision.decision != "ask" or found.action_id is None:
                 return _judgement(found)
-            if not session.interactive:
-                return refuse("nobody can be asked")
             asked(_question(found, call, session))
             wait = WAIT
 
@@ -105,11 +111,31 @@ class Remote:
         """Withdraw a question: only who may answer can."""
         await self.answer(question, Answer(verdict=DENY, feedback=why), "")
 
-    def note(self, kind: EventType, call: ToolCall, session: Session, payload: dict[str, Any]) -> None:
-        """Keep nothing: the daemon's log is written by the daemon."""
+    def note(
+        self,
+        kind: EventType,
+        call: ToolCall,
+        session: Session,
+        payload: dict[str, Any],
+        violation: Violation | None = None,
+    ) -> None:
+        """Tell the daemon what became of a call, soon and in its turn: nobody waits for it."""
+        told = {"type": kind, "toolName": call.tool, "toolCallId": call.call_id, **payload}
+        told |= {"sandboxProfile": self.profile} if kind == "sandbox.applied" else {}
+        told |= {"violation": violation, "traceparent": _traceparent(call)}
+        self._outbox.put(session.id, call.cwd, {name: value for name, value in told.items() if value is not None})
+
+    def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:
+        """Tell the daemon that a call ended well, and how long it took."""
+        self.note("tool.result", call, session, ran(milliseconds))
 
     def close(self) -> None:
-        """Hold nothing open."""
+        """Tell what is still to be told."""
+        self._outbox.close()
+
+
+def _traceparent(call: ToolCall) -> str | None:
+    return None if call.trace is None else f"00-{call.trace.trace_id}-{call.trace.span_id}-01"
 
 
 def _judgement(found: Evaluated) -> Judgement:

@@ -84,7 +84,7 @@ class RunClient:
             where = find_endpoint(environ)
             url, home, token = where.url, where.home, token or where.token
         try:
-            socket = await _connect(url, home, {"Authorization": f"Bearer {token}"})
+            socket = await connect_socket("/ws", url=url, home=home, token=token)
         except (OSError, WebSocketException) as error:
             raise UnreachableError(f"the daemon can not be reached: {error}") from None
         client = cls(socket)
@@ -218,12 +218,14 @@ class RunClient:
             self._news.put_nowait(message)
 
 
-async def _connect(url: str, home: str, headers: dict[str, str]) -> ClientConnection:
+async def connect_socket(path: str, *, url: str, home: str, token: str) -> ClientConnection:
+    """Open a socket of the daemon's, at its address or in its home; raises as `websockets` does."""
+    headers = {"Authorization": f"Bearer {token}"}
     more: dict[str, Any] = {"additional_headers": headers, "max_size": LARGEST_MESSAGE, "compression": None}
     if url:
-        return await connect(url.replace("http", "ws", 1).rstrip("/") + "/ws", proxy=None, **more)
+        return await connect(url.replace("http", "ws", 1).rstrip("/") + path, proxy=None, **more)
     with short_name(home) as folder:
-        return await unix_connect(os.path.join(folder, SOCKET_NAME), "ws://localhost/ws", **more)
+        return await unix_connect(os.path.join(folder, SOCKET_NAME), f"ws://localhost{path}", **more)
 
 
 def _problem(answer: DaemonMessage) -> RunProtocolError:

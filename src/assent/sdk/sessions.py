@@ -9,35 +9,38 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from assent.model import DENY, Answer, AssentError, NotFoundError, Opinion, Session, Source, ToolCall
+from assent.model import (
+    DENY,
+    Answer,
+    AssentError,
+    EventType,
+    ForbiddenError,
+    NotFoundError,
+    Opinion,
+    Session,
+    Source,
+    ToolCall,
+    read_trace,
+)
+from assent.sdk.asking import ApprovalHandler, Asking, Said
 from assent.sdk.feeds import Feed
 from assent.sdk.judges import NO, YES, Judge, Judgement, Question, refuse
 from assent.sdk.schemas import InputError
 from assent.sdk.tools import Input, Tool, read_object
-from assent.sdk.voices import ask_voice, call_in_thread, hear_check, hear_hook
+from assent.sdk.voices import Heard, ask_voice, call_in_thread, hear_check, hear_hook
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    pass
 
-Said: TypeAlias = Literal["approved", "rejected"]
 Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
 """Hears a tool's name and input before it is decided; see `hear_hook` for what it may say."""
 
 
 MOST_REMEMBERED = 10_000
-
-
-class ApprovalHandler(Protocol):
-    """Asks somebody about one call."""
-
-    def request_approval(
-        self, *, tool_call_id: str, tool_name: str, reason: str, signal: asyncio.Event
-    ) -> Awaitable[Said]:
-        """Return "approved" or "rejected"; `signal` is set when the question has ended without you."""
 
 
 class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -106,23 +109,25 @@ class AgentSession:
         can_ask = self._who.interactive and (self.queue or self.handler is not None)
         return msgspec.structs.replace(self._who, interactive=can_ask)
 
-    async def call_tool(self, name: str, given: Any = None, *, tool_call_id: str | None = None) -> ToolResult:
-        """Make one call, guarded. Whatever goes wrong is an error result for the model, and no execution."""
-        call_id = tool_call_id or new_call_id()
+    async def call_tool(
+        self, name: str, given: Any = None, *, tool_call_id: str | None = None, traceparent: str | None = None
+    ) -> ToolResult:
+        """Make one call, guarded. Whatever goes wrong is an error result for the model, and no execution.
+
+        `traceparent` (W3C) has it written down where in the host's own trace the call belongs.
+        """
+        call = ToolCall(tool=name, call_id=tool_call_id or new_call_id(), trace=read_trace(traceparent))
         tool = self._tools.get(name)
         if tool is None:
-            return self._fail(call_id, name, f'There is no tool "{name}"', None)
+            return self._reject(call, f'There is no tool "{name}"')
         try:
             taken = tool.read({} if given is None else given)
+            judgement, taken = await self._decide(call, taken, tool.read, tool.check_permissions)
         except InputError as error:
-            return self._fail(call_id, name, f'Invalid input for tool "{name}": {error}', None)
-        try:
-            judgement, taken = await self._decide(tool.name, taken, tool.read, tool.check_permissions, call_id)
-        except InputError as error:
-            return self._fail(call_id, name, f'Invalid input for tool "{name}": {error}', None)
+            return self._reject(call, f'Invalid input for tool "{name}": {error}')
         if not judgement.allowed:
-            return self._fail(call_id, name, denial_text(name, judgement), judgement)
-        return await self._execute(tool, taken, call_id, judgement)
+            return self._fail(call, denial_text(name, judgement), judgement)
+        return await self._execute(tool, taken, call, judgement)
 
     async def decide(
         self,
@@ -132,48 +137,63 @@ class AgentSession:
         tool_call_id: str | None = None,
         check: Callable[[Any], Any] | None = None,
         heard: Sequence[Opinion] = (),
+        traceparent: str | None = None,
     ) -> tuple[Judgement, dict[str, Any]]:
         """Decide a call that somebody else will run, and return the input to run it with.
 
         `heard` is what the host has to say about it already; none of it can loosen.
         """
-        call_id = tool_call_id or new_call_id()
+        call = ToolCall(tool=name, call_id=tool_call_id or new_call_id(), trace=read_trace(traceparent))
         try:
-            judgement, taken = await self._decide(name, read_object(given), read_object, check, call_id, heard)
+            judgement, taken = await self._decide(call, read_object(given), read_object, check, heard)
         except InputError as error:
-            return refuse(f'Invalid input for tool "{name}": {error}'), given
+            failed = self._reject(call, f'Invalid input for tool "{name}": {error}')
+            return refuse(failed.content), given
         return judgement, taken.plain
 
     def note_result(self, name: str, call_id: str, *, error: Exception | None = None) -> None:
         """Write down what became of a call that somebody else ran."""
-        call = ToolCall(tool=name, call_id=call_id or None)
+        call = ToolCall(tool=name, cwd=self._cwd, call_id=call_id or None)
         failed = {} if error is None else {"error": f"{type(error).__name__}: {error}"[:1000]}
         payload = {"status": "completed" if error is None else "error", **failed}
         self._judge.note("tool.result" if error is None else "tool.failed", call, self._who, payload)
         self.feed.put("tool.after", toolCallId=call_id, toolName=name, isError=error is not None)
 
+    def warn(self, text: str) -> None:
+        """Write down that something is not as it should be."""
+        self._judge.note("runtime.warning", ToolCall(tool="", cwd=self._cwd), self._who, {"summary": text[:1000]})
+
     async def _decide(
         self,
-        name: str,
+        call: ToolCall,
         taken: Input,
         read: Callable[[Any], Input],
         check: Callable[[Any], Any] | None,
-        call_id: str,
         said: Sequence[Opinion] = (),
     ) -> tuple[Judgement, Input]:
         heard = list(said)
         for hook in self._hooks:
-            opinion, changed = await hear_hook(hook, name, taken.plain)
-            heard += [opinion] if opinion is not None else []
-            taken = read(changed) if changed is not None else taken
+            told = await hear_hook(hook, call.tool, taken.plain)
+            self._note_hook(call, hook, told)
+            heard += [told.opinion] if told.opinion is not None else []
+            taken = read(told.changed) if told.changed is not None else taken
         if check is not None:
             heard.append(await hear_check(check, taken.params))
-        call = ToolCall(tool=name, input=taken.plain, cwd=self._cwd, call_id=call_id)
-        self.feed.put("tool.before", toolCallId=call_id, toolName=name, input=taken.plain)
+        call = msgspec.structs.replace(call, input=taken.plain, cwd=self._cwd)
+        self.feed.put("tool.before", toolCallId=call.call_id, toolName=call.tool, input=taken.plain)
         judgement = await self._ask(call, heard)
         if judgement.allowed and judgement.input is not None:
             return await self._reconsider(judgement, read, check, call)
         return judgement, taken
+
+    def _note_hook(self, call: ToolCall, hook: Hook, heard: Heard) -> None:
+        """Write down what a hook said."""
+        opinion = heard.opinion
+        said = "nothing" if opinion is None else f"{opinion.verdict}: {opinion.reason}"
+        name = getattr(hook, "__qualname__", type(hook).__name__)
+        text = f"{name} said {said}{'' if heard.changed is None else ', and changed the input'}"
+        kind: EventType = "hook.failed" if heard.failed else "hook.completed"
+        self._judge.note(kind, call, self._who, {"summary": text[:1000]})
 
     async def _reconsider(
         self, judgement: Judgement, read: Callable[[Any], Input], check: Callable[[Any], Any] | None, call: ToolCall
@@ -183,15 +203,18 @@ class AgentSession:
         if check is not None:
             opinion = await hear_check(check, taken.params)
             if opinion.verdict is DENY:
-                self._judge.note("tool.failed", call, self._who, {"status": "denied", "error": opinion.reason})
-                return refuse(opinion.reason, Source.TOOL_CHECK), taken
+                refusal = refuse(opinion.reason, Source.TOOL_CHECK)
+                self.note_refusal(call, refusal)
+                return refusal, taken
         return judgement, taken
 
     async def _ask(self, call: ToolCall, heard: Sequence[Opinion]) -> Judgement:
         """Have a call decided; while a person is asked, everyone who follows the session knows."""
-        asking = _Asking(self, call)
+        asking = Asking(self, call)
         try:
-            judgement = await self._judge.judge(call, self.who, heard, asking.begin)
+            judging = self._judge.judge(call, self.who, heard, asking.begin)
+            alone = self.handler is not None and not self._judge.may_answer
+            judgement = await asking.race(judging) if alone else await judging
         except Exception as error:  # noqa: BLE001 - whatever it is, an undecided call is denied
             judgement = refuse(f"it can not be decided: {str(error) or type(error).__name__}")
         except asyncio.CancelledError:
@@ -248,9 +271,17 @@ class AgentSession:
             self.resolve(found[0], decision, feedback=feedback)
 
     async def answer(self, question: Question, answer: Answer) -> None:
-        """Answer one question; that somebody else was first is no error here."""
-        with contextlib.suppress(AssentError):
+        """Answer one question; that somebody else was first is no error here, that one may not answer is."""
+        try:
             await self._judge.answer(question, answer, self.user)
+        except ForbiddenError:
+            raise
+        except AssentError:
+            return
+
+    def note_refusal(self, call: ToolCall, judgement: Judgement) -> None:
+        """Write down that a call does not run though nobody who decides said so."""
+        self._judge.note("tool.failed", call, self._who, {"status": "denied", "error": judgement.reason[:1000]})
 
     async def withdraw(self, question: Question) -> None:
         """Withdraw one question, if it is still there."""
@@ -261,80 +292,27 @@ class AgentSession:
         """Return what waits for an answer, the oldest first."""
         return await self._judge.pending(self._who)
 
-    async def _execute(self, tool: Tool, taken: Input, call_id: str, judgement: Judgement) -> ToolResult:
-        call = ToolCall(tool=tool.name, call_id=call_id)
+    async def _execute(self, tool: Tool, taken: Input, call: ToolCall, judgement: Judgement) -> ToolResult:
         started = time.perf_counter()
         try:
             content = await _run(tool, taken.params)
         except Exception as error:  # noqa: BLE001 - a tool's fault is a result for the model
             text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self._judge.note("tool.failed", call, self._who, {"status": "error", "error": text[:1000]})
-            return self._fail(call_id, tool.name, text, judgement)
+            return self._fail(call, text, judgement)
         took = round((time.perf_counter() - started) * 1000, 3)
-        self._judge.note("tool.result", call, self._who, {"status": "completed", "durationMs": took})
-        self.feed.put("tool.after", toolCallId=call_id, toolName=tool.name, isError=False)
-        return ToolResult(tool_call_id=call_id, content=content, judgement=judgement)
+        self._judge.note_ran(call, self._who, took)
+        self.feed.put("tool.after", toolCallId=call.call_id, toolName=tool.name, isError=False)
+        return ToolResult(tool_call_id=call.call_id or "", content=content, judgement=judgement)
 
-    def _fail(self, call_id: str, name: str, text: str, judgement: Judgement | None) -> ToolResult:
-        self.feed.put("tool.after", toolCallId=call_id, toolName=name, isError=True, error=text)
-        return ToolResult(tool_call_id=call_id, content=text, is_error=True, judgement=judgement)
+    def _reject(self, call: ToolCall, text: str) -> ToolResult:
+        """Refuse what nobody needs to decide about, on record: it is no call of any tool."""
+        self._judge.note("tool.failed", call, self._who, {"status": "invalid", "error": text[:1000]})
+        return self._fail(call, text, None)
 
-
-class _Asking:
-    """The time between a question and its end."""
-
-    def __init__(self, session: AgentSession, call: ToolCall) -> None:
-        self._session = session
-        self._call = call
-        self._signal = asyncio.Event()
-        self._task: asyncio.Task[None] | None = None
-        self.question: Question | None = None
-
-    def begin(self, question: Question) -> None:
-        """Announce the question, once, and have the handler see to it."""
-        if self.question is not None and self.question.id == question.id:
-            return
-        self.question = question
-        self._session.waiting.add(question.id)
-        self._session.announce(question)
-        if self._session.handler is not None:
-            self._task = asyncio.get_running_loop().create_task(self._handle(self._session.handler, question))
-
-    async def _handle(self, handler: ApprovalHandler, question: Question) -> None:
-        answer = NO
-        try:
-            said = handler.request_approval(
-                tool_call_id=question.tool_call_id,
-                tool_name=question.tool_name,
-                reason=question.reason,
-                signal=self._signal,
-            )
-            word: Any = await said
-            # Nothing but this very word is a yes.
-            answer = YES if word == "approved" else msgspec.structs.replace(NO, feedback=_refusal(word))
-        except asyncio.CancelledError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a handler that fails has not approved
-            answer = msgspec.structs.replace(NO, feedback=f"the approval handler failed: {type(error).__name__}")
-        await self._session.answer(question, answer)
-
-    async def withdraw(self) -> None:
-        """Take the question back."""
-        if self.question is not None:
-            await self._session.withdraw(self.question)
-            self._session.resolve(self.question, "rejected", reason="the call was aborted")
-
-    def end(self) -> None:
-        """Let the handler know that it is over."""
-        if self.question is not None:
-            self._session.waiting.discard(self.question.id)
-        self._signal.set()
-        if self._task is not None and not self._task.done():
-            self._task.cancel()
-
-
-def _refusal(word: Any) -> str | None:
-    return None if word == "rejected" else f"the approval handler said {str(word)[:80]!r}"
+    def _fail(self, call: ToolCall, text: str, judgement: Judgement | None) -> ToolResult:
+        self.feed.put("tool.after", toolCallId=call.call_id, toolName=call.tool, isError=True, error=text)
+        return ToolResult(tool_call_id=call.call_id or "", content=text, is_error=True, judgement=judgement)
 
 
 async def _run(tool: Tool, params: Any) -> Any:

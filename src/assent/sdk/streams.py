@@ -16,7 +16,8 @@ from starlette.routing import Route, Router
 
 from assent.model import AssentError, ConfigError, ForbiddenError, NotFoundError
 from assent.sdk.apps import AgentApp
-from assent.sdk.sessions import AgentSession, ApprovalHandler, ToolResult
+from assent.sdk.asking import ApprovalHandler
+from assent.sdk.sessions import AgentSession, ToolResult
 from assent.server.messages import Refusal
 from assent.server.sessions import NO_PENDING, RespondBody
 from assent.server.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame
@@ -32,10 +33,6 @@ class TurnBody(msgspec.Struct, frozen=True):
     """A message to the agent."""
 
     message: str
-
-
-def queue_approvals(_session_id: str) -> None:
-    """Let questions wait for `respond`, or whoever else answers: what to give as the maker of handlers."""
 
 
 def create_stream_route(

@@ -8,6 +8,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from assent.model import ALLOW, ASK, DENY, Opinion, Source, Verdict
 
 PATIENCE = 5.0
@@ -66,19 +68,26 @@ async def hear_check(check: Callable[[Any], Any], params: Any, *, seconds: float
     return _opinion(Source.TOOL_CHECK, "tool-check", verdict, reason or "said by the tool's own check")
 
 
-async def hear_hook(
-    hook: Callable[..., Any], name: str, given: dict[str, Any], *, seconds: float = PATIENCE
-) -> tuple[Opinion | None, dict[str, Any] | None]:
+class Heard(msgspec.Struct, frozen=True):
+    """What a hook said."""
+
+    opinion: Opinion | None = None
+    changed: dict[str, Any] | None = None
+    """Another input, instead of the one it heard."""
+    failed: bool = False
+
+
+async def hear_hook(hook: Callable[..., Any], name: str, given: dict[str, Any], *, seconds: float = PATIENCE) -> Heard:
     """Ask a hook: it says a verdict, or `{"input": …}` to have another input, or both, or nothing."""
     try:
         said = await ask_voice(hook, name, given, seconds=seconds)
         changed = _changed(said)
         if said is None or (changed is not None and "decision" not in said):
-            return None, changed
+            return Heard(changed=changed)
         verdict, reason = read_verdict(said)
     except Exception as error:  # noqa: BLE001 - as above
-        return _fault(Source.HOOK, "hooks", "a hook", error, seconds), None
-    return _opinion(Source.HOOK, "hooks", verdict, reason or "said by a hook"), changed
+        return Heard(_fault(Source.HOOK, "hooks", "a hook", error, seconds), failed=True)
+    return Heard(_opinion(Source.HOOK, "hooks", verdict, reason or "said by a hook"), changed)
 
 
 def _changed(said: Any) -> dict[str, Any] | None:

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assent.model import Session, ToolCall
+from assent.model import Session, ToolCall, read_trace
 from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 512
 _MOST_SESSIONS = 10_000
-_PATH, _PROJECT = b"x-assent-path", b"x-assent-project"
+_PATH, _PROJECT, _TRACE = b"x-assent-path", b"x-assent-project", b"traceparent"
 _NO_HEADERS: dict[bytes, bytes] = {}
 
 
@@ -57,7 +57,8 @@ def place_call(
     if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
         started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
         workspace = desks.find(who.token, asked.session, started, workspace)
-    call = ToolCall(tool=asked.tool, input=asked.input, cwd=cwd, call_id=asked.call_id)
+    trace = read_trace(headers[_TRACE].decode("latin-1")) if _TRACE in headers else None
+    call = ToolCall(tool=asked.tool, input=asked.input, cwd=cwd, call_id=asked.call_id, trace=trace)
     session = Session(
         id=asked.session or who.token,
         user=who.user,
@@ -67,6 +68,7 @@ def place_call(
         interactive=who.interactive is not False,
         remote=not is_here,
         path=_search_path(headers.get(_PATH, b"")) if is_here else (),
+        shell=asked.shell,
     )
     return call, session
 

@@ -179,10 +179,14 @@ def shown(text: str) -> str:
     return text.replace(UNKNOWN, "…")
 
 
-def tell(record: Record, runtime: str, sequence: int, asked: Decision | None = None) -> list[Envelope]:
-    """Tell a record; `asked` is the decision behind the question that it is about, if it is about one."""
+def tell(record: Record, runtime: str, sequence: int, asked: Event | None = None) -> list[Envelope]:
+    """Tell a record; `asked` is the event of the decision behind the question that it is about, if it is about one."""
     event = _event.decode(record.body)
-    envelope = _wrap(record, event, runtime, sequence, event.permission_decision or asked)
+    decision = event.permission_decision
+    if asked is not None:
+        decision = decision or asked.permission_decision
+        event = msgspec.structs.replace(event, trace_id=asked.trace_id, span_id=asked.span_id)
+    envelope = _wrap(record, event, runtime, sequence, decision)
     if record.type not in DOUBLED:
         return [envelope]
     kind = "action.required" if record.type == DOUBLED[0] else "action.resolved"
@@ -213,7 +217,10 @@ def _wrap(record: Record, event: Event, runtime: str, sequence: int, decision: D
         step_id=step,
         tool_call_id=call,
         action_id=event.action_id,
+        evidence_id=event.evidence_id,
         request_id=event.action_id,
+        trace_id=event.trace_id,
+        span_id=event.span_id,
         process_id=None if (pid := event.payload.get("pid")) is None else str(pid),
         refs=_refs(event, decision),
         permission_decision=None if decision is None else decision_facts(decision),

@@ -11,6 +11,7 @@ import msgspec
 from assent.audit.bundle import FORMAT, gather_chain, sign_bundle
 from assent.audit.entry import format_time
 from assent.audit.search import Query, Record, find, read_record
+from assent.model import Event
 from assent.model.principal import Role
 from assent.server.messages import Refusal, Reply, Request, reply
 from assent.server.narration import Narrator
@@ -31,11 +32,13 @@ async def export_evidence(daemon: Daemon, request: Request) -> Reply:
     records = await _find(daemon, who, session)
     if not records:
         raise Refusal(404, "There is nothing on record of that session")
+    evidence_id = f"evidence_{session}_{records[-1].position}"
+    await daemon.gate.record([_exported(evidence_id, session, records[-1], who)])
     narrator = Narrator(daemon.store, daemon.log.writer)
     timeline = [told.envelope for told in await narrator.tell(records)]
     bundle = {
         "format": FORMAT,
-        "evidenceId": f"evidence_{session}_{records[-1].position}",
+        "evidenceId": evidence_id,
         "sessionId": session,
         "runtime": {"runtimeId": daemon.log.writer, "version": daemon.version},
         "exportedAt": format_time(time.time()),
@@ -49,6 +52,13 @@ async def export_evidence(daemon: Daemon, request: Request) -> Reply:
         "chain": await gather_chain(daemon.store, records),
     }
     return reply(sign_bundle(daemon.log, bundle))
+
+
+def _exported(evidence_id: str, session: str, last: Record, who: Principal) -> Event:
+    """Say that somebody took a copy of all that is on record of a session."""
+    payload = {"user": last.user, "agent": last.agent, "summary": f"exported for {who.user}", "by": who.user}
+    event = Event(type="evidence.changed", event_id="", timestamp="", session_id=session, sequence=0)
+    return msgspec.structs.replace(event, evidence_id=evidence_id, thread_id=session, payload=payload)
 
 
 async def _find(daemon: Daemon, who: Principal, session: str) -> tuple[Record, ...]:

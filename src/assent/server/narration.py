@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import msgspec
 
 from assent.audit.search import Query, Record, find, read_record
-from assent.model import Decision, Event
+from assent.model import Event
 from assent.server.envelopes import DOUBLED, Envelope, tell
 from assent.server.messages import Refusal
 from assent.store import Store
@@ -37,7 +37,7 @@ class Narrator:
         self._store = store
         self._runtime = runtime
         self._next: dict[tuple[str, str], int] = {}
-        self._asked: OrderedDict[str, Decision | None] = OrderedDict()
+        self._asked: OrderedDict[str, Event | None] = OrderedDict()
 
     async def tell(self, records: Sequence[Record]) -> list[Told]:
         """Tell some records."""
@@ -59,13 +59,13 @@ class Narrator:
         ((rows, doubled),) = await self._store.query(_BEFORE, given)
         return int(rows) + int(doubled)
 
-    async def _find_asked(self, approval: str) -> Decision | None:
-        """Return the decision that a question came from."""
+    async def _find_asked(self, approval: str) -> Event | None:
+        """Return the event of the decision that a question came from."""
         if approval not in self._asked:
             query = Query(type="permission.evaluated", approval=approval)
             rows = await self._store.query(find(query, after=0, limit=1))
             body = read_record(rows[0]).body if rows else None
-            self._asked[approval] = None if body is None else _event.decode(body).permission_decision
+            self._asked[approval] = None if body is None else _event.decode(body)
             if len(self._asked) > _MOST_REMEMBERED:
                 self._asked.popitem(last=False)
         return self._asked[approval]

@@ -111,7 +111,7 @@ def _keys(call: ToolCall, session: Session) -> list[tuple[str, ...]]:
 
 async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked: HookCall) -> None:
     """Write down what became of a call. One that no decision is known for is written down as just that."""
-    ruled = daemon.rulings.take(call, session) or await _look_up(daemon, call, session)
+    ruled = await find_ruled(daemon, call, session)
     if asked.report is not None:
         report = asked.report
         if report.duration_ms is None and ruled is not None and ruled.at:
@@ -120,6 +120,11 @@ async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked
         await daemon.gate.record([_event(call, session, report, ruled)])
     if ruled is None:
         daemon.journal.note("warning", "call.undecided", agent=session.agent, session=session.id, tool=call.tool[:80])
+
+
+async def find_ruled(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | None:
+    """Return the decision that let a call run, for good; None if none is known."""
+    return daemon.rulings.take(call, session) or await _look_up(daemon, call, session)
 
 
 async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | None:
@@ -158,6 +163,8 @@ def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None
         sequence=0,
         tool_call_id=call.call_id,
         action_id=None if ruled is None else ruled.approval,
+        trace_id=None if call.trace is None else call.trace.trace_id,
+        span_id=None if call.trace is None else call.trace.span_id,
         payload={name: value for name, value in payload.items() if value is not None},
     )
 

@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from assent.agents.hook import HookCall
-from assent.approvals.cases import Aside
+from assent.approvals.cases import NOTHING_ASIDE, Aside
+from assent.approvals.events import begun
 from assent.audit.following import follow
 from assent.audit.search import Query
 from assent.gate import Ruling
-from assent.model import ASK, Answer, NotFoundError, Opinion, Scope, Source, State, Verdict
+from assent.model import (
+    ASK,
+    Answer,
+    NotFoundError,
+    Opinion,
+    SandboxProfile,
+    Scope,
+    Session,
+    Source,
+    State,
+    ToolCall,
+    Verdict,
+)
 from assent.model.principal import Role
-from assent.server.asking import place
+from assent.server.asking import Judged, place
 from assent.server.classify import MODES
 from assent.server.envelopes import (
     DecisionFacts,
@@ -55,6 +68,10 @@ class EvaluateBody(msgspec.Struct, frozen=True, rename="camel"):
     mode: str | None = None
     """A mode the host is in; it can only tighten."""
     host_opinion: HostOpinion | None = None
+    interactive: bool = True
+    """False where the host has nobody to ask: then an ask is a denial, and no question is left behind."""
+    runs_in: SandboxProfile | None = None
+    """The boundary inside which the host runs the action at once, if it may: recorded with the decision."""
 
 
 class Evaluated(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -136,14 +153,25 @@ async def evaluate(daemon: Daemon, request: Request) -> Reply:
         modes=(MODES[body.mode],) if body.mode is not None else (),
     )
     call, session = place(daemon, request, asked)
-    aside = Aside(heard=_hear(body.host_opinion))
+    session = session if body.interactive else msgspec.structs.replace(session, interactive=False)
+    aside = _listen(body, call, session, request)
     wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
     try:
         ruling = await daemon.hold(request, daemon.gate.settle(call, session, wait, prefix="act", aside=aside))
     except StoppingError:
         ruling = await daemon.gate.decide(call, session, prefix="act", aside=aside)
     daemon.metrics.count_decision(ruling.decision)
+    daemon.rulings.keep(Judged(call, session, ruling))
     return reply(_evaluated(ruling))
+
+
+def _listen(body: EvaluateBody, call: ToolCall, session: Session, request: Request) -> Aside:
+    heard = _hear(body.host_opinion)
+    if body.runs_in is None:
+        return Aside(heard) if heard else NOTHING_ASIDE
+    then = begun(call, session, body.runs_in, reportedBy=request.who.token)
+    # No boundary that is demanded of it can be set up around a function of a program that runs already.
+    return Aside(heard, then, unbound=True)
 
 
 def _hear(opinion: HostOpinion | None) -> tuple[Opinion, ...]:

@@ -19,6 +19,7 @@ from assent.server import (
     permissions,
     policies,
     refs,
+    reporting,
     runs,
     runtime,
     sandbox,
@@ -290,6 +291,15 @@ ROUTES: tuple[Route, ...] = (
         gives=runtime.Evaluated,
         query=(_WAIT,),
         hook=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/runtime/report_events",
+        roles=AGENTS,
+        handler=reporting.report_events,
+        summary="Record what became of decided calls, as the host that ran them tells it.",
+        takes=reporting.ReportEventsBody,
+        gives=reporting.EventsRecorded,
     ),
     Route(
         method="POST",

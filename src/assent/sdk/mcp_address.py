@@ -1,0 +1,204 @@
+"""An MCP server at an address, over streamable HTTP: messages are posted; what comes back, or by itself, is read."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import http.client
+import threading
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from assent.model import AssentError
+from assent.sdk.mcp_servers import LONGEST_MESSAGE, Message, ServerGoneError, decode
+from assent.sdk.voices import call_in_thread
+
+MOST_UNREAD = 1000
+"""How many messages may wait for a client that does not read."""
+_SECONDS = 600.0
+_PAUSE, _LONGEST_PAUSE = 1.0, 30.0
+"""How long to wait before a stream that ended is opened again; longer each time that it brought nothing."""
+_VERSION = "io.modelcontextprotocol/protocolVersion"
+_STREAM = "text/event-stream"
+_FAULTS = (OSError, http.client.HTTPException, ValueError)
+"""What a server, or the way to it, may do to us; a header of its making that can not be sent back is a `ValueError`."""
+Take: TypeAlias = Callable[[Message], None]
+
+
+class Address:
+    """A server at a URL. What it says without being asked comes by a stream of its own, as long as it offers one."""
+
+    def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
+        self._url = urlsplit(url)
+        if self._url.scheme not in ("http", "https"):
+            raise AssentError("--url must begin with http:// or https://")
+        self._headers = headers or {}
+        self._queue: asyncio.Queue[Message | ServerGoneError] = asyncio.Queue(MOST_UNREAD)
+        self._session: str | None = None
+        self._version: str | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._listening = False
+        self._closed = threading.Event()
+        self._last = ""
+        """The last event of the server's own stream, to go on after."""
+
+    async def send(self, message: Message) -> None:
+        """Post a message; its answers come in by themselves."""
+        task = self._start(self._exchange(message))
+        if message.get("method") == "initialize":
+            await asyncio.wait((task,))  # what follows needs the session that this gives
+        elif message.get("method") == "notifications/initialized" and not self._listening:
+            self._listening = True
+            await asyncio.wait((task,))
+            self._start(self._listen())
+
+    async def receive(self) -> Message:
+        """Wait for a message."""
+        found = await self._queue.get()
+        if isinstance(found, ServerGoneError):
+            raise found
+        return found
+
+    async def close(self) -> None:
+        """Wait for nothing more."""
+        self._closed.set()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _taker(self) -> Take:
+        """Return what hands a message over from a thread, waiting while nobody reads."""
+        loop = asyncio.get_running_loop()
+
+        def take(found: Message) -> None:
+            asyncio.run_coroutine_threadsafe(self._queue.put(found), loop).result()
+
+        return take
+
+    async def _exchange(self, message: Message) -> None:
+        try:
+            await call_in_thread(self._post, message, self._taker())
+        except (*_FAULTS, AssentError) as error:
+            if "id" in message and "method" in message:
+                fault = {"code": -32000, "message": f"the server can not be reached: {error}"}
+                await self._queue.put({"jsonrpc": "2.0", "id": message["id"], "error": fault})
+
+    async def _listen(self) -> None:
+        """Read what the server says by itself; one that does not keep to the protocol there is cut off."""
+        try:
+            await call_in_thread(self._follow, self._taker())
+        except ServerGoneError as error:
+            await self._queue.put(error)
+
+    def _follow(self, take: Take) -> None:
+        pause = _PAUSE
+        while not self._closed.wait(0):
+            with contextlib.suppress(*_FAULTS):
+                found = self._read_own(take)
+                if found is None:
+                    return
+                pause = _PAUSE if found else min(2 * pause, _LONGEST_PAUSE)
+            self._closed.wait(pause)
+
+    def _read_own(self, take: Take) -> int | None:
+        """Open the server's own stream and read it to its end; None if it offers none."""
+        with contextlib.closing(self._connect()) as connection:
+            headers = {**self._head({}), "Accept": _STREAM}
+            headers.pop("Content-Type")
+            headers |= {"Last-Event-ID": self._last} if self._last else {}
+            connection.request("GET", self._path, headers=headers)
+            answer = connection.getresponse()
+            if answer.status != 200 or answer.headers.get_content_type() != _STREAM:
+                return None
+            return self._read_stream(answer, take, own=True)
+
+    def _post(self, message: Message, take: Take) -> None:
+        """Post a message; one that asks for an answer has one when this returns, or it raises."""
+        answered = "id" not in message or "method" not in message
+
+        def hear(found: Message) -> None:
+            nonlocal answered
+            answered = answered or ("method" not in found and found.get("id") == message["id"])
+            take(found)
+
+        self._send(message, hear)
+        if not answered:
+            raise ServerGoneError("it gave no answer")
+
+    def _send(self, message: Message, take: Take) -> None:
+        with contextlib.closing(self._connect()) as connection:
+            connection.request("POST", self._path, msgspec.json.encode(message), self._head(message))
+            answer = connection.getresponse()
+            self._session = answer.headers.get("Mcp-Session-Id") or self._session
+            if answer.status >= 400:
+                _refuse(answer, message, take)
+            elif answer.headers.get_content_type() == _STREAM:
+                self._read_stream(answer, take)
+            elif answer.status == 200:
+                self._take(answer.read(LONGEST_MESSAGE + 1), take)
+
+    def _connect(self) -> http.client.HTTPConnection:
+        kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
+        return kind(self._url.hostname or "", self._url.port, timeout=_SECONDS)
+
+    @property
+    def _path(self) -> str:
+        path = self._url.path or "/"
+        return f"{path}?{self._url.query}" if self._url.query else path
+
+    def _head(self, message: Message) -> dict[str, str]:
+        params = message.get("params")
+        params = params if isinstance(params, dict) else {}
+        meta = params.get("_meta")
+        version = (meta.get(_VERSION) if isinstance(meta, dict) else None) or self._version
+        headers = {"Content-Type": "application/json", "Accept": f"application/json, {_STREAM}"}
+        headers |= {"Mcp-Session-Id": self._session} if self._session else {}
+        headers |= {"MCP-Protocol-Version": str(version)} if version else {}
+        headers |= {"Mcp-Method": str(message["method"])} if "method" in message else {}
+        name = params.get("name") or params.get("uri")
+        headers |= {"Mcp-Name": name} if isinstance(name, str) and name.isascii() and name.isprintable() else {}
+        return headers | self._headers
+
+    def _read_stream(self, answer: http.client.HTTPResponse, take: Take, *, own: bool = False) -> int:
+        """Hand over every message of a stream, and return how many there were."""
+        data, noise, count = b"", 0, 0
+        while line := answer.readline(LONGEST_MESSAGE + 1):
+            noise += len(line)
+            if line.startswith(b"data:"):
+                data += line[5:].strip()
+            elif line.startswith(b"id:") and own:
+                self._last = line[3:].strip().decode("latin-1")
+            elif not line.strip() and data:
+                count += self._take(data, take)
+                data, noise = b"", 0
+            if max(len(data), noise) > LONGEST_MESSAGE:
+                raise ServerGoneError("the server writes what is no message of the protocol")
+        return count
+
+    def _take(self, data: bytes, take: Take) -> int:
+        found = decode(data)
+        if found is None:
+            return 0
+        result = found.get("result")
+        if isinstance(result, dict) and isinstance(result.get("protocolVersion"), str):
+            self._version = result["protocolVersion"]
+        take(found)
+        return 1
+
+
+def _refuse(answer: http.client.HTTPResponse, message: Message, take: Take) -> None:
+    found = decode(answer.read(LONGEST_MESSAGE))
+    if found is not None and "error" in found and "id" in message:
+        take({**found, "id": message["id"]})
+    elif "id" in message:
+        fault = {"code": -32000, "message": f"the server refused: {answer.status}"}
+        take({"jsonrpc": "2.0", "id": message["id"], "error": fault})

@@ -1,0 +1,109 @@
+"""`POST /api/runtime/report_events`: what became of decided calls, as the host that runs them tells it.
+
+What is told here is the host's word, and marked as such. It decides nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from assent.agents.hook import HookCall
+from assent.approvals.events import happened
+from assent.model import Event, SandboxProfile, Violation, read_trace
+from assent.server.asking import place
+from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.outcomes import find_ruled
+
+if TYPE_CHECKING:
+    from assent.model import Session, ToolCall
+    from assent.server.daemon import Daemon
+
+Told: TypeAlias = Literal[
+    "tool.result",
+    "tool.failed",
+    "process.started",
+    "process.completed",
+    "process.failed",
+    "sandbox.applied",
+    "sandbox.violation",
+    "hook.completed",
+    "hook.failed",
+    "runtime.warning",
+]
+Status: TypeAlias = Literal["completed", "error", "denied", "invalid"]
+"""`denied` and `invalid` never ran, and no decision of the daemon let them."""
+_Short = Annotated[str, msgspec.Meta(max_length=4000)]
+MOST_EVENTS = 200
+
+
+class HostEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """One thing that happened."""
+
+    type: Told
+    tool_name: Annotated[str, msgspec.Meta(max_length=512)] = ""
+    tool_call_id: Annotated[str, msgspec.Meta(max_length=512)] | None = None
+    status: Status | None = None
+    error: _Short | None = None
+    summary: _Short | None = None
+    duration_ms: float | None = None
+    traceparent: Annotated[str, msgspec.Meta(max_length=512)] | None = None
+    """The place of the call in the host's own trace."""
+    sandbox_profile: SandboxProfile | None = None
+    violation: Violation | None = None
+
+
+class ReportEventsBody(msgspec.Struct, frozen=True, rename="camel"):
+    """What happened in a session, in order."""
+
+    session_id: str
+    events: Annotated[tuple[HostEvent, ...], msgspec.Meta(min_length=1, max_length=MOST_EVENTS)]
+    cwd: str | None = None
+
+
+class EventsRecorded(msgspec.Struct, frozen=True):
+    """How many events are in the log now."""
+
+    recorded: int
+
+
+_REPORT = msgspec.json.Decoder(ReportEventsBody)
+
+
+async def report_events(daemon: Daemon, request: Request) -> Reply:
+    """Record what a host tells about its own session; a call's result is joined to the decision that let it run."""
+    body = request.decode(_REPORT)
+    if not body.session_id:
+        raise Refusal(400, "Missing sessionId")
+    events = [await _make(daemon, request, body, told) for told in body.events]
+    await daemon.gate.record(events)
+    return reply(EventsRecorded(len(events)))
+
+
+async def _make(daemon: Daemon, request: Request, body: ReportEventsBody, told: HostEvent) -> Event:
+    asked = HookCall(tool=told.tool_name, input={}, cwd=body.cwd, session=body.session_id, call_id=told.tool_call_id)
+    call, session = place(daemon, request, asked)
+    call = msgspec.structs.replace(call, trace=read_trace(told.traceparent))
+    payload: dict[str, Any] = {
+        "status": told.status,
+        "error": told.error,
+        "summary": told.summary,
+        "durationMs": told.duration_ms,
+        "reportedBy": request.who.token,
+    }
+    joined, approval = await _join(daemon, call, session, told)
+    known = {name: value for name, value in (payload | joined).items() if value is not None}
+    event = happened(told.type, call, session, known, profile=told.sandbox_profile, violation=told.violation)
+    return msgspec.structs.replace(event, action_id=approval)
+
+
+async def _join(daemon: Daemon, call: ToolCall, session: Session, told: HostEvent) -> tuple[dict[str, Any], str | None]:
+    """Find the decision that let a call run; that there is none is written down with it."""
+    if told.type not in ("tool.result", "tool.failed") or told.status in ("denied", "invalid"):
+        return {}, None
+    ruled = await find_ruled(daemon, call, session)
+    if ruled is not None:
+        return {"decision": ruled.position, "digest": ruled.digest}, ruled.approval
+    daemon.journal.note("warning", "call.undecided", agent=session.agent, session=session.id, tool=call.tool[:80])
+    return {"summary": f"{told.summary or call.tool} · without a decision that is known"}, None
