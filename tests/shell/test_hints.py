@@ -257,3 +257,8 @@ def test_letters_that_are_not_what_they_look_like_are_unreadable(line):
 )
 def test_letters_of_a_language_are_readable(line):
     assert read(line).unreadable is None
+
+
+def test_the_last_word_of_a_command_before_may_be_meant():
+    assert read('ls .env && cat "$_"').commands[-1].words[-1].hints == (".env",)
+    assert read('ls a; x=1; cat "$_"').commands[-1].words[-1].hints == ("a",)

@@ -92,6 +92,10 @@ class Expander(ABC):
     """Characters that values may still become; after that they are unknown, so that none can grow without end."""
 
     @abstractmethod
+    def last_words(self) -> tuple[str, ...]:
+        """Give what `$_` may be: the last word of a command before."""
+
+    @abstractmethod
     def output_of(self, substitution: Substitution) -> Value:
         """Walk the commands of a substitution, and give what they become part of."""
 
@@ -250,7 +254,7 @@ class Expander(ABC):
 
     def indexed(self, part: Parameter) -> Value:
         """Give a variable, or one element of an array."""
-        value = self.scope.value(part.name)
+        value = self.scope.value(part.name) if part.name != "_" else guessed(UNKNOWN_VALUE, self.last_words())
         if part.index is None:
             return value if value.items is None else value.items[0] if value.items else Value()
         if part.index in {"@", "*"}:

@@ -60,6 +60,8 @@ _CALLS = 32
 """How often in all functions are walked with the arguments of a call, """
 _CALLED = 256
 """and in a line of how many commands."""
+_LAST = 16
+"""Commands of which the last word may still be meant."""
 _REWALKED = 131_072
 """Characters that may be walked again because a loop changes what it reads."""
 _EXPANDED = 262_144
@@ -239,6 +241,10 @@ class Walker(Evaluator):
             return Value(UNKNOWN, (), feeds, number)
         like = printed_time(feeds, self.commands, self.functions)
         return Value(UNKNOWN, (), feeds, opaque=True, hints=printed(feeds, self.commands), like=like)
+
+    def last_words(self) -> tuple[str, ...]:
+        """Give what `$_` may be: the last word of a command before."""
+        return merged(*(of_word(command.words[-1]) for command in self.commands[-_LAST:] if command.words))
 
     def chain(self, node: Chain) -> None:
         """Walk `&&` and `||`: what follows the first may not have happened."""
