@@ -168,15 +168,15 @@ class Sandbox:
     async def _begin(
         self, started: Started, order: Order, boundary: Boundary, machine: Machine, pipes: _Pipes
     ) -> Process:
-        async with asyncio.timeout(_SETUP_SECONDS):
-            await wait_readable(started.control.fileno())
-        started.read_report()
-        started.tie()
         guards = contextlib.ExitStack()
-        group = Group(boundary.profile.process_limits)
-        guards.callback(group.remove)
-        group.add(started.fds["pid"])
         try:
+            group = Group(boundary.profile.process_limits)  # while the sandbox is still being set up
+            guards.callback(group.remove)
+            async with asyncio.timeout(_SETUP_SECONDS):
+                await wait_readable(started.control.fileno())
+            started.read_report()
+            started.tie()
+            group.add(started.fds["pid"])
             return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
         except BaseException:
             started.abandon()
