@@ -13,6 +13,7 @@ ROOT = Path(__file__).parents[1]
 BIN = Path(os.environ.get("ASSENT_AGENTS") or ROOT / ".venv" / "agents" / "node_modules" / ".bin")
 SCRIPTED = Path(__file__).parent / "scripted.py"
 OPENCODED = Path(__file__).parent / "opencoded.py"
+CLAUDE_USER = Path(__file__).parent / "claudeuser.py"
 SECONDS = 240
 """How long an agent may take for all it does, on a machine that is busy with other things too."""
 _CODEX = """model = "m"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 import threading
 from pathlib import Path
 from uuid import uuid4
@@ -9,7 +11,7 @@ from uuid import uuid4
 import pytest
 
 from daemons import Running, until
-from realagents import AGENTS, SECONDS, Workplace
+from realagents import AGENTS, CLAUDE_USER, SECONDS, Workplace
 
 FEEDBACK = "use the staging script instead"
 
@@ -173,3 +175,29 @@ def test_a_session_of_the_real_agent(name, tmp_path):
         scene.log = daemon.start().api(daemon.owner).get("/api/audit", params={"limit": 500}).json()["events"]
     for check in CHECKS:
         check(scene)
+
+
+def test_claude_code_asks_its_own_user_where_that_is_preferred(tmp_path):
+    agent = AGENTS["claude-code"]
+    with Running(tmp_path, "--agent-prompt", "defer") as daemon:
+        place = Workplace(agent, daemon.home, daemon.project, daemon.state)
+        place.drive(place.assent("init", agent.name, "--yes", "--no-start"))
+        (place.project / "notes.txt").write_text("a line of notes\n")
+        for name in ("wanted", "unwanted"):
+            (place.project / f"{name}.sh").write_text(f"touch {place.project}/ran-{name}\n")
+        calls = ("cat notes.txt", "sh ./wanted.sh", "sh ./unwanted.sh", "shred -u notes.txt")
+        user = [sys.executable, "-I", "-S", str(CLAUDE_USER), place.program(), "/wanted.sh"]
+        done = place.drive(user, script=[agent.run(command) for command in calls])
+        person = daemon.api(daemon.owner)
+        asked = person.get("/api/audit", params={"type": "permission.requested"}).json()["events"]
+        decided = person.get("/api/audit", params={"type": "permission.evaluated", "verdict": "ask"}).json()["events"]
+    asked_there = [json.loads(line)["command"] for line in done["commands"][0]["out"].splitlines()]
+    assert asked_there == ["sh ./wanted.sh", "sh ./unwanted.sh"], done
+    assert asked == []  # nobody was asked here,
+    # and the log has what was left to them, once.
+    assert sorted(event["text"].partition(" · ")[0] for event in decided) == sorted(asked_there)
+    assert (place.project / "ran-wanted").exists()
+    assert not (place.project / "ran-unwanted").exists()
+    assert "not now" in done["results"][2]
+    assert "Blocked" in done["results"][3]
+    assert (place.project / "notes.txt").exists()

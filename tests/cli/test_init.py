@@ -277,6 +277,13 @@ def test_a_project_is_wired_up_for_itself_with_its_own_token(world):
     assert init(world, "--project", cwd=world.home).code == 2  # a home is no project
 
 
+def test_a_second_wiring_of_an_agent_is_told_of_the_first(world):
+    assert "already" not in init(world, "--project").out
+    assert f"note: claude-code is wired up in {world.project} already" in init(world).out
+    assert "note: claude-code is wired up for all your projects already" in init(world, "--project").out
+    assert "already" not in init(world, agent="gemini").out
+
+
 def test_an_unknown_agent_is_refused_with_those_there_are(world):
     done = init(world, agent="docker-agent")
     assert done.code == 2

@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 import shlex
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,8 +21,8 @@ from assent.engine import Engine
 from assent.model import Facts, Layer, Mode, Session, ToolCall
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
 FIELDS = {"Read": "file_path", "Write": "file_path", "Edit": "file_path", "WebFetch": "url"}
 
 
@@ -40,7 +41,7 @@ class Example:
 def blocks(document: Path):
     text = document.read_text()
     for match in BLOCK.finditer(text):
-        yield match.group(1), match.group(2), text[: match.start()].count("\n") + 2
+        yield match.group(1), textwrap.dedent(match.group(2)), text[: match.start()].count("\n") + 2
 
 
 def examples():

@@ -14,6 +14,7 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from assent.model import ALLOW, ASK, DENY
+from assent.sdk.mcp_address import Address
 from assent.sdk.mcp_pins import Pins, fingerprint
 from assent.sdk.mcp_proxy import Proxy
 from assent.sdk.mcp_servers import ServerGoneError
@@ -224,6 +225,65 @@ def test_a_rule_that_is_written_while_a_server_runs_counts_at_the_next_call(worl
     first, second = asyncio.run(scene())
     assert text_of(first) == "note a"
     assert "denied by mcp__files__read_note" in text_of(second)
+
+
+NOISE = b": " + b"x" * 65533 + b"\n"
+BAD_ANSWERS = {
+    "nothing at all": (202, {}, b""),
+    "elsewhere": (302, {"location": "http://127.0.0.1:1/"}, b""),
+    "no message": (200, {"content-type": "application/json"}, b"hello"),
+    "an answer to another question": (
+        200,
+        {"content-type": "application/json"},
+        b'{"jsonrpc":"2.0","id":99,"result":{}}',
+    ),
+    "an empty stream": (200, {"content-type": "text/event-stream"}, b": hi\n\n"),
+    "a session that can not be sent": (202, {"mcp-session-id": "a\x7f\x80b"}, b""),
+    "a refusal": (500, {}, b"no"),
+}
+
+
+@pytest.mark.parametrize("answer", BAD_ANSWERS.values(), ids=list(BAD_ANSWERS))
+def test_a_server_at_an_address_that_does_not_keep_to_the_protocol_is_an_error_for_whoever_asked(answer):
+    status, headers, body = answer
+
+    async def app(scope, receive, send):
+        raw = [(k.encode(), v.encode("latin-1")) for k, v in headers.items()]
+        await send({"type": "http.response.start", "status": status, "headers": raw})
+        await send({"type": "http.response.body", "body": body})
+
+    async def scene(url):
+        server = Address(url)
+        for number in (1, 2):
+            await server.send(request("tools/list", number))
+            found = await asyncio.wait_for(server.receive(), 30)
+            while "error" not in found:
+                found = await asyncio.wait_for(server.receive(), 30)
+            assert found["id"] == number
+        await server.close()
+
+    with Served(app) as served:
+        asyncio.run(scene(f"{served.url}/mcp"))
+
+
+def test_a_server_at_an_address_that_floods_its_own_stream_is_cut_off():
+    async def app(scope, receive, send):
+        kind = b"text/event-stream" if scope["method"] == "GET" else b"application/json"
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-type", kind)]})
+        for _ in range(40 if scope["method"] == "GET" else 0):  # much more than it takes, and yet an end
+            await send({"type": "http.response.body", "body": NOISE * 16, "more_body": True})
+        await send({"type": "http.response.body", "body": b"{}"})
+
+    async def scene(url):
+        server = Address(url)
+        await server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        assert await asyncio.wait_for(server.receive(), 60) == {}
+        with pytest.raises(ServerGoneError, match="no message"):
+            await asyncio.wait_for(server.receive(), 60)
+        await server.close()
+
+    with Served(app) as served:
+        asyncio.run(scene(f"{served.url}/mcp"))
 
 
 class Judgement:

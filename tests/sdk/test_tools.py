@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import subprocess
+import sys
 import typing
 
 import msgspec
@@ -12,6 +14,16 @@ from pydantic import BaseModel
 from assent import define_tool, tool
 from assent.sdk.schemas import InputError, SchemaError
 from assent.sdk.tools import ToolError
+
+FRAMEWORKS = {"langchain", "langchain_core", "langgraph", "agents", "openai", "pydantic_ai", "mcp", "fastapi"}
+
+
+def test_importing_assent_and_all_its_names_loads_none_of_the_frameworks():
+    code = (
+        f"import sys, assent\nfor name in assent.__all__: getattr(assent, name)\nprint({FRAMEWORKS} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
 
 
 @tool

@@ -263,3 +263,14 @@ def test_when_the_first_of_two_hooks_leaves_the_other_still_waits_for_the_answer
         until(lambda: len(log(person, type="permission.evaluated", verdict="ask", text=command)) == 2)
         person.post("/api/permissions", json={"requestId": wanted[0]["id"], "decision": "approve"})
         assert not said_no("claude-code", told.result())
+
+
+def test_the_shell_that_the_hook_tells_of_counts(daemon, local):
+    def asks(agent, shell):
+        call = body(daemon, agent, "x=a; echo $x[1]")
+        return said_no(agent, local.post(f"/api/hooks/{agent}", json=call, headers={"x-assent-shell": shell}))
+
+    assert not asks("claude-code", "/bin/bash")
+    assert asks("claude-code", "/bin/zsh")
+    assert not asks("gemini", "/bin/zsh")  # it runs lines by bash, whatever its user has
+    assert asks("codex", "/usr/bin/pwsh")

@@ -49,6 +49,8 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     """A mode the agent reports, where it tightens: what it would ask less about is none of its business here."""
     reported: Mode | None = None
     """The mode the agent reports, whatever it is."""
+    shell: str = ""
+    """What runs its lines, if its hook told."""
 
 
 class HookAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -91,6 +91,7 @@ def run(argv: list[str]) -> int:
         observe=given.observe,
         start=not given.no_start,
     )
+    _note_twice(target, home)
     changes = [_plan(target, client)]
     if not given.no_import:
         changes += _plan_import(target)
@@ -117,6 +118,20 @@ def _parse(argv: list[str]) -> Any:
     parser.add_argument("--python", metavar="FILE", help="the interpreter that the hook runs by")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser.parse_args(argv)
+
+
+def _note_twice(target: Target, home: str) -> None:
+    """Say where the agent is wired up besides: it will call both hooks, and they count as one."""
+    for other in read_book(home):
+        if other.agent == target.agent and other.scope != target.scope:
+            where = f"in {other.root}" if other.root else "for all your projects"
+            how = ", on trial," if other.observe else ""
+            say(
+                visible(
+                    f"note: {target.agent} is wired up {where}{how} already. Where both hooks run, a call is still one "
+                    f"question and one outcome; `assent uninit` takes one of them out."
+                )
+            )
 
 
 def _plan(target: Target, client: Client) -> Change:

@@ -12,7 +12,7 @@ const CHOICES = {
   verdict: [...any("verdict"), ...plainly(["allow", "ask", "deny"])],
   tier: [...any("tier"), ...plainly(["safe", "dangerous", "destructive"])],
   source: [...any("source"), ...plainly(["rule", "mode", "classifier", "protection", "path_policy", "session", "grant", "tool_check", "hook", "host_policy", "person", "expiry", "sandbox", "not_interactive", "error"])],
-  type: [...any("event"), ...plainly(["permission.evaluated", "permission.requested", "permission.resolved", "grant.created", "grant.revoked", "destructive.enabled", "destructive.revoked", "sandbox.applied", "sandbox.violation", "tool.started", "tool.result", "tool.failed", "process.started", "process.completed", "process.failed", "run.status", "policy.changed", "token.created", "token.revoked", "daemon.started", "runtime.error"])],
+  type: [...any("event"), ...plainly(["permission.evaluated", "permission.requested", "permission.resolved", "grant.created", "grant.revoked", "destructive.enabled", "destructive.revoked", "sandbox.applied", "sandbox.violation", "tool.started", "tool.result", "tool.failed", "process.started", "process.completed", "process.failed", "hook.completed", "hook.failed", "run.status", "policy.changed", "token.created", "token.revoked", "daemon.started", "evidence.changed", "runtime.warning", "runtime.error"])],
   span: [["", "any time"], ["3600", "the last hour"], ["86400", "the last day"], ["604800", "the last 7 days"], ["2592000", "the last 30 days"], ["between", "between two times"]],
 };
 const NAMES = ["text", "agent", "tool", "verdict", "tier", "source", "type", "session", "approval", "span", "from", "to"];

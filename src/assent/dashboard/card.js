@@ -5,7 +5,7 @@ import { button, h, put } from "./dom.js";
 import { difference } from "./diff.js";
 import { coloured } from "./parts.js";
 import { ago, code, count, duration, isOdd, shown, tier, told } from "./text.js";
-import { touched, tree } from "./tree.js";
+import { countOf, touched, tree } from "./tree.js";
 
 const SHORT = 400;
 const FEW_LINES = 6;
@@ -97,7 +97,7 @@ function whole({ question }) {
     why,
     warnings(question),
     facts(question, operations),
-    operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 }, h("summary", {}, `What it would do (${count(operations.length, "operation")})`), tree(operations)) : null,
+    operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 }, h("summary", {}, `What it would do (${count(countOf(operations), "operation")})`), tree(operations)) : null,
     earlier(question),
   ];
 }

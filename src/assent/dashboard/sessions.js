@@ -51,8 +51,8 @@ function listing(main, { live }) {
 function timeline(main, id, { live }) {
   const rows = h("tbody");
   const state = h("p", { class: "quiet", role: "status" });
-  const waiting = h("div", {});
-  const run = h("div", {});
+  const waiting = h("div", { class: "part-of wide" });
+  const run = h("div", { class: "part-of wide" });
   let isRun = true;
   const more = h("div", { class: "more" });
   let newest = 0;

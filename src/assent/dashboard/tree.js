@@ -8,9 +8,18 @@ const RANK = { safe: 0, dangerous: 1, destructive: 2 };
 
 const programOf = (text) => text.trim().split(/\s+/)[0].split("/").pop();
 
+// What is there twice counts once; where the same command comes twice, it is run twice.
+function distinct(operations) {
+  const seen = new Set();
+  const isNew = ({ kind, resource, reason, owner, through }) => kind === "command.execute" || seen.size < seen.add(JSON.stringify([kind, resource, reason, owner, through])).size;
+  return new Set(operations.filter(isNew));
+}
+
+export const countOf = (operations) => distinct(operations).size;
+
 function nest(operations) {
   const root = { inner: [] };
-  const seen = new Set();
+  const shown = distinct(operations);
   const nodes = operations.map((operation) => ({ operation, inner: [] }));
   const layers = new Map([["", root]]);
   const nameOf = (through) => through.join("\u0001");
@@ -25,10 +34,7 @@ function nest(operations) {
     return made;
   };
   operations.forEach((operation, index) => {
-    const { kind, resource, reason, owner, through: behind } = operation;
-    const same = JSON.stringify([kind, resource, reason, owner, behind]);
-    if (kind !== "command.execute" && seen.has(same)) return;
-    seen.add(same);
+    if (!shown.has(operation)) return;
     if (operation.owner !== undefined && operation.owner !== null && operation.owner < index) {
       nodes[operation.owner].inner.push(nodes[index]);
       return;

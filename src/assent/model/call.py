@@ -29,6 +29,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """The agent's disk is not the daemon's, which therefore looks at nothing there."""
     path: tuple[str, ...] = ()
     """Where the agent looks for programs, beside where the daemon does."""
+    shell: str = ""
+    """What runs the agent's lines, if that was told: bash, zsh, pwsh …"""
 
 
 class Trace(msgspec.Struct, frozen=True):

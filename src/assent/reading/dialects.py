@@ -32,6 +32,40 @@ _PLAIN_COMMAND = rf"{_PLAIN_WORD}(?:[ \t]+(?:2>&1|[12]?>[ \t]*/dev/null(?=\s|$)|
 _PLAIN = re.compile(rf"[ \t]*{_PLAIN_COMMAND}(?:[ \t]*(?:&&|\|\||[|;])[ \t]*{_PLAIN_COMMAND})*[ \t]*;?[ \t]*")
 
 
+_DOCUMENT = re.compile(r"\$\(cat\s+<<-?\s*'(\w+)'\n[^']*?\n\s*\1\n")
+"""Text for a command, as agents write it. Without a quote in it, it is text to every shell, whatever stands around."""
+_PIPED = r"(?:^|[^|])\|&?[ \t\n]*"
+_ZSH_ALONE = (
+    (">!", re.compile(r">!|>>&|>>\|")),
+    ("=(…)", re.compile(r"(?:^|[\s<>])=\(")),
+    ("=name", re.compile(r"(?:^|[\s;&|(])=[\w./]")),
+    ("pattern(…)", re.compile(rf"[\w*?\]}}~./@!+{_MARK}]\((?!\))")),
+    ("${(…)}", re.compile(r"\$\{[(=~^+]|\$[=~^+]")),
+    ("$name[…]", re.compile(r"\$\{?\w+\[|\$\w+:[A-Za-z&]")),
+    ("<1-9>", re.compile(r"<\d*-\d*>")),
+    ("~[…]", re.compile(r"~\[")),
+    ("&!", re.compile(r"&[!|]")),
+    ("for … (…)", re.compile(r"\b(?:for|foreach|select)\s+\w+\s*\(")),
+    # The last part of a pipe runs in the shell itself there: what it sets is set for what follows.
+    ("| read", re.compile(rf"{_PIPED}(?:(?:read|cd|eval|export|set|typeset|declare|local|source)\b|\.\s|\{{|\w+=)")),
+    ("| while", re.compile(rf"{_PIPED}(?:while|until|for|if|case)\b(?s:.*)\b(?:done|fi|esac)\b[^;&\n]*[;&\n]\s*\S")),
+)
+_BOURNE = frozenset({"sh", "dash", "ash", "ksh", "mksh", "busybox"})
+
+
+def misread(line: str, shell: str) -> str | None:
+    """Say why a line that is read as bash may mean something else to the shell that runs it; None if it does not."""
+    if shell in ("", "bash") or ((shell in _BOURNE or shell == "zsh") and is_plain(line)):
+        return None
+    if shell in _BOURNE:
+        found = bash_alone(line)
+    elif shell == "zsh":
+        found = _find(_ZSH_ALONE, _DOCUMENT.sub(_MARK, line))
+    else:
+        return f"the agent's shell is {shell[:40]}, whose lines are not read"
+    return f"the agent's shell is {shell}, which reads `{found}` otherwise than bash" if found else None
+
+
 def is_plain(line: str) -> bool:
     """Tell whether a line is nothing but words, quotes and pipes, which every shell of this family reads alike."""
     return len(line) <= _LONGEST and _PLAIN.fullmatch(line) is not None
@@ -42,7 +76,11 @@ def bash_alone(line: str) -> str | None:
 
     Quoted text counts too wherever it is not sure that every shell takes it for quoted.
     """
+    return _find(_BASH_ALONE, line)
+
+
+def _find(table: tuple[tuple[str, re.Pattern[str]], ...], line: str) -> str | None:
     bare = _QUOTED.sub(_MARK, line)
     if _MISLEADING.search(line) or any(quote in bare for quote in "'\""):
         bare = line
-    return next((name for name, pattern in _BASH_ALONE if pattern.search(bare)), None)
+    return next((name for name, pattern in table if pattern.search(bare)), None)

@@ -64,6 +64,8 @@ class Place(msgspec.Struct, frozen=True):
     run: bool = False
     lexicon: Lexicon = NOTHING
     """What policies say about commands."""
+    shell: str = ""
+    """What runs the lines, if that is known."""
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
@@ -168,7 +170,7 @@ def normal(path: str) -> str:
 
 def place_of(call: ToolCall, session: Session, facts: Facts, lexicon: Lexicon = NOTHING) -> Place:
     """Gather a call's surroundings; `/` and the home directory are no workspace."""
-    return _place(call.cwd, session.workspace, session.run, session.path, facts, lexicon)
+    return _place(call.cwd, session.workspace, session.run, session.path, session.shell, facts, lexicon)
 
 
 @functools.lru_cache(maxsize=256)
@@ -177,6 +179,7 @@ def _place(
     workspace: tuple[str, ...],
     run: bool,  # noqa: FBT001 - a key
     path: tuple[str, ...],
+    shell: str,
     facts: Facts,
     lexicon: Lexicon,
 ) -> Place:
@@ -186,7 +189,7 @@ def _place(
     if path:
         # Both count: a program of the workspace that either would find is one that may run.
         facts = msgspec.structs.replace(facts, path=tuple(dict.fromkeys((*path, *facts.path))))
-    return Place(facts, cwd, roots, run, lexicon)
+    return Place(facts, cwd, roots, run, lexicon, shell)
 
 
 @functools.lru_cache(maxsize=256)

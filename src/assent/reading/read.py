@@ -119,18 +119,35 @@ def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str |
 
     line = call.input.get("command")
     if isinstance(line, str) and call.input.keys().isdisjoint(_MORE):
-        return read_line(line, place, place.cwd)
+        return _held_against(place.shell, line, *read_line(line, place, place.cwd))
     given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()
     unreadable = None
     for line in lines:
         operations, why = (
-            read_line(line, _moved(call, place), place.cwd) if line is not None else (_NO_COMMAND, "it has no command")
+            _held_against(place.shell, line, *read_line(line, _moved(call, place), place.cwd))
+            if line is not None
+            else (_NO_COMMAND, "it has no command")
         )
         found += tuple(_shifted(o, len(found)) for o in operations)
         unreadable = unreadable or why
     return found + _extras(call), unreadable
+
+
+def _held_against(
+    shell: str, line: str | tuple[str, ...], operations: tuple[Operation, ...], unreadable: str | None
+) -> tuple[tuple[Operation, ...], str | None]:
+    """Hold what was read against the shell that will run the line: what that reads otherwise is not known."""
+    if not shell or not isinstance(line, str):
+        return operations, unreadable
+    from assent.reading.dialects import misread  # noqa: PLC0415 - few lines are for another shell
+
+    why = misread(line, shell)
+    if why is None:
+        return operations, unreadable
+    unknown = Operation(kind=COMMAND_EXECUTE, resource=UNKNOWN, argv=(UNKNOWN,), tier=DANGEROUS, reason=why)
+    return (*operations, unknown), unreadable or why
 
 
 def _line(line: Any, args: Any) -> str | tuple[str, ...] | None:
@@ -154,7 +171,7 @@ def _moved(call: ToolCall, place: Place) -> Place:
     folders = {place.locate(folder).path for folder in given}
     cwd = folders.pop()
     moved = cwd if not folders and UNKNOWN not in cwd else None
-    return Place(place.facts, moved, place.workspace, place.run, place.lexicon)
+    return Place(place.facts, moved, place.workspace, place.run, place.lexicon, place.shell)
 
 
 def _extras(call: ToolCall) -> tuple[Operation, ...]:

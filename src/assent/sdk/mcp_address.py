@@ -122,6 +122,19 @@ class Address:
             return self._read_stream(answer, take, own=True)
 
     def _post(self, message: Message, take: Take) -> None:
+        """Post a message; one that asks for an answer has one when this returns, or it raises."""
+        answered = "id" not in message or "method" not in message
+
+        def hear(found: Message) -> None:
+            nonlocal answered
+            answered = answered or ("method" not in found and found.get("id") == message["id"])
+            take(found)
+
+        self._send(message, hear)
+        if not answered:
+            raise ServerGoneError("it gave no answer")
+
+    def _send(self, message: Message, take: Take) -> None:
         with contextlib.closing(self._connect()) as connection:
             connection.request("POST", self._path, msgspec.json.encode(message), self._head(message))
             answer = connection.getresponse()

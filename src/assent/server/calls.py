@@ -68,6 +68,7 @@ def place_call(
         interactive=who.interactive is not False,
         remote=not is_here,
         path=_search_path(headers.get(_PATH, b"")) if is_here else (),
+        shell=asked.shell,
     )
     return call, session
 

@@ -9,6 +9,7 @@ import msgspec
 
 from assent.agents import claude_code, codex, docker_agent, gemini, generic, opencode
 from assent.agents.hook import REFUSED, HookAnswer, HookCall, Rendered
+from assent.agents.shells import shell_of
 from assent.model import ASK, CallError, Mode
 from assent.server.asking import judge, place
 from assent.server.messages import JSON, Refusal, Reply, Request, reply
@@ -45,7 +46,7 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(404, "There is no agent by that name")
     asked: HookCall | None = None
     try:
-        asked = agent.parse(request.body)
+        asked = _with_shell(agent.parse(request.body), request)
         answer = await _answer_once(daemon, request, asked, agent)
     except CallError as error:
         answer = HookAnswer(allow=False, reason=f"Blocked: {error}")
@@ -77,8 +78,10 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
     if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
-        if daemon.gate.preview(call, session).verdict is ASK:
-            decision = await daemon.gate.observe(call, session)
+        decision = daemon.gate.preview(call, session)
+        if decision.verdict is ASK:
+            if asked.moment == "before":  # when the agent itself asks, that is on record already
+                decision = await daemon.gate.observe(call, session)
             return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)
@@ -87,6 +90,13 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         # The agent runs the same line inside its boundary, and never notices.
         return msgspec.structs.replace(answer, allow=True, updated_input=answer.instead, reason=_HELD)
     return msgspec.structs.replace(answer, person=answer.allow and judged.ruling.approval is not None)
+
+
+def _with_shell(asked: HookCall, request: Request) -> HookCall:
+    told = request.headers.get(b"x-assent-shell")
+    if not told:
+        return asked
+    return msgspec.structs.replace(asked, shell=shell_of(request.params["agent"], told.decode("ascii", "replace")))
 
 
 def _can_ask(asked: HookCall, agent: ModuleType) -> bool:

@@ -221,7 +221,7 @@ def _tell(cursor: Cursor, log: Log, event: EventType, token: Token, by: str) -> 
         "role": token.role,
         "user": token.user,
         "agent": token.agent,
-        "summary": " ".join(filter(None, (token.kind, "of the", token.role, token.user, token.label))),
+        "summary": " · ".join(filter(None, (f"{token.kind} for {token.user}, {token.role}", token.label))),
         "by": by,
     }
     record = Event(type=event, event_id="", timestamp="", session_id="", sequence=0, payload=payload)
