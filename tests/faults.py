@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SPARED = ("assent.model",)
 """The vocabulary: records, whose faults are faults of whoever builds them."""
+Place: TypeAlias = tuple[object, str, Any]
+"""The holder, the name, the function."""
 
 
 def record_calls(action: Callable[[], object]) -> dict[CodeType, list[dict[str, Any]]]:
@@ -34,8 +36,25 @@ def record_calls(action: Callable[[], object]) -> dict[CodeType, list[dict[str, 
     return seen
 
 
-def places() -> Iterator[tuple[object, str, Any]]:
-    """Yield every name that a function or method of ours is called by: the holder, the name, the function."""
+def places() -> tuple[Place, ...]:
+    """Give every name that a function or method of ours is called by."""
+    return _places(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def _places(_modules: int) -> tuple[Place, ...]:
+    return tuple(_look_around())
+
+
+@functools.lru_cache(maxsize=1)
+def _by_code(_modules: int) -> dict[CodeType, list[Place]]:
+    found: dict[CodeType, list[Place]] = {}
+    for place in places():
+        found.setdefault(code_of(place[2]), []).append(place)
+    return found
+
+
+def _look_around() -> Iterator[Place]:
     for module_name, module in list(sys.modules.items()):
         if not module_name.startswith("assent.") or module_name.startswith(SPARED):
             continue
@@ -56,7 +75,7 @@ def code_of(value: object) -> CodeType | None:
 
 def break_everywhere(monkeypatch: pytest.MonkeyPatch, code: CodeType, replacement: Callable[..., Any]) -> bool:
     """Put the replacement in every place where this function is held; tell whether there is one."""
-    found = [place for place in places() if code_of(place[2]) is code]
+    found = _by_code(len(sys.modules)).get(code, [])
     for holder, name, value in found:
         monkeypatch.setattr(holder, name, _in_the_form_of(value, replacement))
     return bool(found)

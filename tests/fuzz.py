@@ -24,7 +24,7 @@ from grammar import META, Lines
 from oracle import faults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from assent.model import Decision
 
@@ -145,22 +145,6 @@ def patterns(size: int) -> Iterator[str]:
     """Give lines of two characters in turn, of every pair."""
     for pair in itertools.product(LETTERS, repeat=2):
         yield "".join(pair) * (size // 2)
-
-
-def steps(decided: Callable[[], object]) -> int:
-    """Count the functions that are called, a measure of work that no busy machine can change."""
-    count = 0
-
-    def note(_frame, event, _argument):
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        decided()
-    finally:
-        sys.setprofile(None)
-    return count
 
 
 def scrawl(numbers: random.Random) -> str:

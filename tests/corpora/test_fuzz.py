@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpus import decide, escape
-from fuzz import LONG, fault, patterns, scrawl, steps, towers
+from fuzz import LONG, fault, patterns, scrawl, towers
 from grammar import META, Lines
+from work import steps
 
 many = settings(max_examples=400, deadline=None)
 EACH = 8

@@ -26,6 +26,7 @@ from assent.model import (
     Verdict,
     canonical,
     digest,
+    read_trace,
 )
 from scenes import DESTRUCTIVE, SAFE, run, writes
 
@@ -150,3 +151,22 @@ def test_only_what_looks_reads(kind, tier):
     operation = Operation(kind=kind, resource="x", tier=tier, reason="")
     by_tier = kind.value in ("command.execute", "net.connect", "tool.call") and tier is SAFE
     assert operation.reads is (kind.value == "fs.read" or by_tier)
+
+
+ZEROS = "0" * 32
+TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (f"00-{TRACE}-00f067aa0ba902b7-01", (TRACE, "00f067aa0ba902b7")),
+        (f"00-{ZEROS}-00f067aa0ba902b7-01", None),
+        (f"00-{TRACE}-{ZEROS[:16]}-01", None),
+        (f"00-{TRACE}-00f067aa0ba902b7", None),
+        (None, None),
+    ],
+)
+def test_a_trace_is_read_from_what_the_host_says_of_it(said, found):
+    trace = read_trace(said)
+    assert (trace and (trace.trace_id, trace.span_id)) == found

@@ -315,3 +315,9 @@ def test_a_repository_that_can_not_be_seen_is_treated_as_policy_says():
     assert judge(look(status, facts=seeing), careful).verdict is Verdict.ALLOW
     assert judge(look(listing, facts=blind), careful).verdict is Verdict.ALLOW
     assert judge(look(status, facts=blind), policy()).verdict is Verdict.ALLOW
+
+
+@pytest.mark.parametrize(("rule", "verdict"), [("Read", DENY), ("Write", ALLOW)])
+def test_a_tool_by_its_bare_name_is_every_file_it_may_touch(rule, verdict):
+    view = look(reads("/ws/a.py"), tool="Read", given={"file_path": "/ws/a.py"})
+    assert judge(view, policy(deny=[rule])).verdict is verdict

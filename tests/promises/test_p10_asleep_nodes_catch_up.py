@@ -21,7 +21,7 @@ def pair(request, tmp_path):
     if request.param == "sqlite":
         homes, url = ["home", "home"], None
     else:
-        homes, url = ["a", "b"], f"{request.getfixturevalue('postgres').new_database()}?{request.param}"
+        homes, url = ["a", "b"], f"{request.getfixturevalue('postgres').ready_database()}?{request.param}"
     with Node(tmp_path / homes[0], url) as a, Node(tmp_path / homes[1], url) as b:
         yield a, b
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from assent.model import Tier
 from lines import tier
 from lines import worst as read
+from work import steps
 
 LONG = 60_000
 HOSTILE = {
@@ -38,10 +37,9 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_line_is_read_in_bounded_time(name: str) -> None:
-    start = time.perf_counter()
-    read(HOSTILE[name])
-    assert time.perf_counter() - start < 5
+def test_a_hostile_line_is_read_with_bounded_work(name: str) -> None:
+    taken = steps(lambda: read(HOSTILE[name]))
+    assert taken < 1_000_000, taken
 
 
 def test_length_does_not_hide_code_from_the_network() -> None:

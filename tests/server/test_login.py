@@ -159,7 +159,7 @@ def test_tokens_are_listed_without_their_secrets(daemon):
     secret = daemon.mint("agent", agent="listed", label="for a test")
     listed = daemon.api(daemon.owner).get("/api/tokens")
     assert secret not in listed.text
-    assert secret.rpartition("_")[2] not in listed.text
+    assert secret.split("_", 2)[2] not in listed.text
     (mine,) = [t for t in listed.json()["tokens"] if t["agent"] == "listed"]
     assert (mine["role"], mine["label"]) == ("agent", "for a test")
 

@@ -18,7 +18,7 @@ def ask(client, command, query=""):
 
 @pytest.fixture(params=["", "?notify=off"], ids=["notified", "not notified"])
 def nodes(request, tmp_path, postgres):
-    url = postgres.new_database() + request.param
+    url = postgres.ready_database() + request.param
     one, two = (Running(tmp_path / name, "--store", url, "--rate", "0") for name in ("one", "two"))
     with one, two:
         yield one, two

@@ -23,6 +23,12 @@ from assent.store.store import _plain, create_engine
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES ('a', 'b', 'c')"
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request):
+    """The address of a database that has no tables yet."""
+    return None if request.param == "sqlite" else request.getfixturevalue("postgres").new_database()
+
+
 @pytest.fixture
 def engine(tmp_path, url):
     (tmp_path / "home").mkdir(mode=0o700)

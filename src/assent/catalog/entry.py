@@ -257,6 +257,11 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return "-NUM" in self.table
 
     @functools.cached_property
+    def counting(self) -> bool:
+        """Tell whether a dash and a digit may be an option."""
+        return self.options != "gnu" or self.numeric or any(name[1:2].isdecimal() for name in self.table)
+
+    @functools.cached_property
     def switches(self) -> dict[str, str]:
         """Return the options without a value whose spelling, as a word of its own, can mean nothing else."""
         if self.options in ("pairs", "any"):

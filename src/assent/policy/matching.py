@@ -144,12 +144,11 @@ class Matcher(msgspec.Struct, frozen=True):
         return path_match(self.glob, operation, view, broad=broad)
 
     def _host(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
-        if self.host is None:
+        named = operation.hosts if broad else ()
+        if self.host is None or not (named or operation.kind is NET_CONNECT):
             return NO
-        if broad and operation.hosts:
-            return MAYBE if any(self.host.match(host) is not NO for host in operation.hosts) else NO
-        if operation.kind is not NET_CONNECT:
-            return NO
+        if named:
+            return MAYBE if any(self.host.match(host) is not NO for host in named) else NO
         if not broad and view.reading.tool != self.tool:
             return NO
         return self.host.match(operation.resource)

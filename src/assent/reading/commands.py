@@ -52,7 +52,7 @@ from assent.reading.roles import (
     judge_word,
 )
 from assent.reading.touching import Ground, connection, locate, reading, secret_read, secret_variable, working, writing
-from assent.reading.unknowns import is_echo, settle
+from assent.reading.unknowns import is_echo, is_time, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
@@ -279,7 +279,7 @@ class _Reader:
         if not kinds.isdisjoint(LANGUAGES):
             judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         if not kinds.isdisjoint(NETWORK):
-            judged += [judge_sent(w, match.name) for _, w in roles]
+            judged += [judge_sent(w, match.name) for _, w in roles if not is_time(w, frame.script)]
         elif entry.connects:
             judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)

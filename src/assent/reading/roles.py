@@ -45,7 +45,11 @@ _NOTHING = Judgement()
 
 
 def judge_word(role: Role, word: Word, name: str) -> Judgement:
-    """Judge one word by the language it is written in."""
+    """Judge one word by the language it is written in; of numbers and times in it, any will do."""
+    return _judge(role, Word(word.like) if word.like else word, name)
+
+
+def _judge(role: Role, word: Word, name: str) -> Judgement:
     match role:
         case "setting":
             return _judge_setting(word, name)

@@ -62,7 +62,7 @@ _NAMES = (
 """Print names of branches and tags, which start with a dash only where somebody meant harm."""
 _WORDS = frozenset({"USER", "LOGNAME", "HOSTNAME", "UID", "EUID", "PPID", "BASHPID", "SHLVL", "LINENO"})
 """Variables that hold one plain word, as long as nobody sets them; setting them is asked about."""
-_TIME = re.compile(r"date(?: -u| --utc| (?:-d ?|--date[= ])[^\s/]+)*(?: \+\S*)?")
+_TIME = re.compile(r"date(?: -u| --utc| -j| -v ?[+-]?\d+[a-zA-Z]| (?:-d ?|--date[= ])[^\s/]+)*(?: \+\S*)?")
 _FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
 _ODD = re.compile(r"[\s*?\[]")
 _GLOB = ("*", "?", "[")
@@ -109,6 +109,13 @@ def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: fro
     if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
     return all(_prints_no_option(_source(script.commands, f), word, facts, functions) for f in word.feeds)
+
+
+def is_time(word: Word, script: Script) -> bool:
+    """Tell whether all that is not known of a word is the time, which every machine knows."""
+    if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
+        return False
+    return all(_TIME.fullmatch(_text(_source(script.commands, f))) for f in word.feeds)
 
 
 def is_echo(word: Word, command: Command, script: Script) -> bool:

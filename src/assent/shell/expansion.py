@@ -34,7 +34,7 @@ _STANDS = 0x100000
 class Field:
     """A word in the making."""
 
-    __slots__ = ("feeds", "hints", "pattern", "present", "splits", "text", "variables")
+    __slots__ = ("examples", "feeds", "hints", "pattern", "present", "splits", "text", "variables")
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -44,6 +44,8 @@ class Field:
         self.feeds: tuple[int, ...] = ()
         self.hints: list[tuple[int, tuple[str, ...]]] = []
         """Which of the texts may be what."""
+        self.examples: list[str] = []
+        """What stands for each text; nothing for what has no example."""
         self.present = False
         self.splits = False
 
@@ -52,16 +54,24 @@ class Field:
         if value.hints:
             self.hints.append((len(self.text), value.hints))
         self.text.append(text)
+        self.examples.append(text if UNKNOWN not in text else value.example if text == value.text else "")
         self.pattern.append("" if quoted else text)
         self.variables += tuple(name for name in value.variables if name not in self.variables)
         self.feeds += tuple(index for index in value.feeds if index not in self.feeds)
         self.present = self.present or quoted or bool(text)
-        self.splits = self.splits or (not quoted and UNKNOWN in text and not value.number)
+        self.splits = self.splits or (not quoted and UNKNOWN in text and not value.number and not value.like)
 
     def word(self) -> Word:
         """Finish it."""
         splits = self.splits or _is_pattern("".join(self.pattern))
-        return Word("".join(self.text), self.variables, self.feeds, splits, self.guesses())
+        text = "".join(self.text)
+        like = "" if splits or UNKNOWN not in text else self.example()
+        return Word(text, self.variables, self.feeds, splits, self.guesses(), like=like)
+
+    def example(self) -> str:
+        """Give an example of the word, if each of its parts has one."""
+        whole = all(shown or not text for text, shown in zip(self.text, self.examples, strict=True))
+        return "".join(self.examples) if whole else ""
 
     def guesses(self) -> tuple[str, ...]:
         """Give what the word may be."""
@@ -355,12 +365,17 @@ def concatenate(values: Iterable[Value]) -> Value:
         variables.update(dict.fromkeys(value.variables))
         feeds.update(dict.fromkeys(value.feeds))
     hints = combined([value.hints or (value.text,) for value in parts]) if hinted else ()
-    return Value("".join([v.text for v in parts]), tuple(variables), tuple(feeds), opaque=opaque, hints=hints)
+    text = "".join([v.text for v in parts])
+    like = (
+        "".join([v.example for v in parts]) if UNKNOWN in text and all(v.example or not v.text for v in parts) else ""
+    )
+    return Value(text, tuple(variables), tuple(feeds), opaque=opaque, hints=hints, like=like)
 
 
 def word_of(value: Value) -> Word:
     """Take a value as a word that does not split."""
-    return Word(value.text, value.variables, value.feeds, hints=value.hints)
+    like = value.example if UNKNOWN in value.text else ""
+    return Word(value.text, value.variables, value.feeds, hints=value.hints, like=like)
 
 
 def guessed(value: Value, hints: tuple[str, ...]) -> Value:

@@ -13,7 +13,7 @@ DEEPEST = 32
 """How many brackets, quotes, substitutions and compound commands may stand inside each other."""
 MOST = 1_000
 """Commands a line may have."""
-STEPS = 8_000
+STEPS = 4_000
 """How much a line may be made of: four for a command, one for each part of a word that is not plain."""
 
 _EMOJI = "[\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff]"

@@ -24,6 +24,8 @@ MOST = 64
 
 _LONGEST = 16
 """Commands of a pipe that are followed."""
+_WORDIEST = 256
+"""Words of a command that are followed as what it may print."""
 _PIECE = re.compile(r"[^\s'\"|&;(){},=]+")
 _FIELD = re.compile(r"[^:,;|=]+")
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
@@ -102,7 +104,7 @@ def fed(command: Command, commands: Sequence[Command]) -> tuple[str, ...]:
 def printed(feeds: Iterable[int], commands: Sequence[Command]) -> tuple[str, ...]:
     """Give what these commands may print, as far as it is text of the line."""
     found = _upstream(feeds, commands)
-    if not found or len(found) > _LONGEST:
+    if not found or len(found) > _LONGEST or any(len(each.words) > _WORDIEST for each in found):
         return (MADE,) if found else ()
     said = [text for each in found for text in _spoken(each) or ()]
     if MADE not in said and all(_spoken(each) is not None or _passes(each) for each in found):

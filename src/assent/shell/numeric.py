@@ -1,10 +1,11 @@
-"""Commands that print numbers and nothing else, so that arithmetic on their output is only arithmetic."""
+"""Commands that print numbers or times and nothing else, so that what is made of their output is known by its shape."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import assent.regex as re
+from assent.model import UNKNOWN
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -19,15 +20,64 @@ _PRINTING = (
     r"grep -[EFGiPqvwx]*c[EFGiPqvwx]* \S+( \S+)?",
     r"stat (-c|--format=?) ?%[sYXZ]( \S+)?",
     r"seq( -?\d+){1,3}",
+    r"git rev-list --count [\w@][\w./@^~-]*",
 )
 _NUMERIC = re.compile("|".join(f"(?:{each})" for each in _PRINTING))
+_PASSING = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?|sort(?: -[nru]+)?|uniq|tr -d ·|xargs")
+"""What prints of its input whole lines, or lines without blanks."""
+_FIRST = re.compile(r"cut -d ?: -f ?1|awk -F ?: \{ ?print·\$1 ?\}")
+_NUMBERED = re.compile(r"grep -[EFGPivwx]*n[EFGPivwx]*(?: -m ?\d+)? [^\s-]\S*(?: [\w./][\w./-]*)?")
+"""Lines with their numbers before a colon; of one file, or the name would stand there."""
+_COUNTED = re.compile(r"wc -[clmw] [\w./][\w./-]*")
+_LEADING = re.compile(r"awk \{ ?print·\$1 ?\}|cut -d ?· -f ?1")
+_TIME = re.compile(r"date(?: -u| --utc| -j| -v ?[+-]?\d+[a-zA-Z]| (?:-d ?|--date[= ])[^\s/]+)* \+(\S+)")
+_CODES = {
+    **dict.fromkeys("dHMSmjVuUIk", "01"),
+    "Y": "2024",
+    "y": "24",
+    "s": "1700000000",
+    "N": "000",
+    "F": "2024-01-01",
+    "T": "00:00:00",
+    "%": "%",
+}
+_CODE = re.compile(r"%-?(.)")
+_PIPED = 8
+"""Commands of a pipe that are followed."""
 
 
-def prints_number(commands: Sequence[Command], functions: Container[str]) -> bool:
-    """Tell whether a substitution of these commands gives a number, whatever they read."""
-    if len(commands) != 1 or not commands[0].words:
-        return False
-    words = commands[0].words
-    if words[0].text in functions or any(word.splits or " " in word.text for word in words):
-        return False
-    return _NUMERIC.fullmatch(" ".join(word.text for word in words)) is not None
+def prints_number(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> bool:
+    """Tell whether a substitution of these commands gives numbers, whatever they read."""
+    for _ in range(_PIPED):
+        text, source = _said(feeds, commands, functions)
+        if not text:
+            return False
+        before, _ = _said(source, commands, functions)
+        if _NUMERIC.fullmatch(text):
+            return True
+        if _FIRST.fullmatch(text):
+            return _NUMBERED.fullmatch(before) is not None
+        if _LEADING.fullmatch(text):
+            return _COUNTED.fullmatch(before) is not None
+        if not _PASSING.fullmatch(text):
+            return False
+        feeds = source
+    return False
+
+
+def _said(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> tuple[str, tuple[int, ...]]:
+    """Give the one command that is meant, as text with its blanks shown, and what feeds it."""
+    command = commands[feeds[0]] if len(feeds) == 1 else None
+    if command is None or not command.words or command.words[0].text in functions:
+        return "", ()
+    if any(word.splits for word in command.words) or command.assignments:
+        return "", ()
+    return " ".join(word.text.replace(" ", "·") for word in command.words), command.fed_by
+
+
+def printed_time(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> str:
+    """Give an example of the time that a command prints, where that is digits and what its format says."""
+    said = _TIME.fullmatch(_said(feeds, commands, functions)[0])
+    if said is None or UNKNOWN in said[1] or any(code not in _CODES for code in _CODE.findall(said[1])):
+        return ""
+    return _CODE.sub(lambda code: _CODES[code[1]], said[1]).replace("·", " ")

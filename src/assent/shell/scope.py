@@ -104,6 +104,13 @@ class Value(msgspec.Struct, frozen=True):
     """The elements, if it is an array whose elements are known."""
     hints: tuple[str, ...] = ()
     """What it may be, where it is no constant."""
+    like: str = ""
+    """An example of it, where all that is not known of it are numbers and times."""
+
+    @property
+    def example(self) -> str:
+        """Give what it says, or an example of it; nothing if there is none."""
+        return self.text if UNKNOWN not in self.text else "7" if self.number else self.like
 
     @property
     def calculable(self) -> bool:
@@ -139,7 +146,7 @@ UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
 def value_of(word: Word) -> Value:
     """Take a word as a value; what of it is not surely from outside was chosen by the line."""
     opaque = bool(word.feeds) or word.text.count(UNKNOWN) > len(word.variables)
-    return Value(word.text, word.variables, word.feeds, opaque=opaque, hints=word.hints)
+    return Value(word.text, word.variables, word.feeds, opaque=opaque, hints=word.hints, like=word.like)
 
 
 def _either(one: Value, other: Value) -> tuple[str, ...]:

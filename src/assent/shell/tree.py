@@ -25,6 +25,8 @@ class Word(msgspec.Struct, frozen=True):
     """What it may be as a whole, where it is no constant: only ever a reason to ask (see `hints.py`)."""
     plain: bool = False
     """What is not known of it is known to bring no option."""
+    like: str = ""
+    """An example of it, where all that is not known of it are numbers and times."""
 
     @property
     def known(self) -> bool:

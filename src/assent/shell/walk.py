@@ -13,7 +13,7 @@ from assent.shell.evaluation import Evaluator
 from assent.shell.expansion import concatenate, guessed, silent, word_of
 from assent.shell.guard import MOST
 from assent.shell.hints import fed, merged, of_word, printed, split
-from assent.shell.numeric import prints_number
+from assent.shell.numeric import printed_time, prints_number
 from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
 from assent.shell.shapes import layer_of, leaves, may_fail, never_ends
 from assent.shell.syntax import (
@@ -235,9 +235,10 @@ class Walker(Evaluator):
             self.sinks += [i for i in range(begin, len(self.commands)) if not self.commands[i].fed_by]
         self.scope, self.inputs, self.through = scope, inputs, through
         number = self.prints(feeds)
-        return Value(
-            UNKNOWN, (), feeds, number, opaque=not number, hints=() if number else printed(feeds, self.commands)
-        )
+        if number:
+            return Value(UNKNOWN, (), feeds, number)
+        like = printed_time(feeds, self.commands, self.functions)
+        return Value(UNKNOWN, (), feeds, opaque=True, hints=printed(feeds, self.commands), like=like)
 
     def chain(self, node: Chain) -> None:
         """Walk `&&` and `||`: what follows the first may not have happened."""
@@ -345,7 +346,7 @@ class Walker(Evaluator):
 
     def prints(self, feeds: tuple[int, ...]) -> bool:
         """Tell whether these commands print a number and nothing else."""
-        return prints_number([self.commands[index] for index in feeds], self.functions)
+        return prints_number(feeds, self.commands, self.functions)
 
     def for_once(self, rounds: tuple[For, list[Value]]) -> None:
         """Walk its rounds, with the variable set; each of them may be the last."""

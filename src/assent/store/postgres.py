@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import threading
-import time
+import selectors
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 from psycopg.pq import TransactionStatus
@@ -16,6 +15,9 @@ from sqlalchemy.pool import QueuePool
 
 from assent.model import StoreError
 from assent.store.cursor import Row
+
+if TYPE_CHECKING:
+    from assent.store.watcher import Bell
 
 Error = psycopg.Error
 
@@ -147,7 +149,7 @@ class PostgresWatch:
             self._raw.execute(f"LISTEN {CHANNEL}")
         self._first = True
 
-    def wait(self, stop: threading.Event) -> None:
+    def wait(self, stop: Bell) -> None:
         """Wait for a hint, for two seconds, or for the end."""
         if self._first:
             self._first = False
@@ -155,10 +157,16 @@ class PostgresWatch:
         if not self._notify:
             stop.wait(LOOK_EVERY)
             return
-        end = time.monotonic() + LOOK_EVERY
-        while time.monotonic() < end and not stop.is_set():
-            if list(self._raw.notifies(timeout=0.5, stop_after=1)):
-                return
+        if not self._heard():
+            with selectors.DefaultSelector() as selector:
+                selector.register(self._raw.fileno(), selectors.EVENT_READ)
+                selector.register(stop.fileno(), selectors.EVENT_READ)
+                selector.select(LOOK_EVERY)
+            self._heard()
+
+    def _heard(self) -> bool:
+        """Take in the hints that have come."""
+        return bool(list(self._raw.notifies(timeout=0)))
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         """Return the rows of a query."""

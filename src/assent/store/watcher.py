@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -18,10 +19,32 @@ It is a hint: it may come twice, from any thread, and must return soon. The topi
 _log = logging.getLogger(__name__)
 
 
+class Bell(threading.Event):
+    """An event that can also be waited for beside a connection: once set, there is something to read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._near, self._far = socket.socketpair()
+
+    def set(self) -> None:
+        """Wake everyone, for good."""
+        super().set()
+        self._far.close()
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable."""
+        return self._near.fileno()
+
+    def close(self) -> None:
+        """Give the descriptors back."""
+        self._near.close()
+        self._far.close()
+
+
 class Watch(Protocol):
     """How one engine tells that something changed."""
 
-    def wait(self, stop: threading.Event) -> None:
+    def wait(self, stop: Bell) -> None:
         """Wait until a look may be worth it."""
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
@@ -39,7 +62,7 @@ class Watcher(threading.Thread):
         self._connect = connect
         self._origin = origin
         self._tell = tell
-        self._stop_now = threading.Event()
+        self._stop_now = Bell()
         self._last: int | None = None
         self.reconnects = 0
 
@@ -61,6 +84,7 @@ class Watcher(threading.Thread):
         self._stop_now.set()
         if self.is_alive():
             self.join()
+        self._stop_now.close()
 
     def _watch(self) -> None:
         watch = self._connect()
