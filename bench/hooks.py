@@ -79,15 +79,20 @@ def _working(report: Callable[..., None], place: Workplace) -> None:
     """Have the real Claude Code make safe calls, with the hook and without: what a user would feel."""
     settings = place.home / ".claude" / "settings.json"
     wired = settings.read_text()
-    script = [place.agent.run("cat notes.txt") for _ in range(9)]
+    script = [place.agent.run("cat notes.txt") for _ in range(13)]
     (place.project / "notes.txt").write_text("a line\n")
     found: dict[str, list[float]] = {"with": [], "without": []}
-    for _ in range(2):
-        for kind, text in (("with", wired), ("without", "{}")):
-            settings.write_text(text)
+    for turn in range(4):  # in turns, each first as often as the other
+        for kind in ("with", "without")[:: 1 if turn % 2 else -1]:
+            settings.write_text(wired if kind == "with" else "{}")
             found[kind] += _gaps(place.work(script))
+    middle = {kind: statistics.median(gaps) * 1000 for kind, gaps in found.items()}
     for kind, gaps in found.items():
-        report(f"a safe call in Claude Code, {kind} the hook", f"{statistics.median(gaps) * 1000:.0f} ms")
+        low, _, high = (cut * 1000 for cut in statistics.quantiles(gaps, n=4))
+        report(
+            f"a safe call in Claude Code, {kind} the hook", f"{middle[kind]:.0f} ms", limit=f"{low:.0f} to {high:.0f}"
+        )
+    report("the hook adds", f"{middle['with'] - middle['without']:.0f} ms {middle['with'] / middle['without']:.2f} x")
 
 
 def _gaps(done: dict[str, Any]) -> list[float]:

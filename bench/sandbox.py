@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import os
 import shutil
 import statistics
@@ -13,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -34,40 +36,61 @@ def make_profile(workspace: Path) -> SandboxProfile:
     return made
 
 
-async def enter(profile: SandboxProfile, argv: list[str], *, supervised: bool) -> float:
-    """Return the time, in milliseconds, of a command from start to end in a sandbox of its own that is open."""
+class Times(NamedTuple):
+    """What a command in a sandbox of its own took, in milliseconds."""
+
+    opening: float
+    """Finding what is hidden and protected here, and putting up stand-ins."""
+    running: float
+    """From the start of bubblewrap to the end of the command."""
+    closing: float
+
+    @property
+    def entering(self) -> float:
+        return self.opening + self.running
+
+
+async def enter(profile: SandboxProfile, argv: list[str], *, supervised: bool) -> Times:
+    """Run a command in a sandbox of its own."""
+    marks = [time.perf_counter()]
     async with Sandbox(profile, supervised=supervised) as box:
-        start = time.perf_counter()
+        marks.append(time.perf_counter())
         process = await box.start(argv, stdout=2, stderr=2)
         ended = await process.wait()
-        took = time.perf_counter() - start
+        marks.append(time.perf_counter())
+    marks.append(time.perf_counter())
     if ended.code:
         sys.exit(f"{argv} failed in the sandbox")
-    return took * 1000
+    return Times(*((after - before) * 1000 for before, after in itertools.pairwise(marks)))
 
 
 BARE = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"]
 
 
 def entering(report: Report, workspace: Path) -> None:
-    print("\nEntering the sandbox from a warm process, and leaving it")
+    print("\nEntering the sandbox from a warm process: everything from the wish to the end of `true`")
     full = make_profile(workspace)
     steps = {
         "namespaces, Landlock, seccomp, rlimits": (msgspec.structs.replace(full, masked=(), protected=()), False),
         "and protected names": (full, False),
         "and the supervisor": (full, True),
     }
-    times: dict[str, list[float]] = {"bwrap … true": [], **{what: [] for what in steps}}
+    alone: list[float] = []
+    times: dict[str, list[Times]] = {what: [] for what in steps}
     for _ in range(25):  # turn by turn, so that what else the machine does hits all of them
-        times["bwrap … true"].append(process_time(BARE, workspace, 1))
+        alone.append(process_time(BARE, workspace, 1))
         for what, (wanted, supervised) in steps.items():
             times[what].append(asyncio.run(enter(wanted, ["true"], supervised=supervised)))
-    lone, *medians = (statistics.median(found) for found in times.values())
+    lone = statistics.median(alone)
     report("bwrap … true", f"{lone:.1f} ms")
-    for what, took in zip(steps, medians, strict=True):
+    for what, found in times.items():
+        took = statistics.median(t.running for t in found)
         report(what, f"{took:.1f} ms {took / lone:.1f} x")
-    ratio = medians[-1] / lone
-    report("all of it", f"{ratio:.1f} x", limit="at most 6 x bwrap", ok=ratio <= 6)
+    last = times[what]
+    for part in ("opening", "closing"):
+        report(f"and {part} it", f"{statistics.median(getattr(t, part) for t in last):.1f} ms")
+    ratio = statistics.median(t.entering for t in last) / lone
+    report("all of it, up to the end of the command", f"{ratio:.1f} x", limit="at most 6 x bwrap", ok=ratio <= 6)
 
 
 def starting(report: Report, workspace: Path) -> None:
@@ -133,7 +156,7 @@ def compare(report: Report, workspace: Path, argv: list[str], limit: float) -> N
     times: dict[bool, list[float]] = {False: [], True: []}
     for _ in range(5):  # turn by turn, so that what else the machine does hits both
         for supervised, found in times.items():
-            found.append(asyncio.run(enter(wanted, argv, supervised=supervised)))
+            found.append(asyncio.run(enter(wanted, argv, supervised=supervised)).running)
     without, watched = (statistics.median(times[s]) for s in (False, True))
     report("without the supervisor", f"{without:.0f} ms")
     report(

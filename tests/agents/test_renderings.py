@@ -109,6 +109,7 @@ TABLE = [
     ("opencode", "permission.asked", ALLOW, None),
     ("opencode", "permission.asked", YES, {"allow": True, "reason": "approved"}),
     ("opencode", "tool.execute.after", DENY, None),
+    ("opencode", "tool.execute.failed", DENY, None),
     ("gemini", "AfterTool", DENY, None),
 ]
 

@@ -274,3 +274,33 @@ def test_the_shell_that_the_hook_tells_of_counts(daemon, local):
     assert asks("claude-code", "/bin/zsh")
     assert not asks("gemini", "/bin/zsh")  # it runs lines by bash, whatever its user has
     assert asks("codex", "/usr/bin/pwsh")
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"tool_name": "Frobnicate", "tool_input": {"x": 1}},
+        {"tool_name": "mcp__nobody__knows", "tool_input": {}},
+        {"tool_input": {}},
+        {"tool_input": {"command": None}},
+        {"tool_input": {"command": ["ls", 3]}},
+        {"tool_input": {"script": "ls"}},
+        {"session_id": None, "cwd": None, "tool_input": {"command": "node missing.js"}},
+    ],
+    ids=str,
+)
+def test_an_unknown_tool_or_a_call_with_parts_missing_never_passes(daemon, local, agent, changed):
+    answer = local.post(f"/api/hooks/{agent}", json=body(daemon, agent, "ls") | changed)
+    assert answer.status_code == 200
+    assert said_no(agent, answer)
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+def test_a_call_with_megabytes_of_content_is_decided(daemon, local, agent):
+    content = {"file_path": str(daemon.project / "large.txt"), "content": "a line of text\n" * 300_000}
+    call = body(daemon, agent, "") | {"tool_name": "Write", "tool_input": content}
+    assert not said_no(agent, local.post(f"/api/hooks/{agent}", json=call))
+    call["tool_input"]["content"] *= 2
+    refused = local.post(f"/api/hooks/{agent}", json=call)
+    assert (refused.status_code, refused.headers["x-assent-exit"]) == (413, "2")

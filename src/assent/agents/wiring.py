@@ -84,6 +84,8 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     switches: tuple[tuple[tuple[str, ...], Any], ...] = ()
     """What else must be set for hooks to run."""
     shows_status: bool = False
+    knows_async: bool = False
+    """Whether a hook can be one that it does not wait for."""
     settings_option: str = ""
     """What names one more file of settings when it is started …"""
     override: tuple[str, ...] = ()
@@ -110,13 +112,15 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
         decides, reports = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
         return [
             *((("hooks", event), self._entry(decides, TIMEOUT, status)) for event in self.events),
-            *((("hooks", event), self._entry(reports, REPORT_TIMEOUT, "")) for event in self.reports),
+            *((("hooks", event), self._entry(reports, REPORT_TIMEOUT, "", aside=True)) for event in self.reports),
         ]
 
-    def _entry(self, line: str, seconds: int, status: str) -> dict[str, Any]:
+    def _entry(self, line: str, seconds: int, status: str, *, aside: bool = False) -> dict[str, Any]:
         handler: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds * self.second}
         if status and self.shows_status:
             handler["statusMessage"] = status
+        if aside and self.knows_async:
+            handler["async"] = True
         if self.agent == "gemini":
             handler["name"] = "assent"
         return {"matcher": self.matcher, "hooks": [handler]}
@@ -137,6 +141,7 @@ WIRINGS = {
             reports=("PostToolUse", "PostToolUseFailure"),
             matcher="*",
             shows_status=True,
+            knows_async=True,
             settings_option="--settings",
         ),
         Wiring(

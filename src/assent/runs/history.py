@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
@@ -78,7 +79,9 @@ class PastRun(msgspec.Struct, frozen=True):
 async def read_back(store: Store, record: RunRecord) -> PastRun:
     """Read a run that is over; of a very long one the end."""
     page = await search(store, Query(session=record.id), limit=MOST_ROWS)
-    return PastRun(record, tuple(found.event for found in reversed(page.records)))
+    # Beside the loop: others must not wait for a long story.
+    events = await asyncio.to_thread(lambda: tuple(found.event for found in reversed(page.records)))
+    return PastRun(record, events)
 
 
 def _begins(event: Event) -> bool:

@@ -70,6 +70,7 @@ class Sandbox:
         self._ask = ask if profile.ask else None
         self._stack = contextlib.AsyncExitStack()
         self._processes: set[Process] = set()
+        self._groups: list[Group] = []
         self._boundary: Boundary | None = None
         self._bare: Bare | None = None
         self._placeholders: Placeholders | None = None
@@ -117,6 +118,8 @@ class Sandbox:
     async def __aexit__(self, *_: object) -> None:
         for process in list(self._processes):
             await process.close()
+        for group in self._groups:
+            await group.removed()
         await self._stack.aclose()
 
     async def start(
@@ -168,15 +171,16 @@ class Sandbox:
     async def _begin(
         self, started: Started, order: Order, boundary: Boundary, machine: Machine, pipes: _Pipes
     ) -> Process:
-        async with asyncio.timeout(_SETUP_SECONDS):
-            await wait_readable(started.control.fileno())
-        started.read_report()
-        started.tie()
         guards = contextlib.ExitStack()
-        group = Group(boundary.profile.process_limits)
-        guards.callback(group.remove)
-        group.add(started.fds["pid"])
         try:
+            group = Group(boundary.profile.process_limits)  # while the sandbox is still being set up
+            self._groups = [*(known for known in self._groups if known.is_there), group]
+            guards.callback(group.remove)
+            async with asyncio.timeout(_SETUP_SECONDS):
+                await wait_readable(started.control.fileno())
+            started.read_report()
+            started.tie()
+            group.add(started.fds["pid"])
             return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
         except BaseException:
             started.abandon()

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import glob
 import os
-import time
 
 from assent.model import Limits, Mechanism
 
 _PREFIX = "assent-"
 _MOUNTS = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
-_TRIES = 40
+_PAUSE = 0.005
+_TRIES = 6000
+"""So often it is looked whether a group is empty: for half a minute. Later the next launcher removes it."""
 
 
 class Group:
@@ -56,18 +58,30 @@ class Group:
         except (OSError, StopIteration):
             self.mechanism = Mechanism("cgroup", self.mechanism.version, enforced=False)
 
+    @property
+    def is_there(self) -> bool:
+        """Tell whether it has yet to be removed."""
+        return self._folder is not None
+
     def remove(self) -> None:
-        """Remove it, once its processes are gone."""
-        for _ in range(_TRIES if self._folder is not None else 0):
-            try:
-                os.rmdir(self._folder or "")
-            except FileNotFoundError:
-                break
-            except OSError:
-                time.sleep(0.005)  # the kernel is still taking the last of them away
-            else:
-                break
+        """Remove it, unless there are processes in it still."""
+        if self._folder is None:
+            return
+        try:
+            os.rmdir(self._folder)
+        except FileNotFoundError:
+            pass
+        except OSError:
+            return
         self._folder = None
+
+    async def removed(self) -> None:
+        """Wait until it is removed: the kernel needs a moment to take the last process of a killed sandbox away."""
+        for _ in range(_TRIES):
+            self.remove()
+            if not self.is_there:
+                return
+            await asyncio.sleep(_PAUSE)
 
 
 def find_group(limits: Limits) -> Mechanism:
