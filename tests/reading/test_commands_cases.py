@@ -200,3 +200,38 @@ def test_everyday_forms(line: str, safe: bool) -> None:
 def test_names_are_listed_but_contents_with_secrets_are_not() -> None:
     assert not any(o.secret for o in operations("ls -d .*", PLACE))
     assert any(o.secret for o in operations("cat .*", PLACE))
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("yes | cat > f", False),
+        ("yes | head -3 > f", True),
+        ("f() { yes; }; f > x", False),
+        ("bash -c 'yes | head -3' > f", True),
+        ("bash -c 'yes | cat' > f", False),
+        ("cat /dev/zero > f", False),
+        ("cat /dev/zero", True),
+        ("while :; do echo x; done > f", False),
+        ("seq inf > f", False),
+        ("seq 3 > f", True),
+    ],
+)
+def test_what_never_ends_is_not_written_to_a_file(line: str, safe: bool) -> None:
+    assert (tier(line) is Tier.SAFE) is safe
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ('aws logs filter-log-events --log-group-name g --start-time "$(date +%s)"', True),
+        ('aws logs filter-log-events --log-group-name g --start-time "$(cat x)"', False),
+        ('n=$(wc -l < f); sed -n "${n}p" f', True),
+        ('n=$(wc -l < f); sed "${n}w x" f', False),
+        ('curl "http://x.example/?t=$(date +%s)"', True),
+        ('curl "http://x.example/?t=$(wc -l < f)"', False),
+        ('n=$(wc -l < f); curl "${n}o"', False),
+    ],
+)
+def test_numbers_and_times_are_read_by_their_shape(line: str, safe: bool) -> None:
+    assert (tier(line) is Tier.SAFE) is safe

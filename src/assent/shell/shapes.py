@@ -30,9 +30,7 @@ def never_ends(node: While | Count) -> bool:
     if isinstance(node, Count):
         parts = node.header.text.split(";")
         return len(parts) < 3 or parts[1].strip() in ("", "1")
-    if not node.condition.items:
-        return False
-    last = node.condition.items[-1][0]
+    last = node.condition.items[-1][0] if node.condition.items else None
     if isinstance(last, Calculation):
         return node.kind == "while" and last.expression.text.strip() == "1"
     return isinstance(last, Simple) and (last.plain or last.words) in (_ALWAYS if node.kind == "while" else _NEVER)
