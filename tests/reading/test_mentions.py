@@ -67,7 +67,7 @@ def commands(line: str) -> list[Operation]:
     ("line", "found"),
     [
         ("someprog a.txt", ("/code/app/a.txt",)),
-        ("python x.py a.txt", ("/code/app/x.py", "/code/app/a.txt")),
+        ("python x.py a.txt", ("/code/app/a.txt",)),
         ("cat a.txt", ()),
         ("rm a.txt", ()),
         ("git commit -m a.txt", ()),

@@ -284,7 +284,7 @@ class _Reader:
             judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
         said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
-        unseen = () if said.tier is SAFE else command.words[1:] if opaque else unseen_words(match, roles)
+        unseen = () if said.tier is SAFE else unseen_words(match, roles, command.words[1:] if opaque else ())
         index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
         sweep = entry.sweep or any(c.sweep for c in clauses)
         if judged or sweep or entry.connects or not kinds <= QUIET:

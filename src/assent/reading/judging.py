@@ -14,7 +14,7 @@ from assent.catalog.entry import Output
 from assent.model import DANGEROUS, DESTRUCTIVE, SAFE, UNKNOWN
 from assent.reading.find import Expression
 from assent.reading.options import Match
-from assent.reading.roles import Judgement
+from assent.reading.roles import QUIET, Judgement
 from assent.shell.tree import Command, Word
 
 _HERE = Word(".")
@@ -95,9 +95,11 @@ def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Rol
     return "" if places.ENDLESS.isdisjoint(given) else "endless"
 
 
-def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]]) -> list[Word]:
-    """Return the arguments of which the entry says only that the program looks at them."""
-    return [word for role, word in roles[len(match.values) :] if role == "text"]
+def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequence[Word]) -> list[Word]:
+    """Return those of the words of which the entry says nothing, and arguments at which the program only looks."""
+    seen = [word for role, word in roles if role not in QUIET]
+    looked = [word for role, word in roles[len(match.values) :] if role == "text"]
+    return [word for word in (*words, *looked) if word not in seen]
 
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
