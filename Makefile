@@ -16,7 +16,7 @@ test: check           ## everything that is promised
 	@$(BIN)/python requirements/system.py
 	@$(BIN)/python requirements/agents.py
 	@$(MAKE) -s $(VENV)/.browser
-	$(BIN)/python -m pytest -n 3 --cov=assent --cov-branch --cov-report= tests
+	$(BIN)/python -m pytest -n 4 --dist worksteal --cov=assent --cov-branch --cov-report= tests
 	$(BIN)/coverage report --include='src/assent/model/*,src/assent/shell/*,src/assent/catalog/*,src/assent/reading/*,src/assent/policy/*' --fail-under=100
 
 check: $(VENV)/.dev   ## format, lint, types, import direction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import pwd
@@ -87,10 +88,15 @@ class Postgres:
         return True
 
     def kill(self) -> None:
-        """End it as a power cut would, by its process id; the children see their parent go."""
+        """End it as a power cut would, with all its children, by their process ids."""
         assert self._server is not None
+        pid = self._server.pid
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
         self._server.kill()
         self._server.wait()
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), signal.SIGKILL)
 
     def close(self) -> None:
         assert self._server is not None

@@ -56,7 +56,7 @@ _BODY = msgspec.json.Decoder(DecideBody)
 
 async def show_policy(daemon: Daemon, request: Request) -> Reply:
     """Show what is in force, for a folder or for agents elsewhere."""
-    bench = daemon.projects.bench(request.query.get("cwd", ""))
+    bench = daemon.projects.bench(request.query.get("cwd", ""), at_once=True)
     merged = bench.engine.merged
     view = PolicyView(
         merged.version,

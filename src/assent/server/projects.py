@@ -89,11 +89,14 @@ class Projects:
         # Where the user fixed the workspace, its project's rules hold, wherever in it the agent goes.
         return self.bench(session.workspace[0] if session.workspace else call.cwd).engine
 
-    def bench(self, folder: str = _NOWHERE) -> Bench:
-        """Return what decides in this folder by the files as they are now; no folder means no project."""
+    def bench(self, folder: str = _NOWHERE, *, at_once: bool = False) -> Bench:
+        """Return what decides in this folder by the files as they are now; no folder means no project.
+
+        Who asks again and again may hear what was so a moment ago; `at_once` looks at the files in any case.
+        """
         known = self._folders.get(folder)
         now = self._clock()
-        if known is not None and known[0] > now:
+        if known is not None and known[0] > now and not at_once:
             return known[1]
         bench = self._refresh(folder)
         if real_folder(folder) is None:
