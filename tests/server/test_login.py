@@ -214,3 +214,11 @@ def test_the_lines_to_try_it_with_work_as_printed(fresh):
     )
     wanted = json.loads(asked)["requestId"]
     assert [p["id"] for p in json.loads(listed)["pending"]] == [wanted]
+
+
+def test_a_first_start_says_where_to_open_it_how_to_try_it_and_how_to_connect_an_agent(fresh):
+    fresh.start()
+    said = fresh.said
+    assert f"http://127.0.0.1:{fresh.port}/login#assent_link_" in said
+    assert "/api/hooks/classify" in said
+    assert "assent init claude-code  (or codex, gemini, opencode)" in said

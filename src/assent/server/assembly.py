@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import os
 import shlex
+import shutil
+import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -183,11 +185,18 @@ def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
         lines.append(f"Log in once, within {LINK_SECONDS / 60:.0f} minutes:  {where}/login#{secret}")
         if daemon.settings.socket:
             lines += ["Try it:", *(f"  {line.format(path=shlex.quote(path), home=shlex.quote(home))}" for line in _TRY)]
+        lines.append(f"Connect an agent:  {_own_command()} init claude-code  (or codex, gemini, opencode)")
     started = Event(
         type="daemon.started", event_id="", timestamp="", session_id="", sequence=0, payload={"version": daemon.version}
     )
     daemon.store.write(lambda cursor: daemon.log.append(cursor, [daemon.log.prepare(started)])).result()
     return "\n".join(lines)
+
+
+def _own_command() -> str:
+    """Return what a person types for this installation's command."""
+    own = os.path.join(sys.prefix, "bin", "assent")
+    return "assent" if shutil.which("assent") == own or not os.access(own, os.X_OK) else shlex.quote(own)
 
 
 def ensure_owner(store: Store, log: Log, home: str) -> bool:
