@@ -7,10 +7,10 @@ from typing import Literal
 
 import msgspec
 
-from assent.approvals.cases import Aside
+from assent.approvals.cases import Aside, Then
 from assent.engine import Engine
 from assent.gate import Gate, OnAsk, Ruling
-from assent.model import Event, Session, ToolCall, Verdict
+from assent.model import Session, ToolCall, Verdict
 from assent.policy.guard import Guard, SessionDecision
 from assent.policy.layers import Merged
 from assent.runs.tools import TOOLS, guarded_name
@@ -58,7 +58,7 @@ class ToolGuard:
         with self._lock:
             self._change(self._rules.patch(dimension, allow=allow, deny=deny, default=default))
 
-    async def admit(self, call: ToolCall, session: Session, then: tuple[Event, ...] = ()) -> Ruling:
+    async def admit(self, call: ToolCall, session: Session, then: Then = lambda _: ()) -> Ruling:
         """Decide a call, asking if need be; returns once it is allowed or denied, and that is on record.
 
         `then` is written with an allow, in the same transaction: that it begins.
