@@ -142,7 +142,7 @@ class _Reader:
             described = with_descriptors(command, frame.script)
             command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
-        name, entry, reason = find_program(word, self.functions, self.place)
+        name, entry, reason = find_program(command.words, self.functions, self.place)
         cwd = command.cwd
         if entry is None:
             trace = self._opaque(command, frame, reason)
@@ -203,7 +203,8 @@ class _Reader:
         """Read assignments and redirections that stand alone."""
         index = None
         for variable, value in command.assignments:
-            if not assignment_is_inert(variable):
+            # Where words are cut is followed, but in a function, which may be called at any time.
+            if not assignment_is_inert(variable) and (variable != "IFS" or self.functions):
                 index = self._assignment(variable, value, DANGEROUS)
         self._around(command, index)
         return Trace(index)

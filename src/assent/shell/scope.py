@@ -106,6 +106,8 @@ class Value(msgspec.Struct, frozen=True):
     """What it may be, where it is no constant."""
     like: str = ""
     """An example of it, where all that is not known of it are numbers and times."""
+    named_in: tuple[str, ...] | None = None
+    """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
 
     @property
     def example(self) -> str:

@@ -27,6 +27,8 @@ class Word(msgspec.Struct, frozen=True):
     """What is not known of it is known to bring no option."""
     like: str = ""
     """An example of it, where all that is not known of it are numbers and times."""
+    named_in: tuple[str, ...] | None = None
+    """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
 
     @property
     def known(self) -> bool:
