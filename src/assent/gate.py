@@ -44,7 +44,8 @@ from assent.model import (
     ToolCall,
 )
 from assent.sandbox.lines import named_ticket
-from assent.store import Cursor, Store
+from assent.store.cursor import Cursor
+from assent.store.store import Store
 from assent.tickets import Tickets
 from assent.weighing import Engines, Weighing
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import msgspec
 
 import assent.regex as re
-from assent.catalog import Role, places
+from assent.catalog import Role, secrets
 from assent.model import UNKNOWN, Operation, OperationKind, Tier, within
 from assent.reading.options import part
 from assent.reading.paths import Located
@@ -82,7 +82,7 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
         yield from _stored_effects(word, ground)
     elif role == "filter":
         yield from _filter_effects(word, ground)
-    elif role == "name" and places.is_secret_variable(word.text):
+    elif role == "name" and secrets.is_secret_variable(word.text):
         yield secret_variable(word.text, ground.owner)
 
 
@@ -201,8 +201,8 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             owner=ground.owner,
         )
     for variable in word.variables:
-        if variable in places.SECRET_FILES:
-            yield reading(locate(Word(places.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
+        if variable in secrets.SECRET_FILES:
+            yield reading(locate(Word(secrets.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
     # What comes from outside the line may be nothing at all; behind a dot it makes a hidden file of any name.
     hidden = (word.text.replace(UNKNOWN, "env"),) if _HIDDEN.search(word.text) else ()
     for text in dict.fromkeys((*word.hints, word.text, *hidden)):

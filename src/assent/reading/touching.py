@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 import assent.regex as re
-from assent.catalog import places
+from assent.catalog import secrets
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
 from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
@@ -94,7 +94,7 @@ def looking(found: Operation, located: Located, ground: Ground) -> Operation:
 
 def _sweeps_secrets(located: Located, ground: Ground) -> bool:
     """Tell whether all files of a folder of the user's own are read, of which some are known to be secrets."""
-    return ground.sweep and places.keeps_secrets(located.path) and not ground.place.inside(located)
+    return ground.sweep and secrets.keeps_secrets(located.path) and not ground.place.inside(located)
 
 
 def worse(operation: Operation, reason: str) -> Operation:
