@@ -123,6 +123,8 @@ class _Reader:
         for name in script.bound:
             if not assignment_is_inert(name):
                 self._assignment(name, Word(UNKNOWN), DANGEROUS)
+        if len(traces) == 1 and script.commands[0].constant and not traces[0].output:
+            return traces  # there is nothing that could flow into it
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)

@@ -53,7 +53,7 @@ from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read
 from assent.runs.run import Ground, Run, Subscriber
 from assent.runs.strategy import Strategy, list_strategies, load_strategy
 from assent.sandbox import find_machine
-from assent.store import Cursor
+from assent.store.cursor import Cursor
 from assent.weighing import Decider
 
 MOST_REMEMBERED = 256
