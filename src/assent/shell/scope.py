@@ -147,8 +147,7 @@ UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
 
 def value_of(word: Word) -> Value:
     """Take a word as a value; what of it is not surely from outside was chosen by the line."""
-    opaque = bool(word.feeds) or word.text.count(UNKNOWN) > len(word.variables)
-    return Value(word.text, word.variables, word.feeds, opaque=opaque, hints=word.hints, like=word.like)
+    return Value(word.text, word.variables, word.feeds, opaque=word.chosen, hints=word.hints, like=word.like)
 
 
 def _either(one: Value, other: Value) -> tuple[str, ...]:

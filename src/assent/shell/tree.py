@@ -35,6 +35,11 @@ class Word(msgspec.Struct, frozen=True):
         """Tell whether it is a constant."""
         return UNKNOWN not in self.text and not self.splits
 
+    @property
+    def chosen(self) -> bool:
+        """Tell whether what is not known of it was chosen by the line, and does not come from outside alone."""
+        return bool(self.feeds) or self.text.count(UNKNOWN) > len(self.variables)
+
 
 class Redirect(msgspec.Struct, frozen=True):
     """One redirection, decided by its direction, never by its spelling."""
