@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Entry, Role, assignment_is_inert, places
+from assent.catalog import Clause, Entry, Role, assignment_is_inert, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
@@ -123,6 +123,8 @@ class _Reader:
         for name in script.bound:
             if not assignment_is_inert(name):
                 self._assignment(name, Word(UNKNOWN), DANGEROUS)
+        if len(traces) == 1 and script.commands[0].constant and not traces[0].output:
+            return traces  # there is nothing that could flow into it
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)
@@ -243,7 +245,7 @@ class _Reader:
         for cwd in _folders(command):
             self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
         for variable in {v: None for w in words for v in w.variables}:
-            if places.is_secret_variable(variable):
+            if secrets.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
 
     def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:

@@ -52,7 +52,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
     return Match(
         scan.name,
         scan.entry,
-        tuple([(parent, frozenset(present)) for parent, present in scan.parents]),
+        tuple([(parent, frozenset(present)) for parent, present in scan.parents]) if scan.parents else (),
         frozenset(scan.present),
         tuple(scan.values),
         tuple(scan.operands),

@@ -28,7 +28,7 @@ from assent.runs.messages import (
 )
 from assent.runs.questions import outcome_word
 from assent.runs.records import RunRecord, Status
-from assent.store import Store
+from assent.store.store import Store
 
 _CALLS = ("tool.result", "tool.failed", "process.completed", "process.failed")
 

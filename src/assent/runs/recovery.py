@@ -9,7 +9,7 @@ from assent.approvals.rows import APPROVAL_COLUMNS, read_approval
 from assent.audit.log import Log
 from assent.model import State
 from assent.runs.records import SELECT_RUNS, Status, read_run, status_event, update_run
-from assent.store import Cursor
+from assent.store.cursor import Cursor
 
 RESTARTED = "the daemon was restarted while it ran"
 _PENDING = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE state = 'pending'"  # noqa: S608 - constants

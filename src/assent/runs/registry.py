@@ -49,7 +49,7 @@ from assent.runs.recovery import close_left
 from assent.runs.run import Ground, Run
 from assent.runs.strategy import list_strategies
 from assent.sandbox import find_machine
-from assent.store import Cursor
+from assent.store.cursor import Cursor
 from assent.weighing import Decider
 
 MOST_REMEMBERED = 256

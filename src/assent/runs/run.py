@@ -49,7 +49,8 @@ from assent.runs.messages import (
 from assent.runs.questions import Questions, outcome_of, request_message
 from assent.runs.records import RunRecord, Status, status_event, update_run
 from assent.runs.strategy import Strategy
-from assent.store import Cursor, Store
+from assent.store.cursor import Cursor
+from assent.store.store import Store
 
 KEPT_RESULT = 2000
 """How many characters of what a run came to are kept in the log."""

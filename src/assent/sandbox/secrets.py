@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from assent.catalog.places import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
+from assent.catalog.secrets import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
 from assent.model import ConfigError, within
 

@@ -35,7 +35,7 @@ from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
 from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, revoke, token_of
 from assent.server.projects import Projects
-from assent.store import Store, open_store
+from assent.store.store import Store, open_store
 from assent.weighing import Decider
 
 if TYPE_CHECKING:

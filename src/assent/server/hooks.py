@@ -67,7 +67,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         call, session = place(daemon, request, asked)
         await record_outcome(daemon, call, session, asked)
         return _SILENT
-    if "observe" in request.query:
+    if request.query.get("observe", "false") not in ("", "0", "false"):
         call, session = place(daemon, request, asked)
         await daemon.gate.observe(call, session, as_trial=True)
         return _SILENT
