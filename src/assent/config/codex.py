@@ -41,6 +41,8 @@ def list_hooks(program: str, cwd: str, environ: Mapping[str, str], lines: Sequen
 
     A repository can bring hooks that only look like Assent's: to trust those would be to run them.
     """
+    if not program:
+        raise ConfigError("Codex is not on the PATH.", suggestion=_HINT)
     try:
         with subprocess.Popen(  # noqa: S603 - the user's own Codex
             [program, "app-server"],

@@ -165,8 +165,10 @@ async def _lend_token(runs: Runs, store: Store, log: Log, keys: Identities, run:
     try:
         yield issued.secret
     finally:
-        runs.take_back(issued.token.id)
+        # In this order: a token that is still good is never anybody else's than the run's.
         await store.commit(revoke(issued.token.id, run.record.user, log))
+        await asyncio.wrap_future(keys.look())
+        runs.take_back(issued.token.id)
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:
