@@ -142,52 +142,55 @@ class Sandbox:
             raise Unavailable("the sandbox is not open")
         if not argv or not argv[0]:
             raise CommandNotStarted("there is no command", code=127)
-        reach = boundary.profile.network.mode == "hosts"
-        order = Order(
-            argv=tuple(argv),
-            environment=self._environment(boundary, environment or {}, reach=reach),
-            port=PROXY_PORT if reach else 0,
-            supervised=self._supervised and machine.notify and bare is None,
-            terminal=terminal,
-            binds=self._binds,
-            shown=self._shown,
-            empty=() if self._placeholders is None else self._placeholders.made,
-            keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
-        )
+        group = Group(boundary.profile.process_limits)
+        self._groups = [*(known for known in self._groups if known.is_there), group]
+        order = self._order(boundary, machine, argv, group, environment or {}, terminal)
         pipes = _Pipes(stdin, stdout, stderr)
         started = None
+        guards = contextlib.ExitStack()
+        guards.callback(group.remove)
         try:
             started = (
                 launch(boundary, order, machine, pipes.inner) if bare is None else launch_bare(bare, order, pipes.inner)
             )
             pipes.close_inner()
-            return await self._begin(started, order, boundary, machine, pipes)
-        except BaseException:
-            pipes.close()
-            if started is not None:
-                started.abandon()
-            raise
-
-    async def _begin(
-        self, started: Started, order: Order, boundary: Boundary, machine: Machine, pipes: _Pipes
-    ) -> Process:
-        guards = contextlib.ExitStack()
-        try:
-            group = Group(boundary.profile.process_limits)  # while the sandbox is still being set up
-            self._groups = [*(known for known in self._groups if known.is_there), group]
-            guards.callback(group.remove)
             async with asyncio.timeout(_SETUP_SECONDS):
                 await wait_readable(started.control.fileno())
             started.read_report()
             started.tie()
-            group.add(started.fds["pid"])
-            return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
+            group.shut(entered=started.grouped)
+            return await self._begin(group, guards, started, order, boundary, machine, pipes)
         except BaseException:
-            started.abandon()
+            pipes.close()
+            if started is not None:
+                started.abandon()
             guards.close()
             raise
 
-    async def _begin_in(
+    def _order(
+        self,
+        boundary: Boundary,
+        machine: Machine,
+        argv: Sequence[str],
+        group: Group,
+        environment: Mapping[str, str],
+        terminal: int,
+    ) -> Order:
+        reach = boundary.profile.network.mode == "hosts"
+        return Order(
+            argv=tuple(argv),
+            environment=self._environment(boundary, environment, reach=reach),
+            port=PROXY_PORT if reach else 0,
+            supervised=self._supervised and machine.notify and self._bare is None,
+            terminal=terminal,
+            binds=self._binds,
+            shown=self._shown,
+            empty=() if self._placeholders is None else self._placeholders.made,
+            keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
+            door=group.door,
+        )
+
+    async def _begin(
         self,
         group: Group,
         guards: contextlib.ExitStack,
