@@ -327,10 +327,21 @@ def test_the_line_denies_whatever_becomes_of_the_client(world, settings):
         done = call_hook(broken, data)
         assert done.returncode == 2, broken
         assert done.stderr
-    (world.state / "hook.py").write_text("import posix\nposix.kill(posix.getpid(), 9)\n")
-    assert call_hook(line, data).returncode == 2
-    (world.state / "hook.py").write_text("raise SystemExit(1)\n")
-    assert call_hook(line, data).returncode == 2
+    for name in ("hook_client.py", "hook.py"):
+        (world.state / name).write_text("import posix\nposix.kill(posix.getpid(), 9)\n")
+        assert call_hook(line, data).returncode == 2
+        (world.state / name).write_text("raise SystemExit(1)\n")
+        assert call_hook(line, data).returncode == 2
+
+
+def test_the_client_is_read_compiled_and_made_anew_when_it_changed(world, settings):
+    init(world)
+    compiled = world.state / "__pycache__"
+    assert [file.name.partition(".")[0] for file in compiled.iterdir()] == ["hook_client"]
+    (world.state / "hook_client.py").write_text("def main(argv):\n    return 0\n")
+    assert call_hook(line_of(settings), b"").returncode == 0
+    init(world)
+    assert call_hook(line_of(settings), b"").returncode == 2
 
 
 def test_a_trial_never_stops_anything(world, settings):

@@ -11,8 +11,9 @@ from typing import Self, TypeAlias
 
 import msgspec
 
-from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, hook_script
-from assent.config.files import make_private_folder, write_private
+from assent.config.endpoints import ASK_FOLDER
+from assent.config.files import make_private_folder
+from assent.config.hooks import place_hook
 from assent.config.places import assent_home
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
 from assent.sandbox import caches, mounts
@@ -276,7 +277,7 @@ def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
     asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
     make_private_folder(asking)
     make_private_folder(os.path.join(asking, "agents"))
-    write_private(os.path.join(asking, HOOK_SCRIPT), hook_script())
+    place_hook(asking)
     real = os.path.realpath(home)
     return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
 
