@@ -16,7 +16,7 @@ from assent.config.files import make_private_folder
 from assent.config.hooks import place_hook
 from assent.config.places import assent_home
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
-from assent.sandbox import caches, mounts
+from assent.sandbox import caches, mounts, programs
 from assent.sandbox.bare import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.boundary import Boundary, settle
 from assent.sandbox.cgroups import Group
@@ -27,6 +27,7 @@ from assent.sandbox.launch import Order, Started, launch, launch_bare, resolve_e
 from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
+from assent.sandbox.programs import Programs, find_programs
 from assent.sandbox.proxy import Proxy
 from assent.sandbox.states import Binds, State
 from assent.sandbox.streams import Input, Output, Tally, wait_readable
@@ -213,10 +214,12 @@ class Sandbox:
             proxy = Proxy(profile.network.hosts, hear, self._ask)
             guards.callback(proxy.stop)
             await proxy.serve(started.take("proxy"))
+        supervisor = None
         if "supervisor" in started.fds:
             supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask)
             guards.callback(supervisor.stop)
             supervisor.start()
+        began = programs.now()
         started.go()
         await wait_readable(started.fds["begin"])
         started.read_begin(order.argv)
@@ -227,6 +230,7 @@ class Sandbox:
             profile,
             on_end=guards.close,
             violations=lambda: tuple(violations),
+            programs=lambda: _look_for_programs(boundary.profile, supervisor, began),
         )
         started.close()
         pipes.attach(process, boundary.profile.process_limits.output_bytes)
@@ -270,6 +274,14 @@ class Sandbox:
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
         )
+
+
+async def _look_for_programs(profile: SandboxProfile, supervisor: Supervisor | None, began: int) -> Programs:
+    """Find what a command left that runs later; where nothing was tried that could change a file, there is none."""
+    if supervisor is not None and not supervisor.saw_changes:
+        return Programs()
+    apart = frozenset((*profile.protected, *profile.masked))
+    return await find_programs(profile.write_roots, apart, began)
 
 
 def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
