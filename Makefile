@@ -4,6 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
+# What is compiled is kept: without it every process that the tests start compiles it all again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run demo test check bench crash kill screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in

@@ -16,13 +16,14 @@ import uvloop
 from assent import Engine, Facts, Session, ToolCall
 from assent.approvals import Approvals
 from assent.approvals.events import evaluated
-from assent.audit import Log, verify_log
 from assent.audit.following import last_position
+from assent.audit.log import Log
 from assent.audit.search import Query, search
+from assent.audit.verify import verify_log
 from assent.gate import Gate
 from assent.model import ALLOW, Answer, Principal, Role
 from assent.server.tally import Tally
-from assent.store import open_store
+from assent.store.store import open_store
 
 SESSION = Session(id="s", user="ann", agent="coder", workspace=("/code",))
 ANN = Principal(role=Role.USER, user="ann")

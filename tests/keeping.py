@@ -11,10 +11,11 @@ from typing import Self
 
 from assent import Engine, Policy, Session, ToolCall, parse_rules
 from assent.approvals import Approvals
-from assent.audit import Log, Report, verify_log
+from assent.audit.log import Log
+from assent.audit.verify import Report, verify_log
 from assent.gate import Gate
 from assent.model import ALLOW, DENY, Answer, Facts, Principal, Role, Verdict
-from assent.store import Store, open_store
+from assent.store.store import Store, open_store
 
 SESSION = Session(id="s", user="ann", agent="coder", workspace=("/code",))
 ANN = Principal(role=Role.USER, user="ann")

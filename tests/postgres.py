@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psycopg
 
-from assent.store import open_store
+from assent.store.store import open_store
 
 NAME = "postgres"
 

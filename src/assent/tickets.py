@@ -33,7 +33,8 @@ from assent.model import (
 )
 from assent.sandbox.lines import find_line, rewrite, words_digest
 from assent.sandbox.reports import Origin, Report, event_of
-from assent.store import Cursor, Store
+from assent.store.cursor import Cursor
+from assent.store.store import Store
 from assent.weighing import Weighing
 
 TIDY_SECONDS = 3600.0

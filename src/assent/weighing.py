@@ -12,7 +12,7 @@ from assent.approvals.outcome import relied_on
 from assent.approvals.standing import Standing
 from assent.approvals.tickets import find_stopped
 from assent.model import ALLOW, Approval, Consent, Decision, Mode, Opinion, Session, Ticket, Tier, ToolCall
-from assent.store import Store
+from assent.store.store import Store
 
 
 class Decider(Protocol):

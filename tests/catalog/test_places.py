@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.catalog import places
+from assent.catalog import places, secrets
 from assent.catalog.match import Names
 
 SECRET = [
@@ -63,13 +63,13 @@ PLAIN = [
 
 @pytest.mark.parametrize("path", SECRET)
 def test_keys_credentials_and_histories_are_secrets_wherever_they_lie(path):
-    assert places.is_secret(path)
+    assert secrets.is_secret(path)
     assert places.is_sensitive(path)
 
 
 @pytest.mark.parametrize("path", PLAIN)
 def test_what_only_looks_like_a_secret_is_none(path):
-    assert not places.is_secret(path)
+    assert not secrets.is_secret(path)
 
 
 CONTROL = [
@@ -161,7 +161,7 @@ def test_the_system_s_folders_are_the_system_s(path, system):
     ],
 )
 def test_a_variable_is_known_for_a_secret_by_its_name(name, secret):
-    assert places.is_secret_variable(name) is secret
+    assert secrets.is_secret_variable(name) is secret
 
 
 NAMES = Names((".ssh", "*.pem", "a/b", "c/d*"), ("/etc/x*", "/opt"))

@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from assent.audit import verify_log
+from assent.audit.verify import verify_log
 from assent.model import ALLOW, ASK, DENY, Source
 from assent.store.address import read_address
 from keeping import ANN, ASKED, SESSION, YES, Node, Plug, line, soon, verdict_of

@@ -16,13 +16,14 @@ from pathlib import Path
 
 import pytest
 
-from assent.audit import Log, verify_log
 from assent.audit.anchors import anchor_file, read_anchors
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
 from assent.audit.keys import load_node
+from assent.audit.log import Log
+from assent.audit.verify import verify_log
 from assent.model import Event, StoreError
-from assent.store import open_store
 from assent.store.address import read_address
+from assent.store.store import open_store
 from keeping import ASKED, SESSION, Node, line
 
 EVENTS = 5
@@ -367,7 +368,7 @@ def test_a_copy_on_a_disk_that_can_not_be_written_to_can_be_verified(tmp_path):
 
 MEMORY = """
 import resource, sys
-from assent.audit import verify_log
+from assent.audit.verify import verify_log
 from assent.store.address import read_address
 home = sys.argv[1]
 verify_log(read_address(None, home=home), home=home)

@@ -381,7 +381,7 @@ def test_what_is_no_tool_or_there_twice_is_an_error():
 
 
 def test_everything_is_kept_in_a_store_that_is_named(tmp_path, monkeypatch):
-    from assent.audit import verify_log
+    from assent.audit.verify import verify_log
     from assent.store.address import read_address
 
     monkeypatch.setenv("ASSENT_HOME", str(tmp_path / "home"))

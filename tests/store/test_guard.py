@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from assent.store import open_store
+from assent.store.store import open_store
 
 
 def test_an_outcome_that_is_on_its_way_is_not_called_late(tmp_path):

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from assent.model import StoreError
-from assent.store import open_store
+from assent.store.store import open_store
 from keeping import soon
 from postgres import Postgres
 

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from assent.model import AssentError, StoreError
-from assent.store import open_store
+from assent.store.store import open_store
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)"
 
@@ -75,7 +75,7 @@ def test_what_is_no_database_is_refused(home):
 
 CRASH = """
 import os, sys
-from assent.store import open_store
+from assent.store.store import open_store
 store = open_store(home=sys.argv[1])
 store.write(lambda c: c.execute_many("INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)",
     [("a", "b", "x" * 100)] * 5000)).result()

@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import select
 
 from assent.model import StoreError
-from assent.store import open_store
 from assent.store.schema import changes
+from assent.store.store import open_store
 from keeping import Plug, soon
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)"

@@ -14,11 +14,11 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import inspect, text
 
 from assent.model import StoreError
-from assent.store import open_store, upgrade
+from assent.store import upgrade
 from assent.store.address import read_address
 from assent.store.schema import metadata
 from assent.store.sqlite import NARROW, prepare_file
-from assent.store.store import _plain, create_engine
+from assent.store.store import _plain, create_engine, open_store
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES ('a', 'b', 'c')"
 
@@ -116,6 +116,6 @@ def test_a_step_that_fails_leaves_no_half_of_itself(tmp_path, url, engine, monke
 
 
 def test_several_processes_may_be_the_first(tmp_path, url):
-    code = f"from assent.store import open_store; open_store({url!r}, home={str(tmp_path / 'home')!r}).close()"
+    code = f"from assent.store.store import open_store; open_store({url!r}, home={str(tmp_path / 'home')!r}).close()"
     children = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(4)]
     assert [child.wait(120) for child in children] == [0, 0, 0, 0]

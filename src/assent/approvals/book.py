@@ -36,7 +36,8 @@ from assent.model import (
     State,
     StoreError,
 )
-from assent.store import Cursor, Store
+from assent.store.cursor import Cursor
+from assent.store.store import Store
 
 ENABLEMENTS = "enablements"
 LONGEST_MINUTES = 24 * 60.0

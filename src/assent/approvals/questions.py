@@ -11,7 +11,7 @@ from assent.approvals.events import granted, requested, resolved
 from assent.approvals.rows import APPROVAL_COLUMNS, approval_row, encode, read_approval
 from assent.audit.log import Log
 from assent.model import Answer, Approval, Grant, NotFoundError, QuestionKind, Scope, State
-from assent.store import Cursor
+from assent.store.cursor import Cursor
 
 TOPIC = "approvals"
 GRANTS = "grants"

@@ -9,7 +9,8 @@ import msgspec
 
 from assent.approvals.rows import ENABLEMENT_COLUMNS, read_enablement, read_grant
 from assent.model import Consent, Enablement, Grant, Session
-from assent.store import Cursor, Store
+from assent.store.cursor import Cursor
+from assent.store.store import Store
 
 _GRANTS = "SELECT body, revoked_at FROM grants WHERE revoked_at IS NULL ORDER BY created_at, id"
 _ENABLEMENTS = f"SELECT {ENABLEMENT_COLUMNS} FROM enablements WHERE revoked_at IS NULL AND used_at IS NULL"  # noqa: S608 - constants

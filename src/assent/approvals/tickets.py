@@ -9,7 +9,8 @@ import msgspec
 
 from assent.approvals.rows import encode
 from assent.model import NotFoundError, Ticket, ToolCall, Violation
-from assent.store import Cursor, Store
+from assent.store.cursor import Cursor
+from assent.store.store import Store
 
 LIFE = 600.0
 """How long a line may wait to be run, in seconds."""

@@ -16,7 +16,7 @@ from assent.audit.keys import is_signed
 from assent.audit.log import Log
 from assent.audit.search import Record
 from assent.model import AssentError, canonical
-from assent.store import Store
+from assent.store.store import Store
 
 FORMAT = "assent.evidence.v1"
 LARGEST = 256 << 20

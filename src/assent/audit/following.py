@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 
 from assent.audit.log import Log
 from assent.audit.search import Query, Record, find, read_record
-from assent.store import Store
+from assent.store.store import Store
 
 LOOK_SECONDS = 1.0
 """How often to look for what other processes wrote; what this one writes is seen at once."""

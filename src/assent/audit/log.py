@@ -15,7 +15,8 @@ from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
 from assent.config.spool import drop_left, list_left, read_left
 from assent.model import ConfigError, Event, StoreError
-from assent.store import Cursor, Store
+from assent.store.cursor import Cursor
+from assent.store.store import Store
 
 SPOOL = "spool"
 """The topic under which it is known what was taken in."""

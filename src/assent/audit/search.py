@@ -15,9 +15,9 @@ from assent.audit.chain import COLUMNS
 from assent.audit.entry import format_time, read_event
 from assent.audit.snapshot import Snapshot
 from assent.model import AssentError, Event
-from assent.store import Store
 from assent.store.cursor import Row
 from assent.store.schema import events
+from assent.store.store import Store
 
 MOST_ROWS = 1000
 _FIELDS = tuple(events.c[name] for name in (*COLUMNS, "hash"))

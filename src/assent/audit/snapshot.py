@@ -8,12 +8,12 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
 from assent.model import StoreError
-from assent.store import postgres
 from assent.store.address import Address
 from assent.store.cursor import Row
 
@@ -44,18 +44,34 @@ class Snapshot:
 def open_snapshot(address: Address) -> Iterator[Snapshot]:
     """Open a log for reading, or raise `StoreError`. It need not be one that can be written to."""
     try:
-        if address.engine == "sqlite":
-            with contextlib.closing(_open_file(address.path)) as connection:
-                yield Snapshot(lambda _name: connection.cursor(), str)
-        else:
-            with contextlib.closing(postgres.connect(address.conninfo)) as server:
-                server.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-                yield Snapshot(lambda name: server.cursor(name) if name else server.cursor(), postgres.translate)
-    except (sqlite3.Error, postgres.Error) as error:
+        with _open_file(address.path) if address.engine == "sqlite" else _open_server(address.conninfo) as snapshot:
+            yield snapshot
+    except _faults() as error:
         raise StoreError(f"the log in {address.shown} can not be read: {str(error).strip()}") from error
 
 
-def _open_file(path: str) -> sqlite3.Connection:
+def _faults() -> tuple[type[Exception], ...]:
+    """Return what a driver that is loaded may raise: whoever reads a file need not wait for a server's to load."""
+    driver = sys.modules.get("psycopg")
+    return (sqlite3.Error,) if driver is None else (sqlite3.Error, driver.Error)
+
+
+@contextlib.contextmanager
+def _open_server(conninfo: str) -> Iterator[Snapshot]:
+    from assent.store import postgres  # noqa: PLC0415 - most logs are files
+
+    with contextlib.closing(postgres.connect(conninfo)) as server:
+        server.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        yield Snapshot(lambda name: server.cursor(name) if name else server.cursor(), postgres.translate)
+
+
+@contextlib.contextmanager
+def _open_file(path: str) -> Iterator[Snapshot]:
+    with contextlib.closing(_connect(path)) as connection:
+        yield Snapshot(lambda _name: connection.cursor(), str)
+
+
+def _connect(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         raise StoreError(f"there is no log in `{path}`")
     try:

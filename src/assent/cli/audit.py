@@ -25,9 +25,9 @@ from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.config.places import assent_home
 from assent.config.spool import list_left
 from assent.model import AssentError
-from assent.store import open_store
 from assent.store.address import Address, read_address
 from assent.store.readers import open_reader
+from assent.store.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -23,7 +23,7 @@ from assent.server.assembly import make_link
 from assent.server.identity import user_name
 from assent.server.keys import SELECT_TOKENS, issue, revoke, token_of
 from assent.server.tokens import make_wish
-from assent.store import Store, open_store
+from assent.store.store import Store, open_store
 
 if TYPE_CHECKING:
     import argparse

@@ -39,6 +39,8 @@ class CodexHook(msgspec.Struct, frozen=True):
 
 def list_hooks(program: str, cwd: str, environ: Mapping[str, str]) -> list[CodexHook]:
     """Ask Codex for Assent's hooks, or raise `ConfigError`."""
+    if not program:
+        raise ConfigError("Codex is not on the PATH.", suggestion=_HINT)
     try:
         with subprocess.Popen(  # noqa: S603 - the user's own Codex
             [program, "app-server"],

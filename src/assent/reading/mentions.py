@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 import assent.regex as re
-from assent.catalog import places
+from assent.catalog import secrets
 from assent.model import UNKNOWN
 from assent.reading.paths import Place
 from assent.reading.touching import locate
@@ -27,7 +27,7 @@ def mentioned_paths(words: Sequence[Word], place: Place, cwd: str | None) -> tup
     for word in words:
         for text in _candidates(word.text):
             located = locate(Word(text), place, cwd)
-            if _LIKE.search(text) or places.is_secret(located.path):
+            if _LIKE.search(text) or secrets.is_secret(located.path):
                 found.update(dict.fromkeys(map(blur, located.names) if is_pattern(word) else located.names))
         if len(found) > MOST:
             return (UNKNOWN,)

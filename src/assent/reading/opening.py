@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 import assent.regex as re
-from assent.catalog import Role, is_builtin, places
+from assent.catalog import Role, is_builtin, secrets
 from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
@@ -78,7 +78,7 @@ def _sought(match: Match) -> str:
     if not match.present.isdisjoint(("-H", "-u", "--hidden", "--unrestricted")):
         names += [f"*{n}*" for n in names[:1] if len(n) > 2]
     names += [f"x.{w.text}" for n, _, w in match.values if n in ("-e", "--extension")]
-    return next((n for n in names if places.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
+    return next((n for n in names if secrets.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
 
 
 def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 import assent.regex as re
-from assent.catalog import Lexicon, places
+from assent.catalog import Lexicon, places, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
 
@@ -121,7 +121,7 @@ def _traits(path: str, target: str | None, workspace: tuple[str, ...], home: str
     outside = bool(workspace) and not inside and path not in places.HARMLESS_DEVICES
     below = [_below(n, workspace) for n in names]
     others = any(_is_others(n, workspace, home) for n in names)
-    secret = others or any(map(places.is_secret, below))
+    secret = others or any(map(secrets.is_secret, below))
     control = any(map(places.is_control_plane, below))
     system = not inside and any(map(places.is_system, names))
     return Traits(inside, outside, secret, secret or control or system, control)

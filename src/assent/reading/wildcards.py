@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import assent.regex as re
-from assent.catalog import places
+from assent.catalog import places, secrets
 from assent.model import UNKNOWN
 from assent.shell import braces
 from assent.shell.tree import Word
@@ -191,7 +191,7 @@ def _replaced(parts: tuple[str, ...], start: int, names: tuple[str, ...]) -> str
 
 def _is_after(part: str, name: str) -> bool:
     """Tell whether a pattern may find a name, and is not one of the kind that is after data: `*`, `*.json`."""
-    if not _says_something(part) or any(part.endswith(n[1:]) for n in places.NOT_SECRET if n.startswith("*")):
+    if not _says_something(part) or any(part.endswith(n[1:]) for n in secrets.NOT_SECRET if n.startswith("*")):
         return False
     if name.startswith("*."):
         return _ends(_tokens(part), name)
@@ -230,7 +230,7 @@ def _is_rooted(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
 
 @functools.cache
 def _secrets() -> _Names:
-    return _Names(places.SECRETS, places.SECRET_PATHS)
+    return _Names(secrets.SECRETS, secrets.SECRET_PATHS)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ import msgspec
 from assent.model import Event, EventType, SandboxProfile, Violation
 
 if TYPE_CHECKING:
-    from assent.store import Cursor
+    from assent.store.cursor import Cursor
 
 COLUMNS = "id, user_id, node, status, strategy, path, cwd, created_at, started_at, ended_at, reason"
 SELECT_RUNS = f"SELECT {COLUMNS} FROM runs"  # noqa: S608 - constants

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from assent.catalog.places import is_secret_variable
+from assent.catalog.secrets import is_secret_variable
 from assent.reading.hosts import parse_host
 
 NAMES = frozenset(

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from assent.catalog.places import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
+from assent.catalog.secrets import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
 from assent.model import ConfigError, within
 

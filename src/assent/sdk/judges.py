@@ -39,8 +39,8 @@ from assent.model import (
     Verdict,
     Violation,
 )
-from assent.store import Store, open_store
 from assent.store.memory import MemoryStore
+from assent.store.store import Store, open_store
 
 OFF = SandboxProfile(name="off", mode="off")
 """A function of this process runs without a boundary of its own, and the log says so."""

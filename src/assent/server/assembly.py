@@ -36,7 +36,7 @@ from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
 from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, revoke, token_of
 from assent.server.projects import Projects
-from assent.store import Store, open_store
+from assent.store.store import Store, open_store
 from assent.weighing import Decider
 
 if TYPE_CHECKING:
@@ -166,8 +166,10 @@ async def _lend_token(runs: Runs, store: Store, log: Log, keys: Identities, run:
     try:
         yield issued.secret
     finally:
-        runs.take_back(issued.token.id)
+        # In this order: a token that is still good is never anybody else's than the run's.
         await store.commit(revoke(issued.token.id, run.record.user, log))
+        await asyncio.wrap_future(keys.look())
+        runs.take_back(issued.token.id)
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:

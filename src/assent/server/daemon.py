@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from assent.server.projects import Projects
     from assent.server.routes import Route
     from assent.server.run_sockets import RunSocket
-    from assent.store import Store
+    from assent.store.store import Store
 
 T = TypeVar("T")
 

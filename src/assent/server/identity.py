@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from assent.server.doors import Peer
-    from assent.store import Store
     from assent.store.cursor import Row
+    from assent.store.store import Store
 
 SUBPROTOCOL = "assent.bearer."
 _LONGEST_SECRET = 256

@@ -16,7 +16,7 @@ from assent.server.messages import Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from assent.store import Cursor
+    from assent.store.cursor import Cursor
 
 TOPIC = "tokens"
 LINK_SECONDS = 15 * 60.0

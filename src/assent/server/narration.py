@@ -12,7 +12,7 @@ from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
 from assent.server.envelopes import DOUBLED, Envelope, tell
 from assent.server.messages import Refusal
-from assent.store import Store
+from assent.store.store import Store
 
 _BEFORE = (
     "SELECT count(*), count(CASE WHEN type IN ('permission.requested', 'permission.resolved') THEN 1 END) "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from assent.audit.following import last_position
 
 if TYPE_CHECKING:
-    from assent.store import Store
+    from assent.store.store import Store
 
 HOUR = 3600
 STEP = 50_000
