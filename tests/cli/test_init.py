@@ -476,11 +476,22 @@ def test_the_line_denies_whatever_becomes_of_the_client(world, settings):
         assert done.returncode == 2, broken
         assert done.stderr
     assert call_hook(f"{line} <&-", b"").returncode == 2
-    for signal in (9, 15):
-        (world.state / "hook.py").write_text(f"import posix\nposix.kill(posix.getpid(), {signal})\n")
+    for name in ("hook_client.py", "hook.py"):
+        for signal in (9, 15):
+            (world.state / name).write_text(f"import posix\nposix.kill(posix.getpid(), {signal})\n")
+            assert call_hook(line, data).returncode == 2
+        (world.state / name).write_text("raise SystemExit(1)\n")
         assert call_hook(line, data).returncode == 2
-    (world.state / "hook.py").write_text("raise SystemExit(1)\n")
-    assert call_hook(line, data).returncode == 2
+
+
+def test_the_client_is_read_compiled_and_made_anew_when_it_changed(world, settings):
+    init(world)
+    compiled = world.state / "__pycache__"
+    assert [file.name.partition(".")[0] for file in compiled.iterdir()] == ["hook_client"]
+    (world.state / "hook_client.py").write_text("def main(argv):\n    return 0\n")
+    assert call_hook(line_of(settings), b"").returncode == 0
+    init(world)
+    assert call_hook(line_of(settings), b"").returncode == 2
 
 
 def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):

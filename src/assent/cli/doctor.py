@@ -19,12 +19,12 @@ from assent.agents.wiring import WIRINGS, Wiring
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
-from assent.cli.wiring import DENIED, HARMLESS, SCRIPT, file_of, hook_lines, token_file, try_hook
+from assent.cli.wiring import DENIED, HARMLESS, file_of, hook_lines, token_file, try_hook
 from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
-from assent.config.endpoints import hook_script
 from assent.config.facts import observe
 from assent.config.files import find_file, find_private
+from assent.config.hooks import is_placed
 from assent.config.layers import load_layers
 from assent.config.places import assent_home, project_root
 from assent.config.wirings import Wired, check_plain, our_entries, read_book
@@ -174,8 +174,7 @@ def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Fin
         yield Finding("bad", f"{name}: {token} is not there", again)
     elif _is_open(token):
         yield Finding("bad", f"others can read {token}", "make its mode 0600")
-    script = find_private(os.path.join(home, SCRIPT), suggestion="make its mode 0600")
-    if script != hook_script():
+    if not is_placed(home):
         yield Finding("note", f"{name}: the hook's client is not that of this version of Assent", again)
 
 

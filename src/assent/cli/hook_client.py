@@ -6,9 +6,8 @@ honours. KEY names the token in HOME; a flag is `observe` (a trial) or `report` 
 whatever goes wrong is silence; `start` (start the daemon if it is not there, as HOME says), or a daemon's address.
 """
 
-# The usual modules (socket, json, pathlib …) would double the time this takes; what is used here is built in.
-
-from __future__ import annotations
+# The usual modules (socket, json, pathlib …) would double the time this takes; what is used here is built in. Even
+# `__future__` would be a file to find and read.
 
 import _signal
 import _socket
@@ -207,7 +206,7 @@ def _check_owner(line: _socket.socket) -> None:
             raise RefusedError("the daemon in Assent's home is somebody else's")
 
 
-def _dial(url: str, left: float) -> tuple[Any, str]:
+def _dial(url: str, left: float) -> "tuple[Any, str]":
     """Connect to a daemon elsewhere."""
     import socket  # noqa: PLC0415 - slow to load, and seldom needed
 
@@ -272,7 +271,7 @@ def _spawn(argv: list[str], environ: dict[str, str]) -> None:
         posix._exit(127)  # noqa: SLF001 - as above
 
 
-def _surroundings(project: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _surroundings(project: bytes) -> "Iterator[tuple[bytes, bytes]]":
     """Tell where the agent was started, and how it would find its programs."""
     if _is_sendable(project):
         yield b"X-Assent-Project", project

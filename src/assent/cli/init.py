@@ -28,7 +28,6 @@ from assent.cli.screen import has_colour, paint, say, visible
 from assent.cli.token import open_keys
 from assent.cli.wiring import (
     DENIED,
-    SCRIPT,
     Target,
     add_target_options,
     file_of,
@@ -39,8 +38,8 @@ from assent.cli.wiring import (
 )
 from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
-from assent.config.endpoints import hook_script
 from assent.config.files import find_file, make_private_folder, write_private
+from assent.config.hooks import HOOK_SCRIPT, place_hook
 from assent.config.interpreter import find_python
 from assent.config.places import FILE_NAME, assent_home, user_file
 from assent.config.rulefile import add_rules
@@ -86,7 +85,7 @@ def run(argv: list[str]) -> int:
     target, home = find_target(given), assent_home()
     client = Client(
         python=find_python(given.python),
-        script=os.path.join(home, SCRIPT),
+        script=os.path.join(home, HOOK_SCRIPT),
         agent=target.agent,
         home=home,
         key=target.key,
@@ -247,7 +246,7 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
     old = find_wired(book, target.agent, target.scope, target.root)
     make_private_folder(home)
     make_private_folder(os.path.join(home, AGENTS_FOLDER))
-    write_private(os.path.join(home, SCRIPT), hook_script())
+    place_hook(home)
     if client.start:
         write_private(os.path.join(home, AGENTS_FOLDER, "start.json"), _how_to_start())
     token = _make_token(target, home, old)

@@ -15,7 +15,6 @@ import msgspec
 from assent.agents import opencode
 from assent.agents.opencode import PLUGIN_FILE, plugin_line
 from assent.agents.wiring import WIRINGS, Scope
-from assent.config.endpoints import HOOK_SCRIPT
 from assent.config.files import find_file
 from assent.config.places import project_root, user_home, workspace_of
 from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     import argparse
 
 NAMES = (*WIRINGS, "opencode")
-SCRIPT = HOOK_SCRIPT
 _SECONDS = 60
 _SESSION = "assent-doctor"
 DENIED, HARMLESS = "assent approve nothing", "ls"

@@ -58,6 +58,11 @@ class Supervisor:
         self.seen: Counter[str] = Counter()
         """How often each system call was seen."""
 
+    @property
+    def saw_changes(self) -> bool:
+        """Tell whether anything was tried that could change a file."""
+        return any(name in sightings.PATHS or name == "fchmod" for name in self.seen)
+
     def start(self) -> None:
         """Begin to watch."""
         self._thread.start()
