@@ -15,7 +15,7 @@ from assent.config.endpoints import ASK_FOLDER
 from assent.config.files import make_private_folder
 from assent.config.hooks import place_hook
 from assent.config.places import assent_home
-from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
+from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest, printable
 from assent.sandbox import caches, mounts, programs
 from assent.sandbox.bare import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.boundary import Boundary, settle
@@ -270,6 +270,10 @@ class Sandbox:
         names = sorted(order.environment)
         return msgspec.structs.replace(
             boundary.profile,
+            cwd=printable(boundary.profile.cwd or "/"),
+            read_roots=tuple(map(printable, boundary.profile.read_roots)),
+            masked=tuple(map(printable, boundary.profile.masked)),
+            protected=tuple(map(printable, boundary.profile.protected)),
             mechanisms=mechanisms,
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
