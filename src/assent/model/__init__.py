@@ -50,7 +50,7 @@ from assent.model.words import (
     Tier,
     Verdict,
 )
-from assent.model.writing import encode
+from assent.model.writing import encode, printable
 
 __all__ = [
     "ALLOW",
@@ -127,6 +127,7 @@ __all__ = [
     "digest",
     "encode",
     "is_hidden",
+    "printable",
     "read_trace",
     "visible",
     "within",
