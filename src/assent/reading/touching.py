@@ -6,7 +6,7 @@ import msgspec
 
 import assent.regex as re
 from assent.catalog import secrets
-from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
+from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, fold, within
 from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
@@ -160,11 +160,11 @@ def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -
     """Return which of Assent's own paths a pattern may find, or a walk come by."""
     if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
-    names = [segments(n.lower()) for n in located.names]
-    return next((p for p in paths if any(leads_to(n, segments(p.lower()), above=above) for n in names)), None)
+    names = [segments(fold(n)) for n in located.names]
+    return next((p for p in paths if any(leads_to(n, segments(fold(p)), above=above) for n in names)), None)
 
 
 def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
-    return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
+    return bool(cut and known) and any(fold(p).startswith(fold(known)) for p in ground.place.facts.assent_paths)

@@ -300,7 +300,7 @@ class Runs:
 
     def _check_profiles(self, run: Run) -> None:
         """Refuse a strategy that names a profile which nobody defined, before anything runs."""
-        known = {*NAMES, *self._ground.engines.find(run.setting).merged.specs}
+        known = {*NAMES, *self._ground.engines.find(run.setting).merged.profiles.specs}
         named = {run.profile, run.strategy.policy.profile, *(step.profile for step in run.strategy.steps)}
         for name in sorted(filter(None, named)):
             if name not in known:
