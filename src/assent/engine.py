@@ -109,7 +109,8 @@ class Engine:
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
         """Name a line for the memory; None for what is decided anew each time."""
-        if self._spoken or find_tool(call.tool).shape != "command" or consent != _NOTHING_SAID:
+        said = consent is not _NOTHING_SAID and consent != _NOTHING_SAID
+        if said or self._spoken or find_tool(call.tool).shape != "command":
             return None
         expired = bisect.bisect_right(self._expiries, place.facts.now) if self._expiries else 0
         return key_of(call, session, place, expired)

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 import shlex
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import pytest
 import yaml
 
 from assent.catalog import convert_entry
 from assent.cli import exits, main
 from assent.cli.arguments import Parser
+from assent.cli.calls import Line
 from assent.config.assentfile import load_policy
 from assent.engine import Engine
-from assent.model import Facts, Layer, Mode, Session, ToolCall
+from assent.model import Facts, Layer, Mode, Session, ToolCall, Verdict
+from documents import DOCUMENTS, ROOT, blocks, every_block
 
-ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-BLOCK = re.compile(r"^ *```(\w+)\n(.*?)^ *```$", re.MULTILINE | re.DOTALL)
+JSON_PAGES = ("cli", "daemon", "mcp")
 FIELDS = {"Read": "file_path", "Write": "file_path", "Edit": "file_path", "WebFetch": "url"}
 
 
@@ -38,22 +37,16 @@ class Example:
         return f"{self.file}:{self.line} {self.call}"
 
 
-def blocks(document: Path):
-    text = document.read_text()
-    for match in BLOCK.finditer(text):
-        yield match.group(1), textwrap.dedent(match.group(2)), text[: match.start()].count("\n") + 2
-
-
 def examples():
     for document in DOCUMENTS:
         policy = "permissions: {}\n"
-        for kind, body, line in blocks(document):
-            if kind == "yaml":
-                policy = body
-            if kind == "decisions":
-                for offset, row in enumerate(body.splitlines()):
+        for block in blocks(document):
+            if block.kind == "yaml":
+                policy = block.body
+            if block.kind == "decisions":
+                for offset, row in enumerate(block.body.splitlines()):
                     verdict, call = row.split(maxsplit=1)
-                    yield Example(document.name, line + offset, policy, verdict, call)
+                    yield Example(document.name, block.line + offset, policy, verdict, call)
 
 
 def as_call(text: str, cwd: Path) -> ToolCall:
@@ -93,22 +86,22 @@ def test_the_documents_show_what_becomes_of_a_call_that_needs_a_sandbox_where_th
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
 def test_documented_policies_load(document, tmp_path):
     file = tmp_path / "assent.yaml"
-    for kind, body, line in blocks(document):
-        if kind == "yaml":
-            file.write_text(body)
-            assert load_policy(str(file), layer=Layer.USER), f"{document.name}:{line}"
+    for block in blocks(document):
+        if block.kind == "yaml":
+            file.write_text(block.body)
+            assert load_policy(str(file), layer=Layer.USER), str(block)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
 def test_documented_python_runs_and_prints_what_its_comments_say(document, capsys):
-    for kind, body, line in blocks(document):
-        if kind == "python":
-            exec(compile("\n" * (line - 1) + body, str(document), "exec"), {"__name__": "example"})
-            promised = re.findall(r"^ *print\(.*\)  # (.+)$", body, re.MULTILINE)
+    for block in blocks(document):
+        if block.kind == "python":
+            exec(compile("\n" * (block.line - 1) + block.body, str(document), "exec"), {"__name__": "example"})
+            promised = re.findall(r"^ *print\(.*\)  # (.+)$", block.body, re.MULTILINE)
             printed = capsys.readouterr().out.splitlines()
-            assert not promised or len(promised) == len(printed), f"{document.name}:{line}"
+            assert not promised or len(promised) == len(printed), str(block)
             for text, said in zip(promised, printed, strict=False):
-                assert text in said, f"{document.name}:{line}"
+                assert text in said, str(block)
 
 
 ADAPTERS = ("langchain", "openai_agents", "pydantic_ai")
@@ -116,62 +109,73 @@ ADAPTERS = ("langchain", "openai_agents", "pydantic_ai")
 
 def test_every_adapter_has_a_page_whose_example_runs_it_and_prints_a_denial():
     for name in ADAPTERS:
-        page = (ROOT / "docs" / f"{name.replace('_', '-')}.md").read_text()
-        code = "".join(
-            body for kind, body, _ in blocks(ROOT / "docs" / f"{name.replace('_', '-')}.md") if kind == "python"
-        )
+        page = ROOT / "docs" / f"{name.replace('_', '-')}.md"
+        code = "".join(block.body for block in blocks(page) if block.kind == "python")
         assert f"assent.sdk.{name}" in code
         assert re.search(r"^ *print\(.*\)  # denied by", code, re.MULTILINE), name
-        assert f"assent[{name.replace('_', '-')}]" in page
+        assert f"assent[{name.replace('_', '-')}]" in page.read_text()
 
 
 def test_the_readme_guards_a_tool_in_ten_lines():
-    (body,) = [body for kind, body, _ in blocks(ROOT / "README.md") if kind == "python" and "create_agent_app" in body]
+    code = [block.body for block in blocks(ROOT / "README.md") if block.kind == "python"]
+    (body,) = [body for body in code if "create_agent_app" in body]
     assert len([line for line in body.splitlines() if line.strip()]) <= 10
     assert re.search(r"^print\(.*\)  # denied by", body, re.MULTILINE)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)
-def test_documented_json_is_json(document):
-    for kind, body, _ in blocks(document):
-        if kind == "json":
-            assert all(isinstance(json.loads(row), dict) for row in body.splitlines())
-
-
-def typed():
-    """Every command of ours in a block for a shell, without what it is joined to."""
-    for document in DOCUMENTS:
-        for kind, body, line in blocks(document):
-            rows = body.replace("\\\n", " ").splitlines() if kind == "sh" else ()
-            for row in rows:
-                words = shlex.shlex(row, posix=True, punctuation_chars="|&;>")
-                words.whitespace_split = True
-                for joined, part in itertools.groupby(words, key=lambda word: set(word) <= set("|&;>")):
-                    command = list(part)
-                    if not joined and command[0] == "assent":
-                        yield pytest.param(command[1:], id=f"{document.name}:{line} {row.partition('#')[0].strip()}")
-
-
-@pytest.mark.parametrize("words", list(typed()))
-def test_a_documented_command_is_understood(words, monkeypatch, capsys):
-    """Its words are read by the command itself, which then goes no further."""
+def understands(words: list[str], monkeypatch) -> int:
+    """Have words read by the command itself, which then goes no further."""
     read = Parser.parse_args
 
     def stop(*given):
         read(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Parser, "parse_args", stop)
-    assert main(words) == exits.INTERRUPTED, capsys.readouterr().err
+    with monkeypatch.context() as patched:
+        patched.setattr(Parser, "parse_args", stop)
+        return main(words)
+
+
+def test_a_command_that_no_test_runs_is_understood(monkeypatch):
+    typed = [shlex.split(line, comments=True) for block in every_block("sh") if block.excuse for line in block.lines]
+    ours = [words[1:] for words in typed if words[0] == "assent"]
+    assert len(ours) >= 3
+    for words in ours:
+        assert understands(words, monkeypatch) == exits.INTERRUPTED, words
+
+
+def json_of(page: str) -> list[dict]:
+    return [json.loads(line) for block in blocks(ROOT / page) if block.kind == "json" for line in block.lines]
+
+
+def test_documented_json_is_what_is_read_and_what_is_answered(monkeypatch):
+    """That of the README is held against a daemon's answers, where the rest of the page is tried."""
+    assert [msgspec.convert(line, Line) for line in json_of("docs/cli.md")]
+    (server,) = json_of("docs/mcp.md")[0]["mcpServers"].values()
+    assert server["command"] == "assent"
+    assert understands(server["args"], monkeypatch) == exits.INTERRUPTED
+    for answer, line in zip(json_of("docs/daemon.md"), ("ls", "node x.js", "rm -rf /"), strict=True):
+        decision = Engine([]).decide(ToolCall(tool="Bash", input={"command": line}, cwd="/code"))
+        assert (answer["allow"], answer["tier"]) == (decision.verdict is Verdict.ALLOW, decision.reading.tier)
+        assert answer["reason"].endswith(decision.decision_reason)
+    assert {block.file for block in every_block("json")} == {"README.md", *(f"docs/{n}.md" for n in JSON_PAGES)}
+
+
+def test_files_of_other_programs_and_entries_of_the_catalog_can_be_read():
+    agents, catalog = (yaml.safe_load(block.body) for block in every_block("yml"))
+    assert convert_entry(catalog["sort, gsort"]).does == "sorts lines"
+    ((hook,),) = (each["hooks"] for each in agents["hooks"]["pre_tool_use"])
+    script = (ROOT / "src/assent/agents/container-hook.sh").read_text()
+    waits, margin = (int(re.search(rf"{name}:-(\d+)", script)[1]) for name in ("ASSENT_WAIT", "ASSENT_MARGIN"))
+    assert hook["timeout"] > waits + margin
 
 
 def test_every_block_is_of_a_kind_that_is_tested():
-    kinds = {kind for document in DOCUMENTS for kind, _, _ in blocks(document)}
-    tested = {"console", "decisions", "json", "python", "sh", "strategy", "yaml"}
-    assert kinds == tested | {"text"}
-    text = [body for document in DOCUMENTS for kind, body, _ in blocks(document) if kind == "text"]
-    (entry,) = (yaml.safe_load(body) for body in text)
-    assert convert_entry(entry["sort, gsort"]).does == "sorts lines"
+    tested = {"console", "decisions", "json", "python", "sh", "strategy", "yaml", "yml"}
+    assert {block.kind for block in every_block()} == tested | {"text"}
+    assert [block.file for block in every_block("text")] == ["docs/concepts.md"]  # a drawing
+    fences = sum(line.lstrip().startswith("```") for page in DOCUMENTS for line in page.read_text().splitlines())
+    assert 2 * len(every_block()) == fences
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda d: d.name)

@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
-DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+from documents import every_block
 
 
 @dataclass
@@ -30,23 +28,24 @@ class Turn:
 
 
 def turns():
-    for document in DOCUMENTS:
-        for block in BLOCK.findall(document.read_text()):
-            for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-                typed, _, shown = part.partition("\n")
-                yield Turn(document.name, typed, shown.rstrip("\n"))
+    for block in every_block("console"):
+        for part in re.split(r"^\$ ", block.body, flags=re.MULTILINE)[1:] if not block.excuse else ():
+            typed, _, shown = part.partition("\n")
+            yield Turn(block.file, typed, shown.rstrip("\n"))
 
 
-CHECKS = [turn for turn in turns() if turn.typed.startswith("assent ")]
+CHECKS = list(turns())
 
 
 def run(typed: str, root: Path) -> str:
     """Type a line in an empty project of somebody who has configured nothing."""
+    program, *words = shlex.split(typed)
+    assert program == "assent"
     project = root / "home" / "project"
     (project / ".git").mkdir(parents=True)
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "PYTHONPATH") if name in os.environ}
     done = subprocess.run(
-        [sys.executable, "-m", "assent", *shlex.split(typed)[1:]],
+        [sys.executable, "-m", "assent", *words],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

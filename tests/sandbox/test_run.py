@@ -84,11 +84,11 @@ def test_signals_reach_the_command(own_world, number):
 class Typist:
     """Someone at a terminal."""
 
-    def __init__(self, world, *words, options=()):
+    def __init__(self, world, *words, options=(), through=()):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.chdir(world.workspace)
-            argv = world.argv(*words, options=options)
+            argv = [*through, *world.argv(*words, options=options)]
             os.execvpe(argv[0], argv, world.environ | {"TERM": "dumb"})
         self.seen = ""
 
@@ -125,6 +125,14 @@ def test_at_a_terminal_the_command_has_a_terminal(own_world):
     )
     typist.wait_for("all")
     assert "/dev/pts/" in typist.seen or "not a tty" not in typist.seen
+    typist.type("hello\n")
+    typist.wait_for("got hello")
+    assert typist.end() == 0
+
+
+def test_a_terminal_that_controls_no_session_is_one_too(own_world):
+    typist = Typist(own_world, "sh", "-c", "test -t 0 && echo up; read x; echo got $x", through=("setsid", "--wait"))
+    typist.wait_for("up")
     typist.type("hello\n")
     typist.wait_for("got hello")
     assert typist.end() == 0

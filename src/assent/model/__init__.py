@@ -51,7 +51,7 @@ from assent.model.words import (
     Tier,
     Verdict,
 )
-from assent.model.writing import encode
+from assent.model.writing import encode, printable
 
 __all__ = [
     "ALLOW",
@@ -129,6 +129,7 @@ __all__ = [
     "encode",
     "fold",
     "is_hidden",
+    "printable",
     "read_trace",
     "visible",
     "within",

@@ -99,6 +99,7 @@ def is_in_force(grant: Grant, view: View) -> bool:
         (grant.user, session.user),
         (grant.agent, session.agent),
         (grant.session, session.id),
+        (grant.run, session.run),
         (grant.workspace, session.workspace),
     )
     return all(ours is None or ours == theirs for ours, theirs in bound)

@@ -123,6 +123,8 @@ class _Reader:
         for name in script.bound:
             if not assignment_is_inert(name):
                 self._assignment(name, Word(UNKNOWN), DANGEROUS)
+        if len(traces) == 1 and script.commands[0].constant and not traces[0].output:
+            return traces  # there is nothing that could flow into it
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)
@@ -142,7 +144,7 @@ class _Reader:
             described = with_descriptors(command, frame.script)
             command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
-        name, entry, reason = find_program(word, self.functions, self.place)
+        name, entry, reason = find_program(command.words, self.functions, self.place)
         cwd = command.cwd
         if entry is None:
             trace = self._opaque(command, frame, reason)
@@ -150,9 +152,8 @@ class _Reader:
             trace = self._find(name, command, frame)
         else:
             match = match_words(name, entry, command.words[1:])
-            if match.values:
-                cwd = self._folder(match, cwd)
-            moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd)
+            moved = self._moved(match, command) if match.values else command
+            cwd = moved.cwd
             trace = self._known(match, moved, frame)
         if self.place.lexicon is not NOTHING:
             self._revise(name, entry, command, index)
@@ -197,13 +198,14 @@ class _Reader:
             ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
             self._effects(match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        return self._trapped(judge(match, clauses, judged, extra=extra), match, command.cwd)
+        return self._trapped(judge(match, clauses, judged, extra=extra), match, command)
 
     def _bare(self, command: Command) -> Trace:
         """Read assignments and redirections that stand alone."""
         index = None
         for variable, value in command.assignments:
-            if not assignment_is_inert(variable):
+            # Where words are cut is followed, but in a function, which may be called at any time.
+            if not assignment_is_inert(variable) and (variable != "IFS" or self.functions):
                 index = self._assignment(variable, value, DANGEROUS)
         self._around(command, index)
         return Trace(index)
@@ -282,7 +284,7 @@ class _Reader:
             judged += [judge_sent(w, match.name) for _, w in roles if not is_time(w, frame.script)]
         elif entry.connects:
             judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
-        said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
+        said = self._trapped(judge(match, clauses, judged, extra=extra), match, command)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         unseen = () if said.tier is SAFE else unseen_words(match, roles, command.words[1:] if opaque else ())
         index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
@@ -327,20 +329,28 @@ class _Reader:
             given = value if value.text else Word(UNKNOWN)
             self._assignment(name, given, judge_environment(name, given).tier)
 
-    def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
-        """Raise a look to what a repository's own settings make of it."""
-        if said.tier is not SAFE or not match.obeys or cwd is None:
+    def _trapped(self, said: Judgement, match: Match, command: Command) -> Judgement:
+        """Raise a look to what a repository's own settings make of it, in any folder that it may look in."""
+        if said.tier is not SAFE or not match.obeys:
             return said
-        trap = self.place.facts.trap(match.obeys, cwd)
-        return said if trap is None else Judgement(DANGEROUS, f"{match.name} here: {trap}")
+        for folder in _folders(command):
+            trap = None if folder is None else self.place.facts.trap(match.obeys, folder)
+            if trap is not None:
+                return Judgement(DANGEROUS, f"{match.name} here: {trap}")
+        return said
 
-    def _folder(self, match: Match, cwd: str | None) -> str | None:
-        """Return where the command works, after options such as `git -C`."""
+    def _moved(self, match: Match, command: Command) -> Command:
+        """Put a command where it works, after options such as `git -C`."""
+        cwd, others = command.cwd, command.elsewhere
         for _, role, word in match.values:
             if role == "cwd":
-                path = locate(word, self.place, cwd).path
-                cwd = None if UNKNOWN in path else path
-        return cwd
+                named = word if word.named_in is None or cwd is None else Word(f"{cwd}/{word.text}")
+                path = locate(named, self.place, cwd).path
+                if UNKNOWN in path:
+                    cwd, others = None, (path,) if word.chosen else ()
+                else:
+                    cwd = path
+        return command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
 
     def _fed(self, stdin: str, match: Match, command: Command, frame: _Frame, trace: Trace) -> list[Inner]:
         """Read what comes from standard input, where the command runs it."""

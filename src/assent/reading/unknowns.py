@@ -77,12 +77,13 @@ _token, _path, _name = _any(_TOKENS), _any(_PATHS), _any(_NAMES)
 
 def settle(command: Command, script: Script, facts: Facts, functions: frozenset[str]) -> Command:
     """Mark the words that can bring no option: patterns in a folder without such names, and output of some commands."""
-    if not any(w.splits or w.feeds or w.variables for w in command.words):
+    if not any(w.splits or w.feeds or w.variables or w.named_in is not None for w in command.words):
         return command
     words = tuple(
         msgspec.structs.replace(w, plain=True)
         if _is_plain_variable(w)
         or _is_pattern_without_options(w, command, facts)
+        or _is_name_without_options(w, facts)
         or _is_harmless_output(w, script, facts, functions)
         else w
         for w in command.words
@@ -103,6 +104,12 @@ def _is_pattern_without_options(word: Word, command: Command, facts: Facts) -> b
     if not word.splits or not word.text.startswith(_GLOB) or UNKNOWN in word.text or command.cwd is None:
         return False
     return all(facts.has_dashes(folder) is False for folder in (command.cwd, *command.elsewhere))
+
+
+def _is_name_without_options(word: Word, facts: Facts) -> bool:
+    if word.named_in is None or word.splits:
+        return False
+    return all(facts.has_dashes(folder) is False for folder in word.named_in)
 
 
 def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: frozenset[str]) -> bool:

@@ -15,6 +15,7 @@ from assent.gate import Ruling
 from assent.model import ASK, Consent, Event, Layer, Policy, SandboxProfile, ToolCall, Verdict, Violation, encode
 from assent.runs import commands, files
 from assent.runs.files import ToolError
+from assent.runs.inputs import with_input
 from assent.runs.messages import (
     AgentOutput,
     AgentStreaming,
@@ -29,7 +30,7 @@ from assent.runs.messages import (
 )
 from assent.runs.records import Place, applied_event, status_event, tool_event, violation_event
 from assent.runs.run import Run
-from assent.runs.strategy import Parallel, Step, with_input
+from assent.runs.strategy import Parallel, Step
 from assent.runs.tools import (
     TOOLS,
     EditFile,

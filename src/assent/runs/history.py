@@ -10,6 +10,7 @@ import msgspec
 
 from assent.audit.search import MOST_ROWS, Query, search
 from assent.model import Event, encode
+from assent.runs.audience import MOST_RECORDS, Subscriber
 from assent.runs.messages import (
     AgentStreaming,
     Conversation,
@@ -27,7 +28,6 @@ from assent.runs.messages import (
 )
 from assent.runs.questions import outcome_word
 from assent.runs.records import RunRecord, Status
-from assent.runs.run import MOST_RECORDS, Subscriber
 from assent.store.store import Store
 
 _CALLS = ("tool.result", "tool.failed", "process.completed", "process.failed")
@@ -56,7 +56,7 @@ class PastRun(msgspec.Struct, frozen=True):
             mcp_servers=[],
         )
 
-    def subscribe(self, subscriber: Subscriber) -> None:
+    async def subscribe(self, subscriber: Subscriber) -> None:
         """Tell a newcomer how it ended: nothing else will come of it."""
         subscriber.push(encode(self._end()).decode())
 

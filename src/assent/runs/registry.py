@@ -1,12 +1,10 @@
 """All runs of a daemon: who may do what with them, and what becomes of those that a crash left behind."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH111, PTH112, PTH118, PTH120
 
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import secrets
 from collections.abc import Callable
@@ -16,15 +14,11 @@ import msgspec
 
 from assent.approvals import questions
 from assent.approvals.errors import AlreadyAnsweredError
-from assent.approvals.rows import APPROVAL_COLUMNS, read_approval
 from assent.model import (
     Answer,
     Approval,
-    AssentError,
     ConfigError,
-    Layer,
     NotFoundError,
-    Policy,
     Principal,
     Scope,
     Session,
@@ -32,11 +26,11 @@ from assent.model import (
     ToolCall,
     Verdict,
 )
-from assent.policy.profiles import NAMES
-from assent.reading.globs import compile_glob
-from assent.runs.engines import Setting
+from assent.policy.guard import Patch
+from assent.runs.audience import Subscriber
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
+from assent.runs.guards import MOST_GLOBS
 from assent.runs.history import PastRun, read_back
 from assent.runs.messages import (
     GuardChain,
@@ -47,11 +41,13 @@ from assent.runs.messages import (
     UpdatePolicy,
     stamp,
 )
-from assent.runs.parsing import ProtocolError
+from assent.runs.parsing import ProtocolError, check_globs
+from assent.runs.preparing import check_profiles, load, settle
 from assent.runs.processes import put_in, run_process
-from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, update_run
-from assent.runs.run import Ground, Run, Subscriber
-from assent.runs.strategy import Strategy, list_strategies, load_strategy
+from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event
+from assent.runs.recovery import close_left
+from assent.runs.run import Ground, Run
+from assent.runs.strategy import list_strategies
 from assent.sandbox import find_machine
 from assent.store.cursor import Cursor
 from assent.weighing import Decider
@@ -60,12 +56,8 @@ MOST_REMEMBERED = 256
 """Runs that are over, and can still be subscribed to."""
 MOST_LISTED = 200
 MOST_ACTIVE = 1000
-LONGEST_GLOB = 4096
-MOST_GLOBS = 1000
-RESTARTED = "the daemon was restarted while it ran"
 SHUT_DOWN = "the daemon was stopped while it ran"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-_PENDING = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE state = 'pending'"  # noqa: S608 - constants
 _WORDS: dict[str, tuple[Verdict, Scope]] = {
     "allow": (Verdict.ALLOW, Scope.ONCE),
     "deny": (Verdict.DENY, Scope.ONCE),
@@ -101,12 +93,20 @@ class Runs:
             raise NotFoundError(f"the run {session.id} is over")
         return run
 
-    def place(self, token: str, call: ToolCall, session: Session) -> tuple[ToolCall, Session]:
+    def recognise(self, who: Principal) -> Principal:
+        """Say of a run's own program whose it is."""
+        run_id = self._lent.get(who.token)
+        return who if run_id is None else msgspec.structs.replace(who, run=run_id)
+
+    def place(self, who: Principal, call: ToolCall, session: Session) -> tuple[ToolCall, Session]:
         """Put the call of a run's own program into that run; everyone else's stays as it is."""
-        run = self._runs.get(self._lent.get(token, ""))
-        if run is None:
+        if who.run is None:
             return call, session
-        return put_in(run, call), run.session(session.agent, modes=session.modes)
+        run = self._runs.get(who.run)
+        if run is None:
+            raise NotFoundError(f"the run {who.run} is over")
+        more = {"modes": session.modes, "path": session.path, "shell": session.shell}
+        return put_in(run, call), run.session(session.agent, **more)
 
     def lend(self, token: str, run_id: str) -> None:
         """Have the calls made with a token be those of a run."""
@@ -135,7 +135,8 @@ class Runs:
 
     async def recover(self) -> tuple[str, ...]:
         """Close what an earlier process left behind, and name it: its runs are over, what they asked is withdrawn."""
-        return await self._ground.store.commit(self._recover)
+        log, node = self._ground.log, self._node
+        return await self._ground.store.commit(lambda cursor: close_left(cursor, log, node))
 
     async def close(self) -> None:
         """End every run, since the daemon stops."""
@@ -190,22 +191,22 @@ class Runs:
         """Have someone hear of a run; of one that is over, how it ended."""
         record, run = await self._find(run_id, who)
         if run is not None and not run.is_over:
-            run.subscribe(subscriber)
+            await run.subscribe(subscriber)
         elif record.is_active:
             raise ProtocolError("SUBSCRIBE_ERROR", f"Run {run_id} is another daemon's; subscribe there")
         else:
-            (await read_back(self._ground.store, record)).subscribe(subscriber)
+            await (await read_back(self._ground.store, record)).subscribe(subscriber)
 
     def unsubscribe(self, run_id: str, subscriber: Subscriber) -> None:
         """Let someone hear no more of a run."""
         run = self._runs.get(run_id)
         if run is not None:
-            run.unsubscribe(subscriber)
+            run.audience.remove(subscriber)
 
     def leave(self, subscriber: Subscriber) -> None:
         """Forget someone who has gone."""
         for run in self._runs.values():
-            run.unsubscribe(subscriber)
+            run.audience.remove(subscriber)
 
     async def answer(self, said: PermissionDecision, who: Principal, subscriber: Subscriber) -> Approval:
         """Answer a question of a run, for good; the first answer counts."""
@@ -233,10 +234,13 @@ class Runs:
         guards = run.guards.named(wish.tool)
         if not guards:
             raise ProtocolError("VALIDATION_ERROR", f'Invalid message: tool: no guard is called "{wish.tool}"')
-        _check_globs("allow", wish.allow)
-        _check_globs("deny", wish.deny)
+        check_globs("allow", wish.allow)
+        check_globs("deny", wish.deny)
         default = None if wish.default is None else Verdict(wish.default)
-        await run.update_policy(guards, wish.mode, allow=wish.allow, deny=wish.deny, default=default, by=who.user)
+        added = Patch(wish.mode, wish.allow, wish.deny, default)
+        if not all(guard.has_room(added) for guard in guards):
+            raise ProtocolError("VALIDATION_ERROR", f"Invalid message: allow, deny: more than {MOST_GLOBS} in all")
+        await run.update_policy(guards, added, for_all=wish.tool is None, by=who.user)
 
     async def give_input(self, run_id: str, agent: str, text: str, who: Principal) -> None:
         """Write to the program of a run."""
@@ -272,9 +276,10 @@ class Runs:
     # Within
 
     async def _make(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run:
-        cwd, strategy = await self._in_thread(lambda: _load(path, wish.cwd))
+        cwd, strategy = await self._in_thread(lambda: load(path, wish.cwd))
         await self._in_thread(find_machine)  # what this machine has takes a moment to find out, and not on the loop
-        setting = _settle(cwd, strategy)
+        setting = settle(cwd, strategy)
+        check_profiles(strategy, wish.profile, self._ground.engines.find(setting).merged.specs)
         record = RunRecord(
             id=run_id,
             user=who.user,
@@ -286,7 +291,6 @@ class Runs:
         )
         run = Run(record, strategy, self._ground, setting, interactive=wish.interactive)
         run.profile = wish.profile
-        self._check_profiles(run)
         entry = self._ground.log.prepare(status_event(record))
 
         def work(cursor: Cursor) -> None:
@@ -297,14 +301,6 @@ class Runs:
         self._forget_old()
         self._runs[run_id] = run
         return run
-
-    def _check_profiles(self, run: Run) -> None:
-        """Refuse a strategy that names a profile which nobody defined, before anything runs."""
-        known = {*NAMES, *self._ground.engines.find(run.setting).merged.profiles.specs}
-        named = {run.profile, run.strategy.policy.profile, *(step.profile for step in run.strategy.steps)}
-        for name in sorted(filter(None, named)):
-            if name not in known:
-                raise _failed(f'{run.strategy.path}: no sandbox profile is called "{name}"')
 
     def _find_active(self, run_id: str, who: Principal) -> Run:
         run = self._runs.get(run_id)
@@ -352,21 +348,6 @@ class Runs:
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
 
-    def _recover(self, cursor: Cursor) -> tuple[str, ...]:
-        log = self._ground.log
-        sql = SELECT_RUNS + " WHERE node = ? AND status IN ('pending', 'running')"
-        left = {record.id: record for record in map(read_run, cursor.fetch(sql, self._node))}
-        if not left:
-            return ()
-        for approval in map(read_approval, cursor.fetch(_PENDING)):
-            if approval.session.run and approval.session.id in left:
-                questions.end_question(cursor, log, approval.id, State.CANCELLED, RESTARTED)
-        for record in left.values():
-            ended = msgspec.structs.replace(record, status=Status.ERROR, ended_at=cursor.now, reason=RESTARTED)
-            update_run(cursor, ended)
-            log.append(cursor, (log.prepare(status_event(ended)),))
-        return tuple(left)
-
 
 def summarise(record: RunRecord) -> RunSummary:
     """Return a run as a list shows it."""
@@ -385,51 +366,3 @@ def summarise(record: RunRecord) -> RunSummary:
 
 def _failed(message: str) -> ProtocolError:
     return ProtocolError("PREPARE_FAILED", message)
-
-
-def _load(path: str, wished: str | None) -> tuple[str, Strategy]:
-    """Read the strategy, and find the folder that the run is to be in."""
-    if wished is not None and not wished.startswith("/"):
-        raise _failed("cwd must be an absolute path")
-    if not path.startswith("/"):
-        if wished is None:
-            raise _failed("strategyPath must be absolute, or relative to a cwd that is given")
-        path = os.path.join(wished, path)
-    strategy = load_strategy(path)
-    cwd = os.path.realpath(wished if wished is not None else os.path.dirname(path))
-    if not os.path.isdir(cwd):
-        raise _failed(f"there is no folder {cwd}")
-    if cwd in ("/", os.path.realpath(os.path.expanduser("~"))):
-        raise _failed(f"{cwd} is no workspace: say a project's folder as cwd")
-    return cwd, strategy
-
-
-def _settle(cwd: str, strategy: Strategy) -> Setting:
-    """Return what decides in a run. The profile of a process is around all of it, and so around each of its calls."""
-    if strategy.process is None:
-        return Setting(cwd=cwd, layers=_layers(strategy.policy))
-    policy = msgspec.structs.replace(strategy.policy, profile=None)
-    return Setting(cwd=cwd, layers=_layers(policy), contained=False)
-
-
-def _layers(policy: Policy) -> tuple[Policy, ...]:
-    """Leave out a layer that says nothing: runs without one share their engine."""
-    return () if msgspec.structs.replace(policy, file="") == Policy(layer=Layer.RUN) else (policy,)
-
-
-def _check_globs(name: str, globs: tuple[str, ...]) -> None:
-    if len(globs) > MOST_GLOBS:
-        raise ProtocolError("VALIDATION_ERROR", f"Invalid message: {name}: more than {MOST_GLOBS} patterns")
-    for number, glob in enumerate(globs):
-        if wrong := _fault_of(glob):
-            raise ProtocolError("VALIDATION_ERROR", f"Invalid message: {name}[{number}]: {wrong}")
-
-
-def _fault_of(glob: str) -> str | None:
-    if not glob or len(glob) > LONGEST_GLOB:
-        return f"expected 1 to {LONGEST_GLOB} characters"
-    try:
-        compile_glob(glob)
-    except AssentError as error:
-        return str(error)
-    return None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import pty
@@ -53,7 +54,7 @@ class Terminal:
         os.close(self.inner)
         self.inner = -1
         os.set_blocking(self._ours, False)
-        if self._in is not None and os.tcgetpgrp(self._in) == os.getpgrp():
+        if self._in is not None and _hears(self._in):
             self._before = termios.tcgetattr(self._in)
             tty.setraw(self._in, termios.TCSANOW)
             self._loop.add_reader(self._in, self._pass_in)
@@ -117,3 +118,11 @@ class Terminal:
         os.close(self._ours)
         if self.inner >= 0:
             os.close(self.inner)
+
+
+def _hears(outer: int) -> bool:
+    """Whether what is typed there is for this process: not for one in the background of a shell with jobs."""
+    try:
+        return os.tcgetpgrp(outer) == os.getpgrp()
+    except OSError as error:
+        return error.errno == errno.ENOTTY  # a terminal that controls no session has no background

@@ -40,7 +40,9 @@ if TYPE_CHECKING:
 
 PATH = "/ws"
 QUEUES = 16
-"""A run tells far more than a question now and then: so many times the usual queue are kept for a slow client."""
+"""A run tells far more than a question now and then: so many times the usual queue are kept for a slow client …"""
+LARGEST_QUEUE = 16 << 20
+"""… and so many characters."""
 
 
 def admit(principal: Principal | None) -> Principal:
@@ -58,7 +60,7 @@ class RunSocket:
     def __init__(self, daemon: Daemon, principal: Principal, scope: Scope) -> None:
         self._daemon = daemon
         self._who = principal
-        self._member = Member(principal.user, QUEUES * daemon.settings.queue, scope["state"]["abort"])
+        self._member = Member(principal.user, QUEUES * daemon.settings.queue, scope["state"]["abort"], LARGEST_QUEUE)
 
     async def talk(self, receive: Receive, send: Send) -> None:
         """Obey what comes and pass on what happens, until either side goes."""
@@ -140,7 +142,7 @@ class RunSocket:
         """Introduce the run first, then have the client hear of it, beginning with what is pending."""
         run = await self._daemon.runs.prepare(message, self._who)
         self._member.push(encode(run.introduce(message.request_id)).decode())
-        run.subscribe(self._member)
+        await run.subscribe(self._member)
 
 
 def _bytes_of(event: Message) -> bytes:
