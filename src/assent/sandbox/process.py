@@ -20,7 +20,7 @@ from assent.sandbox.streams import Input, Output, wait_readable
 
 _PROCESS_GROUP = 4
 
-Stop: TypeAlias = Literal["wall time", "output", "cancelled"]
+Stop: TypeAlias = Literal["wall time", "output", "cancelled", "boundary"]
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +33,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[Violation, ...] = ()
     programs: Programs = Programs()
     """What it left in the workspace that runs later, or decides what does."""
+
+    @property
+    def why_stopped(self) -> str:
+        """Say what Assent ended it for."""
+        if self.stopped == "boundary":
+            return "what was replaced outside could no longer be kept from it"
+        return f"its limit of {self.stopped} was reached"
 
 
 class Process:
