@@ -244,12 +244,11 @@ class Sandbox:
         self._processes.add(process)
         return process
 
-    @staticmethod
     def _look_after(
-        upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
+        self, upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
     ) -> None:
         """Keep up the boundary until the command ends."""
-        guards.callback(os.close, namespace)
+        self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
         task = asyncio.get_running_loop().create_task(
             upkeep.watch(namespace, places.add, lambda: process.kill("boundary"))
         )
