@@ -8,13 +8,14 @@ import errno
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
 
 import msgspec
 
 from assent.model import SandboxProfile, Violation
 from assent.sandbox.launch import end_group
+from assent.sandbox.programs import Programs
 from assent.sandbox.streams import Input, Output, wait_readable
 
 _PROCESS_GROUP = 4
@@ -30,6 +31,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     stopped: Stop | None = None
     """What Assent ended it for."""
     violations: tuple[Violation, ...] = ()
+    programs: Programs = Programs()
+    """What it left in the workspace that runs later, or decides what does."""
 
 
 class Process:
@@ -44,12 +47,14 @@ class Process:
         *,
         on_end: Callable[[], None] = lambda: None,
         violations: Callable[[], tuple[Violation, ...]] = tuple,
+        programs: Callable[[], Awaitable[Programs]] | None = None,
     ) -> None:
         self._process = process
         self._pid = pid
         self._leash = leash
         self._on_end = on_end
         self._violations = violations
+        self._programs = programs
         self._watch = os.pidfd_open(process.pid)
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: Stop | None = None
@@ -91,6 +96,8 @@ class Process:
             if self._ended is None:
                 await wait_readable(self._watch)
                 self._ended = self._reap()
+                if self._programs is not None:
+                    self._ended = msgspec.structs.replace(self._ended, programs=await self._programs())
             return self._ended
 
     def _reap(self) -> Ended:

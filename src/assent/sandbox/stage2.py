@@ -2,10 +2,8 @@
 
 It runs by itself, from a copy, as `python -I -S`, on a plan that the launcher hands in. It imports as little as it
 can, for it is on the way of every command: `os` and `ctypes` alone would cost as much as all of bubblewrap. `posix` and
-the modules with an underscore are what is below them.
+the modules with an underscore are what is below them. Even `__future__` would be a file to find and read.
 """
-
-from __future__ import annotations
 
 import _ctypes
 import _signal
@@ -57,6 +55,7 @@ def main() -> None:
     control = _socket.socket(fileno=int(sys.argv[1]))
     plan = marshal.loads(_read_all(int(sys.argv[2])))  # noqa: S302 - written by the launcher, in a sealed file
     posix.dup2(int(sys.argv[3]), 2)
+    grouped = _join(plan["door"])
     try:
         fds = _enter(plan)
     except (_Refused, OSError) as error:
@@ -65,7 +64,7 @@ def main() -> None:
     heard, begin = posix.pipe()  # closes when the command begins; nobody else has this end
     fds.append(("begin", heard))
     rights = b"".join(fd.to_bytes(4, sys.byteorder) for _, fd in fds)
-    facts = {"fds": [name for name, _ in fds], "landlock": bool(plan["landlock"]), "seccomp": bool(plan["filter"])}
+    facts = {"fds": [name for name, _ in fds], "grouped": grouped}
     ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
     control.sendmsg([marshal.dumps(facts)], ancillary)
     if control.recv(1) != b"!":
@@ -74,7 +73,18 @@ def main() -> None:
     _become(plan, begin)
 
 
-def _enter(plan: dict[str, Any]) -> list[tuple[str, int]]:
+def _join(door: int) -> bool:
+    """Enter the control group, by what the launcher opened for that; the limits of the kernel hold without it too."""
+    if door < 0:
+        return False
+    try:
+        posix.write(door, b"0")
+    except OSError:
+        return False
+    return True
+
+
+def _enter(plan: "dict[str, Any]") -> list[tuple[str, int]]:
     """Put on every lock; return what the launcher is to be handed."""
     if plan["user"] is not None:
         _become_user(*plan["user"])
@@ -165,7 +175,7 @@ def _filter(program: bytes, *, supervised: bool) -> int:
     return found
 
 
-def _become(plan: dict[str, Any], begin: int) -> None:
+def _become(plan: "dict[str, Any]", begin: int) -> None:
     for number in (_signal.SIGPIPE, _signal.SIGXFSZ):  # Python ignores them, and what is ignored stays so
         _signal.signal(number, _signal.SIG_DFL)
     argv, environment = plan["argv"], plan["environment"]
@@ -180,14 +190,16 @@ def _become(plan: dict[str, Any], begin: int) -> None:
     _exit(code)
 
 
-def _execute(argv: list[str], environment: dict[str, str]) -> NoReturn:
+def _execute(argv: list[str], environment: dict[str, str]) -> "NoReturn":
     """Become the program, looked for as everyone does; a reason other than that it is not there counts more."""
     if "/" in argv[0]:
         posix.execve(argv[0], argv, environment)
     kept: OSError = FileNotFoundError(2, posix.strerror(2))
     for folder in environment.get("PATH", _PATH).split(":"):
+        place = f"{folder or '.'}/{argv[0]}"
         try:
-            posix.execve(f"{folder or '.'}/{argv[0]}", argv, environment)
+            posix.stat(place)  # which nobody watches
+            posix.execve(place, argv, environment)
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
@@ -195,7 +207,7 @@ def _execute(argv: list[str], environment: dict[str, str]) -> NoReturn:
     raise kept
 
 
-def _fail(what: str) -> NoReturn:
+def _fail(what: str) -> "NoReturn":
     raise _Refused(f"{what}: {posix.strerror(_ctypes.get_errno())}")
 
 
