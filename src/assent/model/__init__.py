@@ -15,6 +15,7 @@ from assent.model.errors import (
 )
 from assent.model.event import Event, EventType
 from assent.model.facts import Facts
+from assent.model.folding import fold
 from assent.model.hiding import is_hidden, visible
 from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
@@ -126,6 +127,7 @@ __all__ = [
     "canonical",
     "digest",
     "encode",
+    "fold",
     "is_hidden",
     "printable",
     "read_trace",

@@ -279,7 +279,7 @@ class Runs:
         cwd, strategy = await self._in_thread(lambda: load(path, wish.cwd))
         await self._in_thread(find_machine)  # what this machine has takes a moment to find out, and not on the loop
         setting = settle(cwd, strategy)
-        check_profiles(strategy, wish.profile, self._ground.engines.find(setting).merged.specs)
+        check_profiles(strategy, wish.profile, self._ground.engines.find(setting).merged.profiles.specs)
         record = RunRecord(
             id=run_id,
             user=who.user,

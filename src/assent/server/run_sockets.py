@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 PATH = "/ws"
 QUEUES = 16
 """A run tells far more than a question now and then: so many times the usual queue are kept for a slow client …"""
-LARGEST_QUEUE = 16 << 20
+LARGEST_QUEUE = 64 << 20
 """… and so many characters."""
 
 
