@@ -58,10 +58,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of ours and where they are written inside."""
     shown: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are read inside."""
-    empty: tuple[str, ...] = ()
-    """Stand-ins for protected names that do not exist …"""
+    mounts: tuple[mounts.Mount, ...] = ()
+    """What is mounted in the namespaces, if there are any …"""
     keeps: tuple[int, ...] = ()
-    """… and what keeps them there until the last of it is gone."""
+    """… and what keeps stand-ins there until the last of it is gone."""
     door: int = -1
     """Where the first program enters its control group; -1 is nowhere."""
 
@@ -180,9 +180,7 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         folder, program = find_interpreter()
         open_network = boundary.profile.network.mode == "full"
         words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
-        words += mounts.mount_words(
-            mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
-        )
+        words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
         words += ["--perms", "0755", "--dir", mounts.INNER]
         shown = _keep(stack, passed, _file("profile", encode(boundary.profile)))
         words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
