@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from assent.model import Limits
+from assent.model import Limits, encode, printable
 from assent.sandbox import filters, landlock, mounts
 from assent.sandbox.bare import Bare
 from assent.sandbox.boundary import Boundary
@@ -58,10 +58,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of ours and where they are written inside."""
     shown: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are read inside."""
-    empty: tuple[str, ...] = ()
-    """Stand-ins for protected names that do not exist …"""
+    mounts: tuple[mounts.Mount, ...] = ()
+    """What is mounted in the namespaces, if there are any …"""
     keeps: tuple[int, ...] = ()
-    """… and what keeps them there until the last of it is gone."""
+    """… and what keeps stand-ins there until the last of it is gone."""
     door: int = -1
     """Where the first program enters its control group; -1 is nowhere."""
 
@@ -180,11 +180,9 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         folder, program = find_interpreter()
         open_network = boundary.profile.network.mode == "full"
         words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
-        words += mounts.mount_words(
-            mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
-        )
+        words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
         words += ["--perms", "0755", "--dir", mounts.INNER]
-        shown = _keep(stack, passed, _file("profile", msgspec.json.encode(boundary.profile)))
+        shown = _keep(stack, passed, _file("profile", encode(boundary.profile)))
         words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
         words += ["--ro-bind", folder, mounts.PYTHON]
         words += [word for source, place in order.binds for word in ("--bind", source, place)]
@@ -336,4 +334,4 @@ def _close(fds: Sequence[int] | array.array[int]) -> None:
 def resolve_environment(environ: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
     """Join variables; those that can not be passed at all are left out."""
     joined = dict(environ) | dict(more)
-    return {n: v for n, v in joined.items() if n and "=" not in n and "\0" not in n + v}
+    return {n: v for n, v in joined.items() if n and "=" not in n and "\0" not in n + v and printable(n) == n}
