@@ -4,6 +4,9 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
+# What is compiled is kept: without it every process that the tests start compiles it all again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: run demo test check bench crash kill screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
@@ -28,6 +31,7 @@ check: $(VENV)/.dev   ## format, lint, types, import direction
 bench: $(VENV)/.dev   ## what is fast, as ratios within one run
 	@$(BIN)/python requirements/system.py
 	@$(BIN)/python requirements/agents.py
+	@$(BIN)/python -m compileall -q src/assent
 	$(BIN)/python bench/run.py
 
 crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import inspect
 import itertools
 import json
 import re
+import threading
 import urllib.parse
 from pathlib import Path
 
@@ -15,12 +17,16 @@ import pytest
 import assent.cli
 from assent import ApiError, AsyncClient, Client, UnreachableError, create_agent_app, define_tool, parse_rules
 from assent.model import ConfigError
+from assent.runs.messages import RequestPermission, StrategyCompleted
 from assent.sdk.requests import Endpoint
+from assent.sdk.runs import RunProtocolError
 from assent.sdk.transport import write_head
 from assent.server.openapi import make_document
+from assent.server.sockets import PATHS
 from assent.server.table import ROUTES
 from daemons import Running, until
 from keeping import soon
+from runners import write_strategy
 
 RAN: list = []
 _numbers = itertools.count()
@@ -70,7 +76,7 @@ def test_a_client_asks_answers_and_looks_back(make, daemon, agent_token, user_to
     one, two = f"one-{next(_numbers)}", f"two-{next(_numbers)}"
     asked = agent.classify("bash", {"command": "node x.js"}, cwd=str(daemon.project), session=one)
     assert not asked.allow
-    assert [p.id for p in person.permissions().pending] == [asked.request_id]
+    assert asked.request_id in [p.id for p in person.permissions().pending]
     assert person.permission(asked.request_id).command == "node x.js"
     assert person.answer(asked.request_id, "reject", feedback="no").status == "rejected"
     evaluated = agent.evaluate_permission("bash", {"command": "node y.js"}, session=one)
@@ -98,10 +104,18 @@ def test_a_client_asks_answers_and_looks_back(make, daemon, agent_token, user_to
     assert person.history(days=1) is not None
     assert two in [s.id for s in person.sessions().sessions]
     assert owner.verification() is not None
-    assert person.list_runs().runs == ()
+    assert isinstance(person.list_runs().runs, tuple)
     assert "assent_" in person.metrics()
     assert "/metrics" in person.openapi()["paths"]
-    assert agent.hook("generic", {"toolName": "bash", "toolInput": {"command": "ls"}})
+    asking = {"toolName": "bash", "toolInput": {"command": "ls"}, "sessionId": one}
+    hooked = agent.hook("generic", asking, shell="/bin/bash")
+    assert (hooked.exit, hooked.body["allow"], hooked.reason) == (0, True, None)
+    refused = agent.hook("generic", asking | {"toolInput": {"command": "node ü.js"}})
+    assert (refused.exit, refused.body["allow"]) == (2, False)
+    assert "ü" in refused.reason or "node" in refused.reason
+    positions = person.stats().audit_position
+    agent.hook("generic", asking, observe=True)
+    assert person.record(positions + 1).event.session == one
 
 
 def test_a_client_says_why_it_was_refused(make, agent_token):
@@ -179,6 +193,9 @@ FILTERS = ("type", "session", "user", "agent", "tool", "tier", "verdict", "sourc
            "until", "text")  # fmt: skip
 
 
+SOCKETS = {"/ws": "runs", "/ws/permissions": "inbox"}
+
+
 def endpoints():
     return {
         name: each.make for kind in Client.__mro__ for name, each in vars(kind).items() if isinstance(each, Endpoint)
@@ -212,9 +229,34 @@ def test_every_operation_that_the_daemon_offers_is_a_method_of_both_clients():
         assert matches, f"{name} leads nowhere"
         found[min(matches, key=lambda key: key[1].count("{"))] = name
     assert found.keys() | STREAMS.keys() == operations().keys()
-    for name in (*found.values(), *STREAMS.values()):
-        assert hasattr(Client, name)
-        assert hasattr(AsyncClient, name)
+    assert SOCKETS.keys() == set(PATHS)
+    for name in (*found.values(), *STREAMS.values(), *SOCKETS.values()):
+        assert callable(getattr(Client(), name))
+        assert callable(getattr(AsyncClient(), name))
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_what_narrows_a_stream_can_be_said_by_both_clients(kind, monkeypatch):
+    paths = []
+    monkeypatch.setattr(kind, "_lines", lambda _, path, after=None: paths.append((path, after)) or iter(()))
+    client = kind()
+
+    def drain(stream):
+        return asyncio.run(_drain(stream)) if kind is AsyncClient else list(stream)
+
+    with contextlib.suppress(TypeError, AttributeError):  # there is nothing to go through, once the path is known
+        drain(client.events(session="s", types=["a"], user="u", after="p"))
+    with contextlib.suppress(TypeError, AttributeError):
+        drain(client.export(**dict.fromkeys(FILTERS, "x")))
+    for (path, after), route in zip(paths, ("/api/runtime/events", "/api/audit/export"), strict=True):
+        said, _, query = path.partition("?")
+        documented = {p["name"] for p in operations()["GET", route]["parameters"]}
+        assert said == route
+        assert {*urllib.parse.parse_qs(query), *(["after"] if after else [])} == documented
+
+
+async def _drain(stream):
+    return [each async for each in stream]
 
 
 def test_every_parameter_and_field_that_the_daemon_documents_can_be_given():
@@ -409,6 +451,49 @@ def test_questions_come_and_are_answered_over_the_sockets_too(daemon, agent_toke
         return await person.permission(asked.request_id)
 
     assert asyncio.run(scene()).status == "rejected"
+
+
+def test_code_that_waits_has_the_sockets_too(daemon, agent_token, user_token, tmp_path):
+    agent, person = (Client(url=daemon.url, token=token) for token in (agent_token, user_token))
+    asked = agent.classify("bash", {"command": "node waits.js"}, session="waits")
+    with person.inbox() as inbox:
+        notices = iter(inbox)
+        assert next(notices).type == "connected"
+        inbox.ping()
+        first = next(n for n in notices if n.type == "permission_request" and n.data["id"] == asked.request_id)
+        # Another thread may answer while this one waits for what is said next.
+        other = threading.Thread(target=lambda: inbox.decide(first.data["id"], "reject", feedback="no"))
+        other.start()
+        assert next(n for n in notices if n.type == "decision_ack").data["requestId"] == asked.request_id
+        other.join()
+    assert person.permission(asked.request_id).status == "rejected"
+    strategy = write_strategy(tmp_path, f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/y, content: x}}}}")
+    with Client(home=str(daemon.state), token=daemon.owner).runs() as runs:
+        run = runs.prepare(str(strategy), cwd=str(daemon.project))
+        assert runs.start(run.run_id) is None
+        for message in runs:
+            if isinstance(message, RequestPermission):
+                runs.decide(message, "allow")
+            if isinstance(message, StrategyCompleted):
+                break
+        assert run.run_id in [each.run_id for each in runs.list_runs()]
+        with pytest.raises(RunProtocolError) as wrong:
+            runs.stop("nope")
+        assert wrong.value.code == "RUN_NOT_FOUND"
+    assert (tmp_path / "y").read_text() == "x"
+
+
+def test_a_socket_that_is_refused_or_not_there_says_so_to_code_that_waits(daemon, agent_token, user_token):
+    with pytest.raises(UnreachableError), Client(url="http://127.0.0.1:1").runs():
+        pass
+    with pytest.raises(UnreachableError, match="403"), Client(url=daemon.url, token=agent_token).runs():
+        pass
+    with Client(url=daemon.url, token=user_token).inbox(everyone=True) as inbox, pytest.raises(ApiError) as refused:
+        list(inbox)
+    assert refused.value.status == 403
+    with Client(url=daemon.url, token=daemon.owner).inbox(everyone=True) as inbox:
+        assert next(iter(inbox)).type == "connected"
+    assert [t.name for t in threading.enumerate() if t.name == "assent-socket"] == []
 
 
 def test_the_inbox_of_somebody_else_is_closed(daemon, user_token):

@@ -11,7 +11,7 @@ import http.client
 import os
 import socket
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlencode, urlsplit
 
@@ -22,11 +22,13 @@ from assent.config.files import find_private
 from assent.config.places import assent_home
 from assent.model import AssentError
 from assent.sdk.endpoints import Endpoints
-from assent.sdk.requests import Ask, quoted
+from assent.sdk.requests import Answer, Ask, IsAwaited, Waits, quoted
 
 if TYPE_CHECKING:
+    from assent.sdk.blocking import BlockingInbox, BlockingRuns
     from assent.sdk.inbox import Inbox
     from assent.sdk.runs import RunClient
+    from assent.sdk.transport import Incoming
 
 __all__ = ["ApiError", "AsyncClient", "Client", "UnreachableError", "find_client", "quoted"]
 
@@ -50,12 +52,12 @@ class UnreachableError(AssentError):
     """The daemon is not running, or can not be reached."""
 
 
-class Client(Endpoints):
+class Client(Endpoints, Waits):
     """Asks the daemon, one request after the other. What it can be asked is in `Endpoints`."""
 
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
         self._url = urlsplit(url) if url else None
-        self._home = home
+        self._at = (url, home)
         self._token = token
         self._timeout = timeout
 
@@ -63,11 +65,32 @@ class Client(Endpoints):
         """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
         return _record(ask, self._exchange(ask.method, ask.path, ask.body, ask.headers))
 
+    def runs(self) -> AbstractContextManager[BlockingRuns]:
+        """Open the socket of the run protocol: prepare, start and steer runs."""
+        from assent.sdk.blocking import BlockingRuns  # noqa: PLC0415 - the command line does without it
+
+        return BlockingRuns.open(self._awaited().runs())
+
+    def inbox(self, user: str | None = None, *, everyone: bool = False) -> AbstractContextManager[BlockingInbox]:
+        """Open the socket on which one's questions come as they are asked, and are answered."""
+        from assent.sdk.blocking import BlockingInbox  # noqa: PLC0415 - as above
+
+        return BlockingInbox.open(self._awaited().inbox(user, everyone=everyone))
+
+    def _awaited(self) -> AsyncClient:
+        url, home = self._at
+        return AsyncClient(url=url, home=home, token=self._token, timeout=self._timeout)
+
     def events(
-        self, *, session: str | None = None, types: Iterable[str] = (), after: str | None = None
+        self,
+        *,
+        session: str | None = None,
+        types: Iterable[str] = (),
+        user: str | None = None,
+        after: str | None = None,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
         """Follow what happens: each event with the place to go on after, until the daemon ends the stream."""
-        return self._follow(_events_path(session, types), after)
+        return self._follow(_events_path(session, types, user), after)
 
     def session_events(self, session: str, *, after: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
         """Follow a session's questions and calls."""
@@ -93,7 +116,7 @@ class Client(Endpoints):
             connection.request("GET", path, headers=_headers(self._token, after=after))
             answer = connection.getresponse()
             if answer.status != 200:
-                _read(answer.status, answer.read())
+                _read(Answer(answer.status, answer.read()))
             while line := answer.readline():
                 yield line
         except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
@@ -103,14 +126,14 @@ class Client(Endpoints):
 
     def call(self, method: str, path: str, body: bytes | None = None) -> Any:
         """Send one request and return the answer as it is, or raise as `send` does."""
-        return _read(*self._exchange(method, path, body, {}))
+        return _read(self._exchange(method, path, body, {}))
 
-    def _exchange(self, method: str, path: str, body: bytes | None, more: dict[str, str]) -> tuple[int, bytes]:
+    def _exchange(self, method: str, path: str, body: bytes | None, more: dict[str, str]) -> Answer:
         connection = self._connect(self._timeout)
         try:
             connection.request(method, path, body, {**more, **_headers(self._token, body=body)})
             answer = connection.getresponse()
-            return answer.status, answer.read()
+            return Answer(answer.status, answer.read(), {k.lower(): _decoded(v) for k, v in answer.getheaders()})
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(f"the daemon can not be reached: {error}") from None
         finally:
@@ -118,12 +141,12 @@ class Client(Endpoints):
 
     def _connect(self, timeout: float) -> http.client.HTTPConnection:
         if self._url is None:
-            return _UnixConnection(self._home, timeout)
+            return _UnixConnection(self._at[1], timeout)
         kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
         return kind(self._url.hostname or "127.0.0.1", self._url.port, timeout=timeout)
 
 
-class AsyncClient(Endpoints):
+class AsyncClient(Endpoints, IsAwaited):
     """The same for event loops; any number of requests may be under way."""
 
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
@@ -141,30 +164,37 @@ class AsyncClient(Endpoints):
         url, home = self._at
         return RunClient.open(url=url, home=home, token=self._token)
 
-    def inbox(self, user: str | None = None) -> AbstractAsyncContextManager[Inbox]:
+    def inbox(self, user: str | None = None, *, everyone: bool = False) -> AbstractAsyncContextManager[Inbox]:
         """Open the socket on which one's questions come as they are asked, and are answered."""
         from assent.sdk.inbox import open_inbox  # noqa: PLC0415 - as above
 
         url, home = self._at
-        return open_inbox(self, user, url=url, home=home, token=self._token)
+        return open_inbox(self, user, everyone=everyone, url=url, home=home, token=self._token)
 
     async def send(self, ask: Ask[T]) -> T:
         """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
         try:
             async with asyncio.timeout(self._timeout):
-                status, pieces = 0, []
+                pieces, found = [], None
                 async with contextlib.aclosing(self._exchange(ask)) as answer:
-                    async for status, piece in answer:  # noqa: B007 - the last one counts, they are all the same
+                    async for found, piece in answer:  # noqa: B007 - the last one counts, they are all the same
                         pieces.append(piece)
         except TimeoutError:
             raise UnreachableError(f"the daemon did not answer within {self._timeout:g} s") from None
-        return _record(ask, (status, b"".join(pieces)))
+        if found is None:
+            raise UnreachableError("the daemon said nothing")
+        return _record(ask, Answer(found.status, b"".join(pieces), found.headers))
 
     async def events(
-        self, *, session: str | None = None, types: Iterable[str] = (), after: str | None = None
+        self,
+        *,
+        session: str | None = None,
+        types: Iterable[str] = (),
+        user: str | None = None,
+        after: str | None = None,
     ) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
         """Follow what happens: each event with the place to go on after, until the daemon ends the stream."""
-        async for told in self._follow(_events_path(session, types), after):
+        async for told in self._follow(_events_path(session, types, user), after):
             yield told
 
     async def session_events(
@@ -194,14 +224,14 @@ class AsyncClient(Endpoints):
         rest = b""
         ask: Ask[Any] = Ask("GET", path, headers={"Last-Event-ID": after or None})
         async with contextlib.aclosing(self._exchange(ask)) as answer:
-            async for status, piece in answer:
-                if status != 200:
-                    _read(status, piece)
+            async for found, piece in answer:
+                if found.status != 200:
+                    _read(Answer(found.status, piece))
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     yield line
 
-    async def _exchange(self, ask: Ask[Any]) -> AsyncGenerator[tuple[int, bytes]]:
+    async def _exchange(self, ask: Ask[Any]) -> AsyncGenerator[tuple[Incoming, bytes]]:
         from assent.sdk.transport import exchange, write_head  # noqa: PLC0415 - as above
 
         body = ask.body or b""
@@ -267,8 +297,13 @@ def _headers(token: str, *, body: bytes | None = None, after: str | None = None)
     return headers | ({"Last-Event-ID": after} if after else {})
 
 
-def _events_path(session: str | None, types: Iterable[str]) -> str:
-    query = {"sessionId": session, "type": ",".join(types)}
+def _decoded(header: str) -> str:
+    """Return what a header says: `http.client` takes its bytes for Latin-1."""
+    return header.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+def _events_path(session: str | None, types: Iterable[str], user: str | None) -> str:
+    query = {"sessionId": session, "type": ",".join(types), "user": user}
     return "/api/runtime/events?" + urlencode({name: value for name, value in query.items() if value})
 
 
@@ -276,19 +311,19 @@ def _export_path(filters: dict[str, Any]) -> str:
     return "/api/audit/export?" + urlencode({name: value for name, value in filters.items() if value is not None})
 
 
-def _record(ask: Ask[T], answer: tuple[int, bytes]) -> T:
-    status, data = answer
-    if status != 200:
-        _read(status, data)
+def _record(ask: Ask[T], answer: Answer) -> T:
+    if answer.status != 200:
+        _read(answer)
     try:
-        return ask.read(data)
+        return ask.read(answer)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        raise ApiError(status, "the daemon gave an answer that can not be read") from None
+        raise ApiError(answer.status, "the daemon gave an answer that can not be read") from None
 
 
-def _read(status: int, data: bytes) -> Any:
+def _read(answer: Answer) -> Any:
+    status = answer.status
     try:
-        found = msgspec.json.decode(data)
+        found = msgspec.json.decode(answer.body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise ApiError(status, f"the daemon gave an answer that can not be read ({status})") from None
     if status == 200:

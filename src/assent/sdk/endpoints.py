@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from assent.sdk.looking import Looking
-from assent.sdk.requests import Ask, Endpoint, quoted
+from assent.sdk.requests import Ask, Endpoint, HookAsk, Hooked, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -209,9 +209,20 @@ class Endpoints(Looking):
 
     @Endpoint
     @staticmethod
-    def hook(agent: str, given: dict[str, Any], *, wait: float | None = None) -> Ask[Any]:
-        """Ask as an agent's own hook does, in its words; None is what an agent takes for silence."""
-        return Ask("POST", f"/api/hooks/{quoted(agent)}", body=given, query={"wait": wait})
+    def hook(
+        agent: str,
+        given: dict[str, Any],
+        *,
+        wait: float | None = None,
+        observe: bool | None = None,
+        shell: str | None = None,
+    ) -> Ask[Hooked]:
+        """Ask as an agent's own hook does, in its words; a body of None is what an agent takes for silence.
+
+        `observe` only has it written down what would be decided; `shell` says what runs the agent's lines.
+        """
+        path, headers = f"/api/hooks/{quoted(agent)}", {"X-Assent-Shell": shell}
+        return HookAsk("POST", path, body=given, query={"wait": wait, "observe": observe or None}, headers=headers)
 
     @Endpoint
     @staticmethod

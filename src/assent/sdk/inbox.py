@@ -12,6 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import WebSocketException
 
 from assent.sdk.client import ApiError, UnreachableError
+from assent.sdk.requests import Endpoint, IsAwaited, Wish
 from assent.sdk.runs import connect_socket
 
 if TYPE_CHECKING:
@@ -29,22 +30,35 @@ _REFUSALS = {4001: 400, 4401: 401, 4403: 403}
 _DECODER = msgspec.json.Decoder(Notice)
 
 
-class Inbox:
+class Saying(Wish[None]):
+    """Something to say there."""
+
+    def __init__(self, kind: str, **data: Any) -> None:
+        self.type = kind
+        self.data = {name: value for name, value in data.items() if value is not None}
+
+
+class InboxWords:
+    """What can be said there."""
+
+    @Endpoint
+    @staticmethod
+    def decide(request_id: str, decision: Literal["approve", "reject"], *, feedback: str | None = None) -> Wish[None]:
+        """Answer a question; that it counted is said to everyone who listens, as a `decision_ack`."""
+        return Saying("decision", requestId=request_id, decision=decision, feedback=feedback)
+
+    @Endpoint
+    @staticmethod
+    def ping() -> Wish[None]:
+        """Ask for a sign of life, which comes as a `pong`."""
+        return Saying("ping")
+
+
+class Inbox(InboxWords, IsAwaited):
     """One connection. Iterating over it gives what is said, beginning with what is pending."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
-
-    async def decide(
-        self, request_id: str, decision: Literal["approve", "reject"], *, feedback: str | None = None
-    ) -> None:
-        """Answer a question; that it counted is said to everyone who listens, as a `decision_ack`."""
-        data = {"requestId": request_id, "decision": decision, "feedback": feedback}
-        await self._send("decision", {name: value for name, value in data.items() if value is not None})
-
-    async def ping(self) -> None:
-        """Ask for a sign of life, which comes as a `pong`."""
-        await self._send("ping", {})
 
     async def __aiter__(self) -> AsyncIterator[Notice]:
         try:
@@ -55,19 +69,22 @@ class Inbox:
                 raise ApiError(_REFUSALS[self._socket.close_code], self._socket.close_reason or "refused") from None
             raise UnreachableError(f"the stream was cut off: {error}") from None
 
-    async def _send(self, kind: str, data: dict[str, Any]) -> None:
+    async def send(self, said: Saying) -> None:
+        """Say something, or raise `UnreachableError`."""
         try:
-            await self._socket.send(msgspec.json.encode({"type": kind, "data": data}).decode())
+            await self._socket.send(msgspec.json.encode({"type": said.type, "data": said.data}).decode())
         except WebSocketException:
             raise UnreachableError("the daemon has gone") from None
 
 
 @contextlib.asynccontextmanager
-async def open_inbox(client: AsyncClient, user: str | None, *, url: str, home: str, token: str) -> AsyncIterator[Inbox]:
+async def open_inbox(
+    client: AsyncClient, user: str | None, *, everyone: bool, url: str, home: str, token: str
+) -> AsyncIterator[Inbox]:
     """Connect as a user, or as whoever the token says; raises `UnreachableError` or `ApiError`."""
-    name = user or (await client.who()).user_id
+    query = {"userId": user or (await client.who()).user_id} | ({"everyone": "true"} if everyone else {})
     try:
-        path = "/ws/permissions?" + urlencode({"userId": name})
+        path = "/ws/permissions?" + urlencode(query)
         socket = await connect_socket(path, url=url, home=home, token=token)
     except (OSError, WebSocketException) as error:
         raise UnreachableError(f"the daemon can not be reached: {error}") from None

@@ -1,23 +1,42 @@
-"""A request to the daemon as a value, and as a method of both clients."""
+"""What is asked of the daemon as a value, and as a method of whoever asks: one that waits, or one that is awaited."""
 
 from __future__ import annotations
 
 import functools
 import importlib
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, cast, overload
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-if TYPE_CHECKING:
-    from assent.sdk.client import AsyncClient, Client
+from assent.agents.hook import REFUSED
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Ask(Generic[T]):
+class Wish(Generic[T]):
+    """Something that is asked of the daemon, and gives one thing."""
+
+
+class Waits:
+    """Whose methods return what was asked for."""
+
+
+class IsAwaited:
+    """Whose methods return an awaitable of it."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back; the names of headers are in lower case."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = {}
+
+
+class Ask(Wish[T]):
     """One request, and where the record is that it gives: `module:Name` below `assent.server`, or `text`; else JSON."""
 
     def __init__(
@@ -37,8 +56,9 @@ class Ask(Generic[T]):
         self.headers = {name: value for name, value in (headers or {}).items() if value is not None}
         self._gives = gives
 
-    def read(self, data: bytes) -> T:
+    def read(self, answer: Answer) -> T:
         """Read the answer."""
+        data = answer.body
         if self._gives == "text":
             return cast("T", data.decode())
         if not self._gives and not data:
@@ -47,17 +67,35 @@ class Ask(Generic[T]):
         return cast("T", msgspec.json.decode(data, type=kind))
 
 
-class Endpoint(Generic[P, T]):
-    """An `Ask` as a method: of `Client` it gives the record, of `AsyncClient` an awaitable of it."""
+class Hooked(msgspec.Struct, frozen=True):
+    """What an agent's hook has to write, and the code it has to end with: the call runs with 0 alone."""
 
-    def __init__(self, make: Callable[P, Ask[T]]) -> None:
+    body: Any
+    exit: int
+    reason: str | None = None
+
+
+class HookAsk(Ask[Hooked]):
+    """A hook's question. An answer that does not say how to end is a refusal."""
+
+    def read(self, answer: Answer) -> Hooked:
+        """Read the answer, and what its headers say of the end."""
+        code = answer.headers.get("x-assent-exit", "")
+        body = msgspec.json.decode(answer.body) if answer.body else None
+        return Hooked(body, int(code) if code.isdigit() else REFUSED, answer.headers.get("x-assent-reason"))
+
+
+class Endpoint(Generic[P, T]):
+    """A `Wish` as a method: of `Client` it gives what was wished for, of `AsyncClient` an awaitable of it."""
+
+    def __init__(self, make: Callable[P, Wish[T]]) -> None:
         self.make = make
         self.__doc__ = make.__doc__
 
     @overload
-    def __get__(self, client: Client, kind: Any = None) -> Callable[P, T]: ...
+    def __get__(self, client: Waits, kind: Any = None) -> Callable[P, T]: ...
     @overload
-    def __get__(self, client: AsyncClient, kind: Any = None) -> Callable[P, Awaitable[T]]: ...
+    def __get__(self, client: IsAwaited, kind: Any = None) -> Callable[P, Awaitable[T]]: ...
     @overload
     def __get__(self, client: None, kind: Any = None) -> Endpoint[P, T]: ...
     def __get__(self, client: Any, kind: Any = None) -> Any:

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import itertools
 import os
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from typing import Any, Literal, TypeVar, Union
 
 import msgspec
@@ -44,12 +44,13 @@ from assent.runs.messages import (
     UserInput,
 )
 from assent.sdk.client import UnreachableError, find_endpoint
+from assent.sdk.requests import Endpoint, IsAwaited, Wish
 
 LARGEST_MESSAGE = 16 << 20
 _REPLIES = (RunPrepared, RunList, StrategyList, Pong, ErrorMessage)
 _DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[DAEMON_MESSAGES])  # noqa: UP007 - made of a list
 
-T = TypeVar("T", bound=DaemonMessage)
+T = TypeVar("T")
 
 
 class RunProtocolError(AssentError):
@@ -61,7 +62,113 @@ class RunProtocolError(AssentError):
         self.message = message
 
 
-class RunClient:
+class Order(Wish[T]):
+    """A message of the protocol, and what its reply gives."""
+
+    def __init__(
+        self,
+        message: ClientMessage,
+        reply: type[DaemonMessage] = Pong,
+        give: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.message = message
+        self.reply = reply
+        self.give: Callable[[Any], Any] = give or (lambda found: None if reply is Pong else found)
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether only an error is a reply to it; a ping behind it tells that there was none."""
+        return self.reply is Pong and not isinstance(self.message, Ping)
+
+
+class RunOrders:
+    """What can be asked for by the protocol."""
+
+    @Endpoint
+    @staticmethod
+    def prepare(
+        strategy_path: str | None = None,
+        *,
+        run_id: str | None = None,
+        cwd: str | None = None,
+        interactive: bool = True,
+        profile: str | None = None,
+    ) -> Order[RunPrepared]:
+        """Make a run of a strategy, or attach to one by its id."""
+        wish = PrepareRun(run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile)
+        return Order(wish, RunPrepared)
+
+    @Endpoint
+    @staticmethod
+    def start(run_id: str, text: str | None = None) -> Order[None]:
+        """Begin a run."""
+        return Order(StartRun(run_id=run_id, input=text))
+
+    @Endpoint
+    @staticmethod
+    def stop(run_id: str) -> Order[None]:
+        """End a run before its time."""
+        return Order(StopRun(run_id=run_id))
+
+    @Endpoint
+    @staticmethod
+    def subscribe(run_id: str) -> Order[None]:
+        """Hear of a run, beginning with what is pending in it."""
+        return Order(Subscribe(run_id=run_id))
+
+    @Endpoint
+    @staticmethod
+    def unsubscribe(run_id: str) -> Order[None]:
+        """Hear no more of a run."""
+        return Order(Unsubscribe(run_id=run_id))
+
+    @Endpoint
+    @staticmethod
+    def decide(question: RequestPermission, decision: Decision) -> Order[None]:
+        """Answer a question."""
+        wanted = question.request_id or ""
+        return Order(PermissionDecision(run_id=question.run_id, permission_request_id=wanted, decision=decision))
+
+    @Endpoint
+    @staticmethod
+    def update_policy(
+        run_id: str,
+        mode: Literal["read", "write"],
+        *,
+        tool: str | None = None,
+        allow: tuple[str, ...] = (),
+        deny: tuple[str, ...] = (),
+        default: Literal["allow", "deny", "ask"] | None = None,
+    ) -> Order[None]:
+        """Add to the path policy of a tool, or of all of them."""
+        return Order(UpdatePolicy(run_id=run_id, mode=mode, tool=tool, allow=allow, deny=deny, default=default))
+
+    @Endpoint
+    @staticmethod
+    def give_input(run_id: str, agent: str, text: str) -> Order[None]:
+        """Write a line to the program of a run."""
+        return Order(UserInput(run_id=run_id, agent_name=agent, text=text))
+
+    @Endpoint
+    @staticmethod
+    def list_runs() -> Order[tuple[RunSummary, ...]]:
+        """Return the runs that one may see, the newest first."""
+        return Order(ListRuns(), RunList, lambda reply: reply.runs)
+
+    @Endpoint
+    @staticmethod
+    def list_strategies() -> Order[tuple[StrategySummary, ...]]:
+        """Return the strategies that lie ready."""
+        return Order(ListStrategies(), StrategyList, lambda reply: reply.strategies)
+
+    @Endpoint
+    @staticmethod
+    def ping() -> Order[None]:
+        """Wait for a sign of life."""
+        return Order(Ping())
+
+
+class RunClient(RunOrders, IsAwaited):
     """One connection. Iterating over it gives what happens in every run that it prepared or subscribed to.
 
     Every method returns once the daemon has obeyed, and raises `RunProtocolError` if it did not.
@@ -94,92 +201,24 @@ class RunClient:
             await socket.close()
             await client._listening
 
-    async def prepare(
-        self,
-        strategy_path: str | None = None,
-        *,
-        run_id: str | None = None,
-        cwd: str | None = None,
-        interactive: bool = True,
-        profile: str | None = None,
-    ) -> RunPrepared:
-        """Make a run of a strategy, or attach to one by its id."""
-        wish = PrepareRun(run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile)
-        return await self._ask(wish, RunPrepared)
-
-    async def start(self, run_id: str, text: str | None = None) -> None:
-        """Begin a run."""
-        await self._order(StartRun(run_id=run_id, input=text))
-
-    async def stop(self, run_id: str) -> None:
-        """End a run before its time."""
-        await self._order(StopRun(run_id=run_id))
-
-    async def subscribe(self, run_id: str) -> None:
-        """Hear of a run, beginning with what is pending in it."""
-        await self._order(Subscribe(run_id=run_id))
-
-    async def unsubscribe(self, run_id: str) -> None:
-        """Hear no more of a run."""
-        await self._order(Unsubscribe(run_id=run_id))
-
-    async def decide(self, question: RequestPermission, decision: Decision) -> None:
-        """Answer a question."""
-        wanted = question.request_id or ""
-        said = PermissionDecision(run_id=question.run_id, permission_request_id=wanted, decision=decision)
-        await self._order(said)
-
-    async def update_policy(
-        self,
-        run_id: str,
-        mode: Literal["read", "write"],
-        *,
-        tool: str | None = None,
-        allow: tuple[str, ...] = (),
-        deny: tuple[str, ...] = (),
-        default: Literal["allow", "deny", "ask"] | None = None,
-    ) -> None:
-        """Add to the path policy of a tool, or of all of them."""
-        await self._order(UpdatePolicy(run_id=run_id, mode=mode, tool=tool, allow=allow, deny=deny, default=default))
-
-    async def give_input(self, run_id: str, agent: str, text: str) -> None:
-        """Write a line to the program of a run."""
-        await self._order(UserInput(run_id=run_id, agent_name=agent, text=text))
-
-    async def list_runs(self) -> tuple[RunSummary, ...]:
-        """Return the runs that one may see, the newest first."""
-        return (await self._ask(ListRuns(), RunList)).runs
-
-    async def list_strategies(self) -> tuple[StrategySummary, ...]:
-        """Return the strategies that lie ready."""
-        return (await self._ask(ListStrategies(), StrategyList)).strategies
-
-    async def ping(self) -> None:
-        """Wait for a sign of life."""
-        await self._ask(Ping(), Pong)
-
     async def __aiter__(self) -> AsyncIterator[DaemonMessage]:
         while (message := await self._news.get()) is not None:
             yield message
 
-    async def _ask(self, message: ClientMessage, kind: type[T]) -> T:
-        """Send a message and return the reply to it."""
-        with self._expecting() as (request_id, reply):
-            await self._send(message, request_id)
-            answer = await reply
-        if not isinstance(answer, kind):
+    async def send(self, order: Order[T]) -> T:
+        """Send a message and return what its reply gives, once the daemon has obeyed."""
+        with self._expecting() as (request_id, reply), self._expecting() as (ping_id, pong):
+            await self._send(order.message, request_id)
+            if order.is_silent:
+                await self._send(Ping(), ping_id)
+                await asyncio.wait((reply, pong), return_when=asyncio.FIRST_COMPLETED)
+                answer = reply.result() if reply.done() else pong.result()
+            else:
+                answer = await reply
+        if not isinstance(answer, order.reply):
             raise _problem(answer)
-        return answer
-
-    async def _order(self, message: ClientMessage) -> None:
-        """Send a message that only an error is a reply to; a ping behind it tells that there was none."""
-        with self._expecting() as (request_id, error), self._expecting() as (ping_id, pong):
-            await self._send(message, request_id)
-            await self._send(Ping(), ping_id)
-            await asyncio.wait((error, pong), return_when=asyncio.FIRST_COMPLETED)
-            if error.done():
-                raise _problem(error.result())
-            pong.result()
+        given: T = order.give(answer)
+        return given
 
     @contextlib.contextmanager
     def _expecting(self) -> Iterator[tuple[str, asyncio.Future[DaemonMessage]]]:

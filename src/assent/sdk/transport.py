@@ -31,12 +31,14 @@ class Where(msgspec.Struct, frozen=True):
         return self.url.netloc.rpartition("@")[2] if self.url is not None else "localhost"
 
 
-class Answer:
+class Incoming:
     """An answer as it comes in."""
 
     def __init__(self) -> None:
         self._parser = httptools.HttpResponseParser(self)
         self._pieces: list[bytes] = []
+        self.headers: dict[str, str] = {}
+        """By their names in lower case."""
         self.done = False
         self.begun = False
 
@@ -52,6 +54,10 @@ class Answer:
         self._pieces.clear()
         return piece
 
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Hear a header."""
+        self.headers[name.decode("latin-1").lower()] = value.decode("utf-8", "replace")
+
     def on_headers_complete(self) -> None:
         """Hear that the body begins."""
         self.begun = True
@@ -65,13 +71,13 @@ class Answer:
         self.done = True
 
 
-async def exchange(where: Where, head: bytes, body: bytes) -> AsyncGenerator[tuple[int, bytes]]:
-    """Send a request and give the status with each piece of the answer's body; raises `OSError` if it is cut short."""
+async def exchange(where: Where, head: bytes, body: bytes) -> AsyncGenerator[tuple[Incoming, bytes]]:
+    """Send a request and give each piece of the answer's body, beside the answer; raises `OSError` if that is cut."""
     reader, writer = await _connect(where)
     try:
         writer.write(head + body)
         await writer.drain()
-        answer, begun = Answer(), False
+        answer, begun = Incoming(), False
         while not answer.done:
             data = await reader.read(1 << 16)
             if not data:
@@ -79,7 +85,7 @@ async def exchange(where: Where, head: bytes, body: bytes) -> AsyncGenerator[tup
             piece = answer.feed(data)
             if piece or (answer.begun and not begun) or answer.done:
                 begun = True
-                yield answer.status, piece
+                yield answer, piece
     except httptools.HttpParserError as error:
         raise ConnectionError(f"the answer is no HTTP: {error}") from None
     finally:

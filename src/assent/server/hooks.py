@@ -67,7 +67,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         call, session = place(daemon, request, asked)
         await record_outcome(daemon, call, session, asked)
         return _SILENT
-    if "observe" in request.query:
+    if request.query.get("observe", "false") not in ("", "0", "false"):
         call, session = place(daemon, request, asked)
         await daemon.gate.observe(call, session, as_trial=True)
         return _SILENT
@@ -76,7 +76,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
-    if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
+    if daemon.settings.agent_prompt == "defer" and request.who.run is None and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
         decision = daemon.gate.preview(call, session)
         if decision.verdict is ASK:

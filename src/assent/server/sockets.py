@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from assent.server.messages import Message, Receive, Scope, Send
 
 PATH = "/ws/permissions"
+PATHS = (PATH, run_sockets.PATH)
+"""Every socket that there is."""
 GREETING_SECONDS = 30.0
 _UNAUTHORIZED = {"type": "websocket.close", "code": 4401, "reason": "Unauthorized"}
 _VERDICTS = {"approve": Verdict.ALLOW, "reject": Verdict.DENY}
@@ -85,7 +87,7 @@ class Sockets:
     def _admit(self, scope: Scope) -> Principal | None:
         headers = gather_headers(scope["headers"])
         self._daemon.door.check(headers, local=is_local(scope), page=False)
-        if scope["path"] not in (PATH, run_sockets.PATH):
+        if scope["path"] not in PATHS:
             raise Refusal(404, "Not found")
         principal, cookie = self._daemon.keys.identify(headers, peer=peer_of(scope))
         if cookie and b"origin" not in headers:

@@ -82,7 +82,7 @@ ROUTES: tuple[Route, ...] = (
         roles=AGENTS,
         handler=hooks.ask_as_agent,
         summary="The same for an agent's own hook, in its own words; `X-Assent-Exit` is the code to end with.",
-        query=(_WAIT,),
+        query=(_WAIT, Parameter("observe", "only write down what would be decided, and say nothing", "boolean")),
         hook=True,
         refuse=hooks.refuse_hook,
     ),
