@@ -31,6 +31,7 @@ check: $(VENV)/.dev   ## format, lint, types, import direction
 bench: $(VENV)/.dev   ## what is fast, as ratios within one run
 	@$(BIN)/python requirements/system.py
 	@$(BIN)/python requirements/agents.py
+	@$(BIN)/python -m compileall -q src/assent
 	$(BIN)/python bench/run.py
 
 crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers

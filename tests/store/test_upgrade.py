@@ -16,9 +16,9 @@ from sqlalchemy import inspect, text
 from assent.model import StoreError
 from assent.store import upgrade
 from assent.store.address import read_address
+from assent.store.postgres import connect
 from assent.store.schema import metadata
 from assent.store.sqlite import NARROW, prepare_file
-from assent.store.postgres import connect
 from assent.store.store import create_engine, open_store
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES ('a', 'b', 'c')"

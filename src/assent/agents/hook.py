@@ -131,7 +131,7 @@ def _mode(word: str | None) -> Mode | None:
 
 
 def _report(given: dict[str, Any]) -> Report:
-    error = given.get("error") or _shown_failure(given.get("tool_response"))
+    error = given.get("error") or _shown_failure(given.get("tool_response")) or _told_failure(given.get("exit_code"))
     duration = given.get("duration_ms")
     return Report(
         failed=error is not None or given.get("hook_event_name") == "PostToolUseFailure",
@@ -145,6 +145,11 @@ def _shown_failure(response: Any) -> str | None:
     shown = response.get("returnDisplay") if isinstance(response, dict) else None
     found = _EXIT_CODE.fullmatch(shown.strip()) if isinstance(shown, str) and len(shown) < 200 else None
     return f"exit code {found[1]}" if found else None
+
+
+def _told_failure(code: Any) -> str | None:
+    """Find a failure in an exit code that the hook's client found out."""
+    return f"exit code {code}" if isinstance(code, int) and code != 0 else None
 
 
 def decode_object(data: bytes) -> dict[str, Any]:

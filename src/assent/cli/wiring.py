@@ -15,7 +15,6 @@ import msgspec
 from assent.agents import opencode
 from assent.agents.opencode import PLUGIN_FILE, plugin_line
 from assent.agents.wiring import WIRINGS, Scope
-from assent.config.endpoints import HOOK_SCRIPT
 from assent.config.files import find_file
 from assent.config.places import project_root, user_home, workspace_of
 from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     import argparse
 
 NAMES = (*WIRINGS, "opencode")
-SCRIPT = HOOK_SCRIPT
 _SECONDS = 60
 _SESSION = "assent-doctor"
 DENIED, HARMLESS = "assent approve nothing", "ls"
@@ -102,15 +100,17 @@ def token_file(home: str, key: str) -> str:
 
 
 def hook_lines(wired: Wired) -> list[str]:
-    """Return the command lines that decide for an agent, as they stand in its settings."""
+    """Return the command lines that decide for an agent, if they stand in its settings as they were written.
+
+    Others that look like them are never run: settings of a project come from its repository.
+    """
     file = file_of(wired.agent, wired.scope, wired.root)
     if wired.agent == "opencode":
         content = find_file(file)
         line = None if content is None else plugin_line(content.data.decode("utf-8", "replace"))
-        return [] if line is None else [line]
-    found = our_entries(file)
-    event = WIRINGS[wired.agent].events[0]
-    return [handler["command"] for entry in found.get(event, []) for handler in entry["hooks"]]
+        return [line] if line is not None and line in wired.lines[:1] else []
+    entries = our_entries(file).get(WIRINGS[wired.agent].events[0], [])
+    return [h["command"] for entry in entries for h in entry["hooks"] if h["command"] in wired.lines[:1]]
 
 
 def try_hook(wired: Wired, line: str, command: str) -> Tried:

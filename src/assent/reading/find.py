@@ -168,7 +168,7 @@ class _Walk:
         word = self.words[self.at]
         self.at += 1
         text = word.text
-        if may_be_option(word) or (UNKNOWN in text and text[0] in "-!(),"):
+        if (may_be_option(word) and not _is_path(word)) or (UNKNOWN in text and text[0] in "-!(),"):
             self._fail(_UNSURE)
         if text in _ALONE:
             self.started = self.started or text not in ("-H", "-L", "-P", "-E", "-X", "-s", "-x", "-d")
@@ -230,6 +230,11 @@ class _Walk:
 
     def _fail(self, reason: str) -> None:
         self.fault = self.fault or reason
+
+
+def _is_path(word: Word) -> bool:
+    """Tell whether a word can be no part of an expression, whatever it becomes: there is a slash in it."""
+    return "/" in word.text and (not word.splits or UNKNOWN not in word.text)
 
 
 def _as_pattern(expression: str) -> str:

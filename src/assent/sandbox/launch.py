@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from assent.model import Limits
+from assent.model import Limits, encode, printable
 from assent.sandbox import filters, landlock, mounts
 from assent.sandbox.bare import Bare
 from assent.sandbox.boundary import Boundary
@@ -58,10 +58,17 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of ours and where they are written inside."""
     shown: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are read inside."""
-    empty: tuple[str, ...] = ()
-    """Stand-ins for protected names that do not exist …"""
+    mounts: tuple[mounts.Mount, ...] = ()
+    """What is mounted in the namespaces, if there are any …"""
     keeps: tuple[int, ...] = ()
-    """… and what keeps them there until the last of it is gone."""
+    """… and what keeps stand-ins there until the last of it is gone."""
+    door: int = -1
+    """Where the first program enters its control group; -1 is nowhere."""
+
+    @property
+    def doors(self) -> tuple[int, ...]:
+        """Return what must be passed on for that."""
+        return () if self.door < 0 else (self.door,)
 
 
 class Started:
@@ -75,6 +82,8 @@ class Started:
         self.complaints = complaints
         """What bubblewrap says, if it fails."""
         self.fds: dict[str, int] = {}
+        self.grouped = False
+        """Whether it is in its control group."""
         self._leash = leash
 
     def read_report(self) -> None:
@@ -92,6 +101,7 @@ class Started:
             _close(fds)
             raise Unavailable("the sandbox can not be set up: " + (report or {}).get("error", self._complaint()))
         self.fds = dict(zip(report["fds"], fds, strict=True))
+        self.grouped = report["grouped"]
 
     def _complaint(self) -> str:
         with contextlib.suppress(OSError):
@@ -164,17 +174,15 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
-        passed = [theirs.fileno(), leash[0], *order.keeps]
+        passed = [theirs.fileno(), leash[0], *order.keeps, *order.doors]
         plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
         code = _keep(stack, passed, _file("stage2", compile_stage2()))
         folder, program = find_interpreter()
         open_network = boundary.profile.network.mode == "full"
         words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
-        words += mounts.mount_words(
-            mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
-        )
+        words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
         words += ["--perms", "0755", "--dir", mounts.INNER]
-        shown = _keep(stack, passed, _file("profile", msgspec.json.encode(boundary.profile)))
+        shown = _keep(stack, passed, _file("profile", encode(boundary.profile)))
         words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
         words += ["--ro-bind", folder, mounts.PYTHON]
         words += [word for source, place in order.binds for word in ("--bind", source, place)]
@@ -205,7 +213,7 @@ def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Star
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
-        passed = [theirs.fileno(), leash[0]]
+        passed = [theirs.fileno(), leash[0], *order.doors]
         plan = _keep(stack, passed, _file("plan", marshal.dumps(_bare_plan(bare, order, leash[0]))))
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
         first = [sys.executable, "-I", "-S", STAGE2, str(theirs.fileno()), str(plan), str(stderr)]
@@ -222,6 +230,7 @@ def _bare_plan(bare: Bare, order: Order, leash: int) -> dict[str, Any]:
     profile = bare.boundary.profile
     return {
         "leash": leash,
+        "door": order.door,
         "argv": list(order.argv),
         "environment": order.environment,
         "user": None,
@@ -270,6 +279,7 @@ def _plan(boundary: Boundary, order: Order, machine: Machine) -> dict[str, Any]:
     writable = (*mounts.PRIVATE, "/dev", *(place for _, place in order.binds))
     return {
         "leash": -1,
+        "door": order.door,
         "argv": list(order.argv),
         "environment": order.environment,
         "user": (boundary.user.uid, boundary.user.gid) if boundary.user.dropped else None,
@@ -324,4 +334,4 @@ def _close(fds: Sequence[int] | array.array[int]) -> None:
 def resolve_environment(environ: Mapping[str, str], more: Mapping[str, str]) -> dict[str, str]:
     """Join variables; those that can not be passed at all are left out."""
     joined = dict(environ) | dict(more)
-    return {n: v for n, v in joined.items() if n and "=" not in n and "\0" not in n + v}
+    return {n: v for n, v in joined.items() if n and "=" not in n and "\0" not in n + v and printable(n) == n}

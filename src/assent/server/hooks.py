@@ -76,7 +76,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
-    if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
+    if daemon.settings.agent_prompt == "defer" and request.who.run is None and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
         decision = daemon.gate.preview(call, session)
         if decision.verdict is ASK:
