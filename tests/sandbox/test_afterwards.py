@@ -125,3 +125,39 @@ def test_of_very_many_some_are_named_and_a_crowd_is_not_looked_through_silently(
     monkeypatch.setattr(sys.modules["assent.sandbox.programs"], "_MOST_ENTRIES", 10)
     found = asyncio.run(find_programs([str(tmp_path)], frozenset(), began))
     assert (found.count, found.complete, bool(found)) == (10, False, True)
+
+
+NO_TEXT = """
+import os
+os.close(os.open(b"bad\\xff\\x1b[31mname", os.O_CREAT | os.O_WRONLY, 0o755))
+os.close(os.open(b".env\\xff", os.O_CREAT | os.O_WRONLY, 0o600))
+try:
+    os.open(os.fsencode(os.environ["OUTSIDE"]) + b"/bad\\xff", os.O_CREAT | os.O_WRONLY)
+except OSError:
+    raise SystemExit(7)
+"""
+
+
+def test_names_that_are_no_text_keep_nothing_off_the_record(own_world):
+    own_world.write("make.py", NO_TEXT)
+    own_world.configure("profiles: {mine: {environment: [OUTSIDE]}}")
+    outside = {"OUTSIDE": str(own_world.outside)}
+    words = [own_world.inner_python, "make.py"]
+    done = own_world.run(*words, options=["--json", "--profile", "mine"], environ=outside)
+    events = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    assert [event["type"] for event in events] == ["sandbox.applied", "sandbox.violation", "process.completed"]
+    assert events[1]["violation"]["resource"].endswith(r"/bad\udcff")
+    assert [name.rpartition("/")[2] for name in events[2]["payload"]["programs"]["paths"]] == [
+        "bad\\udcff\x1b[31mname",
+    ]
+    # With a secret of such a name in the workspace, and without --json, everything works as ever.
+    again = own_world.run(*words, options=["--profile", "mine"], environ=outside)
+    assert (done.returncode, again.returncode) == (7, 1)
+    assert "internal error" not in again.stderr
+    assert "\x1b" not in again.stderr
+
+
+def test_a_folder_that_was_closed_before_anybody_could_look_is_told(world):
+    done = world.sh("mkdir closed; cp /bin/true closed/tool; chmod 000 closed; echo x > x")
+    assert "runs later" in done.stderr
+    (world.workspace / "closed").chmod(0o700)

@@ -300,12 +300,12 @@ def test_what_keeps_a_sandbox_is_out_of_reach(world):
 
 
 def test_tmp_and_run_are_its_own(world):
-    seen = world.write("/var/tmp/assent-test-seen")
+    seen = world.write(f"/var/tmp/{world.base.name}")
     try:
         done = world.sh("ls -A /tmp /var/tmp /run; echo a > /tmp/made-inside; cat /tmp/made-inside")
     finally:
         seen.unlink()
-    assert "assent-test-seen" not in done.stdout
+    assert world.base.name not in done.stdout
     assert done.stdout.endswith("a\n")
     assert not os.path.exists("/tmp/made-inside")
 
@@ -333,3 +333,36 @@ def test_stand_ins_stay_while_another_sandbox_needs_them(world):
     out, _ = first.communicate("go\n", timeout=60)
     assert out == "done\n"
     assert world.left_over() == []
+
+
+WAITING = """
+echo up; read line; i=0
+while [ $i -lt 500 ]; do
+    i=$((i+1))
+    (: >> .git/config) 2>&- || cat .env 2>&- || mkdir -p .vscode/$i 2>&- || mv .git .git2 2>&- || { echo held; exit 0; }
+    sleep 0.05
+done
+echo open
+"""
+
+
+def test_what_is_replaced_outside_while_it_runs_is_covered_again(world):
+    git(world)
+    world.write(".env", SECRET)
+    running = subprocess.Popen(
+        world.argv("sh", "-c", WAITING),
+        env=world.environ,
+        cwd=world.workspace,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert running.stdout.readline() == "up\n"
+    for name in (".git/config", ".env"):
+        world.write("new", SECRET)
+        os.replace(world.workspace / "new", world.workspace / name)
+    os.rmdir(world.workspace / ".vscode")
+    out, _ = running.communicate("go\n", timeout=100)
+    assert out.endswith("held\n")
+    assert (world.workspace / ".git/config").read_text() == SECRET

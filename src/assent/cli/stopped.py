@@ -48,7 +48,7 @@ def tell_programs(programs: Programs, roots: Sequence[str]) -> str:
     ]
     more = programs.count - len(names)
     shown = visible(", ".join(names)) + (f" and {more} more" if more else "")
-    rest = "" if programs.complete else " (the workspace is too large to look through all of it)"
+    rest = "" if programs.complete else " (not all of the workspace could be looked through)"
     return f"it made or changed what runs later, outside too: {shown or 'nothing that was found'}{rest}"
 
 

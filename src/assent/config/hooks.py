@@ -30,6 +30,7 @@ def place_hook(folder: str) -> None:
     """Put the files of a hook into a private folder, unless they are there. A reader of the folder can call it too."""
     import py_compile  # noqa: PLC0415 - seldom needed
 
+    make_private_folder(os.path.join(folder, "__pycache__"))  # Python would let others look into it
     with contextlib.suppress(ConfigError):  # what others could read, or write, is not as it should be
         if is_placed(folder):
             return

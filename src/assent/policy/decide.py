@@ -26,7 +26,7 @@ from assent.policy.defaults import defaults
 from assent.policy.guard import Guard
 from assent.policy.modes import TABLE, Cell, Row
 from assent.policy.opinions import hear
-from assent.policy.profiles import SANDBOX, can_hold, intersect, profile
+from assent.policy.profiles import SANDBOX, can_hold, intersect
 from assent.policy.refusals import hear_refusals
 from assent.policy.settling import settle
 from assent.policy.view import View
@@ -94,10 +94,10 @@ def _judge(
     row = TABLE[mode]
     boundary = sandbox = None
     if view.reading.tool == "Bash":
-        if guard.merged.profiles:
-            boundary = intersect(profile(p, view.place, guard.merged.specs) for p in guard.merged.profiles)
+        if guard.merged.profiles.names:
+            boundary = guard.merged.profiles.boundary(view.place)
         if row.dangerous in _SANDBOXED:
-            sandbox = boundary or profile(SANDBOX, view.place)
+            sandbox = guard.merged.profiles.boundary(view.place, SANDBOX)
     # A boundary that a policy demands stays, whatever it stopped; one that the mode chose may be asked about.
     stopped = consent.stopped if boundary is None and row.dangerous == "sandbox" else ""
     held = sandbox is not None and not stopped and _holds(row, sandbox, view)

@@ -17,6 +17,7 @@ from assent.model import (
     CallError,
     Operation,
     Tier,
+    fold,
     within,
 )
 from assent.reading.paths import INHERITED, Located, Place
@@ -172,11 +173,11 @@ def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -
     """Return which of Assent's own paths a pattern may find, or a walk come by."""
     if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
-    names = [segments(n.lower()) for n in located.names]
-    return next((p for p in paths if any(leads_to(n, segments(p.lower()), above=above) for n in names)), None)
+    names = [segments(fold(n)) for n in located.names]
+    return next((p for p in paths if any(leads_to(n, segments(fold(p)), above=above) for n in names)), None)
 
 
 def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
-    return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
+    return bool(cut and known) and any(fold(p).startswith(fold(known)) for p in ground.place.facts.assent_paths)

@@ -48,8 +48,9 @@ def boundary_of(run: Run) -> SandboxProfile:
     """Return the boundary of a run's program: the person's choice or `agent`, tightened by everyone who has a say."""
     engine = run.ground.engines.find(run.setting)
     place = Surroundings(run.ground.engines.look(), run.setting.cwd, (run.setting.cwd,))
-    names = (run.profile or PROFILE, *filter(None, (run.strategy.policy.profile, *engine.merged.profiles)))
-    found = intersect(profile(name, place, engine.merged.specs) for name in names)
+    demanded = engine.merged.profiles
+    names = (run.profile or PROFILE, *filter(None, (run.strategy.policy.profile, *demanded.names)))
+    found = intersect(profile(name, place, demanded.specs) for name in names)
     if found is None:
         raise ToolError("unavailable: a process needs a sandbox, and the profile is off; nothing was run")
     return found

@@ -63,7 +63,7 @@ def _mask(paths: Iterable[str]) -> list[str]:
 
 
 def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]:
-    """Yield what is protected by real names: the profile's list, submodules, and Assent's own code."""
+    """Yield what is protected by real names: the profile's list, submodules, Assent's own code and Python."""
     real_roots = {root: os.path.realpath(root) for root in profile.write_roots}
     for path in profile.protected:
         root = next((r for r in real_roots if within(path, r)), None)
@@ -74,7 +74,7 @@ def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]
             yield _first_missing(real, real_roots[root])
     for root in write:
         yield from _stores(os.path.join(root, ".git", "modules"))
-    for own in (sys.prefix, os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
+    for own in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
         if any(within(os.path.realpath(own), root) for root in write):
             yield os.path.realpath(own)
 

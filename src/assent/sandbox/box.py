@@ -15,7 +15,7 @@ from assent.config.endpoints import ASK_FOLDER
 from assent.config.files import make_private_folder
 from assent.config.hooks import place_hook
 from assent.config.places import assent_home
-from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
+from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest, printable
 from assent.sandbox import caches, mounts, programs
 from assent.sandbox.bare import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.boundary import Boundary, settle
@@ -32,6 +32,7 @@ from assent.sandbox.proxy import Proxy
 from assent.sandbox.states import Binds, State
 from assent.sandbox.streams import Input, Output, Tally, wait_readable
 from assent.sandbox.supervisor import Supervisor
+from assent.sandbox.upkeep import Upkeep
 
 PIPE = -1
 NOTHING = -3
@@ -151,6 +152,8 @@ class Sandbox:
         started = None
         guards = contextlib.ExitStack()
         guards.callback(group.remove)
+        upkeep = Upkeep(order.mounts)
+        guards.callback(upkeep.close)
         try:
             started = (
                 launch(boundary, order, machine, pipes.inner) if bare is None else launch_bare(bare, order, pipes.inner)
@@ -161,13 +164,17 @@ class Sandbox:
             started.read_report()
             started.tie()
             group.shut(entered=started.grouped)
-            return await self._begin(group, guards, started, order, boundary, machine, pipes)
+            process = await self._begin(group, guards, started, order, boundary, machine, pipes)
+            if self._placeholders is not None and "mounts" in started.fds:
+                self._look_after(upkeep, started.take("mounts"), self._placeholders, process, guards)
+            started.close()
         except BaseException:
             pipes.close()
             if started is not None:
                 started.abandon()
             guards.close()
             raise
+        return process
 
     def _order(
         self,
@@ -187,7 +194,7 @@ class Sandbox:
             terminal=terminal,
             binds=self._binds,
             shown=self._shown,
-            empty=() if self._placeholders is None else self._placeholders.made,
+            mounts=() if self._placeholders is None else mounts.plan_mounts(boundary, self._placeholders.made),
             keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
             door=group.door,
         )
@@ -232,11 +239,20 @@ class Sandbox:
             violations=lambda: tuple(violations),
             programs=lambda: _look_for_programs(boundary.profile, supervisor, began),
         )
-        started.close()
         pipes.attach(process, boundary.profile.process_limits.output_bytes)
         process.end_after(boundary.profile.process_limits.wall_seconds)
         self._processes.add(process)
         return process
+
+    def _look_after(
+        self, upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
+    ) -> None:
+        """Keep up the boundary until the command ends."""
+        self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
+        task = asyncio.get_running_loop().create_task(
+            upkeep.watch(namespace, places.add, lambda: process.kill("boundary"))
+        )
+        guards.callback(task.cancel)
 
     def _hear(self, violations: list[Violation]) -> Callable[[Violation], None]:
         seen: set[tuple[str, str]] = set()
@@ -270,6 +286,10 @@ class Sandbox:
         names = sorted(order.environment)
         return msgspec.structs.replace(
             boundary.profile,
+            cwd=printable(boundary.profile.cwd or "/"),
+            read_roots=tuple(map(printable, boundary.profile.read_roots)),
+            masked=tuple(map(printable, boundary.profile.masked)),
+            protected=tuple(map(printable, boundary.profile.protected)),
             mechanisms=mechanisms,
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],

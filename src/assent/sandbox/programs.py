@@ -16,7 +16,7 @@ import msgspec
 
 from assent.catalog.match import Names
 from assent.catalog.places import PROTECTED, is_control_plane
-from assent.model import within
+from assent.model import printable, within
 
 _COARSE = getattr(time, "CLOCK_REALTIME_COARSE", 5)
 """The clock by which the kernel dates changes."""
@@ -50,7 +50,7 @@ class Programs(msgspec.Struct, frozen=True):
     """The first of them, by name."""
     count: int = 0
     complete: bool = True
-    """False where there was too much to look through all of it."""
+    """False where not all of it could be looked through: there is too much, or the command closed a folder."""
 
     def __bool__(self) -> bool:
         return bool(self.count) or not self.complete
@@ -65,32 +65,50 @@ async def find_programs(roots: Iterable[str], apart: frozenset[str], since: int)
     """Look through workspaces; what lies apart could not be changed. Others get their turn in between."""
     roots = tuple(roots)
     found: set[str] = set()
-    looked = 0
+    looked, complete = 0, True
     for root in roots:
-        for entry in _walk(root, apart):
+        for entry in _walk(root, apart, since):
             looked += 1
             if looked > _MOST_ENTRIES:
-                return Programs(tuple(sorted(found)[:_MOST_NAMED]), len(found), complete=False)
+                return _name(found, complete=False)
             if looked % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-            if _counts(entry, root, roots, since):
-                found.add(entry.path)
-    return Programs(tuple(sorted(found)[:_MOST_NAMED]), len(found))
+            if entry is None:
+                complete = False
+            elif _counts(entry, root, roots, since):
+                found.add(printable(entry.path))
+    return _name(found, complete=complete)
 
 
-def _walk(root: str, apart: frozenset[str]) -> Iterator[os.DirEntry[str]]:
+def _name(found: set[str], *, complete: bool) -> Programs:
+    return Programs(tuple(sorted(found)[:_MOST_NAMED]), len(found), complete=complete)
+
+
+def _walk(root: str, apart: frozenset[str], since: int) -> Iterator[os.DirEntry[str] | None]:
+    """Yield everything below a folder; None for a changed folder that can not be looked into."""
     folders = [root]
     for folder in folders:
         try:
             entries = list(os.scandir(folder))
         except OSError:
-            continue  # the command's own doing, or somebody else's folder: neither can be looked at
+            if _may_have_changed(folder, since):
+                yield None
+            continue
         for entry in entries:
             if entry.path in apart or entry.path.endswith("/.git/objects"):
                 continue
             if entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
             yield entry
+
+
+def _may_have_changed(folder: str, since: int) -> bool:
+    try:
+        return os.lstat(folder).st_ctime_ns >= since
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return True
 
 
 def _counts(entry: os.DirEntry[str], root: str, roots: tuple[str, ...], since: int) -> bool:

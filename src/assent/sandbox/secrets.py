@@ -43,7 +43,7 @@ def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[
 class Listings:
     """What folders hold, each looked at once: there are a few hundred places of secrets, in a few folders.
 
-    Patterns are in lower case, and names count however they are written.
+    Names count however they are written.
     """
 
     def __init__(self) -> None:
@@ -63,8 +63,8 @@ class Listings:
         if names is None:  # not to be listed, but a name in it may be known
             return (part,) if "*" not in part and os.path.lexists(f"{folder}/{part}") else ()
         if "*" in part:
-            return [name for low, name in names.starred if _fits(low, part)]
-        return names.by_lower.get(part, ())
+            return [name for low, name in names.starred if _fits(low, part.lower())]
+        return names.by_lower.get(part.lower(), ())
 
 
 class _Names(NamedTuple):
@@ -77,8 +77,8 @@ class _Names(NamedTuple):
 def _edges() -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return what names begin with, and what others end with, that a pattern with a star fits: few do."""
     parts = {part for pattern in (*SECRETS, *_SYSTEM, *NOT_SECRET) for part in pattern.split("/") if "*" in part}
-    heads = {part.partition("*")[0] for part in parts if part.endswith("*")}
-    return tuple(heads), tuple({part.rpartition("*")[2] for part in parts if not part.endswith("*")})
+    heads = {part.partition("*")[0].lower() for part in parts if part.endswith("*")}
+    return tuple(heads), tuple({part.rpartition("*")[2].lower() for part in parts if not part.endswith("*")})
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -141,7 +141,8 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
     # The eighth column is the path; the fourth says whether somebody listens.
     table = (line.split(None, 7) for line in lines)
     listening = [row[7] for row in table if len(row) == 8 and row[7].startswith("/") and row[3] == "00010000"]
-    return [p for p in (*named, *listening[:_MOST_SOCKETS]) if not p.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
+    seen = [path for path in (*named, *listening) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
+    return seen[:_MOST_SOCKETS]
 
 
 def _in_workspace(root: str) -> list[str]:

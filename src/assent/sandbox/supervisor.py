@@ -116,7 +116,8 @@ class Supervisor:
         if not stopped or not self._listener.is_waiting(question.id):
             return False
         violation = sightings.write_of(stopped[0], question.pid)
-        if self._ask is not None and name in sightings.OPENERS:
+        # A person is asked about nothing but the very name that they are shown.
+        if self._ask is not None and name in sightings.OPENERS and violation.resource == stopped[0]:
             asyncio.run_coroutine_threadsafe(self._question(self._ask, violation, name, question), self._loop)
             return True
         self._report(violation)
