@@ -386,3 +386,29 @@ def test_what_is_replaced_outside_while_it_runs_is_covered_again(world):
     out, _ = running.communicate("go\n", timeout=100)
     assert out.endswith("held\n")
     assert (world.workspace / ".git/config").read_text() == SECRET
+
+
+AGENT = """#!/bin/sh
+echo up; read line; i=0
+while [ $i -lt 500 ] && (: >> .git/config) 2>&-; do i=$((i+1)); sleep 0.05; done
+cat ~/.claude/.credentials.json
+"""
+
+
+def test_an_agent_keeps_its_own_login_when_that_is_renewed_outside(own_world):
+    git(own_world)
+    own_world.write("claude", AGENT, mode=0o755)
+    login = own_world.write(own_world.home / ".claude/.credentials.json", "first")
+    running = subprocess.Popen(
+        own_world.argv("./claude", options=["--profile", "agent"]),
+        env=own_world.environ,
+        cwd=own_world.workspace,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert running.stdout.readline() == "up\n"
+    for name, path in (("login", login), ("config", own_world.workspace / ".git/config")):
+        os.replace(own_world.write(own_world.outside / name, "second"), path)
+    assert running.communicate("go\n", timeout=100)[0] in ("first", "second")
