@@ -140,6 +140,8 @@ class StepWork:
         run, step = self._run, self._step
         ruling = await run.guards.find(step.tool).admit(call, run.session(step.agent), self._beginning())
         decision = ruling.decision
+        if ruling.approval is not None:  # one that was answered at another daemon may be heard of only now
+            run.questions.note(ruling.approval)
         if decision.verdict is ASK:
             raise ToolError("denied: the daemon stops, and nobody answered")
         if decision.verdict is Verdict.DENY:
