@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 
+from assent.agents.wiring import DONE
 from assent.config.files import find_private, make_private_folder, write_private
 from assent.model import ConfigError
 
@@ -21,7 +22,7 @@ import posix, sys
 sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 import {_CLIENT}
 del sys.path[0]
-posix._exit({_CLIENT}.main(sys.argv))
+posix._exit({_CLIENT}.main(sys.argv) or {DONE})
 '''
 
 
