@@ -36,7 +36,6 @@ def place_hook(folder: str) -> None:
             return
     for name, content in _files().items():
         write_private(os.path.join(folder, name), content)
-    make_private_folder(os.path.join(folder, "__pycache__"))
     with contextlib.suppress(OSError, py_compile.PyCompileError):  # Python will do it, or do without
         py_compile.compile(os.path.join(folder, f"{_CLIENT}.py"), doraise=True)
 
