@@ -157,7 +157,7 @@ class _Reader:
             described = with_descriptors(command, frame.script)
             command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
-        name, entry, reason = find_program(command.words, self.functions, self.place)
+        name, entry, reason = find_program(word, self.functions, self.place)
         cwd = command.cwd
         if entry is None:
             trace = self._opaque(command, frame, reason)

@@ -152,7 +152,7 @@ class Sandbox:
         started = None
         guards = contextlib.ExitStack()
         guards.callback(group.remove)
-        upkeep = Upkeep(order.mounts)
+        upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
         guards.callback(upkeep.close)
         try:
             started = (

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 
+from assent.model import within
 from assent.sandbox.mounts import Mount
 from assent.sandbox.streams import wait_readable
 
@@ -25,8 +26,11 @@ _SECONDS = 10
 class Upkeep:
     """Looks after the mounts of one sandbox. To be made before they are."""
 
-    def __init__(self, mounts: Iterable[Mount]) -> None:
-        self._kinds = {m.path: m.kind for m in mounts if m.kind in _KEPT}
+    def __init__(self, mounts: Iterable[Mount], over: Iterable[str] = ()) -> None:
+        """`over` is where something else of ours lies on top: what is below can not be seen, and must not come up."""
+        over = tuple(over)
+        kept = (m for m in mounts if m.kind in _KEPT and not any(within(m.path, place) for place in over))
+        self._kinds = {m.path: m.kind for m in kept}
         # Held open, so that nothing else gets their numbers.
         self._held = {path: _hold(path) for path in self._kinds}
 
