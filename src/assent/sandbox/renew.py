@@ -9,10 +9,6 @@ import fcntl
 import posix
 import sys
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
-
 _OPEN_TREE, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _MOUNT_SETATTR = 428, 429, 430, 431, 432, 442
 _SETNS = {"x86_64": 308, "aarch64": 268}.get(posix.uname().machine, 0)
 _GET_OWNER = 0xB701
@@ -38,7 +34,10 @@ def main(argv: list[str]) -> None:
     """Renew everything that is named, or end with a complaint."""
     _enter(int(argv[1]))
     for kind, path in zip(argv[2::2], argv[3::2], strict=True):
-        _lay(kind, path.encode("utf-8", "surrogateescape"))
+        try:
+            _lay(kind, path.encode("utf-8", "surrogateescape"))
+        except FileNotFoundError:
+            continue  # gone once more: whoever looks will see
 
 
 def _enter(mounts: int) -> None:
@@ -66,12 +65,9 @@ def _lay(kind: str, path: bytes) -> None:
 def _do(*words: "int | bytes | None") -> int:
     found: int = _syscall(*words)
     if found < 0:
-        _fail(words[0])
+        number = _ctypes.get_errno()
+        raise OSError(number, posix.strerror(number), words[0])
     return found
-
-
-def _fail(what: "int | bytes | None") -> "NoReturn":
-    sys.exit(f"call {what!r}: {posix.strerror(_ctypes.get_errno())}")
 
 
 if __name__ == "__main__":
