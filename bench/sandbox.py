@@ -18,10 +18,13 @@ from typing import NamedTuple
 
 import msgspec
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
 from assent.model import Facts, SandboxProfile
 from assent.policy.profiles import profile
 from assent.reading.paths import Place
 from assent.sandbox import Sandbox
+from realagents import BIN
 
 Report = Callable[..., None]
 
@@ -115,9 +118,8 @@ def starting(report: Report, workspace: Path) -> None:
 
 
 def find_peer() -> str | None:
-    """Return the other sandbox's program: below `ASSENT_AGENTS`, or where the agents for comparison are installed."""
-    root = os.environ.get("ASSENT_AGENTS") or str(Path(__file__).parents[1] / ".venv/agents")
-    program = Path(root) / "node_modules/.bin/srt"
+    """Return the other sandbox's program, where the agents and what we are measured against are installed."""
+    program = BIN / "srt"
     return str(program) if program.exists() else None
 
 

@@ -1,4 +1,4 @@
-"""Install the system packages that the tests need, or say exactly which are missing."""
+"""Install the system packages that the tests and measurements need, or say exactly which are missing."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ PACKAGES = {
     "npm": "npm",
     "python3-pip": "/usr/lib/python3/dist-packages/pip",
     "postgresql": "/usr/lib/postgresql/*/bin/initdb",
+    "ripgrep": "rg",
+    "socat": "socat",
     "strace": "strace",
 }
-"""Debian's packages, each with a program that shows it is there."""
+"""Debian's packages, each with a program that shows it is there. The sandbox we are measured against needs ripgrep and
+socat."""
 
 
 def is_there(program: str) -> bool:
@@ -39,7 +42,7 @@ def main() -> None:
         subprocess.run(["apt-get", "install", "-y", "-qq", *missing], check=True, env=quiet)  # noqa: S603, S607
         missing = [package for package in missing if not is_there(PACKAGES[package])]
     if missing:
-        sys.exit(f"The tests need these system packages, and can not install them: {', '.join(missing)}")
+        sys.exit(f"These system packages are needed, and can not be installed: {', '.join(missing)}")
 
 
 if __name__ == "__main__":

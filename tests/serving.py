@@ -39,7 +39,7 @@ class Served:
         self._socket.close()
 
     def client(self, **headers: str) -> httpx.Client:
-        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
+        return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False, verify=False)
 
 
 class Listener:

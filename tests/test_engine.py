@@ -13,7 +13,7 @@ from assent import engine as spine
 from assent.engine import Engine
 from assent.model import Consent, Facts, PathPolicy, Session, Source, ToolCall, Verdict
 from assent.policy import decide as decide_module
-from assent.policy import defaults, opinions, protections
+from assent.policy import defaults, opinions, profiles, protections
 from assent.policy.guard import SessionDecision
 from assent.reading import paths
 from scenes import SESSION, policy, world
@@ -64,7 +64,7 @@ PARTS = [
     (decide_module, "defaults"),
     (decide_module, "settle"),
     (decide_module, "bound_digest"),
-    (decide_module, "profile"),
+    (profiles, "profile"),
     (opinions, "protect"),
     (opinions, "_said"),
     (protections, "_own_command"),

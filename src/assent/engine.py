@@ -55,8 +55,7 @@ class Engine:
         host_policies: Sequence[Voice] = (),
     ) -> None:
         self.merged: Merged = merge(policies)
-        self._policies = tuple(policies)
-        self._lexicon = build_lexicon(policies)
+        self._lexicon = build_lexicon(self.merged.policies)
         self._facts = facts
         self._checks: dict[str, list[Voice]] = defaultdict(list)
         for name, voices in (checks or {}).items():
@@ -66,7 +65,7 @@ class Engine:
         self._spoken = bool(self._voices or self._checks)
         self._guard = Guard(self.merged)
         self._memory = Memory()
-        rules = [r for p in policies for r in (*p.allow, *p.ask, *p.deny)]
+        rules = [r for p in self.merged.policies for r in (*p.allow, *p.ask, *p.deny)]
         self._expiries = sorted(r.expires for r in rules if r.expires is not None)
 
     def guard(self, tool: str | None = None, *, cwd: str | None = None, run: bool = False) -> Guard:
@@ -106,11 +105,12 @@ class Engine:
 
     def with_policy(self, policy: Policy) -> Engine:
         """Return an engine that hears one policy more, and no voices."""
-        return Engine((*self._policies, policy), facts=self._facts)
+        return Engine((*self.merged.policies, policy), facts=self._facts)
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
         """Name a line for the memory; None for what is decided anew each time."""
-        if self._spoken or find_tool(call.tool).shape != "command" or consent != _NOTHING_SAID:
+        said = consent is not _NOTHING_SAID and consent != _NOTHING_SAID
+        if said or self._spoken or find_tool(call.tool).shape != "command":
             return None
         expired = bisect.bisect_right(self._expiries, place.facts.now) if self._expiries else 0
         return key_of(call, session, place, expired)

@@ -102,7 +102,7 @@ class Gate:
         self._standing = approvals.standing
         self._expiry = expiry
         self._last_resort = Engine()
-        self._prepared: dict[int, _Prepared] = {}
+        self._prepared: dict[str, _Prepared | None] = {}
 
     async def decide(
         self,
@@ -255,14 +255,15 @@ class Gate:
 
     def _prepare(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
         """Make a decision's record. One that an engine remembered, for a call that came again, is made once."""
-        kept = self._prepared.get(id(decision))
+        kept = self._prepared.get(decision.digest)
         if kept is not None and kept.decision is decision and kept.call == call and kept.session == session:
             return Entry(kept.columns)
         entry = self._log.prepare(evaluated(call, session, decision, summarise(call, decision.reading)))
-        if len(entry.columns[-1]) <= _LARGEST_KEPT:
-            if len(self._prepared) >= _MOST_KEPT:
-                self._prepared.clear()
-            self._prepared[id(decision)] = _Prepared(decision, call, session, entry.columns)
+        if len(self._prepared) >= _MOST_KEPT:
+            self._prepared.clear()
+        again = decision.digest in self._prepared and len(entry.columns[-1]) <= _LARGEST_KEPT
+        # Most calls never come again: of one that comes for the first time no more is kept than that it came.
+        self._prepared[decision.digest] = _Prepared(decision, call, session, entry.columns) if again else None
         return entry
 
     async def _reconsider(self, consent: Consent, case: Case) -> Ruling:
@@ -415,7 +416,6 @@ class _Prepared(msgspec.Struct, frozen=True):
     """A record's columns, and all that they were made of."""
 
     decision: Decision
-    """Kept, so that nothing else can come to have its identity."""
     call: ToolCall
     session: Session
     columns: tuple[Any, ...]

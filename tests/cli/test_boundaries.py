@@ -59,3 +59,19 @@ def test_what_an_agent_planted_where_settings_would_be_is_gone_the_next_time(pro
         (Path(own) / name).mkdir()
     boundaries.find_state(found, ("claude",))
     assert not [name for name in ("settings.json", "hooks") if (Path(own) / name).exists()]
+
+
+@pytest.mark.parametrize("name", ["off", "agent", "read-only"])
+def test_a_project_can_not_open_the_box(project, here, name):
+    (here.project / "assent.yaml").write_text(f"permissions: {{profile: {name}}}")
+    found = find(project, name=None, command=("make",))
+    assert found is not None
+    assert not found.unix_sockets
+    assert set(found.write_roots) <= {project}
+
+
+def test_the_user_may_ask_for_no_box(project, here):
+    here.user_file.write_text("permissions: {profile: off}")
+    assert find(project, name=None, command=("make",)) is None
+    (here.project / "assent.yaml").write_text("permissions: {profile: read-only}")
+    assert find(project, name=None, command=("make",)).write_roots == ()

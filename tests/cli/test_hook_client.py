@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import assent.cli
+from assent.cli.hook_client import RefusedError, _check_owner
 
 CLIENT = Path(assent.cli.__file__).parent / "hook_client.py"
 CALL = json.dumps({"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}).encode()
@@ -71,13 +73,13 @@ def daemon(tmp_path):
         each.close()
 
 
-def run(home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30", *flags: str):
+def run(home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30", *flags: str, **environ):
     return subprocess.run(
         [sys.executable, "-I", "-S", CLIENT, agent, str(home), agent, seconds, *flags],
         input=given,
         capture_output=True,
         check=False,
-        env={"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash"},
+        env={"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash", **environ},
         timeout=60,
     )
 
@@ -99,6 +101,80 @@ def test_the_daemon_hears_the_call_the_token_and_where_programs_are_found(daemon
         assert line in head.split(b"\r\n")
 
 
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [(b"/opt/caf\xc3\xa9/bin:/bin", b"/opt/caf\xc3\xa9/bin:/bin"), (b"", b"."), (b"/bin:" * 4000, b"/bin:" * 4000)],
+)
+def test_the_daemon_hears_of_every_path_there_is(daemon, path, told):
+    there = daemon(answer())
+    assert run(there.home, PATH=path).returncode == 0
+    there.close()
+    assert b"X-Assent-Path: " + told in there.asked[0].split(b"\r\n")
+
+
+@pytest.mark.parametrize("path", [b"/bin\r\nX-Assent-Project: /", b"/bin:\x7f", b"/bin:" * 8000])
+def test_a_path_that_can_not_be_told_is_a_denial(daemon, path):
+    done = run(daemon(b"").home, PATH=path)
+    assert done.returncode == 2
+    assert b"PATH can not be told" in done.stderr
+
+
+def test_no_variable_that_the_agent_does_not_set_itself_says_where_it_works(daemon, tmp_path):
+    there = daemon(answer(), answer())
+    (there.home / "agents" / "codex.token").write_text("secret")
+    for agent in ("codex", "claude-code"):
+        assert run(there.home, CALL, agent, CLAUDE_PROJECT_DIR="/other").returncode == 0
+    there.close()
+    assert [b"X-Assent-Project: /other" in asked.split(b"\r\n") for asked in there.asked] == [False, True]
+
+
+@pytest.mark.parametrize("token", ["x\r\nX-Assent-Path: /", "a b", "\x01"])
+def test_a_token_that_can_not_be_one_reaches_nobody(daemon, token):
+    done = run(daemon().home, ASSENT_RUN_TOKEN=token)
+    assert done.returncode == 2
+    assert b"its token can not be one" in done.stderr
+
+
+@pytest.mark.parametrize(("other", "heard"), [(0, True), (1, False)])
+def test_a_daemon_that_somebody_else_started_is_not_heard(monkeypatch, other, heard):
+    class Line:
+        def getsockopt(self, *_):
+            return struct.pack("3i", 1, 4242 + other, 4242)
+
+    monkeypatch.setattr("posix.geteuid", lambda: 4242)
+    with contextlib.nullcontext() if heard else pytest.raises(RefusedError, match="somebody else's"):
+        _check_owner(Line())
+
+
+TRANSCRIPT = """{"type": "session_meta", "payload": {"text": "CommandExecution"}}
+{"payload": {"item": {"type": "CommandExecution", "id": "call_1", "exit_code": 7}}}
+{"payload": {"item": {"type": "CommandExecution", "id": "call_2", "exit_code": 0}}}
+"""
+
+
+@pytest.mark.parametrize(("call", "code"), [("call_1", 7), ("call_2", 0)])
+def test_what_codex_only_tells_its_transcript_is_reported(daemon, tmp_path, call, code):
+    there = daemon(answer(b""))
+    (there.home / "agents" / "codex.token").write_text("secret")
+    (tmp_path / "transcript").write_text(TRANSCRIPT)
+    told = {"hook_event_name": "PostToolUse", "tool_name": "Bash", "tool_input": {"command": "x" * 100}}
+    told |= {"tool_use_id": call, "transcript_path": str(tmp_path / "transcript")}
+    assert run(there.home, json.dumps(told).encode(), "codex", "30", "report").returncode == 0
+    there.close()
+    assert json.loads(there.asked[0].partition(b"\r\n\r\n")[2]) == told | {"exit_code": code}
+
+
+@pytest.mark.parametrize("path", [None, "/nonexistent", "/dev/null", 3])
+def test_without_a_transcript_a_report_goes_out_all_the_same(daemon, path):
+    there = daemon(answer(b""))
+    (there.home / "agents" / "codex.token").write_text("secret")
+    told = {"hook_event_name": "PostToolUse", "tool_name": "apply_patch" if path == "/dev/null" else "Bash"}
+    data = json.dumps(told | {"tool_use_id": "x" * 99, "transcript_path": path}).encode()
+    assert run(there.home, data, "codex", "30", "report").returncode == 0
+    there.close()
+    assert there.asked[0].endswith(data)
+
+
 def test_a_refusal_ends_with_2(daemon):
     assert run(daemon(answer(b'{"allow":false}', "2")).home).returncode == 2
 
@@ -111,6 +187,7 @@ def test_a_refusal_ends_with_2(daemon):
         answer(code="1"),
         answer(code=""),
         answer(code="00"),
+        answer(code="2\r\nX-Assent-Exit: 0"),
         b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}",
         b"garbage\r\n\r\n",
         b"\x00\r\n\r\n",

@@ -12,20 +12,29 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from assent.agents.opencode import plugin_line
-from assent.agents.wiring import is_ours
+from assent.agents.wiring import WIRINGS, is_ours
 from assent.cli import main
+from assent.cli.wiring import find_off
+from assent.config.codex import list_hooks
 from assent.config.jsonc import parse
+from assent.config.wirings import Wired, apply_change, hold_book, read_book, write_book
+from assent.model import AssentError
 from daemons import until
 
 THEIRS = """{
-  // my own settings
   "model": "opus",
   "permissions": {
     "allow": ["Bash(npm run test:*)", "Bash(*)", "WebFetch(domain:example.com)", "Bash(run_in_background:true)"],
     "ask": ["Bash(git push:*)"],
-    "deny": ["Read(.env)", "Edit(//etc/**)", "Agent(Explore)", "mcp__files"],
+    "deny": ["Read(.env)", "Edit(//etc/**)", "Agent(Explore)", "mcp__files"]
   },
-  "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "echo"}]}]} /* mine */
+  "hooks": {"PreToolUse": [{"matcher": "Write", "hooks": [{"type": "command", "command": "echo"}]}]}
+}
+"""
+COMMENTED = """{
+  // my own settings
+  "general": {"vimMode": true},
+  "hooks": {"BeforeTool": [{"matcher": "x", "hooks": [{"type": "command", "command": "echo"}]}]}, /* mine */
 }
 """
 
@@ -74,19 +83,44 @@ def call_hook(line: str, data: bytes, **more):
 def test_what_is_not_assents_stays_and_comes_back_exactly(world, settings):
     done = init(world)
     assert done.code == 0, done.err
-    text = settings.read_text()
-    assert "// my own settings" in text
-    assert "/* mine */" in text
-    found = parse(text).value
+    found = json.loads(settings.read_text())
     theirs = parse(THEIRS).value
     assert {**found, "hooks": None} == {**theirs, "hooks": None}
     assert [e for e in found["hooks"]["PreToolUse"] if not is_ours(e)] == theirs["hooks"]["PreToolUse"]
     assert set(found["hooks"]) == {"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"}
     assert found["hooks"]["PreToolUse"][1]["hooks"][0]["timeout"] == 600
-    assert "pending" in found["hooks"]["PreToolUse"][1]["hooks"][0]["statusMessage"]
+    status = found["hooks"]["PreToolUse"][1]["hooks"][0]["statusMessage"]
+    assert "http://127.0.0.1:7422" in status
+    assert "assent pending" in status
     assert world.run("uninit", "claude-code").code == 0
     assert settings.read_text() == THEIRS
     assert not world.user_file.exists()
+
+
+def test_comments_stay_where_the_agent_reads_them(world):
+    settings = world.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(COMMENTED)
+    assert init(world, agent="gemini").code == 0
+    text = settings.read_text()
+    assert "// my own settings" in text
+    assert "/* mine */" in text
+    assert parse(text).value["general"] == {"vimMode": True}
+    world.run("uninit", "gemini")
+    assert settings.read_text() == COMMENTED
+
+
+@pytest.mark.parametrize(("agent", "file"), [("claude-code", ".claude/settings.json"), ("codex", ".codex/hooks.json")])
+@pytest.mark.parametrize("text", ['// mine\n{"hooks": {}}', '{"hooks": {},}', '\ufeff{"hooks": {}}'])
+def test_settings_that_the_agent_itself_would_leave_out_are_refused(world, agent, file, text):
+    # Both agents then go on without any hook: what is wired up in such a file decides nothing.
+    path = world.home / file
+    path.parent.mkdir()
+    path.write_text(text)
+    done = init(world, agent=agent)
+    assert done.code == 2
+    assert f"{agent} can not read this file" in done.err
+    assert path.read_text() == text
 
 
 def test_rules_are_taken_over_and_each_refusal_is_explained(world, settings):
@@ -188,6 +222,72 @@ def test_a_link_stays_a_link_and_a_link_to_nothing_is_refused(world, settings):
     assert "symbolic link to nothing" in done.err
 
 
+def test_a_projects_link_leads_nowhere_outside_of_it(world, settings):
+    ours = world.project / ".claude"
+    ours.symlink_to(settings.parent)  # the user's own settings
+    done = init(world, "--project")
+    assert done.code == 2
+    assert "This leads out of the project" in done.err
+    assert settings.read_text() == THEIRS
+    ours.unlink()
+    (world.project / "elsewhere").mkdir()
+    ours.symlink_to(world.project / "elsewhere")
+    assert init(world, "--project").code == 0
+    assert line_of(world.project / "elsewhere" / "settings.local.json")
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_crash_in_the_middle_is_undone_exactly(world, settings, monkeypatch, when):
+    def crash(change):
+        if when == "after":
+            apply_change(change)
+        raise AssentError("the machine went down")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("assent.cli.init.apply_change", crash)
+        assert init(world).code == 2
+    assert world.run("uninit", "claude-code").code == 0
+    assert settings.read_text() == THEIRS
+    assert not is_protected(world, settings)
+    assert init(world).code == 0
+    assert is_protected(world, settings)
+    world.run("uninit", "claude-code")
+    assert settings.read_text() == THEIRS
+
+
+def is_protected(world, settings) -> bool:
+    return str(settings) in json.loads((world.state / "hooks.json").read_text())
+
+
+def test_what_somebody_writes_while_the_change_is_shown_is_not_lost(world, settings, monkeypatch):
+    monkeypatch.setattr("assent.cli.init._prove", lambda *_: 0)
+
+    def agree():
+        settings.write_text('{"model": "haiku"}')
+        return True
+
+    monkeypatch.setattr("assent.cli.init._agrees", agree)
+    done = world.run("init", "claude-code", "--no-start")
+    assert done.code == 2
+    assert "changed meanwhile" in done.err
+    assert settings.read_text() == '{"model": "haiku"}'
+    assert world.run("uninit", "claude-code").code == 0
+    assert settings.read_text() == '{"model": "haiku"}'
+
+
+def test_many_wirings_at_once_are_all_in_the_book(world):
+    home = str(world.state)
+
+    def add(number: int) -> None:
+        with hold_book(home):
+            one = Wired(agent="codex", scope="project", root=f"/p{number}", key="k", token="t")
+            write_book(home, [*read_book(home), one])
+
+    with ThreadPoolExecutor(8) as several:
+        list(several.map(add, range(8)))
+    assert {wired.root for wired in read_book(home)} == {f"/p{number}" for number in range(8)}
+
+
 def test_the_mode_of_the_settings_stays(world, settings):
     settings.chmod(0o640)
     init(world)
@@ -215,6 +315,55 @@ def test_what_was_changed_since_is_kept_when_it_is_taken_out(world, settings):
     found = parse(settings.read_text()).value
     assert found["model"] == "haiku"
     assert found["hooks"] == parse(THEIRS).value["hooks"]
+
+
+def test_rules_that_were_taken_over_go_again_and_what_was_added_since_stays(world, settings):
+    before = "# mine\nserver:\n  port: 7000\n# and what else I want\n"
+    world.user_file.write_text(before)
+    init(world)
+    world.user_file.write_text(world.user_file.read_text().replace("7000", "7001"))
+    assert "what was changed since stays" in world.run("uninit", "claude-code").out
+    assert world.user_file.read_text() == before.replace("7000", "7001")
+    assert settings.read_text() == THEIRS
+
+
+def test_a_rule_added_among_those_that_were_taken_over_never_changes_its_list(world, settings):
+    world.user_file.write_text("permissions:\n  allow:\n    - Bash(ls:*)\n")
+    init(world)
+    text = world.user_file.read_text()
+    last = [line for line in text.splitlines(keepends=True) if "mcp__files" in line][-1]
+    world.user_file.write_text(text.replace(last, last + "    - Bash(curl:*)\n"))
+    before = world.user_file.read_text()
+    assert "stays as it is" in world.run("uninit", "claude-code").out
+    assert world.user_file.read_text() == before
+
+
+def test_a_switch_goes_back_too_when_the_file_was_changed_since(world):
+    settings = world.home / ".gemini" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text('{"hooksConfig": {"notifications": true}, "general": {"vimMode": true}}')
+    init(world, agent="gemini")
+    settings.write_text(settings.read_text().replace('"vimMode": true', '"vimMode": false'))
+    assert "took what Assent wrote out" in world.run("uninit", "gemini").out
+    found = parse(settings.read_text()).value
+    assert found == {"hooksConfig": {"notifications": True}, "general": {"vimMode": False}}
+
+
+def test_a_second_wiring_after_a_change_is_taken_back_as_far_as_the_first(world, settings):
+    init(world, "--no-import")
+    settings.write_text(settings.read_text().replace('"model": "opus"', '"model": "haiku"'))
+    assert init(world, "--no-import").code == 0
+    assert line_of(settings)
+    world.run("uninit", "claude-code")
+    assert parse(settings.read_text()).value == parse(THEIRS).value | {"model": "haiku"}
+
+
+def test_without_its_backup_the_entries_still_go(world, settings):
+    init(world, "--no-import")
+    for copy in (world.state / "backups").iterdir():
+        copy.unlink()
+    assert world.run("uninit", "claude-code").code == 0
+    assert parse(settings.read_text()).value == parse(THEIRS).value
 
 
 @pytest.mark.parametrize(
@@ -266,6 +415,17 @@ def test_rules_of_codex_and_gemini_are_taken_over(world):
         assert f"takes over   {text}" in shown
     assert "nothing like commandRegex" in shown
     assert "it would allow everything of its kind" in shown
+
+
+def test_a_projects_own_rules_start_in_the_project(world):
+    (world.project / ".claude").mkdir()
+    rules = {"permissions": {"deny": ["Read(/secret.txt)", "Read(private)"]}}
+    (world.project / ".claude" / "settings.json").write_text(json.dumps(rules))
+    shown = init(world, "--project", "--dry-run").out
+    assert f"deny  Read({world.project}/secret.txt)" in shown
+    init(world, "--project")
+    assert world.run("check", "cat secret.txt").code == 4
+    assert world.run("check", "cat sub/private/x").code == 4
 
 
 def test_a_project_is_wired_up_for_itself_with_its_own_token(world):
@@ -327,10 +487,112 @@ def test_the_line_denies_whatever_becomes_of_the_client(world, settings):
         done = call_hook(broken, data)
         assert done.returncode == 2, broken
         assert done.stderr
-    (world.state / "hook.py").write_text("import posix\nposix.kill(posix.getpid(), 9)\n")
-    assert call_hook(line, data).returncode == 2
-    (world.state / "hook.py").write_text("raise SystemExit(1)\n")
-    assert call_hook(line, data).returncode == 2
+    assert call_hook(f"{line} <&-", b"").returncode == 2
+    for name in ("hook_client.py", "hook.py"):
+        for signal in (9, 15):
+            (world.state / name).write_text(f"import posix\nposix.kill(posix.getpid(), {signal})\n")
+            assert call_hook(line, data).returncode == 2
+        for nothing in ("raise SystemExit(1)\n", "raise SystemExit(0)\n", "import posix\nposix._exit(0)\n", ""):
+            (world.state / name).write_text(nothing)
+            assert call_hook(line, data).returncode == 2
+
+
+def test_the_client_is_read_compiled_and_made_anew_when_it_changed(world, settings):
+    init(world)
+    compiled = world.state / "__pycache__"
+    assert [file.name.partition(".")[0] for file in compiled.iterdir()] == ["hook_client"]
+    (world.state / "hook_client.py").write_text("def main(argv):\n    return 0\n")
+    assert call_hook(line_of(settings), b"").returncode == 0
+    init(world)
+    assert call_hook(line_of(settings), b"").returncode == 2
+
+
+def test_doctor_says_so_when_the_hook_lets_through_what_must_be_denied(world, settings):
+    init(world, "--no-import")
+    (world.state / "hook_client.py").write_text("def main(argv):\n    return 0\n")
+    done = world.run("doctor")
+    assert done.code == 1
+    assert "the hook let through what must be denied" in done.out
+
+
+def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):
+    init(world, "--project", "--no-import")
+    wired = world.project / ".claude" / "settings.local.json"
+    text = json.loads(wired.read_text())
+    text["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = f"touch {world.home}/fooled # assent-hook"
+    wired.write_text(json.dumps(text))
+    done = world.run("doctor")
+    assert done.code == 1
+    assert "does not have Assent's hook as it was written PreToolUse" in done.out
+    assert not (world.home / "fooled").exists()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"matcher": "Write"},
+        {"hooks": [{"type": "command", "command": "LINE", "timeout": 5}]},
+        {"hooks": [{"type": "command", "command": "LINE", "timeout": 600, "async": True}]},
+        {"hooks": [{"type": "command", "command": "LINE", "timeout": 600, "if": "Bash(rm:*)"}]},
+        {"hooks": [{"type": "prompt", "command": "LINE", "timeout": 600}]},
+    ],
+    ids=str,
+)
+def test_an_entry_that_decides_less_than_it_should_is_found(changed):
+    whole = {"matcher": "*", "hooks": [{"type": "command", "command": "LINE", "timeout": 600, "statusMessage": "x"}]}
+    assert WIRINGS["claude-code"].runs(whole, "LINE")
+    assert not WIRINGS["claude-code"].runs(whole | changed, "LINE")
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings", "off"),
+    [
+        ("claude-code", {"disableAllHooks": True}, True),
+        ("claude-code", {"disableAllHooks": False}, False),
+        ("gemini", {"hooksConfig": {"enabled": True}}, False),
+        ("gemini", {"hooksConfig": {"enabled": False}}, True),
+        ("gemini", {"hooksConfig": {"enabled": True, "disabled": ["assent"]}}, True),
+        ("gemini", {}, False),
+        ("codex", None, False),
+        ("codex", {"features": {"hooks": True}}, False),
+        ("codex", {"features": {"hooks": False}}, True),
+        ("codex", {"features": {"codex_hooks": False}}, True),
+    ],
+)
+def test_hooks_that_are_switched_off_are_found(agent, settings, off):
+    assert WIRINGS[agent].is_off(settings) is off
+
+
+def test_hooks_that_a_project_switches_off_are_found(world):
+    file, ours = str(world.home / ".codex" / "hooks.json"), world.project / ".codex" / "config.toml"
+    ours.parent.mkdir()
+    ours.write_text("[features]\nhooks = false\n")
+    assert find_off(WIRINGS["codex"], file, None) == []
+    assert find_off(WIRINGS["codex"], file, str(world.project)) == [str(ours)]
+    assert "switched off" in init(world, "--project", agent="codex").err
+
+
+FAKE_CODEX = """#!/bin/sh
+read -r hello
+echo '{"id": 0, "result": {}}'
+read -r ready
+read -r wanted
+cat "$0.json"
+cat > /dev/null
+"""
+
+
+def test_only_the_very_lines_that_were_written_are_trusted(tmp_path):
+    hook = {"trustStatus": "untrusted", "enabled": True, "currentHash": "sha256:x"}
+    lines = ["/bin/sh -c x assent-hook python", "touch fooled # assent-hook", "assent hook codex; touch fooled"]
+    hooks = [hook | {"key": f"k{number}", "command": line} for number, line in enumerate(lines)]
+    program = tmp_path / "codex"
+    program.write_text(FAKE_CODEX)
+    program.chmod(0o755)
+    answer = {"id": 1, "result": {"data": [{"hooks": hooks}]}}
+    (tmp_path / "codex.json").write_text(json.dumps(answer) + "\n")
+    found = list_hooks(str(program), str(tmp_path), os.environ, lines[:1])
+    assert [each.key for each in found] == ["k0"]
 
 
 def test_a_trial_never_stops_anything(world, settings):

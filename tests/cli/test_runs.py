@@ -12,6 +12,7 @@ import time
 
 import pytest
 
+from assent.cli.yes_to import YesTo
 from assent.runs.messages import RequestPermission, StrategyCompleted
 from assent.sdk.runs import RunClient, RunProtocolError
 from daemons import Running
@@ -63,8 +64,8 @@ def test_mistakes_are_named(daemon):
     assert "No active run found for runId x" in daemon.run("runs", "stop", "x").stderr
 
 
-@pytest.mark.parametrize(("key", "written"), [(b"y\n", True), (b"n\n", False)])
-def test_a_question_is_answered_at_the_terminal(daemon, tmp_path, key, written):
+@pytest.mark.parametrize(("keys", "written"), [([b"y\n"], True), ([b"stop\n", b"y y\n", b"no\n"], False)])
+def test_a_question_is_answered_at_the_terminal_by_its_own_words_alone(daemon, tmp_path, keys, written):
     step = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/x, content: x}}, on_error: continue}}"
     strategy = write_strategy(tmp_path, step)
     ours, theirs = pty.openpty()
@@ -78,9 +79,10 @@ def test_a_question_is_answered_at_the_terminal(daemon, tmp_path, key, written):
     )
     os.close(theirs)
     try:
-        seen = _read_until(ours, b"no, for this run: ")
-        assert f"wants fs.write {tmp_path}/x".encode() in seen
-        os.write(ours, key)
+        for key in keys:
+            seen = _read_until(ours, b"no, for this run: ")
+            assert f"wants fs.write {tmp_path}/x".encode() in seen
+            os.write(ours, key)
         assert child.wait(60) == 0
     finally:
         child.kill()
@@ -88,9 +90,73 @@ def test_a_question_is_answered_at_the_terminal(daemon, tmp_path, key, written):
     assert (tmp_path / "x").exists() == written
 
 
-def _read_until(terminal: int, wanted: bytes) -> bytes:
+def test_what_was_typed_before_a_question_was_there_is_no_answer_to_it(daemon, tmp_path):
+    """Two questions, and two answers typed at once: the second question is still asked."""
+    steps = "".join(
+        f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/{name}, content: x}}, on_error: continue}}\n"
+        for name in ("x", "y")
+    )
+    ours, theirs = pty.openpty()
+    words = daemon.command("runs", "start", str(write_strategy(tmp_path, steps)))
+    child = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=daemon.environ, cwd=daemon.project)
+    os.close(theirs)
+    try:
+        _read_until(ours, b"no, for this run: ")
+        os.write(ours, b"y\ny\n")
+        _read_until(ours, b"no, for this run: ", after=f"wants fs.write {tmp_path}/y".encode())
+        os.write(ours, b"n\n")
+        assert child.wait(60) == 0
+    finally:
+        child.kill()
+        os.close(ours)
+    assert (tmp_path / "x").exists()
+    assert not (tmp_path / "y").exists()
+
+
+def _question(tool, resource, **details):
+    return RequestPermission(
+        ts="",
+        run_id="r",
+        agent_name="a",
+        tool_name=tool,
+        operation="command.execute" if tool == "run_command" else "fs.write",
+        resource=resource,
+        reason="policy-ask",
+        details=details,
+        expires_at="",
+    )
+
+
+@pytest.mark.parametrize(
+    ("said", "line", "covered"),
+    [
+        ("run_command", "rm x", True),
+        ("run_command:npm test:*", "npm test --all", True),
+        ("run_command:npm test:*", "npm test && npm test x", True),
+        ("run_command:npm test*", "npm test", True),
+        ("run_command:npm test:*", "npm test; rm -rf x", False),
+        ("run_command:npm test:*", "npm testing", False),
+        ("run_command:npm test:*", "npm test > out", False),
+        ("run_command:npm test:*", "npm test $(rm x)", False),
+        ("run_command:npm test:*", "npm test $X", False),
+        ("run_command:npm test:*", "PATH=. npm test", False),
+        ("run_command:npm test", "npm test x", False),
+        ("write_file", "rm x", False),
+    ],
+)
+def test_a_yes_beforehand_to_commands_is_about_what_runs(said, line, covered):
+    assert YesTo.read(said, "/w").covers(_question("run_command", line, command=line)) is covered
+
+
+def test_a_yes_beforehand_to_paths_is_about_those_below_the_folder():
+    inside, outside = _question("write_file", "/w/dist/a/b"), _question("write_file", "/w/other")
+    said = YesTo.read("write_file:dist/**", "/w")
+    assert (said.covers(inside), said.covers(outside)) == (True, False)
+
+
+def _read_until(terminal: int, wanted: bytes, after: bytes = b"") -> bytes:
     seen, end = b"", time.monotonic() + 60
-    while wanted not in seen:
+    while wanted not in seen[seen.find(after) if after in seen else len(seen) :]:
         assert time.monotonic() < end, seen
         if select.select([terminal], [], [], 1)[0]:
             seen += os.read(terminal, 4096)

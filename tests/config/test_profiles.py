@@ -97,7 +97,7 @@ PLACE = Place(Facts(home="/home/u", assent_paths=("/own",), sandbox_hosts=("inde
 
 
 def test_a_profile_changes_what_it_names_and_keeps_the_rest():
-    specs = merge([parse(EVERYTHING)]).specs
+    specs = merge([parse(EVERYTHING)]).profiles.specs
     build, quiet, reached = (profile(n, PLACE, specs) for n in ("build", "quiet", "open"))
     assert (build.name, build.mode) == ("build", "workspace-write")
     assert build.read_roots == ("/usr", "/opt/data", "/ws", "/home/u/out", "/ws/.git/config")
@@ -114,7 +114,7 @@ def test_a_profile_changes_what_it_names_and_keeps_the_rest():
 
 
 def test_absent_and_empty_hosts_differ():
-    specs = merge([parse(EVERYTHING + "  plain: {}\n")]).specs
+    specs = merge([parse(EVERYTHING + "  plain: {}\n")]).profiles.specs
     assert profile("plain", PLACE, specs).network.hosts == ("index.test",)
     assert profile("none", PLACE, specs).network == Network("hosts", ())
 
@@ -123,7 +123,7 @@ def test_the_organisation_s_profile_wins_over_the_user_s_of_that_name():
     mine = Policy(profiles=(ProfileSpec(name="a", network=Network("full")),))
     theirs = Policy(layer=Layer.MANAGED, profiles=(ProfileSpec(name="a", network=Network("off")),))
     for layers in ([mine, theirs], [theirs, mine]):
-        assert profile("a", PLACE, merge(layers).specs).network == Network("off")
+        assert profile("a", PLACE, merge(layers).profiles.specs).network == Network("off")
 
 
 def test_a_profile_without_a_workspace_counts_from_the_root_of_the_disk_and_is_no_surprise():

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
 
 from assent.config import repository
 from assent.config.repository import find_trap
+from assent.model import UNKNOWN
 
 
 @pytest.fixture
@@ -123,6 +125,61 @@ def test_the_settings_of_submodules_count(project, monkeypatch, name):
     assert find_trap("git", str(project)) is not None
     monkeypatch.setattr(repository, "MOST_MODULES", 0)
     assert find_trap("git", str(project)) == "the repository has more submodules than are looked at"
+
+
+def embed(project, name="inner"):
+    """Add a repository that keeps its own store as a submodule."""
+    environment = {"PATH": os.environ["PATH"], "HOME": str(project)}
+    inner = project / name
+    subprocess.run(["git", "init", "-q", str(inner)], check=True, env=environment)
+    settings = ["-c", "user.name=x", "-c", "user.email=x@x", "-c", "advice.addEmbeddedRepo=false"]
+    subprocess.run(
+        ["git", *settings, "commit", "-q", "--allow-empty", "-m", "x"], cwd=inner, check=True, env=environment
+    )
+    subprocess.run(["git", *settings, "add", name], cwd=project, check=True, env=environment)
+    return inner
+
+
+def test_the_settings_of_a_submodule_with_a_store_of_its_own_count(project, monkeypatch):
+    inner = embed(project)
+    assert find_trap("git", str(project / "src")) is None
+    configure(inner, "[core]\n\tfsmonitor = ./x\n")
+    assert find_trap("git", str(project / "src")) == "the repository's setting core.fsmonitor runs code"
+    monkeypatch.setattr(repository, "MOST_MODULES", 0)
+    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+
+
+def test_a_submodule_that_is_not_there_is_no_trap(project):
+    inner = embed(project)
+    shutil.rmtree(inner)
+    assert find_trap("git", str(project)) is None
+
+
+def test_an_index_that_can_not_be_read_is_a_trap_if_it_may_have_submodules(project, monkeypatch):
+    embed(project)
+    subprocess.run(["git", "update-index", "--index-version", "4"], cwd=project, check=True)
+    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+    (project / ".git/index").write_bytes(b"DIRC\x00\x00\x00\x02" + b"\x00\x00\xe0\x00" * 2)
+    assert find_trap("git", str(project)) is None
+    monkeypatch.setattr(repository, "LARGEST_INDEX", 3)
+    (project / ".git/index").write_bytes(b"DIRC-")
+    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+
+
+def test_a_folder_of_which_one_name_is_not_known_is_any_of_them(project, monkeypatch):
+    folder = f"{project}/{UNKNOWN}"
+    assert find_trap("git", folder) is None
+    inner = project / "vendor" / "x"
+    inner.mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(inner)], check=True)
+    configure(inner, "[core]\n\tfsmonitor = ./x\n")
+    assert find_trap("git", folder) is None
+    for either in (f"{project}/{UNKNOWN}/x", f"{project}/vendor/{UNKNOWN}", f"{project}/vendor/{UNKNOWN}/y"):
+        assert find_trap("git", either) == "the repository's setting core.fsmonitor runs code"
+    for anywhere in (UNKNOWN, f"/{UNKNOWN}", f"{project}/{UNKNOWN}/{UNKNOWN}", f"{project}/none/{UNKNOWN}"):
+        assert find_trap("git", anywhere) is not None
+    monkeypatch.setattr(repository, "MOST_PLACES", 0)
+    assert find_trap("git", folder) == "it may run in more folders than are looked at"
 
 
 def test_the_hook_that_a_look_starts_is_a_trap_and_others_are_not(project):

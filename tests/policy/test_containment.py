@@ -58,6 +58,10 @@ TABLE = [
     ("WebFetch(domain:a.test)", "WebFetch", False, False),
     ("*", "Bash(ls)", True, True),
     ("*", "Edit(/ws/a)", True, True),
+    ("Edit", "Delete(/ws/a)", False, False),
+    ("Delete", "Delete(/ws/a)", True, False),
+    ("Edit(/ws/**)", "Delete(/ws/a)", False, True),
+    ("Delete(/ws/**)", "Delete(/ws/a)", True, True),
     ("*(x)", "Bash(ls)", False, False),
     ("mcp__x__*", "Read(/ws/a)", False, False),
     ("mcp__x__*", "mcp__x__y", True, True),
@@ -99,7 +103,11 @@ RULES = sorted({r for row in TABLE for r in row[:2]})
 VIEWS = [
     look(writes("/ws/a"), tool="Bash"),
     *(look(run(c)) for c in ("git", "git status", "git push main", "ls", "ls -l", "./git x main")),
-    *(look(writes(p), tool=t) for p in ("/ws", "/ws/a", "/ws/a.py", "/ws/src/a", "/x") for t in ("Write", "Edit")),
+    *(
+        look(writes(p), tool=t)
+        for p in ("/ws", "/ws/a", "/ws/a.py", "/ws/src/a", "/x")
+        for t in ("Write", "Edit", "Delete")
+    ),
     look(reads("/ws/a"), tool="Read"),
     *(look(connects(h), tool=t) for h in ("a.test", "x.a.test", "ab.test") for t in ("WebFetch", "Fetcher", "Bash")),
     *(look(calls(t), tool=t, given={"q": "a"}) for t in ("mcp__x__y", "mcp__x__z", "mcp__y__y")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from assent.model import Layer, PathPolicy, Source, ToolCall, Verdict
+from assent.model import YES, Layer, PathPolicy, Source, ToolCall, Verdict
 from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_texts, session_decision
 from assent.policy.layers import merge
 from scenes import (
@@ -352,14 +352,27 @@ def test_an_answer_for_the_session_is_about_the_line_or_the_one_file():
     assert session_decision(line.call, line.reading, "allow") == said("allow", "execute", "make x", target="/ws/sub")
     file = view_of("write_file", {"path": "a"})
     assert session_decision(file.call, file.reading, "deny") == said("deny", "write", "/ws/a")
-    for tool, given in (
-        ("run_command", {"command": "a", "cmd": "b"}),
-        ("read_many_files", {"paths": ["a", "b"]}),
+    two = view_of("run_command", {"command": "a", "cmd": "b"})
+    assert session_decision(two.call, two.reading, "allow") is None
+
+
+@pytest.mark.parametrize(
+    ("tool", "given"),
+    [
+        ("read_many_files", {"paths": ["/x/a", "/x/b"]}),
         ("WebFetch", {"url": "https://a.test"}),
-        ("read_file", {}),
-    ):
-        other = view_of(tool, given)
-        assert session_decision(other.call, other.reading, "allow") is None
+        ("mcp__a__b", {"q": 1}),
+    ],
+)
+def test_an_answer_about_anything_else_is_about_exactly_that_call(tool, given):
+    view, other = view_of(tool, given), view_of(tool, {**given, "more": 1})
+    for verdict in ("allow", "deny"):
+        decision = session_decision(view.call, view.reading, verdict)
+        assert decision.name("/ws").startswith(f"session-{verdict}-execute-")
+        assert all(decision.covers(o, view) and decision.touches(o, view) is YES for o in view.reading.operations)
+        assert not any(decision.covers(o, other) for o in other.reading.operations)
+        moved = view_of(tool, given, cwd="/ws/sub")
+        assert not any(decision.covers(o, moved) for o in moved.reading.operations)
 
 
 def test_a_line_allowed_for_the_session_is_allowed_in_its_folder_only():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assent.model import AssentError, Layer, Mode, PathPolicy, Policy, RuleError, Session, Source, Verdict
+from assent.model import AssentError, Layer, Mode, PathPolicy, Policy, Rule, RuleError, Session, Source, Verdict
 from assent.policy.layers import PathDefault, merge
-from assent.policy.profiles import can_hold, intersect, profile
+from assent.policy.profiles import NAMES, can_hold, intersect, profile
 from scenes import (
     DANGEROUS,
     DESTRUCTIVE,
@@ -111,6 +111,48 @@ def test_a_mode_is_known_by_all_its_names():
 def test_a_text_in_place_of_a_rule_is_refused():
     with pytest.raises(RuleError, match="read texts with parse_rules"):
         merge([Policy(deny=("Bash(rm:*)",))])  # type: ignore[arg-type]
+
+
+#: what a policy built by hand says, and what is said about it
+WRONG = [
+    ({"allow": None}, "Expected `array`, got `null` - at `$.allow`"),
+    ({"deny": "Bash"}, "Expected `array`, got `str` - at `$.deny`"),
+    ({"deny": (Rule(tool=5),)}, "it is not a string"),
+    ({"deny": (Rule(tool=""),)}, "empty string"),
+    ({"deny": (Rule(tool="Bash", pattern=" "),)}, "pattern inside parentheses is empty"),
+    ({"deny": (Rule(tool="Bash", pattern="rm\0"),)}, "control characters are not allowed"),
+    ({"deny": (Rule(tool="Bash", pattern="x" * 100_000),)}, "longer than"),
+    ({"deny": (Rule(tool="Bash", pattern=5),)}, "`$.deny[0].pattern`"),
+    ({"deny": (Rule(tool="Bash", pattern="\ud800"),)}, "surrogates not allowed"),
+    ({"ask": (Rule(tool="Bash", exceptions="git"),)}, "`$.ask[0].except`"),
+    ({"allow": (Rule(tool="Bash", exceptions=("rm:*",)),)}, "`except` has no meaning in a rule that says allow"),
+    ({"allow": (Rule(tool="Bash", expires="soon"),)}, "`$.allow[0].expires`"),
+    ({"classifier": "on"}, "Expected `bool | null`, got `str` - at `$.classifier`"),
+    ({"interactive": "no"}, "`$.interactive`"),
+    ({"embedded": 5}, "`$.embedded`"),
+    ({"trusted": "x"}, "`$.trusted`"),
+    ({"forbidden": "**"}, "`$.forbidden`"),
+    ({"read": None}, "`$.read`"),
+    ({"write": PathPolicy(default="never")}, "Invalid enum value 'never' - at `$.write.default`"),
+    ({"layer": "root"}, "`$.layer`"),
+    ({"profile": object()}, "unsupported"),
+    ({"mode": ["plan"]}, "no mode is called"),
+]
+
+
+@pytest.mark.parametrize(("said", "message"), WRONG)
+def test_a_policy_built_by_hand_has_every_field_of_its_kind_or_is_refused(said, message):
+    with pytest.raises(RuleError) as caught:
+        merge([Policy(**said)])
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 300
+
+
+def test_a_policy_built_by_hand_may_be_written_in_words_and_lists():
+    mine = Policy(layer="managed", mode="bypass", ask=[Rule(tool="Bash")], write=PathPolicy(default="deny"))  # type: ignore[arg-type]
+    (checked,) = merge([mine]).policies
+    assert (checked.layer, checked.mode, checked.write.default) == (MANAGED, Mode.BYPASS, DENY)
+    assert judge(look(run("x")), mine).verdict is ASK
 
 
 #: what the layers say about repositories that can not be seen (user, managed, project), and what holds
@@ -224,6 +266,28 @@ def test_no_layer_can_take_a_boundary_away():
     decision = judge(look(run("x")), policy(profile="off"), policy(layer=PROJECT, profile="read-only"))
     assert decision.boundary is not None
     assert judge(look(run("x")), policy(profile="off")).boundary is None
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("layer", [PROJECT, RUN])
+@pytest.mark.parametrize("mode", ["auto", "on_failure"])
+def test_a_project_s_profile_only_tightens_the_one_that_a_mode_chooses(mode, layer, name):
+    view = look(run("make", DANGEROUS), facts=world(sandbox=True, sandbox_hosts=("index.test",)))
+    alone = judge(view, policy(mode=mode)).boundary
+    found = judge(view, policy(mode=mode), policy(layer=layer, profile=name)).boundary
+    assert alone is not None
+    assert found is not None
+    assert set(found.write_roots) <= set(alone.write_roots)
+    assert set(found.network.hosts) <= set(alone.network.hosts)
+    assert set(found.masked) >= set(alone.masked)
+    assert not found.unix_sockets
+
+
+def test_a_user_s_profile_takes_the_place_of_the_one_that_a_mode_chooses():
+    view = look(run("make", DANGEROUS), facts=world(sandbox=True))
+    found = judge(view, policy(mode="auto", profile="agent")).boundary
+    assert found is not None
+    assert (found.name, found.unix_sockets) == ("agent", True)
 
 
 def test_a_boundary_is_for_commands():

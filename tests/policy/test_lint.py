@@ -36,6 +36,14 @@ FINDINGS = {
     "it matches no tool": ("warning", {"deny": ["mcp__github"]}, {"deny": ["mcp__github__*"]}),
     "no agent is known to have this tool": ("warning", {"deny": ["Wrte(/x)"]}, {"deny": ["Zebra", "mcp__x__y"]}),
     "it holds invisible characters (U+200B)": ("error", {"deny": ["Bash(r\u200bm)"]}, {"deny": ["Bash(rm)"]}),
+    "it holds invisible characters (U+00A0)": ("error", {"deny": ["Bash(rm\u00a0x)"]}, {"deny": ["Bash(rm x)"]}),
+    "it holds invisible characters (U+3164)": ("error", {"deny": ["Bash(rm\u3164)"]}, {"deny": ["Bash(rm)"]}),
+    "`~bob` is the name of a file here": (
+        "warning",
+        {"deny": ["Read(~bob/**)"]},
+        {"deny": ["Read(~/bob/**)", "Read(~)"]},
+    ),
+    "`$HOME` is the name of a file here": ("warning", {"deny": ["Read($HOME/**)"]}, {"deny": ["Read(/a/$HOME/**)"]}),
     "mixes letters of CYRILLIC and LATIN": ("warning", {"deny": ["Bash(r\u043c)"]}, {"deny": ["Bash(\u0440\u043c)"]}),
     "it can never match: a rule looks at one command": (
         "error",

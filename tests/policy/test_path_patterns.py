@@ -69,6 +69,30 @@ def test_a_rule_among_many_is_found_as_surely_as_alone(pattern, path, _allow, de
     assert max((o.verdict for o in spoken), default=Verdict.ALLOW) is VERDICT[deny]
 
 
+#: two names that some disks take for one
+SAME = [
+    ("/ws/caf\u00e9/x", "/ws/cafe\u0301/x"),
+    ("/ws/caf\u00e9/x", "/ws/CAFE\u0301/x"),
+    ("/ws/secret/x", "/ws/\u017fecret/x"),
+    ("/ws/strasse/x", "/ws/stra\u00dfe/x"),
+    ("/ws/\u212bngstrom/x", "/ws/a\u030angstrom/x"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), [*SAME, *((b, a) for a, b in SAME)])
+@pytest.mark.parametrize("pattern", ["{0}", "/ws/*/x", "{1}/**"])
+def test_two_ways_to_write_a_name_are_one_to_a_deny_and_two_to_an_allow(one, other, pattern):
+    written = pattern.format(one, one.removesuffix("/x"))
+    for facts, answer in ((world(case_insensitive=True), YES), (world(), MAYBE)):
+        view = view_of("Write", {"file_path": other}, facts=facts)
+        literal = pattern != "/ws/*/x"
+        assert match(f"Write({written})", view, broad=True) is (answer if literal else YES)
+        assert match(f"Write({written})", view, broad=False) is (NO if literal else YES)
+        crowd = [f"Write(/elsewhere/{i}/**)" for i in range(50)]
+        decided = judge(view, policy(deny=[*crowd, f"Write({written})"])).verdict
+        assert decided is VERDICT[answer if literal else YES]
+
+
 def test_where_case_does_not_count_a_deny_is_sure():
     view = look(writes("/ws/.ENV"), tool="Write", facts=world(case_insensitive=True))
     assert match("Write(/ws/.env)", view, broad=True) is YES
@@ -300,11 +324,17 @@ EDITS = [
     ("Write(/ws/**)", "Edit", YES, YES),
     ("Write", "Edit", YES, YES),
     ("Write(/ws/**)", "Delete", YES, YES),
+    ("Delete(/ws/**)", "Delete", YES, YES),
+    ("Delete(/ws/**)", "Write", NO, YES),
+    ("Delete(/ws/**)", "Edit", NO, YES),
+    ("Delete", "Delete", YES, YES),
+    ("Delete", "Write", NO, NO),
+    ("Edit", "Delete", NO, NO),
 ]
 
 
 @pytest.mark.parametrize(("rule", "tool", "allow", "deny"), EDITS)
-def test_an_edit_rule_allows_edits_only_and_denies_every_write_to_its_path(rule, tool, allow, deny):
+def test_a_rule_on_a_tool_that_writes_allows_that_tool_only_and_denies_every_write_to_its_path(rule, tool, allow, deny):
     view = look(writes("/ws/a"), tool=tool)
     assert match(rule, view, broad=False) is allow
     assert match(rule, view, broad=True) is deny

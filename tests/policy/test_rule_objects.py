@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.model import UNKNOWN, Consent, Layer, Rule, Source, Verdict
+from assent.model import UNKNOWN, Consent, Grant, Layer, Rule, Source, Verdict
 from assent.policy.matching import Matcher
 from assent.policy.opinions import MOST_MAYBES
 from scenes import DANGEROUS, DESTRUCTIVE, SESSION, calls, judge, look, policy, reads, run, world, writes
@@ -46,6 +46,20 @@ def test_an_expired_rule_is_no_rule(expires, counts, effect):
     view = look(run("x", DANGEROUS), facts=world(now=1000.0))
     decision = judge(view, policy(**{effect: [rule(pattern="x", expires=expires)]}))
     assert bool(decision.rule_refs) is counts
+
+
+@pytest.mark.parametrize(("effect", "counts"), [("allow", False), ("ask", True), ("deny", True)])
+def test_without_a_clock_a_rule_that_ends_allows_nothing_and_goes_on_refusing(effect, counts):
+    view = look(run("x", DANGEROUS), facts=world(now=0.0))
+    decision = judge(view, policy(**{effect: [rule(pattern="x", expires=1.0)]}))
+    assert bool(decision.rule_refs) is counts
+
+
+@pytest.mark.parametrize("verdict", [ALLOW, DENY])
+def test_without_a_clock_a_standing_answer_that_ends_allows_nothing_and_goes_on_refusing(verdict):
+    view = look(run("x", DANGEROUS), facts=world(now=0.0))
+    said = Grant(id="g", verdict=verdict, rule=rule(pattern="x"), expires_at=5000.0)
+    assert judge(view, consent=Consent(grants=(said,))).verdict is (ASK if verdict is ALLOW else DENY)
 
 
 def test_a_firm_ask_is_asked_in_every_mode_that_asks():
@@ -96,6 +110,24 @@ def test_of_many_rules_that_may_match_a_few_are_listed_and_sure_ones_all():
     said = [o for o in decision.opinions if o.policy == "deny-rules"]
     assert [o.certainty.value for o in said].count("maybe") == MOST_MAYBES
     assert decision.verdict is DENY
+
+
+@pytest.mark.parametrize("last", ["every time", "the organisation"])
+def test_no_number_of_soft_questions_hides_a_firm_one(last):
+    soft = [f"Bash(tool{i}:*)" for i in range(MOST_MAYBES + 1)]
+    every = [rule(pattern="deploy:*", every_time=True)] if last == "every time" else []
+    managed = [policy(layer=Layer.MANAGED, ask=["Bash(deploy:*)"])] if not every else []
+    for asks in ([*soft, *every], [*every, *soft]):
+        mine = policy(mode="bypassPermissions", ask=asks)
+        for layers in ([mine, *managed], [*managed, mine]):
+            assert judge(look(run(f"{UNKNOWN} x")), *layers).verdict is ASK
+
+
+def test_no_number_of_a_project_s_questions_hides_the_user_s_own_in_strict():
+    project = policy(layer=Layer.PROJECT, ask=[f"Bash(tool{i}:*)" for i in range(MOST_MAYBES + 1)])
+    mine = policy(mode="strict", ask=["Bash(deploy:*)"])
+    for layers in ([project, mine], [mine, project]):
+        assert judge(look(run(f"{UNKNOWN} x")), *layers).verdict is ASK
 
 
 REASONS = [

@@ -78,6 +78,7 @@ LISTS = {
     ("Bash", ""): "Permission rule at index 1 is invalid: Invalid permission rule: empty string",
     ("Bash(",): 'Permission rule at index 0 is invalid: Invalid permission rule "Bash(": missing closing parenthesis',
     ("Bash", "Read", 7): "Permission rule at index 2 is invalid: it is not a string",
+    (b"Bash",): "Permission rule at index 0 is invalid: it is not a string",
     (None,): "Permission rule at index 0 is invalid: it is not a string",
 }
 
@@ -87,6 +88,12 @@ def test_an_error_in_a_list_names_the_place(texts, message):
     with pytest.raises(RuleError) as caught:
         parse_rules(texts)
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("given", [None, 5, {"Bash": 1}, b"Bash", object()])
+def test_what_is_no_list_is_refused(given):
+    with pytest.raises(RuleError, match=f"expected a list of rules, not {type(given).__name__}"):
+        parse_rules(given)
 
 
 def test_a_text_in_place_of_a_list_is_no_list_of_letters():

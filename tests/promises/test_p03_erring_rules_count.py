@@ -54,7 +54,7 @@ def _failing_for(marked: Rule, original: Callable[..., object], raised: list[int
 
 
 def _holds(value: object, marked: Rule) -> bool:
-    return value is marked or getattr(value, "rule", None) is marked
+    return marked in (value, getattr(value, "rule", None))
 
 
 def _matchers(case: Case, marked: Rule) -> Iterator[tuple[CodeType, Callable[..., object]]]:

@@ -418,7 +418,7 @@ def test_harmless_assignments_are_safe(line: str) -> None:
         "FOO=1 ls",
         "GIT_PAGER=./x git log",
         "PATH=.; ls",
-        "IFS=x",
+        "export IFS=x",
         "GIT_EXTERNAL_DIFF=x; git diff",
         "export PATH=.",
         "export FOO",

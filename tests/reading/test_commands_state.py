@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.engine import Engine
-from assent.model import Facts, Policy, Session, Tier, ToolCall
+from assent.model import UNKNOWN, Facts, Policy, Session, Tier, ToolCall
 from assent.policy.rules import parse_rules
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
@@ -29,12 +29,45 @@ LINES = [
     ("(cd bad; git log); git log", Tier.DANGEROUS),
     ("git -C bad --version", Tier.DANGEROUS),
     ("cd bad && ls", Tier.SAFE),
+    ("cd none; cd bad; git log", Tier.DANGEROUS),
+    ("if ls; then cd bad; fi; git log", Tier.DANGEROUS),
+    ("cd bad; cd none; git log", Tier.DANGEROUS),
 ]
 
 
 @pytest.mark.parametrize(("line", "expected"), LINES)
 def test_a_look_is_dangerous_where_the_repository_makes_it_run_code(line, expected):
     assert tier(line, trap=trapped) is expected
+
+
+#: line, the folder whose settings are asked for; None if that is for nobody to say
+FOLDERS = [
+    ('for d in */; do git -C "$d" log; done', "/ws/?"),
+    ('for d in sub/*; do git -C "$d/x" log; done', "/ws/sub/?/x"),
+    ('for d in */; do (cd "$d" && git log); done', "/ws/?"),
+    ('for d in sub/*; do cd "/ws/$d/y" && git log; done', "/ws/sub/?/y"),
+    ('cd sub && for d in *; do git -C "$d" log; done', "/ws/sub/?"),
+    ('ls | while read d; do git -C "$d" log; done', "?"),
+    ("ls | while read d; do cd $d; git log; done", "?"),
+    ('cd "$(cat x)" && git log', "?"),
+    ('cd "$(cat x)/y" && cd z && git log', "/?/z"),
+    ("find . -name .git -execdir git log ';'", "?"),
+    ("find . -type d | xargs -I{} git -C {} log", "?"),
+    ('cd "$(git rev-parse --show-toplevel)" && git log', "/ws"),
+    ('git -C "$(git rev-parse --show-toplevel)" log', "?"),
+    ('git -C "$X" log', None),
+    ('cd "$X" && git log', None),
+    ('cd "$X/y"; git log', None),
+]
+
+
+@pytest.mark.parametrize(("line", "folder"), FOLDERS)
+def test_where_a_folder_is_not_known_what_is_known_of_it_is_asked_for(line, folder):
+    asked = []
+    trap = lambda tool, place: asked.append(place.replace(UNKNOWN, "?")) if tool == "git" else None  # noqa: E731 - one line says it
+    tier(line, trap=trap)
+    assert folder in [*asked, None]
+    assert folder is not None or not any("?" in place for place in asked)
 
 
 #: search path, line, tier, where /ws/bin and /usr/bin hold every program
@@ -70,6 +103,14 @@ def test_after_a_change_of_folder_that_may_fail_both_folders_count(line, paths):
 
 def test_where_nothing_is_known_of_programs_none_lies_in_the_workspace():
     assert tier("ls", path=("/ws/bin",)) is Tier.SAFE
+
+
+@pytest.mark.parametrize("field", ["directory", "dir_path", "workdir"])
+def test_a_folder_that_the_agent_may_not_heed_leads_past_no_deny(field):
+    policy = Policy(deny=parse_rules(["Read(private/**)"]))
+    engine = Engine([policy], facts=lambda: Facts(home="/home/u", resolve=lambda p: p))
+    call = ToolCall(tool="Bash", input={"command": "cat private/a", field: "sub/deep"}, cwd="/ws")
+    assert engine.decide(call, Session(workspace=("/ws",))).decision == "deny"
 
 
 def test_a_folder_given_beside_the_command_does_not_take_an_allow_along():

@@ -39,6 +39,64 @@ def test_a_pattern_counts_in_every_folder_it_may_be_matched_in(line: str) -> Non
     assert tier(line, DASHED) is Tier.DANGEROUS
 
 
+LOOPS = [
+    'for f in *.txt; do sort "$f"; done',
+    'for f in *; do sed -n 1,5p "$f.md"; done',
+    'for f in a *.txt; do find "$f" -name x; done',
+]
+
+
+@pytest.mark.parametrize("line", LOOPS)
+def test_a_name_in_a_loop_is_no_option_where_no_name_starts_with_a_dash(line: str) -> None:
+    assert tier(line, EMPTY) is Tier.SAFE
+    assert tier(line, DASHED) is Tier.DANGEROUS
+    assert tier(line) is Tier.DANGEROUS
+
+
+def test_names_that_begin_with_a_letter_that_is_no_dash_are_no_options_on_any_disk() -> None:
+    assert tier('for f in a*.txt b*.txt; do sort "$f"; done') is Tier.SAFE
+    assert tier('for f in src/*; do sort "$f"; done') is Tier.SAFE
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "for f in *.txt; do sort $f; done",
+        'for f in *.txt -o; do sort "$f"; done',
+        'for f in *.txt $X; do sort "$f"; done',
+        'for f in *.txt "$X"; do sort "$f"; done',
+        'for f in *.txt "" ; do sort "$f"; done',
+        'for f in *.txt; do sort "-$f"; done',
+        'for f in *.txt; do :; done; sort "$f"',
+        'for f in *.txt; do f=$X; sort "$f"; done',
+        'for f in *.txt; do f="-$f"; sort "$f"; done',
+        'for f in *.txt; do sort "${f#?}"; done',
+        'cd "$X"; for f in *.txt; do sort "$f"; done',
+        'select f in *.txt; do sort "$f"; done',
+    ],
+)
+def test_what_else_a_loop_may_bring_counts(line: str) -> None:
+    assert tier(line, EMPTY) is Tier.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ('find "$X/src" -name y', True),
+        ('find "$X/" -name y', True),
+        ("find */ -name y", True),
+        ('for d in */; do find "$d" -type f; done', True),
+        ('find "$X" -name y', False),
+        ("find $X/ -name y", False),
+        ("find $X/*/ -name y", False),
+        ('find "-$X/" -name y', False),
+        ('find . "$X" -name y', False),
+    ],
+)
+def test_what_has_a_slash_in_it_is_no_part_of_an_expression(line: str, safe: bool) -> None:
+    assert (tier(line) is Tier.SAFE) is safe
+
+
 HARMLESS = [
     "git diff $(git merge-base HEAD main)",
     'git diff "$(git merge-base HEAD main)"',

@@ -335,7 +335,7 @@ def test_patterns_that_are_none_change_nothing(client, tmp_path):
         ({"allow": [""]}, "allow[0]: expected 1 to 4096 characters"),
         ({"deny": ["ok", "x" * 5000]}, "deny[1]: expected 1 to 4096 characters"),
         ({"tool": "fly"}, 'tool: no guard is called "fly"'),
-        ({"allow": ["a"] * 1001}, "allow: more than 1000 patterns"),
+        ({"allow": [f"a{n}" for n in range(1001)]}, "allow, deny: more than 1000 in all"),
     ):
         assert client.refused("update_policy", runId=run, mode="read", **fields) == (
             "VALIDATION_ERROR",
@@ -368,6 +368,7 @@ def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(
         ({"strategyPath": "/dev/zero"}, "/dev/zero: This is not a regular file."),
         ({"strategyPath": "x.yaml"}, "strategyPath must be absolute, or relative to a cwd that is given"),
         ({"strategyPath": "/x.yaml", "cwd": "here"}, "cwd must be an absolute path"),
+        ({"strategyPath": "/x.yaml", "cwd": "/a\0b"}, "cwd must be an absolute path"),
         ({"runId": "new"}, "strategyPath is required when preparing a new run"),
     ):
         assert client.refused("prepare_run", **fields) == ("PREPARE_FAILED", wrong)

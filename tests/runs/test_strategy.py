@@ -6,8 +6,10 @@ import pytest
 
 from assent.agents.wiring import Pointing
 from assent.model import ConfigError, Layer, Mode
+from assent.runs.files import ToolError
+from assent.runs.inputs import holds_input, with_input
 from assent.runs.processes import point_at
-from assent.runs.strategy import BUNDLED, Parallel, Step, list_strategies, parse_strategy, with_input
+from assent.runs.strategy import BUNDLED, Parallel, Step, list_strategies, parse_strategy
 from assent.runs.tools import RunCommand, WriteFile, guarded_name
 
 STEP = "{agent: a, tool: read_file, input: {path: x}}"
@@ -121,6 +123,43 @@ def test_what_a_run_is_given_is_one_word_of_a_command_whatever_is_in_it():
     given = "a'; rm -rf / #"
     assert with_input(RunCommand("grep ${input} x"), given) == {"command": "grep 'a'\"'\"'; rm -rf / #' x"}
     assert with_input(WriteFile("p", "<${input}>"), given) == {"path": "p", "content": f"<{given}>"}
+
+
+ONE_WORD = ("ls", "grep ${input} x | wc -l", "git commit -m ${input} && ls", "cat > ${input}", "x --name=${input}.txt")
+NOT_ONE_WORD = (
+    'echo "${input}"',
+    "echo '${input}'",
+    "bash -c 'echo ${input}'",
+    'bash -c "echo ${input}"',
+    "echo hi # ${input}",
+    "cat <<E\n${input}\nE",
+    "cat <<'E'\n${input}\nE",
+    "echo $(( ${input} ))",
+    "[[ ${input} -eq 1 ]]",
+    "echo `echo ${input}`",
+    "for i in ${input}; do rm $i; done",
+    "X=${input}; $X a",
+)
+
+
+def test_a_command_in_which_what_a_run_is_given_could_be_more_than_a_word_is_refused():
+    assert [line for line in ONE_WORD if not holds_input(line)] == []
+    assert [line for line in NOT_ONE_WORD if holds_input(line)] == []
+    step = "{agent: a, tool: run_command, input: {command: 'echo \"${input}\"'}}"
+    with pytest.raises(ConfigError, match=r"s\.yaml:3: Expected \$\{input\} to stand where a word does"):
+        parse(f"name: x\nsteps:\n- {step}")
+
+
+@pytest.mark.parametrize("line", NOT_ONE_WORD[:3])
+def test_and_should_one_come_this_far_nothing_is_run(line):
+    with pytest.raises(ToolError, match="does not stay one word"):
+        with_input(RunCommand(line), "$(touch x)")
+
+
+@pytest.mark.parametrize("words", ["sh, -c, 'echo ${input}'", "env, python3, -c, 'print(1) # ${input}'"])
+def test_what_a_run_is_given_becomes_no_part_of_a_programs_text(words):
+    with pytest.raises(ConfigError, match=r"s\.yaml:2: Expected \$\{input\} to be a word of its own"):
+        parse(f"name: x\nprocess: {{agent: a, command: [{words}]}}")
 
 
 def test_every_bundled_strategy_can_be_read_and_says_what_it_is_for():

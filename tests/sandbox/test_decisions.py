@@ -275,7 +275,7 @@ def test_a_whole_agent_can_ask_and_not_answer(daemon):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["ask"], found["answer"], found["answer as owner"], found["token as owner"]) == (200, 403, 401, 401)
-    assert found["home"] == ["agents", "assent.sock", "hook.py"]
+    assert found["home"] == ["__pycache__", "agents", "assent.sock", "hook.py", "hook_client.py"]
     asked = daemon.api(daemon.owner).get(f"/api/permissions/{found['pending']}").json()
     assert (asked["status"], asked["agentId"]) == ("pending", "local")
 

@@ -190,6 +190,15 @@ def test_a_program_on_the_agents_path_in_the_workspace_is_not_the_known_one(daem
     assert said_no("claude-code", local.post("/api/hooks/claude-code", json=call, headers=path))
 
 
+def test_a_search_path_that_nobody_can_read_is_a_no(daemon, local):
+    call = body(daemon, "claude-code", "ls unread")
+    folder = {b"x-assent-path": "/opt/café:/usr/bin".encode()}
+    assert not said_no("claude-code", local.post("/api/hooks/claude-code", json=call, headers=folder))
+    broken = local.post("/api/hooks/claude-code", json=call, headers={b"x-assent-path": b"/opt/\xff:/usr/bin"})
+    assert said_no("claude-code", broken)
+    assert b"PATH is not text" in broken.content
+
+
 @pytest.fixture(scope="module")
 def wired_twice(daemon):
     """One agent with two tokens: wired up for its user, and for the project it works in."""
@@ -274,6 +283,7 @@ def test_the_shell_that_the_hook_tells_of_counts(daemon, local):
     assert asks("claude-code", "/bin/zsh")
     assert not asks("gemini", "/bin/zsh")  # it runs lines by bash, whatever its user has
     assert asks("codex", "/usr/bin/pwsh")
+    assert asks("codex", "/bin/bash")  # its model chooses the shell, call by call
 
 
 @pytest.mark.parametrize("agent", BEFORE)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+from http.cookiejar import DefaultCookiePolicy
 
 import hypothesis
 import pytest
-import schemathesis
 
 from assent.server.openapi import make_document
 from assent.server.table import ROUTES
@@ -22,7 +23,7 @@ FINITE = {
         if (kept := {m: about for m, about in methods.items() if "x-assent-stream" not in about})
     },
 }
-SCHEMA = schemathesis.openapi.from_dict(FINITE)
+OPERATIONS = [(method, path) for path, methods in FINITE["paths"].items() for method in methods]
 
 
 def test_every_route_and_role_is_in_the_document_and_no_other():
@@ -56,10 +57,26 @@ def test_the_daemon_serves_this_very_document(daemon):
 def target(tmp_path_factory):
     """A daemon whose waits are short, so that no example takes long."""
     with Running(tmp_path_factory.mktemp("fuzz"), "--rate", "0", "--wait", "0.05") as running:
-        yield running, {role: running.mint(role) for role in ("agent", "admin")}
+        yield running, {role: running.mint(role) for role in ("agent", "admin")}, running.api(), visit()
 
 
-@SCHEMA.parametrize()
+def visit():
+    """Keep the connection from one request to the next, and no cookie."""
+    import requests
+
+    made = requests.Session()
+    made.cookies.set_policy(DefaultCookiePolicy(allowed_domains=()))
+    return made
+
+
+@functools.cache
+def load_schema():
+    """Load it where it is needed: to import the library takes long, and to make its cases longer."""
+    import schemathesis
+
+    return schemathesis.openapi.from_dict(FINITE)
+
+
 @hypothesis.settings(
     max_examples=8,
     deadline=None,
@@ -67,10 +84,20 @@ def target(tmp_path_factory):
     suppress_health_check=list(hypothesis.HealthCheck),
     phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
 )
-def test_no_request_that_fits_the_document_or_nearly_does_makes_the_daemon_fail(case, target):
-    running, tokens = target
+def holds(case, target):
+    running, tokens, health, session = target
     for role in ("agent", "admin"):
         headers = {"Authorization": f"Bearer {tokens[role]}", "Host": f"127.0.0.1:{running.port}"}
-        answer = case.call(base_url=running.url, headers=headers, timeout=30)
+        answer = case.call(base_url=running.url, headers=headers, session=session, timeout=30)
         assert answer.status_code < 500, answer.text
-    assert running.api().get("/health").status_code == 200
+    assert health.get("/health").status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), OPERATIONS)
+def test_no_request_that_fits_the_document_or_nearly_does_makes_the_daemon_fail(method, path, target):
+    from schemathesis.pytest.lazy import get_all_tests
+
+    schema = load_schema().include(method=method.upper(), path=path)
+    (made,) = get_all_tests(schema=schema, test_func=holds, settings=None, given_kwargs=None)
+    _, run_all = made.ok()
+    run_all(target=target)

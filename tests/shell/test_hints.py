@@ -33,7 +33,7 @@ CHOSEN = [
     ("cat $x", set()),
     ("cat a", set()),
     ('cat "$x"', set()),
-    ("for f in a b; do IFS=:; cat $f; done", set()),
+    ("for f in a b; do IFS=:; cat $f; done", {"b"}),
 ]
 
 

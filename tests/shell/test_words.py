@@ -9,7 +9,7 @@ CONSTANT = [
     ("'' \"\"", ["", ""]),
     ("'a b' \"a b\" a\\ b", ["a b", "a b", "a b"]),
     ('"a\\$b\\`c\\"d\\\\e\\f"', ['a$b`c"d\\e\\f']),
-    ('"a \\\nb"', ["a b"]),
+    ('"a \\\nb" "\\\n"', ["a b", ""]),
     ("$'a\\n\\t\\\\\\'\\\"\\?\\a\\b\\e\\E\\f\\r\\v'", ["a\n\t\\'\"?\a\b\x1b\x1b\f\r\v"]),
     ("$'\\x72\\155\\u0041\\U00000042'", ["rmAB"]),
     ("$'\\cA\\c?\\xc3\\xa9\\z\\u'", ["\x01\x7fé\\z\\u"]),
@@ -83,6 +83,8 @@ UNKNOWN = [
     ("${x:0:3} ${x: -1} ${x:(-1)} ${x:$y} ${@:2}", ["¿…"] * 5),
     ('${a[0]} "${a[@]}" "${a[*]}" ${a[i]} ${a[$i]} ${a[-1]}', ["¿…", "¿…", "¿", "¿…", "¿…", "¿…"]),
     ("${##} ${#%x}", ["¿…", "¿…"]),
+    ('"${!a[@]}" ${!a[@]} "${!a[*]}"', ["¿…", "¿…", "¿…"]),
+    ("\"${x//:/$'\\n'}\" \"${x%'.py'}\" \"${x//'a b'/_}\"", ["¿", "¿", "¿"]),
     ('$((x + 1)) "$((y))" $((16#ff + 0x1f))', ["¿", "¿", "¿"]),
 ]
 
@@ -315,3 +317,26 @@ def test_braces_are_not_followed_for_ever():
     script = read(": " + "{1..60} " * 1000)
     assert len(script.commands[0].words) < 20_000
     assert script.commands[0].words[-1].splits
+
+
+LOOPED = [
+    ("for f in src/*.py; do a $f; done", "a src/¿.py…"),
+    ('for f in src/*.py; do a "$f"; done', "a src/¿.py"),
+    ('for f in */; do a "$f"; done', "a ¿/"),
+    ('for f in a/b* a/c?; do a "$f"; done', "a a/¿"),
+    ('for f in a.py *.py; do a "$f"; done', "a ¿.py"),
+    ('for f in aa a*a; do a "$f"; done', "a a¿a"),
+    ('for f in a a*a; do a "$f"; done', "a a¿"),
+    ('for f in a/$X.py a/*; do a "$f"; done', "a ¿"),
+    ('for f in "a/$X.py" a/*.py; do a "$f"; done', "a a/¿.py"),
+    ('for f in $(b); do a "$f"; done', "a ¿"),
+    ('for f; do a "$f"; done', "a ¿"),
+    ('select f in src/*; do a "$f"; done', "a ¿"),
+    ('for f in src/*; do :; done; a "$f"', "a ¿"),
+    ('for f in src/*; do f=$f.x; a "$f"; done', "a src/¿.x"),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LOOPED)
+def test_in_a_loop_over_names_it_is_known_how_each_begins_and_ends(line, expected):
+    assert argvs(line)[-1] == expected

@@ -6,6 +6,7 @@ An allow is taken over only where it surely means the same or less; a deny or as
 from __future__ import annotations
 
 import ast
+import fnmatch
 import itertools
 import re
 from collections.abc import Iterator
@@ -13,14 +14,18 @@ from typing import Any
 
 import msgspec
 
-from assent.model import Effect, RuleError
+from assent.model import YES, Effect, RuleError
+from assent.policy.matching import Matcher, compile_rule
 from assent.policy.rules import parse_rule
+from assent.reading.tools import find_tool
 
 _MOST_ALTERNATIVES = 32
 _PLAIN_TOKEN = re.compile(r"[A-Za-z0-9_./:@%+,=-]+")
 _PARAMETER = re.compile(r"[a-z_]+:[^*]+")
 _FILE_TOOLS = ("Read", "Edit")
 _NEVER_HEEDED = ("Write", "NotebookEdit", "MultiEdit", "Glob")
+_NOBODY = "assent-nobody"
+"""What no rule means by its name: one that matches it matches everything."""
 _FOREIGN = ("Agent", "Task", "Cd", "PowerShell", "Skill")
 _DECISIONS: dict[str, Effect] = {
     "allow": "allow",
@@ -50,7 +55,7 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 def from_claude(settings: Any, folder: str) -> list[Taken | Refused]:
-    """Take over `permissions` of a Claude Code settings file that lies in this folder."""
+    """Take over `permissions` of a Claude Code settings file, whose paths with one slash start in this folder."""
     permissions = settings.get("permissions") if isinstance(settings, dict) else None
     found: list[Taken | Refused] = []
     for effect in ("allow", "ask", "deny"):
@@ -80,20 +85,39 @@ def _files(effect: Effect, source: str, tool: str, inner: str, folder: str) -> l
     path = inner[1:] if inner.startswith("//") else f"{folder}{inner}" if inner.startswith("/") else inner
     path = path.removeprefix("./")
     paths = [path]
-    if effect != "allow" and "/" not in path.rstrip("/"):
-        paths.append(f"**/{path}")  # a bare name means any depth there
+    if effect != "allow":
+        path = path.rstrip("/")
+        paths = [path, f"**/{path}"] if "/" not in path else [path]  # a bare name means any depth there,
+        paths += [] if path.endswith("*") else [f"{paths[-1]}/**"]  # and a folder all that is in it
     tools = ("Edit", "Write") if tool == "Edit" else (tool,)
     return [_take(effect, f"{each}({where})", source) for each in tools for where in paths]
 
 
 def _take(effect: Effect, rule: str, source: str) -> Taken | Refused:
-    if effect == "allow" and rule in ("*", "Bash", "Write", "Edit", "Bash(:*)", "Bash(* *)"):
-        return Refused(effect, source, "it would allow everything of its kind, and Assent could decide nothing")
     try:
-        parse_rule(rule)
+        matcher = compile_rule(parse_rule(rule))
     except (RuleError, ValueError) as error:
         return Refused(effect, source, str(error))
+    if effect == "allow" and _is_boundless(matcher):
+        return Refused(effect, source, "it would allow everything of its kind, and Assent could decide nothing")
     return Taken(effect, rule, source)
+
+
+def _is_boundless(matcher: Matcher) -> bool:
+    """Tell whether a rule covers whatever a tool could do, whichever way that is written; reading is no such thing."""
+    if matcher.command is not None:
+        lines = ((_NOBODY,), (_NOBODY, _NOBODY), (_NOBODY, _NOBODY, _NOBODY))
+        return any(matcher.command.match(line, broad=False) is YES for line in lines)
+    if matcher.glob is not None:
+        return matcher.glob.matches(f"/{_NOBODY}/{_NOBODY}/{_NOBODY}") and matcher.family != "read"
+    if matcher.host is not None:
+        return matcher.host.match(f"{_NOBODY}.{_NOBODY}") is YES
+    if matcher.rule.pattern is not None:
+        return False
+    names = (_NOBODY, f"mcp__{_NOBODY}__{_NOBODY}", f"mcp_{_NOBODY}_{_NOBODY}")
+    return find_tool(matcher.tool).shape in ("command", "write", "fetch", "foreign-shell") or any(
+        fnmatch.fnmatchcase(name, matcher.tool) for name in names
+    )
 
 
 def from_codex(text: str) -> list[Taken | Refused]:
@@ -120,12 +144,13 @@ def _prefix_rule(call: ast.Call, source: str) -> list[Taken | Refused]:
         given = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
         if call.args:
             given["pattern"] = ast.literal_eval(call.args[0])
-    except ValueError:
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
         return [Refused("", source, "it is not written out")]
     effect = _DECISIONS.get(str(given.get("decision", "allow")))
     if effect is None:
         return [Refused("", source, "its decision is not known")]
-    tokens = [token if isinstance(token, list) else [token] for token in given.get("pattern", [])]
+    pattern = given.get("pattern")
+    tokens = [token if isinstance(token, list) else [token] for token in pattern] if isinstance(pattern, list) else []
     lines = list(itertools.islice(itertools.product(*tokens), _MOST_ALTERNATIVES + 1))
     if not tokens or len(lines) > _MOST_ALTERNATIVES:
         return [Refused(effect, source, "it names no command, or too many")]
@@ -155,13 +180,21 @@ def _gemini_tool(effect: Effect, source: str) -> Taken | Refused:
             else _take(effect, tool, source)
         )
     prefix = rest.removesuffix(")").strip()
-    return _take(effect, f"Bash({prefix}:*)" if prefix else "Bash", source)
+    return _prefix(effect, prefix, source) if prefix else _take(effect, "Bash", source)
+
+
+def _prefix(effect: Effect, prefix: str, source: str) -> Taken | Refused:
+    """Take over a prefix that is meant letter by letter."""
+    if effect == "allow" and not all(_PLAIN_TOKEN.fullmatch(word) for word in prefix.split(" ")):
+        return Refused(effect, source, "a word in it would mean something else in a rule")
+    return _take(effect, f"Bash({prefix}:*)", source)
 
 
 def from_gemini_policy(data: Any) -> list[Taken | Refused]:
     """Take over the rules of a Gemini CLI policy file."""
     rules = data.get("rule") if isinstance(data, dict) else None
-    return [taken for rule in rules if isinstance(rule, dict) for taken in _gemini_rule(rule)] if rules else []
+    given = rules if isinstance(rules, list) else []
+    return [taken for rule in given if isinstance(rule, dict) for taken in _gemini_rule(rule)]
 
 
 def _gemini_rule(rule: dict[str, Any]) -> Iterator[Taken | Refused]:
@@ -176,6 +209,6 @@ def _gemini_rule(rule: dict[str, Any]) -> Iterator[Taken | Refused]:
     for name in names if isinstance(names, list) else [names]:
         if name == _SHELLS[0] and prefixes is not None:
             for prefix in prefixes if isinstance(prefixes, list) else [prefixes]:
-                yield _take(effect, f"Bash({prefix}:*)", source)
+                yield _prefix(effect, str(prefix), source)
         else:
             yield _take(effect, "Bash" if name in _SHELLS else str(name), source)

@@ -39,10 +39,11 @@ import { spawn } from "node:child_process"
 const LINE = %LINE%
 const REPORT = %REPORT%
 
+// The hook runs in the folder that the call is about: one server of OpenCode may serve several.
 function ask(call) {
   return new Promise((resolve) => {
     const done = { code: null, out: "", err: "" }
-    const child = spawn("/bin/sh", ["-c", LINE], { stdio: ["pipe", "pipe", "pipe"] })
+    const child = spawn("/bin/sh", ["-c", LINE], { stdio: ["pipe", "pipe", "pipe"], cwd: call.cwd })
     child.stdout.on("data", (data) => (done.out += data))
     child.stderr.on("data", (data) => (done.err += data))
     child.on("error", (error) => resolve({ ...done, err: String(error) }))
@@ -66,7 +67,8 @@ function read(done) {
 // What became of a call is handed over, not waited for.
 function report(call) {
   return new Promise((resolve) => {
-    const child = spawn("/bin/sh", ["-c", REPORT], { stdio: ["pipe", "ignore", "ignore"], detached: true })
+    const stdio = ["pipe", "ignore", "ignore"]
+    const child = spawn("/bin/sh", ["-c", REPORT], { stdio, cwd: call.cwd, detached: true })
     child.on("error", resolve)
     child.stdin.on("error", resolve)
     child.stdin.end(JSON.stringify(call), resolve)

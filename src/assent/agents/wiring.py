@@ -12,14 +12,17 @@ Scope: TypeAlias = Literal["user", "project"]
 
 MARK = "assent-hook"
 """Stands in every command line that Assent writes, so that it knows its own."""
+_NAME = "assent"
 TIMEOUT = 600
 """How many seconds an agent is told to wait for a decision."""
 MARGIN = 10
 """How many seconds earlier the hook answers by itself: agents take a hook that is late for a yes."""
 REPORT_TIMEOUT = 30
 """The same for a hook that only reports what became of a call."""
+DONE = 10
+"""What a client that has an answer ends with, in place of 0: a program that does nothing at all ends with 0, too."""
 _CLOSED = (
-    '"$@"; code=$?; case $code in 0|2) exit $code;; esac; '
+    f'"$@"; code=$?; case $code in {DONE}) exit 0;; 2) exit 2;; esac; '
     'echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2; exit 2'
 )
 _SILENT = '"$@" || exit 0'
@@ -83,6 +86,10 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """What one second is, in the agent's unit."""
     switches: tuple[tuple[tuple[str, ...], Any], ...] = ()
     """What else must be set for hooks to run."""
+    plain: bool = False
+    """Whether it reads plain JSON alone: comments or a comma too many make it leave the whole file out."""
+    shared_files: tuple[str, ...] = ()
+    """Files beside its own, in a project too, that can switch hooks off."""
     shows_status: bool = False
     knows_async: bool = False
     """Whether a hook can be one that it does not wait for."""
@@ -115,6 +122,23 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
             *((("hooks", event), self._entry(reports, REPORT_TIMEOUT, "", aside=True)) for event in self.reports),
         ]
 
+    def runs(self, entry: dict[str, Any], line: str) -> bool:
+        """Tell whether an entry has this line run before every call, and waited for as long as it may take."""
+        handlers = [{k: v for k, v in handler.items() if k != "statusMessage"} for handler in entry["hooks"]]
+        return {**entry, "hooks": handlers} == self._entry(line, TIMEOUT, "")
+
+    def is_off(self, settings: Any) -> bool:
+        """Tell whether settings switch hooks off, or this one."""
+        given = settings if isinstance(settings, dict) else {}
+        name = {"codex": "features", "gemini": "hooksConfig"}.get(self.agent, "")
+        found = given.get(name)
+        switches: dict[str, Any] = found if isinstance(found, dict) else {}
+        if self.agent == "gemini":
+            return switches.get("enabled") is False or _NAME in (switches.get("disabled") or ())
+        if self.agent == "codex":
+            return False in (switches.get("hooks"), switches.get("codex_hooks"))
+        return bool(given.get("disableAllHooks"))
+
     def _entry(self, line: str, seconds: int, status: str, *, aside: bool = False) -> dict[str, Any]:
         handler: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds * self.second}
         if status and self.shows_status:
@@ -122,7 +146,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
         if aside and self.knows_async:
             handler["async"] = True
         if self.agent == "gemini":
-            handler["name"] = "assent"
+            handler["name"] = _NAME
         return {"matcher": self.matcher, "hooks": [handler]}
 
 
@@ -140,6 +164,8 @@ WIRINGS = {
             events=("PreToolUse", "PermissionRequest"),
             reports=("PostToolUse", "PostToolUseFailure"),
             matcher="*",
+            plain=True,
+            shared_files=("settings.json", "settings.local.json"),
             shows_status=True,
             knows_async=True,
             settings_option="--settings",
@@ -155,6 +181,8 @@ WIRINGS = {
             events=("PreToolUse", "PermissionRequest"),
             reports=("PostToolUse",),
             matcher="*",
+            plain=True,
+            shared_files=("config.toml",),
             shows_status=True,
             override=("--dangerously-bypass-hook-trust", "-c"),
         ),
@@ -170,6 +198,7 @@ WIRINGS = {
             reports=("AfterTool",),
             matcher=".*",
             second=1000,
+            shared_files=("settings.json",),
             switches=((("hooksConfig", "enabled"), True),),
         ),
     )

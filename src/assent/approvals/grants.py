@@ -69,6 +69,7 @@ def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
         user=session.user,
         agent=session.agent,
         session=session.id if answer.scope is Scope.SESSION else None,
+        run=session.run if allows else None,
         workspace=session.workspace,
         boundary=decision.boundary if allows else None,
         destructive=answer.destructive,

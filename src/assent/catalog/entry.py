@@ -187,6 +187,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """
     ordered: bool = False
     """Options end at the first argument."""
+    booleans: bool = False
+    """An option without a value may be written as `--all=true` or `--all=false`; so may its subcommands'."""
     flags: str = ""
     """Options without a value; `-[abc]` are three, `-NUM` is any number."""
     values: dict[str, Role] = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 import assent.regex as re
+from assent.model import fold
 
 _UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|[. ]+(?=/|$)")
 """Letters that some disks do not tell apart from nothing: invisible ones, and dots or spaces that end a name."""
@@ -29,7 +30,7 @@ class Names:
 
     def find(self, path: str) -> bool:
         """Tell whether any of the names is in the path."""
-        low = _UNSEEN.sub("", path.lower())
+        low = _UNSEEN.sub("", fold(path))
         if self._from_root is not None and self._from_root.match(low):
             return True
         return any(self._is_one(s, low) for s in low.split("/") if s)

@@ -9,6 +9,7 @@ import functools
 
 import assent.regex as re
 from assent.catalog.match import Names
+from assent.model import fold
 
 SECRETS = (
     ".env*",
@@ -293,7 +294,7 @@ def is_secret(path: str) -> bool:
 
 def keeps_secrets(path: str) -> bool:
     """Tell whether a folder is one in which programs keep their secrets: not all of it, and not by its own name."""
-    return path.rpartition("/")[2].lower() in _KEEPERS
+    return fold(path.rpartition("/")[2]) in _KEEPERS
 
 
 def is_secret_variable(name: str) -> bool:

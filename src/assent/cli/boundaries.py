@@ -12,7 +12,7 @@ from assent.config.facts import observe
 from assent.config.layers import load_layers
 from assent.config.places import assent_home
 from assent.model import AssentError, Layer, Network, SandboxProfile
-from assent.policy.profiles import SANDBOX, intersect, named_profiles, profile, written_profiles
+from assent.policy.profiles import SANDBOX, demands, intersect, profile
 from assent.reading.hosts import parse_host
 from assent.reading.paths import Place
 from assent.sandbox.outlook import find_hosts
@@ -31,12 +31,14 @@ def find_boundary(
     facts = observe()
     roots = tuple(dict.fromkeys(os.path.realpath(root) for root in layers.workspace))
     place = Place(msgspec.structs.replace(facts, sandbox_hosts=find_hosts(roots)), cwd, roots)
-    specs = written_profiles(policies)
-    wished = intersect(profile(n, place, specs) for n in ([name] if name else named_profiles(policies) or [SANDBOX]))
+    demanded = demands(policies)
+    # Only the user and the organisation can say `off`.
+    least = None if demanded.own else SANDBOX
+    wished = profile(name, place, demanded.specs) if name else demanded.boundary(place, least)
     if wished is not None:
         wished = _fit(msgspec.structs.replace(wished, network=_with_hosts(wished.network, hosts)), command)
-    demanded = [p.profile for p in policies if p.layer is Layer.MANAGED and p.profile]
-    found = intersect((wished, *(profile(n, place, specs) for n in demanded)))
+    managed = [p.profile for p in policies if p.layer is Layer.MANAGED and p.profile]
+    found = intersect((wished, *(profile(n, place, demanded.specs) for n in managed)))
     if found is None:
         return None
     if found.mode != "read-only" and not found.write_roots:

@@ -15,19 +15,19 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from assent.agents.wiring import WIRINGS
+from assent.agents.wiring import WIRINGS, Wiring
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
-from assent.cli.wiring import DENIED, HARMLESS, SCRIPT, file_of, hook_lines, token_file, try_hook
-from assent.config import codex, jsonc
+from assent.cli.wiring import DENIED, HARMLESS, file_of, find_off, hook_lines, token_file, try_hook
+from assent.config import codex
 from assent.config.daemon import load_settings
-from assent.config.endpoints import hook_script
 from assent.config.facts import observe
 from assent.config.files import find_file, find_private
+from assent.config.hooks import is_placed
 from assent.config.layers import load_layers
 from assent.config.places import assent_home, project_root
-from assent.config.wirings import Wired, our_entries, read_book
+from assent.config.wirings import Wired, check_plain, our_entries, read_book
 from assent.model import AssentError
 from assent.policy.profiles import LIMITS
 from assent.sandbox.cgroups import find_group
@@ -147,16 +147,25 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
     yield from _check_files(wired, home, name, again)
     yield _check_version(wired)
     wiring = WIRINGS.get(wired.agent)
-    missing = [e for e in wiring.events if e not in our_entries(file)] if wiring is not None else []
+    missing = _missing(wired, wiring, file) if wiring is not None else []
     if missing or not hook_lines(wired):
-        yield Finding("bad", f"{name}: {file} has no hook of Assent's {', '.join(missing)}".rstrip(), again)
+        what = f"{name}: {file} does not have Assent's hook as it was written {', '.join(missing)}"
+        yield Finding("bad", what.rstrip(), again)
         return
     if wired.agent == "codex":
         yield from _check_trust(wired, home)
-    if wired.agent == "claude-code":
-        yield from _check_switch()
+    if wiring is not None:
+        yield from _check_switch(wiring, file)
     for line in hook_lines(wired):
         yield from _check_hook(wired, line, name, again)
+
+
+def _missing(wired: Wired, wiring: Wiring, file: str) -> list[str]:
+    """Name the moments at which the agent would not run Assent's own line, or not wait for it."""
+    content = find_file(file)
+    check_plain(wiring, "" if content is None else content.data.decode("utf-8", "replace"), file)
+    found, line = our_entries(file), "".join(wired.lines[:1])
+    return [e for e in wiring.events if not any(wiring.runs(entry, line) for entry in found.get(e, []))]
 
 
 def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Finding]:
@@ -165,8 +174,7 @@ def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Fin
         yield Finding("bad", f"{name}: {token} is not there", again)
     elif _is_open(token):
         yield Finding("bad", f"others can read {token}", "make its mode 0600")
-    script = find_private(os.path.join(home, SCRIPT), suggestion="make its mode 0600")
-    if script != hook_script():
+    if not is_placed(home):
         yield Finding("note", f"{name}: the hook's client is not that of this version of Assent", again)
 
 
@@ -186,22 +194,17 @@ def _check_version(wired: Wired) -> Finding:
 
 
 def _check_trust(wired: Wired, home: str) -> Iterator[Finding]:
-    hooks = codex.list_hooks(shutil.which("codex") or "", wired.root or home, os.environ)
+    hooks = codex.list_hooks(shutil.which("codex") or "", wired.root or home, os.environ, wired.lines)
     if hooks and all(hook.trusted and hook.enabled for hook in hooks):
         yield Finding("ok", "codex trusts the hooks")
     else:
         yield Finding("bad", "codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex")
 
 
-def _check_switch() -> Iterator[Finding]:
-    """Look whether the project that this folder lies in switches hooks off, which it can."""
-    root = project_root(os.getcwd()) or ""  # noqa: PTH109 - paths are strings here
-    for name in ("settings.json", "settings.local.json"):
-        path = os.path.join(root, ".claude", name)
-        content = find_file(path)
-        found = jsonc.parse(content.data.decode("utf-8", "replace"), file=path).value if content else None
-        if isinstance(found, dict) and found.get("disableAllHooks"):
-            yield Finding("bad", f"{path} switches hooks off: nothing is decided in this project", "take it out")
+def _check_switch(wiring: Wiring, file: str) -> Iterator[Finding]:
+    """Look whether hooks are switched off, which the project that this folder lies in can do too."""
+    for path in find_off(wiring, file, project_root(os.getcwd())):  # noqa: PTH109 - paths are strings here
+        yield Finding("bad", f"{path} switches hooks off: nothing is decided here", "take that out")
 
 
 def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Finding]:

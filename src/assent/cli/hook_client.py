@@ -6,9 +6,8 @@ honours. KEY names the token in HOME; a flag is `observe` (a trial) or `report` 
 whatever goes wrong is silence; `start` (start the daemon if it is not there, as HOME says), or a daemon's address.
 """
 
-# The usual modules (socket, json, pathlib …) would double the time this takes; what is used here is built in.
-
-from __future__ import annotations
+# The usual modules (socket, json, pathlib …) would double the time this takes; what is used here is built in. Even
+# `__future__` would be a file to find and read.
 
 import _signal
 import _socket
@@ -28,8 +27,12 @@ _GRACE = 10.0
 _STARTING = 20.0
 """How long a daemon may take until it listens."""
 _SOCKET = "assent.sock"
-_PROJECT = (b"CLAUDE_PROJECT_DIR", b"GEMINI_PROJECT_DIR")
-"""Where agents say in which folder they were started; others start their hooks there."""
+_PROJECT = {"claude-code": b"CLAUDE_PROJECT_DIR", "gemini": b"GEMINI_PROJECT_DIR"}
+"""Where these agents say in which folder they were started; others start their hooks there.
+
+Nobody but the agent itself is heard: an agent that does not set it may have it from a file of the repository.
+"""
+_LONGEST_HEADER = 32 << 10
 
 
 class RefusedError(Exception):
@@ -53,10 +56,11 @@ def main(argv: list[str]) -> int:
     text = b""
     try:
         text = _read_input()
-        project = next((posix.environ[name] for name in _PROJECT if name in posix.environ), b"") or posix.getcwdb()
+        project = posix.environ.get(_PROJECT.get(agent, b""), b"") or posix.getcwdb()
+        if agent == "codex" and "report" in flags:
+            text = _with_ending(text)
         posix.chdir(home)
-        # The program of a run asks as that run, with a token that ends with it.
-        token = posix.environ.get(b"ASSENT_RUN_TOKEN") or _read_token("agents/" + key + ".token", agent)
+        token = _find_token("agents/" + key + ".token", agent)
         code, body = _ask(_Question(agent, token, text, project, flags), time.monotonic() + seconds)
     except Exception as error:  # noqa: BLE001 - any fault is a denial
         return 0 if "observe" in flags or "report" in flags else _refuse(agent, text, _word(error))
@@ -90,6 +94,41 @@ def _read_input() -> bytes:
     return b"".join(pieces)
 
 
+def _with_ending(text: bytes) -> bytes:
+    """Add how a command ended: Codex tells its hook nothing but the output, and has the rest in its transcript."""
+    import json  # noqa: PLC0415 - only for reports
+
+    try:
+        told = json.loads(text)
+        path, call = told["transcript_path"], told["tool_use_id"]
+        for _ in range(20 if told["tool_name"] == "Bash" else 0):  # it may be written a moment later
+            for line in reversed(_read_tail(path).split(b"\n")):
+                item = json.loads(line)["payload"].get("item") if b'"CommandExecution"' in line else None
+                if item and item["id"] == call:
+                    return b'{"exit_code": %d, ' % item["exit_code"] + text.lstrip()[1:]
+            time.sleep(0.1)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        pass
+    return text
+
+
+def _read_tail(path: str) -> bytes:
+    found = posix.open(path, posix.O_RDONLY | posix.O_NONBLOCK | posix.O_CLOEXEC)
+    try:
+        posix.lseek(found, max(0, posix.fstat(found).st_size - (4 << 20)), 0)
+        return posix.read(found, 4 << 20)
+    finally:
+        posix.close(found)
+
+
+def _find_token(path: str, agent: str) -> bytes:
+    # The program of a run asks as that run, with a token that ends with it.
+    token = posix.environ.get(b"ASSENT_RUN_TOKEN") or _read_token(path, agent)
+    if not token or not all(0x20 < byte < 0x7F for byte in token):
+        raise RefusedError(f"its token can not be one; run `assent init {agent}` again")
+    return token
+
+
 def _read_token(path: str, agent: str) -> bytes:
     try:
         found = posix.open(path, posix.O_RDONLY | posix.O_NOFOLLOW | posix.O_CLOEXEC)
@@ -103,24 +142,24 @@ def _read_token(path: str, agent: str) -> bytes:
 
 def _ask(question: _Question, deadline: float) -> tuple[int, bytes]:
     """Ask until there is an answer or the time is up. A daemon that restarts is asked again: it knows the question."""
-    lost_since: float | None = None
+    lost: float | None = None
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
+        begun = time.monotonic()
+        if begun >= deadline:
             raise RefusedError("no answer in time; repeat the same call")
         try:
-            return _post(question, left)
+            return _post(question, deadline - begun)
         except AbsentError as error:
-            if question.start and type(error) is AbsentError:
+            now, is_lost = time.monotonic(), isinstance(error, LostError)
+            if is_lost and (lost is None or now - begun > _GRACE):
+                lost = now
+            if lost is not None and now - lost <= _GRACE:
+                time.sleep(0.25)  # whoever stopped it may start it again
+            elif question.start and not is_lost:
                 question.start = False
                 _start_daemon()
-                continue
-            now = time.monotonic()
-            if lost_since is None and isinstance(error, LostError):
-                lost_since = now
-            if lost_since is None or now - lost_since > _GRACE:
+            else:
                 raise
-            time.sleep(0.25)
 
 
 def _post(question: _Question, left: float) -> tuple[int, bytes]:
@@ -129,7 +168,7 @@ def _post(question: _Question, left: float) -> tuple[int, bytes]:
     except OSError as error:
         raise AbsentError("the daemon does not answer; start it with `assent serve`") from error
     try:
-        wanted = "observe=1" if question.observe else f"wait={max(0, int(left) - 2)}"
+        wanted = "observe=1" if question.observe else f"wait={max(0, int(left) - 2)}&again=1"
         head = (
             f"POST /api/hooks/{question.agent}?{wanted} HTTP/1.1\r\nHost: {host}\r\n"
             f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(question.text)}\r\n"
@@ -142,7 +181,7 @@ def _post(question: _Question, left: float) -> tuple[int, bytes]:
         except TimeoutError as error:
             raise RefusedError("no answer in time; repeat the same call") from error
         except OSError as error:
-            raise LostError("the daemon went away while it was asked") from error
+            raise LostError("the daemon went away while it was asked; repeat the same call") from error
     finally:
         line.close()
 
@@ -152,13 +191,22 @@ def _connect(left: float) -> _socket.socket:
     try:
         line.settimeout(left)
         line.connect(_SOCKET)
-    except OSError:
+        _check_owner(line)
+    except (OSError, RefusedError):
         line.close()
         raise
     return line
 
 
-def _dial(url: str, left: float) -> tuple[Any, str]:
+def _check_owner(line: _socket.socket) -> None:
+    """Refuse a daemon that somebody else started: only root and oneself are heard."""
+    if hasattr(_socket, "SO_PEERCRED"):  # pid, uid, gid
+        told = line.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
+        if int.from_bytes(told[4:8], sys.byteorder) not in (0, posix.geteuid()):
+            raise RefusedError("the daemon in Assent's home is somebody else's")
+
+
+def _dial(url: str, left: float) -> "tuple[Any, str]":
     """Connect to a daemon elsewhere."""
     import socket  # noqa: PLC0415 - slow to load, and seldom needed
 
@@ -223,14 +271,21 @@ def _spawn(argv: list[str], environ: dict[str, str]) -> None:
         posix._exit(127)  # noqa: SLF001 - as above
 
 
-def _surroundings(project: bytes) -> Iterator[tuple[bytes, bytes]]:
+def _surroundings(project: bytes) -> "Iterator[tuple[bytes, bytes]]":
     """Tell where the agent was started, and how it would find its programs."""
-    if project and len(project) < 4096 and all(byte >= 0x20 and byte != 0x7F for byte in project):
+    if _is_sendable(project):
         yield b"X-Assent-Project", project
     for name, variable in ((b"X-Assent-Path", b"PATH"), (b"X-Assent-Shell", b"SHELL")):
         value = posix.environ.get(variable)
-        if value and len(value) < 8000 and all(0x20 <= byte < 0x7F for byte in value):
-            yield name, value
+        if value is None:
+            continue
+        if not _is_sendable(value):
+            raise RefusedError(variable.decode() + " can not be told, and decides what would run")
+        yield name, value or b"."  # an empty one leads to the current folder
+
+
+def _is_sendable(value: bytes) -> bool:
+    return len(value) < _LONGEST_HEADER and all(byte >= 0x20 and byte != 0x7F for byte in value)
 
 
 def _receive(line: _socket.socket) -> bytes:
@@ -246,15 +301,18 @@ def _receive(line: _socket.socket) -> bytes:
 def _parse(answer: bytes, agent: str) -> tuple[int, bytes]:
     head, found, body = answer.partition(b"\r\n\r\n")
     if not found:
-        raise LostError("the daemon went away while it was asked")
+        raise LostError("the daemon went away while it was asked; repeat the same call")
     lines = head.split(b"\r\n")
     headers = {}
     for each in lines[1:]:
         name, _, value = each.partition(b":")
-        headers[name.strip().lower()] = value.strip()
+        name = name.strip().lower()
+        if name in headers:
+            raise RefusedError("the daemon's answer says something twice")
+        headers[name] = value.strip()
     status = lines[0].split(b" ")[1:2]
     if status == [b"503"]:
-        raise LostError("the daemon is stopping")
+        raise LostError("the daemon stopped, or can not work; repeat the same call")
     if int(headers.get(b"content-length", b"-1")) != len(body):
         raise LostError("the daemon's answer was cut short")
     if status == [b"401"]:

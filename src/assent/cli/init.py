@@ -21,17 +21,17 @@ import msgspec
 from assent.agents import importing
 from assent.agents.importing import Refused, Taken
 from assent.agents.opencode import plugin_text
-from assent.agents.wiring import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client
+from assent.agents.wiring import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client, Wiring
 from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.screen import has_colour, paint, say, visible
 from assent.cli.token import open_keys
 from assent.cli.wiring import (
     DENIED,
-    SCRIPT,
     Target,
     add_target_options,
     file_of,
+    find_off,
     find_target,
     hook_lines,
     token_file,
@@ -39,10 +39,11 @@ from assent.cli.wiring import (
 )
 from assent.config import codex, jsonc
 from assent.config.daemon import load_settings
-from assent.config.endpoints import hook_script
 from assent.config.files import find_file, make_private_folder, write_private
+from assent.config.hooks import HOOK_SCRIPT, place_hook
 from assent.config.interpreter import find_python
 from assent.config.places import FILE_NAME, assent_home, user_file
+from assent.config.restoring import take_out
 from assent.config.rulefile import add_rules
 from assent.config.wirings import (
     AGENTS_FOLDER,
@@ -51,12 +52,14 @@ from assent.config.wirings import (
     Written,
     apply_change,
     find_wired,
+    hold_book,
     plan_wiring,
+    prepare,
     read_book,
     read_text,
     write_book,
 )
-from assent.model import AssentError, ConfigError, Effect, Layer, NotFoundError
+from assent.model import AssentError, ConfigError, Effect, Layer, NotFoundError, within
 from assent.model.principal import Role
 from assent.server.identity import user_name
 from assent.server.keys import issue, revoke
@@ -84,7 +87,7 @@ def run(argv: list[str]) -> int:
     target, home = find_target(given), assent_home()
     client = Client(
         python=find_python(given.python),
-        script=os.path.join(home, SCRIPT),
+        script=os.path.join(home, HOOK_SCRIPT),
         agent=target.agent,
         home=home,
         key=target.key,
@@ -96,13 +99,15 @@ def run(argv: list[str]) -> int:
     if not given.no_import:
         changes += _plan_import(target)
     for change in changes:
+        _refuse_outside(change.path, target)
         _show(change)
     if given.dry_run:
         return exits.OK
     if not given.yes and not _agrees():
         say("nothing was changed")
         return exits.FOUND
-    _write(target, client, changes, home)
+    with hold_book(home):
+        _write(target, client, changes, home)
     return _prove(target, home)
 
 
@@ -140,20 +145,31 @@ def _plan(target: Target, client: Client) -> Change:
         before = read_text(path)
         lines = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
         return Change(path, None if before is None else before.encode(), plugin_text(*lines))
-    _refuse_disabled(path)
     settings = load_settings()
     where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
     status = f"Assent decides; if it asks, answer at {where} or with `assent pending`"
-    return plan_wiring(WIRINGS[target.agent], path, client, status)
+    change = plan_wiring(WIRINGS[target.agent], path, client, status)
+    _refuse_disabled(WIRINGS[target.agent], change)
+    return change
 
 
-def _refuse_disabled(path: str) -> None:
-    """Refuse settings in which hooks are switched off: the agent would run everything undecided."""
-    text = read_text(path)
-    settings = jsonc.parse(text, file=path).value if text else None
-    if isinstance(settings, dict) and settings.get("disableAllHooks"):
-        hint = "take `disableAllHooks` out, and run it again"
-        raise ConfigError("Hooks are switched off here, so that nothing would be decided.", file=path, suggestion=hint)
+def _refuse_disabled(wiring: Wiring, change: Change) -> None:
+    """Refuse settings in which hooks stay switched off: the agent would run everything undecided."""
+    after = jsonc.parse((change.after or b"").decode(), file=change.path).value
+    off = [path for path in find_off(wiring, change.path, None) if path != change.path or wiring.is_off(after)]
+    if off:
+        hint = "switch them on (see the page of this agent), and run it again"
+        raise ConfigError(
+            "Hooks are switched off here, so that nothing would be decided.", file=off[0], suggestion=hint
+        )
+
+
+def _refuse_outside(path: str, target: Target) -> None:
+    """Refuse a project's file that is a link to somewhere else: what a repository holds changes nothing outside it."""
+    real = os.path.realpath(path)
+    if target.root is not None and not within(real, os.path.realpath(target.root)):
+        hint = "make it a file of the project's own, or use --user"
+        raise ConfigError(f"This leads out of the project, to {real}.", file=path, suggestion=hint)
 
 
 def _plan_import(target: Target) -> list[Change]:
@@ -188,7 +204,7 @@ def _existing_rules(target: Target) -> Iterator[Taken | Refused]:
         names = ("settings.json", "settings.local.json") if target.root else ("settings.json",)
         for name in names:
             path = os.path.join(folder, name)
-            yield from importing.from_claude(_json(path), folder)
+            yield from importing.from_claude(_json(path), target.root or folder)
     elif target.agent == "codex":
         for path in sorted(glob.glob(os.path.join(glob.escape(folder), "rules", "*.rules"))):  # noqa: PTH207 - as above
             content = find_file(path)
@@ -236,7 +252,7 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
     old = find_wired(book, target.agent, target.scope, target.root)
     make_private_folder(home)
     make_private_folder(os.path.join(home, AGENTS_FOLDER))
-    write_private(os.path.join(home, SCRIPT), hook_script())
+    place_hook(home)
     if client.start:
         write_private(os.path.join(home, AGENTS_FOLDER, "start.json"), _how_to_start())
     token = _make_token(target, home, old)
@@ -248,15 +264,33 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
         key=target.key,
         token=token,
         observe=client.observe,
+        lines=(client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)),
         files=old.files if old is not None else (),
     )
     for change in changes:
-        wired = _add(wired, apply_change(change, home), change)
-        write_book(home, [*others, wired])
+        wired = _change(wired, change, home, others)
     if target.agent == "codex":
-        write_book(home, [*others, _trust(target, wired, home)])
+        wired = _trust(target, wired, home, others)
     for written in wired.files:
         say(visible(f"wrote {written.path}"))
+
+
+def _change(wired: Wired, change: Change, home: str, others: Sequence[Wired]) -> Wired:
+    """Write a file. The way back is noted first: whenever this is cut short, `assent uninit` knows it."""
+    wired = _add(wired, prepare(change, home, _original(wired, change)), change)
+    write_book(home, [*others, wired])
+    apply_change(change)
+    return wired
+
+
+def _original(wired: Wired, change: Change) -> bytes | None:
+    """Return what the way back leads to: a file as it is, without what an earlier wiring put into it."""
+    old = next((each for each in wired.files if each.path == change.path), None)
+    if old is None or change.before is None:
+        return change.before
+    switches = WIRINGS[wired.agent].switches if wired.agent in WIRINGS else ()
+    text = take_out(old, change.before.decode("utf-8", "replace"), switches)
+    return change.before if text is None else text.encode()
 
 
 def _add(wired: Wired, written: Written, change: Change) -> Wired:
@@ -303,18 +337,18 @@ def _revoke(token: str, store: Any, log: Any) -> None:
         store.write(revoke(token, user_name(), log)).result()
 
 
-def _trust(target: Target, wired: Wired, home: str) -> Wired:
+def _trust(target: Target, wired: Wired, home: str, others: Sequence[Wired]) -> Wired:
     """Have Codex trust its hooks, if Codex is here to say by which hash; else say what to do."""
     program = shutil.which(WIRINGS["codex"].program) or ""
     user_folder = os.path.dirname(file_of("codex", "user", None))
     try:
-        hooks = codex.list_hooks(program, target.root or home, os.environ)
+        hooks = codex.list_hooks(program, target.root or home, os.environ, wired.lines)
         change = codex.plan_trust(user_folder, hooks)
     except ConfigError as error:
         say(visible(f"note: the hooks are not trusted yet: {error.message} {error.suggestion or ''}".rstrip()))
         return wired
     _show(change)
-    return _add(wired, apply_change(change, home), change)
+    return _change(wired, change, home, others)
 
 
 def _prove(target: Target, home: str) -> int:

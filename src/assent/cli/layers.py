@@ -74,7 +74,7 @@ def describe(bench: Bench) -> Shown:
         modes=merged.modes,
         classifier=merged.classifier,
         interactive=merged.interactive,
-        profiles=merged.profiles,
+        profiles=merged.profiles.names,
         workspace=bench.found.workspace,
         chain=bench.guard.chain,
         layers=tuple(map(_layer, bench.policies)),

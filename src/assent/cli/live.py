@@ -5,17 +5,17 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shutil
 import sys
+import termios
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from assent.cli import exits
 from assent.cli.screen import STYLE_OF, complain, has_colour, paint, say, visible
+from assent.cli.yes_to import YesTo
 from assent.model import AssentError, encode
-from assent.reading.globs import compile_glob, escape_glob
 from assent.runs.messages import (
     AgentStreaming,
     DaemonMessage,
@@ -23,70 +23,50 @@ from assent.runs.messages import (
     PermissionResolved,
     PolicyUpdated,
     RequestPermission,
+    RunPrepared,
     StepStarted,
     StrategyCompleted,
     StrategyError,
     TextPiece,
     ToolReturned,
 )
-from assent.runs.tools import TOOLS, guarded_name
-from assent.sdk.runs import RunProtocolError
 
 if TYPE_CHECKING:
     from assent.sdk.runs import RunClient
 
-_ANSWERS: dict[str, Decision] = {"y": "allow", "n": "deny", "s": "allow-session", "d": "deny-session"}
+_ANSWERS: dict[str, Decision] = {
+    **dict.fromkeys(("y", "yes"), "allow"),
+    **dict.fromkeys(("n", "no"), "deny"),
+    "s": "allow-session",
+    "d": "deny-session",
+}
+"""Nothing else is an answer: a word that only begins like one may mean the opposite."""
 _PROMPT = "  [y] yes, once  [s] yes, for this run  [n] no  [d] no, for this run: "
+_SHORT_PROMPT = "  y n, or s d for this run: "
 _SHOWN_LINES = 12
-
-
-class YesTo(msgspec.Struct, frozen=True):
-    """What a person said yes to beforehand: a tool, perhaps only about some paths or commands."""
-
-    tool: str
-    pattern: str | None = None
-    cwd: str = "/"
-
-    @classmethod
-    def read(cls, text: str, cwd: str) -> YesTo:
-        """Read `TOOL` or `TOOL:GLOB`, or raise `AssentError`."""
-        tool, _, pattern = text.partition(":")
-        name = guarded_name(tool)
-        if name not in TOOLS:
-            raise AssentError(f"no tool is called `{tool}`; there are {', '.join(TOOLS)}")
-        if pattern:
-            compile_glob(pattern)
-        return cls(name, pattern or None, cwd)
-
-    def covers(self, question: RequestPermission) -> bool:
-        """Tell whether a question is about that. An earlier refusal is never overridden by it."""
-        if self.tool != guarded_name(question.tool_name) or question.reason != "policy-ask":
-            return False
-        if self.pattern is None:
-            return True
-        if question.operation == "command.execute":
-            return _fits(self.pattern, question.resource)
-        pattern = self.pattern if self.pattern.startswith("/") else f"{escape_glob(self.cwd)}/{self.pattern}"
-        return compile_glob(pattern).matches(question.resource)
-
-
-def _fits(pattern: str, line: str) -> bool:
-    """Compare a line with a pattern whose only special character is a star at its end."""
-    return line.startswith(pattern[:-1]) if pattern.endswith("*") else line == pattern
+_SHOWN = ("content", "old", "new", "input")
+"""What a question shows besides its resource."""
+_CLEAR = "\r\x1b[K"
 
 
 class LiveRun:
     """One run in one terminal."""
 
-    def __init__(self, client: RunClient, run_id: str, answers: tuple[YesTo, ...], *, as_json: bool) -> None:
+    def __init__(self, client: RunClient, run: RunPrepared, answers: tuple[YesTo, ...], *, as_json: bool) -> None:
         self._client = client
-        self._run_id = run_id
+        self._run_id = run.run_id
+        self._reader = run.agents[0] if run.flow_tree.kind == "process" else None
+        """The agent whose program reads what is typed."""
+        self._names_agents = len(run.agents) > 1
         self._answers = answers
         self._as_json = as_json
         self._colour = has_colour(sys.stdout)
         self._questions: deque[RequestPermission] = deque()
         self._asks = sys.stdin.isatty() and not as_json
         self._chores: set[asyncio.Task[None]] = set()
+        self._unfinished: dict[str, str] = {}
+        """The last line of each agent, while it is being written."""
+        self._streamed = False
 
     async def follow(self, text: str | None) -> int:
         """Start it, show it to its end, and return the code to end with."""
@@ -99,42 +79,83 @@ class LiveRun:
             except asyncio.CancelledError:
                 with contextlib.suppress(AssentError):
                     await self._client.stop(self._run_id)
+                self._line("·", f"{self._run_id} is stopped", "dim")
                 raise
         complain("the daemon has gone; the run is reported as failed when it is back")
         return exits.FOUND
 
-    def _show(self, message: DaemonMessage) -> int | None:  # noqa: C901 - one case for each message
+    def _show(self, message: DaemonMessage) -> int | None:
         if self._as_json:
             say(encode(message).decode())
         match message:
             case StepStarted():
+                self._streamed = False
                 self._line("▶", f"{message.step_name}  {message.message}", "bold")
-            case AgentStreaming(event=TextPiece(text=text)) if not self._as_json:
-                sys.stdout.write("".join(f"  {visible(line)}\n" for line in text.splitlines()))
-            case AgentStreaming(event=ToolReturned(status="completed", output=output)):
-                self._line("✓", "\n    ".join(output.splitlines()[:_SHOWN_LINES]) or "done", "green")
-            case AgentStreaming(event=ToolReturned(error=error)):
-                self._line("✗", error or "failed", "red")
+            case AgentStreaming(agent_name=agent, event=TextPiece(text=text)):
+                self._pass_on(agent, text)
+            case AgentStreaming(agent_name=agent, event=ToolReturned(status="completed", output=output)):
+                self._finish(agent)
+                self._line("✓", self._of(agent, "done" if self._streamed else _cut(output) or "done"), "green")
+            case AgentStreaming(agent_name=agent, event=ToolReturned(error=error)):
+                self._finish(agent)
+                self._line("✗", self._of(agent, _cut(error or "failed")), "red")
             case RequestPermission():
                 self._ask(message)
             case PermissionResolved():
                 self._withdraw(message)
             case PolicyUpdated():
                 self._line("·", f"{message.tool}: {', '.join(p.name for p in message.policies)}", "dim")
-            case StrategyCompleted():
-                return exits.OK
-            case StrategyError(error=error):
-                complain(error.message)
-                return exits.FOUND if error.code == "EXECUTION_ERROR" else exits.INTERRUPTED
+            case StrategyCompleted() | StrategyError():
+                return self._end(message)
             case _:
                 pass
         sys.stdout.flush()
         return None
 
+    def _end(self, message: StrategyCompleted | StrategyError) -> int:
+        for agent in tuple(self._unfinished):
+            self._finish(agent)
+        self._questions.clear()
+        sys.stdout.flush()
+        if isinstance(message, StrategyCompleted):
+            return exits.OK
+        complain(_cut(message.error.message))
+        return exits.FOUND if message.error.code == "EXECUTION_ERROR" else exits.INTERRUPTED
+
+    # Writing
+
     def _line(self, mark: str, text: str, style: str) -> None:
-        if not self._as_json:
-            lines = [visible(line) for line in text.split("\n")]
-            say(paint(f"{mark} ", style, colour=self._colour) + "\n".join(lines))
+        """Write something of ours: a mark, and a text whose further lines are set below it."""
+        first, *more = [visible(line) for line in text.split("\n")]
+        self._write([paint(f"{mark} ", style, colour=self._colour) + first, *(f"  {line}" for line in more)])
+
+    def _write(self, lines: list[str]) -> None:
+        """Write lines; where a question is open, above its prompt."""
+        if self._as_json:
+            return
+        open_ = self._asks and bool(self._questions)
+        sys.stdout.write((_CLEAR if open_ and self._colour else "\n" if open_ else "") + "\n".join(lines) + "\n")
+        if open_:
+            sys.stdout.write(_prompt())
+
+    def _pass_on(self, agent: str, text: str) -> None:
+        """Write what a command writes, a line at a time however it comes."""
+        self._streamed = True
+        *lines, rest = (self._unfinished.pop(agent, "") + text).split("\n")
+        if lines:
+            self._write([f"  {visible(self._of(agent, line.rstrip(chr(13))))}" for line in lines])
+        if rest:
+            self._unfinished[agent] = rest
+
+    def _finish(self, agent: str) -> None:
+        if rest := self._unfinished.pop(agent, ""):
+            self._write([f"  {visible(self._of(agent, rest))}"])
+
+    def _of(self, agent: str, text: str) -> str:
+        """Say whose it is, where there are several."""
+        return f"{agent}: {text}" if self._names_agents else text
+
+    # Asking
 
     def _ask(self, question: RequestPermission) -> None:
         if any(answer.covers(question) for answer in self._answers):
@@ -145,62 +166,99 @@ class LiveRun:
             self._put_question()
 
     def _put_question(self) -> None:
+        """Show the question whose turn it is. What was typed before it was there is no answer to it."""
         if self._as_json or not self._questions:
             return
-        question = self._questions[0]
-        tier = str(question.details.get("tier", ""))
-        self._line("?", f"{question.agent_name} wants {question.operation} {question.resource}", "bold yellow")
-        say(
-            f"  {paint(tier, STYLE_OF.get(tier, ''), colour=self._colour)}: {visible(str(question.details.get('why')))}"
-        )
-        content = question.details.get("content")
-        if isinstance(content, str):
-            say("".join(f"  | {visible(line)}\n" for line in content.splitlines()[:_SHOWN_LINES]).rstrip("\n"))
         if self._asks:
-            sys.stdout.write(_PROMPT)
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        question = self._questions[0]
+        tier, why = (str(question.details.get(name, "")) for name in ("tier", "why"))
+        mark = paint("? ", "bold yellow", colour=self._colour)
+        lines = [
+            f"{mark}{visible(f'{question.agent_name} wants {question.operation} {question.resource}')}",
+            f"  {paint(tier, STYLE_OF.get(tier, ''), colour=self._colour)}: {visible(why)}",
+        ]
+        for name in _SHOWN:
+            if isinstance(text := question.details.get(name), str):
+                is_cut = name in question.details.get("cut", ())
+                lines += [f"  {name} | {visible(line)}" for line in _cut(text, is_cut=is_cut).split("\n")]
+        sys.stdout.write("\n".join(lines) + "\n")
+        if self._asks:
+            sys.stdout.write(_prompt())
         else:
             say(f"  answer it with `assent approve {question.request_id}`, or `assent deny`")
+        sys.stdout.flush()
 
     def _withdraw(self, told: PermissionResolved) -> None:
         was_shown = bool(self._questions) and self._questions[0].request_id == told.request_id
         self._questions = deque(q for q in self._questions if q.request_id != told.request_id)
-        if was_shown:
-            self._line("·", f"{told.decision} by {told.by}", "dim")
+        if was_shown and not self._as_json:
+            say()
+            sys.stdout.write(f"{paint('· ', 'dim', colour=self._colour)}{told.decision} by {visible(told.by)}\n")
             self._put_question()
 
     @contextlib.contextmanager
     def _keyboard(self) -> Iterator[None]:
         """Hear what is typed while the run goes on."""
-        loop = asyncio.get_running_loop()
         if self._asks:
-            loop.add_reader(sys.stdin.fileno(), self._hear_typed)
+            asyncio.get_running_loop().add_reader(sys.stdin.fileno(), self._hear_typed)
         try:
             yield
         finally:
-            if self._asks:
-                loop.remove_reader(sys.stdin.fileno())
+            self._stop_hearing()
+
+    def _stop_hearing(self) -> None:
+        if self._asks:
+            asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
 
     def _hear_typed(self) -> None:
-        typed = os.read(sys.stdin.fileno(), 4096).decode("utf-8", "replace")
-        for line in typed.splitlines():
-            decision = _ANSWERS.get(line.strip()[:1].lower())
-            if not self._questions:
-                return
-            if decision is None:
-                sys.stdout.write(_PROMPT)
-                sys.stdout.flush()
-                continue
-            self._later(self._answer(self._questions.popleft(), decision))
+        """Take one line for the question that is shown; without one, the program of the run reads it."""
+        try:
+            typed = os.read(sys.stdin.fileno(), 4096).decode("utf-8", "replace")
+        except OSError:  # the terminal has gone
+            self._stop_hearing()
+            return
+        if not self._questions:
+            if self._reader is not None and typed:
+                self._later(self._give(self._reader, typed))
+            return
+        decision = _ANSWERS.get(typed.split("\n")[0].strip().lower())
+        if decision is None:
+            sys.stdout.write("\n" if not typed.endswith("\n") else "")
             self._put_question()
+            return
+        question = self._questions.popleft()
+        self._later(self._answer(question, decision))
+        self._put_question()
 
     async def _answer(self, question: RequestPermission, decision: Decision) -> None:
         try:
             await self._client.decide(question, decision)
             self._line("·", f"{decision}: {question.resource}", "dim")
-        except RunProtocolError as error:
-            complain(error.message)
+        except AssentError as error:
+            self._line("·", str(error), "dim")
+        sys.stdout.flush()
+
+    async def _give(self, agent: str, text: str) -> None:
+        try:
+            await self._client.give_input(self._run_id, agent, text)
+        except AssentError as error:
+            complain(str(error))
 
     def _later(self, chore: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(chore)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
+
+
+def _prompt() -> str:
+    return _PROMPT if shutil.get_terminal_size().columns > len(_PROMPT) + 2 else _SHORT_PROMPT
+
+
+def _cut(text: str, *, is_cut: bool = False) -> str:
+    """Return the first lines of a text, saying how many more there are."""
+    lines = text.rstrip("\n").split("\n")
+    left = len(lines) - _SHOWN_LINES
+    more = [f"… and {left} more line{'s' if left > 1 else ''}"] if left > 0 else []
+    more += ["… and more than is shown to anybody here"] if is_cut else []
+    return "\n".join((*lines[:_SHOWN_LINES], *more))

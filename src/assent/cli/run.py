@@ -18,7 +18,7 @@ from assent.cli.calls import find_folder
 from assent.cli.recording import Recorder, RefusedError
 from assent.cli.screen import complain
 from assent.cli.startup import collect_garbage
-from assent.cli.stopped import questions, sum_up
+from assent.cli.stopped import questions, sum_up, tell_programs
 from assent.model import AssentError, ConfigError, SandboxProfile, Violation
 from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
 from assent.sandbox.reports import Happened, Report
@@ -206,16 +206,24 @@ class _Run:
         profile = None if self._applied is None else msgspec.structs.replace(self._applied, violation_refs=refs)
         # What was stopped at the boundary is told as that, and never as a failure.
         kind: Happened = "process.completed" if ended.stopped is None else "process.terminated"
-        done = Report(type=kind, profile=profile, exit_code=ended.code, stopped=ended.stopped)
+        done = Report(
+            type=kind,
+            profile=profile,
+            exit_code=ended.code,
+            stopped=ended.stopped,
+            programs=ended.programs or None,
+        )
         try:
             await self._recorder.finish(done)
         except (AssentError, OSError) as error:
             complain(f"how it ended could not be recorded: {error}")
         if ended.stopped is not None:
-            complain(f"the command was ended: its limit of {ended.stopped} was reached")
+            complain(f"the command was ended: {ended.why_stopped}")
         if ended.violations and self._told:
             for line in sum_up(ended.violations, self._boundary.name, asks=self._asks):
                 complain(line)
+        if ended.programs and self._told:
+            complain(tell_programs(ended.programs, self._boundary.write_roots))
 
 
 def _is_terminal(stream: int) -> bool:

@@ -14,8 +14,9 @@ import msgspec
 
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
-from assent.cli.live import LiveRun, YesTo
+from assent.cli.live import LiveRun
 from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
+from assent.cli.yes_to import YesTo
 from assent.model import AssentError
 from assent.sdk.runs import RunClient
 
@@ -54,10 +55,10 @@ def _add_start(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--input", metavar="TEXT", help="what the run is given")
     parser.add_argument(
         "--yes-to",
-        metavar="TOOL[:GLOB]",
+        metavar="TOOL[:PATTERN]",
         action="append",
         default=[],
-        help="say yes, each time, to what this tool asks (about these paths or commands); may be repeated",
+        help="say yes, each time, to what this tool asks (about these paths, or commands as in rules); repeatable",
     )
     parser.add_argument("--cwd", metavar="DIR", help="the folder it works in (default: here)")
     parser.add_argument("--profile", metavar="NAME", help="the sandbox profile of a process (default: agent)")
@@ -76,7 +77,7 @@ async def _follow(given: Any, cwd: str, path: str | None) -> int:
     async with RunClient.open() as client:
         found = path if path is not None else await _find(client, given.file)
         prepared = await client.prepare(found, cwd=cwd, interactive=not given.no_ask, profile=given.profile)
-        return await LiveRun(client, prepared.run_id, answers, as_json=given.json).follow(given.input)
+        return await LiveRun(client, prepared, answers, as_json=given.json).follow(given.input)
 
 
 async def _find(client: RunClient, wanted: str) -> str:

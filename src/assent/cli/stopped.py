@@ -14,8 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from assent.model import Violation
+    from assent.sandbox.programs import Programs
 
 _MOST_SHOWN = 10
+_MOST_PROGRAMS = 5
 
 
 def sum_up(violations: Sequence[Violation], profile: str, *, asks: bool = False) -> Iterator[str]:
@@ -37,6 +39,17 @@ def sum_up(violations: Sequence[Violation], profile: str, *, asks: bool = False)
     folders = dict.fromkeys(os.path.dirname(v.resource) for v in violations if v.operation is not NET_CONNECT)  # noqa: PTH120 - a string here
     if folders:
         yield f"to write: a profile of your own in assent.yaml, with `write: [., {next(iter(folders))}]`"
+
+
+def tell_programs(programs: Programs, roots: Sequence[str]) -> str:
+    """Say what was left that runs later: nobody has looked at it yet."""
+    names = [
+        next((p[len(r) + 1 :] for r in roots if p.startswith(r + "/")), p) for p in programs.paths[:_MOST_PROGRAMS]
+    ]
+    more = programs.count - len(names)
+    shown = visible(", ".join(names)) + (f" and {more} more" if more else "")
+    rest = "" if programs.complete else " (not all of the workspace could be looked through)"
+    return f"it made or changed what runs later, outside too: {shown or 'nothing that was found'}{rest}"
 
 
 def _describe(violation: Violation) -> str:

@@ -8,13 +8,15 @@ from __future__ import annotations
 import contextlib
 import os
 
+from assent.agents.wiring import WIRINGS
 from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.screen import say, visible
 from assent.cli.token import open_keys
-from assent.cli.wiring import add_target_options, find_target, token_file
+from assent.cli.wiring import Target, add_target_options, find_target, token_file
 from assent.config.places import assent_home
-from assent.config.wirings import Wired, find_wired, read_book, undo, write_book
+from assent.config.restoring import restore
+from assent.config.wirings import Wired, find_wired, hold_book, read_book, write_book
 from assent.model import AssentError, NotFoundError
 from assent.server.identity import user_name
 from assent.server.keys import revoke
@@ -27,17 +29,23 @@ def run(argv: list[str]) -> int:
     parser = make_parser("uninit", "Take an agent's hook out again; its settings are as before.", _EXAMPLES)
     add_target_options(parser)
     target, home = find_target(parser.parse_args(argv)), assent_home()
+    with hold_book(home):
+        _undo(target, home)
+    say(f"{target.agent} asks Assent no longer")
+    return exits.OK
+
+
+def _undo(target: Target, home: str) -> None:
     book = read_book(home)
     wired = find_wired(book, target.agent, target.scope, target.root)
     if wired is None:
         where = "in this project" if target.scope == "project" else "for all projects"
         raise AssentError(f"{target.agent} is not wired up {where}")
+    switches = WIRINGS[target.agent].switches if target.agent in WIRINGS else ()
     for written in reversed(wired.files):
-        say(visible(undo(written)))
+        say(visible(restore(written, switches)))
     write_book(home, [each for each in book if each is not wired])
     _end_token(wired, home)
-    say(f"{target.agent} asks Assent no longer")
-    return exits.OK
 
 
 def _end_token(wired: Wired, home: str) -> None:

@@ -1,31 +1,31 @@
 """What `assent init`, `uninit` and `doctor` share: where settings are, and the hook called as the agent does."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH109, PTH118
+# ruff: noqa: PTH109, PTH118, PTH120
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from assent.agents import opencode
 from assent.agents.opencode import PLUGIN_FILE, plugin_line
-from assent.agents.wiring import WIRINGS, Scope
-from assent.config.endpoints import HOOK_SCRIPT
+from assent.agents.wiring import WIRINGS, Scope, Wiring
+from assent.config import jsonc
 from assent.config.files import find_file
 from assent.config.places import project_root, user_home, workspace_of
 from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
-from assent.model import AssentError
+from assent.model import AssentError, ConfigError
 
 if TYPE_CHECKING:
     import argparse
 
 NAMES = (*WIRINGS, "opencode")
-SCRIPT = HOOK_SCRIPT
 _SECONDS = 60
 _SESSION = "assent-doctor"
 DENIED, HARMLESS = "assent approve nothing", "ls"
@@ -96,21 +96,41 @@ def file_of(agent: str, scope: Scope, root: str | None) -> str:
     return settings_file(WIRINGS[agent], scope, root, home=home, environ=os.environ)
 
 
+def find_off(wiring: Wiring, file: str, root: str | None) -> list[str]:
+    """Name the files that switch an agent's hooks off: where it finds its hook, beside that, and in a project."""
+    folders = [os.path.dirname(file), *([os.path.join(root, wiring.folder)] if root else [])]
+    beside = [os.path.join(folder, name) for folder in folders for name in wiring.shared_files]
+    return [path for path in dict.fromkeys((file, *beside)) if wiring.is_off(_read_settings(path))]
+
+
+def _read_settings(path: str) -> Any:
+    content = find_file(path)
+    text = "" if content is None else content.data.decode("utf-8", "replace")
+    if not path.endswith(".toml"):
+        return jsonc.parse(text, file=path).value
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", file=path) from None
+
+
 def token_file(home: str, key: str) -> str:
     """Name the file of a token."""
     return os.path.join(home, AGENTS_FOLDER, f"{key}.token")
 
 
 def hook_lines(wired: Wired) -> list[str]:
-    """Return the command lines that decide for an agent, as they stand in its settings."""
+    """Return the command lines that decide for an agent, if they stand in its settings as they were written.
+
+    Others that look like them are never run: settings of a project come from its repository.
+    """
     file = file_of(wired.agent, wired.scope, wired.root)
     if wired.agent == "opencode":
         content = find_file(file)
         line = None if content is None else plugin_line(content.data.decode("utf-8", "replace"))
-        return [] if line is None else [line]
-    found = our_entries(file)
-    event = WIRINGS[wired.agent].events[0]
-    return [handler["command"] for entry in found.get(event, []) for handler in entry["hooks"]]
+        return [line] if line is not None and line in wired.lines[:1] else []
+    entries = our_entries(file).get(WIRINGS[wired.agent].events[0], [])
+    return [h["command"] for entry in entries for h in entry["hooks"] if h["command"] in wired.lines[:1]]
 
 
 def try_hook(wired: Wired, line: str, command: str) -> Tried:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from assent.agents.wiring import is_our_line
 from assent.config.wirings import Change, read_text
 from assent.model import ConfigError
 
@@ -37,8 +36,11 @@ class CodexHook(msgspec.Struct, frozen=True):
     enabled: bool
 
 
-def list_hooks(program: str, cwd: str, environ: Mapping[str, str]) -> list[CodexHook]:
-    """Ask Codex for Assent's hooks, or raise `ConfigError`."""
+def list_hooks(program: str, cwd: str, environ: Mapping[str, str], lines: Sequence[str]) -> list[CodexHook]:
+    """Ask Codex for the hooks that run one of these very lines, or raise `ConfigError`.
+
+    A repository can bring hooks that only look like Assent's: to trust those would be to run them.
+    """
     if not program:
         raise ConfigError("Codex is not on the PATH.", suggestion=_HINT)
     try:
@@ -60,7 +62,7 @@ def list_hooks(program: str, cwd: str, environ: Mapping[str, str]) -> list[Codex
         CodexHook(hook["key"], hook["currentHash"], hook.get("trustStatus") == "trusted", bool(hook.get("enabled")))
         for entry in answer["data"]
         for hook in entry["hooks"]
-        if is_our_line(hook.get("command"))
+        if hook.get("command") in lines
     ]
 
 

@@ -7,21 +7,12 @@ import os
 from collections.abc import Iterator
 
 SOCKET_NAME = "assent.sock"
-HOOK_SCRIPT = "hook.py"
-"""What agents' hooks run, in Assent's home."""
 ASK_FOLDER = "ask"
 """Holds a second socket of the same name, over which one can ask and nothing else, whatever one's token."""
 TOKEN_FILE = "token"  # noqa: S105 - a file's name
 """What the command line of the owner answers with."""
 _LONGEST = 100
 """Names longer than this do not fit into a socket's address."""
-
-
-def hook_script() -> bytes:
-    """Return the client that agents' hooks run."""
-    from importlib import resources  # noqa: PLC0415 - slow to load, and seldom needed
-
-    return (resources.files("assent") / "cli" / "hook_client.py").read_bytes()
 
 
 @contextlib.contextmanager

@@ -16,11 +16,17 @@ import assent.regex as re
 from assent.config.files import find_file
 from assent.config.places import user_home
 from assent.config.projects import find_project_code, find_shadow
-from assent.model import AssentError
+from assent.model import UNKNOWN, AssentError
 
 MOST_FOLDERS = 64
 MOST_MODULES = 64
+MOST_PLACES = 256
 MOST_REFS = 20_000
+LARGEST_INDEX = 64 * 1024 * 1024
+_LINK = b"\x00\x00\xe0\x00"
+"""How an index writes that something is a submodule."""
+_PACKED = b"\x00\x00\x00\x04"
+"""The version of an index in which names are shortened."""
 
 _Stamp: TypeAlias = tuple[int, int, int, int]
 
@@ -40,6 +46,8 @@ _BANG = re.compile(r"alias\..+|submodule\..+\.update")
 
 def find_trap(tool: str, folder: str) -> str | None:
     """Say what in a folder's repository would make a look of this tool run code; None if nothing would."""
+    if UNKNOWN in folder:
+        return _among(tool, folder)
     try:
         match tool:
             case "git":
@@ -52,6 +60,22 @@ def find_trap(tool: str, folder: str) -> str | None:
                 return find_project_code(tool, folder, user_home())
     except (OSError, ValueError, AssentError) as error:
         return f"the repository's settings can not be read: {error}"
+
+
+def _among(tool: str, folder: str) -> str | None:
+    """Look at every folder that it may be, where all that is not known of it is one name."""
+    begin, _, end = folder.partition(UNKNOWN)
+    parent, rest = begin.rpartition("/")[0], end.partition("/")[2]
+    if not parent or UNKNOWN in rest:
+        return "its folder is only known when it runs, and may hold settings that run code"
+    try:
+        with os.scandir(parent) as names:
+            places = [os.path.join(entry.path, rest) for entry in names if entry.is_dir() and entry.name != ".git"]
+    except (OSError, ValueError) as error:
+        return f"its folder can not be read: {error}"
+    if len(places) > MOST_PLACES:
+        return "it may run in more folders than are looked at"
+    return next((trap for place in places if (trap := find_trap(tool, place)) is not None), None)
 
 
 def _git(folder: str) -> str | None:
@@ -70,7 +94,55 @@ def _git(folder: str) -> str | None:
             trap = _store(place)
             if trap is not None:
                 return trap
+    return _embedded(found, folder)
+
+
+def _embedded(store: str, folder: str) -> str | None:
+    """Look at the repositories that are submodules of this one but keep their own store: git looks into them too."""
+    index = os.path.join(store, "index")
+    links = _links(index, _stamp(index))
+    if links is None or len(links) > MOST_MODULES:
+        return "the repository's submodules can not be read"
+    top = folder
+    while links and not os.path.lexists(os.path.join(top, ".git")) and top != "/":
+        top = os.path.dirname(top)
+    for link in links:
+        place = os.path.join(top, link)
+        trap = _git(place) if os.path.lexists(os.path.join(place, ".git")) else None
+        if trap is not None:
+            return trap
     return None
+
+
+@functools.lru_cache(maxsize=256)
+def _links(path: str, stamp: _Stamp | None) -> tuple[str, ...] | None:
+    """Find the submodules in an index by how it writes their kind; None if it is of a form that is not read."""
+    data = b""
+    if stamp is not None:
+        with open(path, "rb") as file:  # noqa: PTH123 - a path is a string here
+            data = file.read(LARGEST_INDEX + 1)
+    if len(data) > LARGEST_INDEX:
+        return None
+    found: list[str] = []
+    at = data.find(_LINK)
+    while at >= 0:
+        if data[4:8] == _PACKED:
+            return None
+        found += _names(data, at)
+        at = data.find(_LINK, at + 1)
+    return tuple(dict.fromkeys(found))
+
+
+def _names(data: bytes, at: int) -> list[str]:
+    """Read the name behind a kind, for either length of a hash; what only looks like a kind has none that fits."""
+    names = []
+    for digest in (20, 32):
+        begin = at + 16 + digest + 2
+        flags = int.from_bytes(data[begin - 2 : begin], "big")
+        name = data[begin + (2 if flags & 0x4000 else 0) :][:4096].partition(b"\0")[0]
+        if name and min(len(name), 0xFFF) == flags & 0xFFF:
+            names.append(os.fsdecode(name))
+    return names
 
 
 def _modules(folder: str) -> list[str]:

@@ -1,12 +1,14 @@
 """The settings of agents, changed and changed back: what is not Assent's stays, and a backup is kept of what was."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH106, PTH108, PTH112, PTH117, PTH118, PTH119, PTH120
+# ruff: noqa: PTH112, PTH117, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import hashlib
+import json
 import os
 import stat
 import time
@@ -21,11 +23,11 @@ from assent.config.files import find_file, find_private, make_private_folder, wr
 from assent.model import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 AGENTS_FOLDER = "agents"
 BACKUPS_FOLDER = "backups"
-_BOOK = "wirings.json"
+_BOOK, _LOCK = "wirings.json", "wirings.lock"
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -46,6 +48,8 @@ class Written(msgspec.Struct, frozen=True):
     """Of what was written."""
     backup: str | None = None
     """Where its content of before is; None if there was no file."""
+    copy: str | None = None
+    """Where a copy of what was written is, to tell it from what others change later."""
     folders: tuple[str, ...] = ()
     """Folders that were made for it, innermost first."""
 
@@ -61,6 +65,8 @@ class Wired(msgspec.Struct, frozen=True, kw_only=True):
     """Names its token."""
     token: str
     observe: bool = False
+    lines: tuple[str, ...] = ()
+    """What it runs: to decide, and to report. What else looks like it is not Assent's, whatever it says."""
     files: tuple[Written, ...] = ()
 
 
@@ -92,36 +98,41 @@ def read_text(path: str) -> str | None:
 def plan_wiring(wiring: Wiring, path: str, client: Client, status: str) -> Change:
     """Work out an agent's settings with the hook in them; entries of an older Assent give way."""
     before = read_text(path)
-    text = _unwire(before or "", path)
+    text = unwire(before or "", path)
+    check_plain(wiring, before or "", path)
     entries = wiring.entries(client, status)
     for place, entry in entries:
         text = jsonc.append(text, place, entry, file=path)
     for place, value in wiring.switches:
-        if _look(jsonc.parse(text, file=path).value, place) != value:
+        if look(jsonc.parse(text, file=path).value, place) != value:
             text = jsonc.assign(text, place, value, file=path)
     _check(text, path, entries, before or "")
     return Change(path, None if before is None else before.encode(), text.encode())
 
 
-def plan_unwiring(path: str) -> Change:
-    """Work out an agent's settings without Assent's entries."""
-    before = read_text(path)
-    if before is None:
-        return Change(path, None, None)
-    return Change(path, before.encode(), _unwire(before, path).encode())
+def check_plain(wiring: Wiring, text: str, path: str) -> None:
+    """Refuse settings that the agent itself could not read: it would go on without any hook."""
+    if not wiring.plain or not text.strip():
+        return
+    try:
+        json.loads(text)
+    except ValueError as error:
+        hint = "it would go on without a hook: take out comments and trailing commas, it reads plain JSON alone"
+        raise ConfigError(f"{wiring.agent} can not read this file: {error}.", file=path, suggestion=hint) from None
 
 
-def our_entries(path: str) -> dict[str, list[dict[str, Any]]]:
-    """Return Assent's entries in a file, by event."""
-    content = find_file(path)
-    if content is None:
-        return {}
-    hooks = _hooks(jsonc.parse(content.data.decode("utf-8", "replace"), file=path).value)
+def our_entries(path: str, text: str | None = None) -> dict[str, list[dict[str, Any]]]:
+    """Return what looks like Assent's entries in a file, by event; `text` stands in for what is in it."""
+    if text is None:
+        content = find_file(path)
+        text = "" if content is None else content.data.decode("utf-8", "replace")
+    hooks = _hooks(jsonc.parse(text, file=path).value)
     found = {event: [entry for entry in entries if is_ours(entry)] for event, entries in hooks.items()}
     return {event: entries for event, entries in found.items() if entries}
 
 
-def _unwire(text: str, path: str) -> str:
+def unwire(text: str, path: str) -> str:
+    """Return settings without what looks like Assent's entries."""
     hooks = _hooks(jsonc.parse(text, file=path).value)
     for event, entries in hooks.items():
         ours = [index for index, entry in enumerate(entries) if is_ours(entry)]
@@ -129,7 +140,7 @@ def _unwire(text: str, path: str) -> str:
             text = jsonc.remove(text, ("hooks", event), index, file=path)
         if ours and len(ours) == len(entries):
             text = jsonc.drop(text, ("hooks", event), file=path)
-    if hooks and _look(jsonc.parse(text, file=path).value, ("hooks",)) == {}:
+    if hooks and look(jsonc.parse(text, file=path).value, ("hooks",)) == {}:
         text = jsonc.drop(text, ("hooks",), file=path)
     return text
 
@@ -139,7 +150,8 @@ def _hooks(settings: Any) -> dict[str, list[Any]]:
     return {event: entries for event, entries in (found or {}).items() if isinstance(entries, list)} if found else {}
 
 
-def _look(value: Any, place: tuple[str, ...]) -> Any:
+def look(value: Any, place: tuple[str, ...]) -> Any:
+    """Return what stands at a place in settings; None if nothing does."""
     for key in place:
         value = value.get(key) if isinstance(value, dict) else None
     return value
@@ -148,7 +160,7 @@ def _look(value: Any, place: tuple[str, ...]) -> Any:
 def _check(text: str, path: str, entries: Sequence[tuple[tuple[str, ...], dict[str, Any]]], before: str) -> None:
     """Make sure that the text holds the entries, and of what was there everything that is not Assent's."""
     now, then = jsonc.parse(text, file=path).value, jsonc.parse(before, file=path).value or {}
-    whole = all(entry in (_look(now, place) or []) for place, entry in entries)
+    whole = all(entry in (look(now, place) or []) for place, entry in entries)
     kept = all(now.get(key) == value for key, value in then.items() if key not in ("hooks", "hooksConfig"))
     others = all(
         [e for e in _hooks(now).get(event, []) if not is_ours(e)] == [e for e in found if not is_ours(e)]
@@ -158,39 +170,27 @@ def _check(text: str, path: str, entries: Sequence[tuple[tuple[str, ...], dict[s
         raise ConfigError("This file has a shape that can not be changed safely.", file=path)
 
 
-def apply_change(change: Change, home: str) -> Written:
-    """Write a file at once, where its links lead, after a copy of it was put into Assent's home."""
-    path = os.path.realpath(change.path)
+def prepare(change: Change, home: str, before: bytes | None) -> Written:
+    """Put copies of a file as it was and as it will be into Assent's home, and return the way back."""
     after = change.after or b""
-    backup = None if change.before is None else _back_up(change.path, change.before, home)
-    folders = _make_folders(os.path.dirname(path))
-    write_file(path, after, mode=_mode(path, change.mode))
-    return Written(change.path, hashlib.sha256(after).hexdigest(), backup, folders)
+    backup = None if before is None else _back_up(change.path, before, home)
+    copy = _back_up(change.path, after, home)
+    folders = _missing_folders(os.path.dirname(os.path.realpath(change.path)))
+    return Written(change.path, hashlib.sha256(after).hexdigest(), backup, copy, folders)
 
 
-def undo(written: Written) -> str:
-    """Put a file back; if it was changed since, only take Assent's entries out. Returns what was done."""
-    path = os.path.realpath(written.path)
-    content = find_file(written.path)
-    if content is None:
-        return f"{written.path} is not there any more"
-    if hashlib.sha256(content.data).hexdigest() != written.sha256:
-        if not written.path.endswith(".json"):
-            return f"{written.path} was changed since, and stays as it is"
-        change = plan_unwiring(written.path)
-        write_file(path, change.after or b"", mode=_mode(path, 0o600))
-        return f"took Assent's entries out of {written.path}, which was changed since"
-    if written.backup is None:
-        os.unlink(path)
-        for folder in written.folders:
-            with contextlib.suppress(OSError):
-                os.rmdir(folder)
-        return f"removed {written.path}"
-    before = find_private(written.backup, suggestion="make its mode 0600")
-    if before is None:
-        raise ConfigError("The backup is gone.", file=written.backup)
-    write_file(path, before, mode=_mode(path, 0o600))
-    return f"restored {written.path}"
+def apply_change(change: Change) -> None:
+    """Write a file at once, where its links lead, unless it is no longer what the change was worked out from."""
+    content = find_file(change.path)
+    if (None if content is None else content.data) != change.before:
+        raise ConfigError("This file was changed meanwhile.", file=change.path, suggestion="run it again")
+    path = os.path.realpath(change.path)
+    for folder in reversed(_missing_folders(os.path.dirname(path))):
+        try:
+            os.mkdir(folder, 0o700)  # noqa: PTH102 - paths are strings here
+        except OSError as error:
+            raise ConfigError(f"This folder can not be made: {error.strerror}.", file=folder) from None
+    write_file(path, change.after or b"", mode=file_mode(path, change.mode))
 
 
 def _back_up(path: str, data: bytes, home: str) -> str:
@@ -204,24 +204,36 @@ def _back_up(path: str, data: bytes, home: str) -> str:
     return backup
 
 
-def _make_folders(folder: str) -> tuple[str, ...]:
-    made = []
+def _missing_folders(folder: str) -> tuple[str, ...]:
+    """Return the folders that are not there, innermost first."""
+    missing = []
     while not os.path.isdir(folder):
-        made.append(folder)
+        missing.append(folder)
         folder = os.path.dirname(folder)
-    for each in reversed(made):
-        try:
-            os.mkdir(each, 0o700)  # noqa: PTH102 - paths are strings here
-        except OSError as error:
-            raise ConfigError(f"This folder can not be made: {error.strerror}.", file=each) from None
-    return tuple(made)
+    return tuple(missing)
 
 
-def _mode(path: str, otherwise: int) -> int:
+def file_mode(path: str, otherwise: int) -> int:
+    """Return who may do what with a file."""
     try:
         return stat.S_IMODE(os.stat(path).st_mode)  # noqa: PTH116 - paths are strings here
     except OSError:
         return otherwise
+
+
+@contextlib.contextmanager
+def hold_book(home: str) -> Iterator[None]:
+    """Keep everybody else who would change the book, and the settings in it, waiting."""
+    folder = os.path.join(home, AGENTS_FOLDER)
+    make_private_folder(home)
+    make_private_folder(folder)
+    flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+    lock = os.open(os.path.join(folder, _LOCK), flags, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
 
 
 def read_book(home: str) -> tuple[Wired, ...]:

@@ -15,6 +15,7 @@ from assent.model.errors import (
 )
 from assent.model.event import Event, EventType
 from assent.model.facts import Facts
+from assent.model.folding import fold
 from assent.model.hiding import is_hidden, visible
 from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.model.reading import Operation, Reading
@@ -50,7 +51,7 @@ from assent.model.words import (
     Tier,
     Verdict,
 )
-from assent.model.writing import encode
+from assent.model.writing import encode, printable
 
 __all__ = [
     "ALLOW",
@@ -126,7 +127,9 @@ __all__ = [
     "canonical",
     "digest",
     "encode",
+    "fold",
     "is_hidden",
+    "printable",
     "read_trace",
     "visible",
     "within",

@@ -55,6 +55,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     user: str | None = None
     agent: str | None = None
     session: str | None = None
+    run: bool | None = None
+    """Whether it was given in a run: a strategy names its agents as it likes, and one is not the other."""
     workspace: tuple[str, ...] | None = None
     boundary: SandboxProfile | None = None
     destructive: bool = False

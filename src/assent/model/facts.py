@@ -27,7 +27,7 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     """The world as one decision sees it. The defaults know nothing. Each look at the world is equal to itself alone."""
 
     now: float = 0.0
-    """Seconds since 1970, UTC."""
+    """Seconds since 1970, UTC; 0 where there is no clock."""
     home: str | None = None
     """The agent's home directory."""
     resolve: Callable[[str], str | None] = _unknown
@@ -55,6 +55,12 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     """Whether a boundary can be set up on this machine."""
     sandbox_hosts: tuple[str, ...] = ()
     """What installing and fetching needs to reach: the configured package indexes, the repository's remotes."""
+
+    def is_over(self, moment: float | None, *, allows: bool) -> bool:
+        """Tell whether what ends at a moment has ended. Without a clock, what allows has, and what refuses has not."""
+        if moment is None:
+            return False
+        return moment <= self.now if self.now else allows
 
     @property
     def disk(self) -> str:

@@ -31,6 +31,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     interactive: bool | None = None
     """Whether somebody can be asked; None says nothing about it."""
     workspace: tuple[str, ...] = ()
+    run: str | None = None
+    """The run whose program it is, and whose questions are all that it sees."""
 
     def may_answer(self, user: str) -> bool:
         """Tell whether this principal may answer, or see, what the agents of a user ask."""

@@ -17,10 +17,15 @@ def encode(record: Any) -> bytes:
         return _encoder.encode(_scrub(msgspec.to_builtins(record)))
 
 
+def printable(name: str) -> str:
+    """Return a name from a disk as text: what is none comes out escaped."""
+    return name.encode("utf-8", "backslashreplace").decode()
+
+
 def _scrub(value: Any) -> Any:
     match value:
         case str():
-            return value.encode("utf-8", "backslashreplace").decode()
+            return printable(value)
         case dict():
             return {_scrub(k): _scrub(v) for k, v in value.items()}
         case list() | tuple():

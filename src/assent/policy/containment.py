@@ -24,9 +24,12 @@ def contains(wide: Matcher, narrow: Matcher, *, broad: bool, narrow_broad: bool)
         case "command":
             return _commands(wide.command, narrow.command, broad=broad)
         case "write" | "edit" | "read":
-            if wide.family == "edit" and wide.glob is None:
+            if wide.family == "edit" and (wide.glob is None or not broad):
                 # `Edit` alone is about the edit tools; to deny, `Edit(path)` is about every write there.
-                return narrow.family == "edit" and (narrow.glob is None or not narrow_broad)
+                if wide.tool != narrow.tool:
+                    return False
+                if wide.glob is None:
+                    return narrow.glob is None or not narrow_broad
             return wide.glob is None or (narrow.glob is not None and _globs(wide.glob, narrow.glob))
         case "host":
             same = broad or wide.tool == narrow.tool

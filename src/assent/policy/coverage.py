@@ -93,12 +93,13 @@ def exact_digest(call: ToolCall, tool: str) -> str:
 def is_in_force(grant: Grant, view: View) -> bool:
     """Tell whether a standing answer was given to this session, and has not ended."""
     session = view.session
-    if grant.expires_at is not None and grant.expires_at <= view.facts.now:
+    if view.facts.is_over(grant.expires_at, allows=grant.verdict is ALLOW):
         return False
     bound = (
         (grant.user, session.user),
         (grant.agent, session.agent),
         (grant.session, session.id),
+        (grant.run, session.run),
         (grant.workspace, session.workspace),
     )
     return all(ours is None or ours == theirs for ours, theirs in bound)

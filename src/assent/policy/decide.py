@@ -26,7 +26,7 @@ from assent.policy.defaults import defaults
 from assent.policy.guard import Guard
 from assent.policy.modes import TABLE, Cell, Row
 from assent.policy.opinions import hear
-from assent.policy.profiles import SANDBOX, can_hold, intersect, profile
+from assent.policy.profiles import SANDBOX, can_hold, intersect
 from assent.policy.refusals import hear_refusals
 from assent.policy.settling import settle
 from assent.policy.view import View
@@ -51,7 +51,7 @@ _PRECEDENCE = {
     )
 }
 
-
+_ALLOWING = {**_PRECEDENCE, Source.CLASSIFIER: 100}
 _SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
 _rank = operator.attrgetter("rank")
@@ -94,10 +94,10 @@ def _judge(
     row = TABLE[mode]
     boundary = sandbox = None
     if view.reading.tool == "Bash":
-        if guard.merged.profiles:
-            boundary = intersect(profile(p, view.place, guard.merged.specs) for p in guard.merged.profiles)
+        if guard.merged.profiles.names:
+            boundary = guard.merged.profiles.boundary(view.place)
         if row.dangerous in _SANDBOXED:
-            sandbox = boundary or profile(SANDBOX, view.place)
+            sandbox = guard.merged.profiles.boundary(view.place, SANDBOX)
     # A boundary that a policy demands stays, whatever it stopped; one that the mode chose may be asked about.
     stopped = consent.stopped if boundary is None and row.dangerous == "sandbox" else ""
     held = sandbox is not None and not stopped and _holds(row, sandbox, view)
@@ -133,14 +133,14 @@ def _outside(index: int, view: View, stopped: str) -> list[Opinion]:
 def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
     """Pick the opinion that explains a decision best."""
     # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
-    last = Source.CLASSIFIER if verdict is ALLOW else None
-    return min(said, key=lambda o: (o.source is last, _PRECEDENCE.get(o.source, 99)))
+    precedence = _ALLOWING if verdict is ALLOW else _PRECEDENCE
+    return min(said, key=lambda o: precedence.get(o.source, 99))
 
 
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
     winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
-    rules = (winner.rule,) if len(said) == 1 else dict.fromkeys(o.rule for o in said)
+    rules = [o.rule for o in said if o.rule]
     merged = guard.merged
     return Decision(
         verdict=judgement.verdict,
@@ -148,7 +148,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         available=boundary is None or view.facts.sandbox,
         decision_source=winner.source,
         decision_reason=winner.reason,
-        rule_refs=tuple(filter(None, rules)),
+        rule_refs=tuple(dict.fromkeys(rules)) if rules else (),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=judgement.opinions,

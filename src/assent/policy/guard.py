@@ -32,6 +32,7 @@ from assent.model import (
     Verdict,
     within,
 )
+from assent.model.canonical import canonical
 from assent.policy.layers import Merged, NamedPolicy, PathDefault
 from assent.policy.matching import Matcher, compile_rule
 from assent.policy.ruleset import RuleSet
@@ -51,6 +52,8 @@ _KINDS: dict[str, Dimension] = {
 }
 _READ_TOOLS = ("read", "search")
 _MOST_PLACES = 64
+_LONGEST_NAME = 200
+"""How much of a line the name of what was said about it has."""
 
 
 class SessionDecision(msgspec.Struct, frozen=True):
@@ -60,15 +63,18 @@ class SessionDecision(msgspec.Struct, frozen=True):
     dimension: Dimension
     resource: str
     target: str | None = None
-    """Where the resource led when it was decided about; of a line, the folder it was to run in."""
+    """Where the resource led when it was decided about; of a line or a whole call, the folder it was to run in."""
     is_glob: bool = False
+    tool: str = ""
+    """The tool, if the resource is a whole call of it rather than a line or a file."""
 
     def covers(self, operation: Operation, view: View) -> bool:
         """Tell whether an operation is surely about that resource."""
         if self.dimension == "execute":
+            if self.target not in (None, _folder(view.call)) or self._texts(view) != [self.resource]:
+                return False
             # What other fields of the call ask for is no part of the line that was decided about.
-            here = self.target in (None, _folder(view.call))
-            return here and operation.kind is not TOOL_CALL and _lines(view) == [self.resource]
+            return bool(self.tool) or operation.kind is not TOOL_CALL
         if _KINDS.get(operation.kind) != self.dimension:
             return False
         if self.is_glob:
@@ -78,9 +84,15 @@ class SessionDecision(msgspec.Struct, frozen=True):
     def touches(self, operation: Operation, view: View) -> Certainty:
         """Tell whether an operation is, or may be, about that resource, by any name."""
         if self.dimension == "execute":
-            return YES if self.resource in _lines(view) else NO
+            return YES if self.resource in self._texts(view) else NO
         names = [self.resource] if self.is_glob else [escape_glob(n) for n in (self.resource, self.target) if n]
         return max(self._match(n, operation, view, broad=True) for n in names)
+
+    def _texts(self, view: View) -> list[str]:
+        """Return what a call is as one text, if it is of the kind that was decided about."""
+        if self.tool:
+            return [_whole(view.call)] if view.reading.tool == self.tool else []
+        return command_texts(view.call) if view.reading.tool == "Bash" else []
 
     def _match(self, pattern: str, operation: Operation, view: View, *, broad: bool) -> Certainty:
         tool = "Read" if self.dimension == "read" else "Write"
@@ -88,19 +100,24 @@ class SessionDecision(msgspec.Struct, frozen=True):
 
     def name(self, cwd: str | None) -> str:
         """Return the name this decision has in the chain."""
-        shown = self.resource
+        shown = (f"{self.tool} {self.resource}" if self.tool else self.resource)[:_LONGEST_NAME]
         if cwd and self.dimension != "execute" and within(shown, cwd) and shown != cwd:
             shown = shown[len(cwd.rstrip("/")) + 1 :]
         return f"session-{self.verdict}-{self.dimension}-" + re.sub(r"[^A-Za-z0-9]", "-", shown)
 
 
 class Patch(msgspec.Struct, frozen=True):
-    """What a person added to a path policy while the session runs."""
+    """What a person added to a path policy while the session runs: one for reads, one for writes."""
 
     dimension: Literal["read", "write"]
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     default: Verdict | None = None
+
+    def plus(self, more: Patch) -> Patch:
+        """Add to the lists; the default is replaced if there is another."""
+        allow, deny = (tuple(dict.fromkeys(lists)) for lists in ((*self.allow, *more.allow), (*self.deny, *more.deny)))
+        return Patch(self.dimension, allow, deny, self.default if more.default is None else more.default)
 
 
 class Guard(msgspec.Struct, frozen=True, dict=True):
@@ -125,19 +142,21 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
         default: Verdict | None = None,
     ) -> Guard:
         """Add globs to a dimension's lists; replace its default if one is given."""
-        patches = (*self.patches, Patch(dimension, allow, deny, default))
+        old = next((p for p in self.patches if p.dimension == dimension), Patch(dimension))
+        new = old.plus(Patch(dimension, allow, deny, default))
+        patches = (*(p for p in self.patches if p is not old), new)
         return msgspec.structs.replace(self, patches=patches, added=_ready(patches))
 
     def remember(self, decision: SessionDecision) -> Guard:
         """Keep a session decision; it replaces an earlier one on the same resource."""
-        same = (decision.dimension, decision.resource)
-        kept = tuple(d for d in self.session if (d.dimension, d.resource) != same)
+        same = (decision.dimension, decision.tool, decision.resource)
+        kept = tuple(d for d in self.session if (d.dimension, d.tool, d.resource) != same)
         return msgspec.structs.replace(self, session=(*kept, decision))
 
     def defaults(self, dimension: Literal["read", "write"]) -> tuple[PathDefault, ...]:
         """Return what holds for a path that no list names. The organisation's default is nobody's to replace."""
         written = self.merged.read_defaults if dimension == "read" else self.merged.write_defaults
-        for patch in reversed(self.patches):
+        for patch in self.patches:
             if patch.dimension == dimension and patch.default is not None:
                 return (PathDefault(patch.default), *(d for d in written if d.firm))
         return written
@@ -207,8 +226,9 @@ RUN_FORBIDDEN = (
 @functools.cache
 def _run_links() -> tuple[NamedPolicy, ...]:
     rules = RuleSet(
-        Rule(tool=tool, pattern=glob, reason=f"{glob} is forbidden in a run")
+        Rule(tool=tool, pattern=pattern, reason=f"{glob} is forbidden in a run")
         for glob in RUN_FORBIDDEN
+        for pattern in dict.fromkeys((glob, glob.removesuffix("/**")))  # the folder's own names too
         for tool in ("Read", "Write")
     )
     return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)
@@ -228,7 +248,9 @@ CHAIN_ORDER = (
 )
 
 
+@functools.lru_cache(maxsize=64)
 def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
+    """Make patches ready for matching; the guards of a run mostly have the same."""
     links = []
     for dimension, tool in (("read", "Read"), ("write", "Write")):
         for verdict in (DENY, ALLOW):
@@ -240,13 +262,13 @@ def _ready(patches: tuple[Patch, ...]) -> tuple[NamedPolicy, ...]:
 
 
 def session_decision(call: ToolCall, reading: Reading, verdict: Literal["allow", "deny"]) -> SessionDecision | None:
-    """Return what a session's answer to a call is about: its line, or its one file; None if it has neither."""
+    """Return what a session's answer to a call is about: its line, its one file, or exactly this call."""
     if reading.tool == "Bash":
         line = command_text(call)
         return None if line is None else SessionDecision(verdict, "execute", line, _folder(call))
     only, *more = reading.operations
     if more or only.kind not in (FS_READ, FS_WRITE) or not only.known or not only.resource.startswith("/"):
-        return None
+        return SessionDecision(verdict, "execute", _whole(call), _folder(call), tool=reading.tool)
     return SessionDecision(verdict, _KINDS[only.kind], only.resource, only.target)
 
 
@@ -275,5 +297,6 @@ def _folder(call: ToolCall) -> str:
     return posixpath.join(call.cwd or "", *(str(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f)))
 
 
-def _lines(view: View) -> list[str]:
-    return command_texts(view.call) if view.reading.tool == "Bash" else []
+def _whole(call: ToolCall) -> str:
+    """Return all that a call gives its tool, as one text."""
+    return canonical(call.input).decode()

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any, get_args
 
 import msgspec
 
 from assent.model import (
     MODE_ALIASES,
+    Effect,
     Layer,
     Mode,
     Origin,
     PathPolicy,
     Policy,
-    ProfileSpec,
     Rule,
     RuleError,
     Source,
     Verdict,
+    canonical,
     digest,
 )
-from assent.policy.profiles import named_profiles, written_profiles
+from assent.policy.profiles import Demands, demands
+from assent.policy.rules import parse_rule
 from assent.policy.ruleset import RuleSet
 
 
@@ -44,6 +47,7 @@ class PathDefault(msgspec.Struct, frozen=True):
 class Merged(msgspec.Struct, frozen=True):
     """All layers, ready to decide."""
 
+    policies: tuple[Policy, ...]
     chain: tuple[NamedPolicy, ...]
     modes: tuple[Mode, ...]
     """The one that holds, then those that may only tighten it."""
@@ -55,9 +59,7 @@ class Merged(msgspec.Struct, frozen=True):
     interactive: bool
     read_defaults: tuple[PathDefault, ...]
     write_defaults: tuple[PathDefault, ...]
-    profiles: tuple[str, ...]
-    specs: dict[str, ProfileSpec]
-    """The sandbox profiles that the organisation and the user defined, by name."""
+    profiles: Demands
     unknown_repository: Verdict
     """What happens to commands that read a repository where its disk can not be seen."""
     version: str
@@ -69,12 +71,13 @@ DEFAULT_POLICY = Policy()
 
 def merge(policies: Sequence[Policy]) -> Merged:
     """Merge layers. No policy at all means the default one, never "no check"."""
-    layers = tuple(policies) or (DEFAULT_POLICY,)
-    _check(layers)
+    checked = tuple(map(_checked, policies))
+    layers = checked or (DEFAULT_POLICY,)
     trusted = [p for p in layers if p.layer >= Layer.USER]
     others = [p for p in layers if p.layer < Layer.USER]
     votes = _votes(trusted, others)
     return Merged(
+        policies=checked,
         chain=_chain(layers),
         modes=_modes(trusted, others),
         classifier=True in votes,
@@ -83,8 +86,7 @@ def merge(policies: Sequence[Policy]) -> Merged:
         interactive=all(p.interactive is not False for p in layers),
         read_defaults=_defaults(trusted, others, lambda p: p.read),
         write_defaults=_defaults(trusted, others, lambda p: p.write),
-        profiles=named_profiles(layers),
-        specs=written_profiles(layers),
+        profiles=demands(layers),
         unknown_repository=_unknown_repository(trusted, others),
         version=digest(["assent.layers.v1", [p.version for p in layers]])[:16],
         sources=tuple(f"{p.layer} {p.file or '(built in)'} {p.version}" for p in layers),
@@ -155,19 +157,34 @@ def _globs(layers: Iterable[Policy], tools: tuple[str, ...], of: Callable[[Polic
     return (Rule(tool=t, pattern=g, origin=Origin(p.layer, p.file)) for p in layers for g in of(p) for t in tools)
 
 
-def _check(layers: Sequence[Policy]) -> None:
-    """Refuse a policy built by hand that holds something else than rules and a mode."""
-    for policy in layers:
-        for rule in (*policy.allow, *policy.ask, *policy.deny):
-            if not isinstance(rule, Rule):
-                raise RuleError(f"expected a Rule, not {rule!r}: read texts with parse_rules")
-        if policy.mode is not None and policy.mode not in (*Mode, *MODE_ALIASES):
-            raise RuleError(f'no mode is called "{policy.mode}"')
+def _checked(policy: Policy) -> Policy:
+    """Return the policy with every field of its kind, or raise `RuleError`: it may have been built by hand."""
+    if policy.mode is not None and policy.mode not in (*Mode, *MODE_ALIASES):
+        raise RuleError(f'no mode is called "{policy.mode}"')
+    mode = MODE_ALIASES.get(policy.mode, policy.mode) if policy.mode is not None else None
+    for effect in get_args(Effect):
+        _check_rules(getattr(policy, effect), effect)
+    try:
+        given = msgspec.to_builtins(msgspec.structs.replace(policy, mode=mode))
+        checked = msgspec.convert(given, Policy)
+        canonical(checked)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise RuleError(f"this is no policy: {error}") from None
+    return checked
+
+
+def _check_rules(rules: Any, effect: Effect) -> None:
+    for rule in rules if isinstance(rules, list | tuple) else ():
+        if not isinstance(rule, Rule):
+            raise RuleError(f"expected a Rule, not {rule!r}: read texts with parse_rules")
+        parse_rule(rule.text)
+        if effect == "allow" and rule.exceptions:
+            raise RuleError(f"{rule.text}: `except` has no meaning in a rule that says allow")
 
 
 def _modes(trusted: Sequence[Policy], others: Sequence[Policy]) -> tuple[Mode, ...]:
     said = sorted((p for p in trusted if p.mode is not None), key=lambda p: -p.layer.rank)
-    modes = [MODE_ALIASES.get(p.mode) or Mode(p.mode) for p in (*said, *others) if p.mode is not None]
+    modes = [p.mode for p in (*said, *others) if p.mode is not None]
     return tuple(dict.fromkeys(modes if said else [Mode.DEFAULT, *modes]))
 
 

@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 import assent.regex as re
-from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall
+from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall, is_hidden
 from assent.policy.containment import contains
 from assent.policy.matching import Matcher, compile_rule
 from assent.reading import read
@@ -239,9 +239,7 @@ def _names(entry: Entry) -> Iterator[Finding]:
 
 def _letters(entry: Entry) -> Iterator[Finding]:
     text = " ".join((entry.text, *entry.rule.exceptions))
-    hidden = sorted(
-        {f"U+{ord(c):04X}" for c in text if unicodedata.category(c) in ("Cf", "Cc", "Co", "Cn", "Zl", "Zp")}
-    )
+    hidden = sorted({f"U+{ord(c):04X}" for c in text if is_hidden(c)})
     if hidden:
         yield _finding("error", entry, f"it holds invisible characters ({', '.join(hidden)})", "type it anew")
     for word in re.findall(r"\w+", text):
@@ -266,6 +264,8 @@ def _pattern(entry: Entry) -> Iterator[Finding]:
     glob = entry.matcher.glob
     if glob is not None and glob.form == "exact" and pattern.endswith("/"):
         yield _finding("warning", entry, "it names a folder and matches no file in it", f"did you mean {pattern}**?")
+    if glob is not None and (found := re.match(r"~[^/]+|\$[^/]*", pattern)):
+        yield _finding("warning", entry, f"`{found[0]}` is the name of a file here, and nobody's home", "write it out")
     if find_tool(rule.tool).name == "WebFetch" and pattern and entry.matcher.host is None:
         yield _finding("hint", entry, "it is compared with the whole address", "write domain:example.com for a host")
 

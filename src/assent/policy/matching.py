@@ -26,6 +26,7 @@ from assent.model import (
     OperationKind,
     Rule,
     RuleError,
+    fold,
     within,
 )
 from assent.policy.patterns import (
@@ -50,7 +51,7 @@ _FAMILIES: dict[str, Family] = {
     "Bash": "command",
     "Write": "write",
     "Edit": "edit",
-    "Delete": "write",
+    "Delete": "edit",
     "Read": "read",
 }
 _LOOKERS = ("Glob", "Grep", "LS")
@@ -102,8 +103,8 @@ class Matcher(msgspec.Struct, frozen=True):
         return self.family == "name" or (self.family == "edit" and self.glob is None)
 
     def _is_edit(self, operation: Operation, view: View, *, broad: bool) -> bool:
-        """Tell whether an Edit rule looks at a write: with a path to deny at any, else at the edit tools' own."""
-        by_tool = view.reading.tool == "Edit" and operation.owner is None
+        """Tell whether such a rule looks at a write: with a path to deny at any, else at those of its own tool."""
+        by_tool = view.reading.tool == self.tool and operation.owner is None
         return by_tool or (broad and self.glob is not None)
 
     def _command(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
@@ -204,7 +205,7 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     """Compare a path pattern with everything the operation's path is called.
 
     An allow needs the link and its target to match; a deny fires on either, from every folder that a relative
-    pattern may stand for, and where names differ only in case, perhaps.
+    pattern may stand for, and where names are the same to some disks, perhaps.
     """
     names = _names(operation)
     if not operation.known:
@@ -214,8 +215,8 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     starts = starts_of(glob.anchor, view.place)
     if any(_hits(glob, n, s, operation, view) for n in names for s in starts):
         return YES
-    folded = compile_glob(glob.text.lower())
-    if any(_hits(folded, n.lower(), s.lower(), operation, view) for n in names for s in starts):
+    folded = compile_glob(fold(glob.text))
+    if any(_hits(folded, fold(n), fold(s), operation, view) for n in names for s in starts):
         return YES if view.facts.case_insensitive else MAYBE
     return NO
 
@@ -224,10 +225,10 @@ def _could_match(glob: Glob, resource: str, view: View) -> bool:
     """Tell whether a path with unknown parts may be one that a pattern is about, by its start and its end."""
     head, tail = resource.partition(UNKNOWN)[0], resource.rpartition(UNKNOWN)[2].rpartition("/")[2]
     last = basename(glob.text)
-    if tail and not set(last) & set("*?[\\") and not (last.lower().endswith(tail.lower())):
+    if tail and not set(last) & set("*?[\\") and not fold(last).endswith(fold(tail)):
         return False
-    folder = head.rpartition("/")[0].lower() or "/"
-    bases = [b.lower() for s in starts_of(glob.anchor, view.place) if (b := glob.base_from(s)) is not None]
+    folder = fold(head.rpartition("/")[0]) or "/"
+    bases = [fold(b) for s in starts_of(glob.anchor, view.place) if (b := glob.base_from(s)) is not None]
     return not head or glob.base == "/" or any(within(b, folder) or within(folder, b) for b in bases)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assent.model import ALLOW, ASK, DENY, MAYBE, NO, YES, Certainty, Layer, Operation, Opinion, Rule, Source
+from assent.model import ALLOW, ASK, DENY, MAYBE, NO, YES, Certainty, Layer, Operation, Opinion, Rule, Source, Verdict
 from assent.policy.guard import Guard
 from assent.policy.layers import NamedPolicy
 from assent.policy.matching import Matcher
@@ -12,7 +12,7 @@ from assent.policy.protections import protect
 from assent.policy.view import View
 
 MOST_MAYBES = 8
-"""How many rules that only may match are listed for one operation."""
+"""How many rules of one weight that only may match are listed for one operation."""
 
 
 def hear(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
@@ -28,18 +28,34 @@ def hear(index: int, operation: Operation, view: View, guard: Guard) -> list[Opi
 def _said(index: int, operation: Operation, view: View, link: NamedPolicy) -> list[Opinion]:
     found: list[Opinion] = []
     broad = link.verdict is not ALLOW
-    maybes = 0
+    maybes: dict[tuple[bool, bool], int] = {}
     for matcher in link.rules.candidates(operation, view):
         rule = matcher.rule
-        if rule.expires is not None and rule.expires <= view.facts.now:
+        if rule.expires is not None and view.facts.is_over(rule.expires, allows=not broad):
             continue
         answer, fault = _ask(matcher, operation, view, broad=broad)
         if answer is NO or (not broad and answer is not YES):
             continue
-        maybes += answer is MAYBE
-        if answer is YES or maybes <= MOST_MAYBES:
-            found.append(_opinion(index, link, rule, answer, fault))
+        if answer is MAYBE:
+            # Those that are left out must weigh no more than those that are listed.
+            weight = _is_firm(link.verdict, rule, answer), _opens(link.verdict, rule)
+            maybes[weight] = maybes.get(weight, 0) + 1
+            if maybes[weight] > MOST_MAYBES:
+                continue
+        found.append(_opinion(index, link, rule, answer, fault))
     return found
+
+
+def _is_firm(verdict: Verdict, rule: Rule, answer: Certainty) -> bool:
+    """Tell whether what a rule asks holds in every mode and under every grant."""
+    if verdict is DENY:
+        return answer is MAYBE
+    return verdict is ASK and (rule.every_time or rule.origin.layer is Layer.MANAGED)
+
+
+def _opens(verdict: Verdict, rule: Rule) -> bool:
+    """Tell whether a rule asks in place of the deny of a strict mode."""
+    return verdict is ASK and rule.origin.layer >= Layer.USER
 
 
 def _ask(matcher: Matcher, operation: Operation, view: View, *, broad: bool) -> tuple[Certainty, str | None]:
@@ -52,20 +68,19 @@ def _ask(matcher: Matcher, operation: Operation, view: View, *, broad: bool) -> 
 
 def _opinion(index: int, link: NamedPolicy, rule: Rule, answer: Certainty, fault: str | None) -> Opinion:
     verdict = link.verdict
-    unsure = verdict is DENY and answer is MAYBE
     reason = rule.reason or f"{_WORDS[verdict]} {rule.text}"
     if fault:
         reason = f"the rule {rule.text} could not be evaluated ({fault}), so it counts as matched"
     elif answer is MAYBE:
         reason = f"it may be what {rule.text} is about, which can not be told from the line"
     return Opinion(
-        verdict=ASK if unsure else verdict,
+        verdict=ASK if answer is MAYBE else verdict,
         source=link.source,
         policy=link.name,
         reason=reason,
         operation=index,
-        firm=unsure or (verdict is ASK and (rule.every_time or rule.origin.layer is Layer.MANAGED)),
-        opens=verdict is ASK and rule.origin.layer >= Layer.USER,
+        firm=_is_firm(verdict, rule, answer),
+        opens=_opens(verdict, rule),
         certainty=answer,
         rule=rule.ref,
         destructive=rule.destructive,

@@ -36,9 +36,34 @@ LIMITS = Limits(processes=4096)
 """What holds unless a profile says otherwise: enough for any build, too little for a fork bomb."""
 
 
-def named_profiles(policies: Sequence[Policy]) -> tuple[str, ...]:
-    """Return the profiles that policies demand: whoever does only tightens."""
-    return tuple(dict.fromkeys(p.profile for p in policies if p.profile))
+class Demands(msgspec.Struct, frozen=True):
+    """The profiles that policies name."""
+
+    own: tuple[str, ...] = ()
+    """By the user and the organisation …"""
+    others: tuple[str, ...] = ()
+    """… and by projects and runs, which may only tighten what holds without them."""
+    specs: dict[str, ProfileSpec] = {}
+    """What the user and the organisation wrote down, by name."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return all of them."""
+        return tuple(dict.fromkeys((*self.own, *self.others)))
+
+    def boundary(self, place: Place, least: str | None = None) -> SandboxProfile | None:
+        """Return the boundary that is demanded here; `least` is what holds where the user's side names none."""
+        own = intersect(profile(name, place, self.specs) for name in self.own)
+        if own is None and least is not None:
+            own = profile(least, place)
+        return intersect((own, *(profile(name, place, self.specs) for name in self.others)))
+
+
+def demands(policies: Sequence[Policy]) -> Demands:
+    """Gather what policies say about profiles."""
+    own = dict.fromkeys(p.profile for p in policies if p.profile and p.layer >= Layer.USER)
+    others = dict.fromkeys(p.profile for p in policies if p.profile and p.layer < Layer.USER)
+    return Demands(tuple(own), tuple(others), written_profiles(policies))
 
 
 def written_profiles(policies: Sequence[Policy]) -> dict[str, ProfileSpec]:

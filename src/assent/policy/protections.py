@@ -19,6 +19,7 @@ from assent.model import (
     Opinion,
     Source,
     Verdict,
+    fold,
     within,
 )
 from assent.policy.patterns import basename
@@ -87,7 +88,7 @@ def _self_harm(operation: Operation, view: View) -> str | None:
 
 
 class _Own(msgspec.Struct, frozen=True):
-    """What belongs to Assent, in lower case."""
+    """What belongs to Assent, its names folded."""
 
     paths: frozenset[str]
     below: tuple[str, ...]
@@ -96,7 +97,7 @@ class _Own(msgspec.Struct, frozen=True):
 
     def harm(self, operation: Operation, name: str) -> str | None:
         """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
-        low = name.lower()
+        low = fold(name)
         if low in self.paths or low.startswith(self.below):
             return "it touches Assent's own files"
         if operation.kind is not FS_WRITE:
@@ -110,12 +111,12 @@ class _Own(msgspec.Struct, frozen=True):
 
 @functools.lru_cache(maxsize=64)
 def _own(paths: tuple[str, ...], files: tuple[str, ...]) -> _Own:
-    low = _lowered(paths)
-    return _Own(low, tuple(p + "/" for p in sorted(low)), _lowered(files))
+    low = _folded(paths)
+    return _Own(low, tuple(p + "/" for p in sorted(low)), _folded(files))
 
 
-def _lowered(paths: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(p.lower().rstrip("/") for p in paths)
+def _folded(paths: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(fold(p).rstrip("/") for p in paths)
 
 
 def _own_command(argv: tuple[str, ...]) -> str | None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Facts, Operation, Rule
+from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Facts, Operation, Rule, fold
 from assent.policy.matching import Matcher, compile_rule, starts_of
 from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
@@ -124,7 +124,7 @@ class PathIndex:
             if glob is None or glob.up:
                 self._any.append(matcher)
             elif glob.base != "/":
-                _file(self._by_base.setdefault(glob.anchor, {}), glob.base.lower(), matcher)
+                _file(self._by_base.setdefault(glob.anchor, {}), fold(glob.base), matcher)
             elif last := _last_name(glob):
                 self._by_last[last].append(matcher)
             else:
@@ -135,13 +135,13 @@ class PathIndex:
         if UNKNOWN in operation.resource or (operation.sweep and operation.kind is FS_WRITE):
             return list(self._all)
         found = list(self._any)
-        names = _low_names(operation)
+        names = _folded_names(operation)
         if self._by_last:
             for name in names:
                 found += self._by_last.get(basename(name), ())
         for anchor, by_base in self._by_base.items():
             for start in starts_of(anchor, view.place):
-                root = "" if start == "/" else start.lower()
+                root = "" if start == "/" else fold(start)
                 for name in names:
                     if not root or name.startswith(root):
                         _add_from_ancestors(found, by_base, name[len(root) :])
@@ -182,14 +182,14 @@ def _last_name(glob: Glob) -> str | None:
     """Return the file name a pattern ends in, if that is a constant."""
     last = basename(glob.text)
     is_name = glob.form == "pattern" and last not in ("", ".", "..") and not set(last) & set("*?[\\")
-    return last.lower() if is_name else None
+    return fold(last) if is_name else None
 
 
-def _low_names(operation: Operation) -> tuple[str, ...]:
+def _folded_names(operation: Operation) -> tuple[str, ...]:
     name, target = operation.resource, operation.target
     if target is None or target == name:
-        return (name.lower(),)
-    return tuple(dict.fromkeys((name.lower(), target.lower())))
+        return (fold(name),)
+    return tuple(dict.fromkeys((fold(name), fold(target))))
 
 
 def _file(by_base: Bases, base: str, matcher: Matcher) -> None:

@@ -56,6 +56,13 @@ from assent.reading.unknowns import is_echo, is_time, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
+_MOST_COMMANDS = 1_200
+"""Commands that are read in one call, those inside of others included."""
+_MOST_WORDS = 6_000
+_MOST_TEXT = 131_072
+"""Characters of lines inside the line that are read."""
+_MOST_MOVES = 16
+"""Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 
@@ -106,6 +113,8 @@ class _Reader:
         self.base = base
         self.findings = Findings()
         self.functions: frozenset[str] = frozenset()
+        self.left = _MOST_COMMANDS
+        self.room = _MOST_TEXT
 
     @functools.cached_property
     def based(self) -> bool:
@@ -123,6 +132,8 @@ class _Reader:
         for name in script.bound:
             if not assignment_is_inert(name):
                 self._assignment(name, Word(UNKNOWN), DANGEROUS)
+        if len(traces) == 1 and script.commands[0].constant and not traces[0].output:
+            return traces  # there is nothing that could flow into it
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)
@@ -135,6 +146,10 @@ class _Reader:
         return trace
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
+        within = self._bounded(command)
+        if within is None:
+            return Trace()
+        command = within
         if not command.words:
             return self._bare(command)
         index = len(self.findings.operations)
@@ -150,9 +165,8 @@ class _Reader:
             trace = self._find(name, command, frame)
         else:
             match = match_words(name, entry, command.words[1:])
-            if match.values:
-                cwd = self._folder(match, cwd)
-            moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd)
+            match, moved = self._moved(match, command)
+            cwd = moved.cwd
             trace = self._known(match, moved, frame)
         if self.place.lexicon is not NOTHING:
             self._revise(name, entry, command, index)
@@ -166,6 +180,17 @@ class _Reader:
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
         return trace
+
+    def _bounded(self, command: Command) -> Command | None:
+        """Return a command with no more words than are read; None if it is one command too many."""
+        self.left -= 1
+        if self.left < 0:
+            self.findings.blur("the line runs more commands than are read")
+            return None
+        if len(command.words) <= _MOST_WORDS:
+            return command
+        self.findings.blur(f"a command has more than {_MOST_WORDS} words")
+        return msgspec.structs.replace(command, words=command.words[:_MOST_WORDS])
 
     def _given(self, name: str, command: Command, index: int) -> None:
         """Judge the variables that a command is given."""
@@ -197,20 +222,21 @@ class _Reader:
             ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
             self._effects(match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        return self._trapped(judge(match, clauses, judged, extra=extra), match, command.cwd)
+        return self._trapped(judge(match, clauses, judged, extra=extra), match, command)
 
     def _bare(self, command: Command) -> Trace:
         """Read assignments and redirections that stand alone."""
         index = None
         for variable, value in command.assignments:
-            if not assignment_is_inert(variable):
+            # Where words are cut is followed, but in a function, which may be called at any time.
+            if not assignment_is_inert(variable) and (variable != "IFS" or self.functions):
                 index = self._assignment(variable, value, DANGEROUS)
         self._around(command, index)
         return Trace(index)
 
     def _assignment(self, variable: str, value: Word, tier: Tier) -> int | None:
         """Add the setting of a variable, which no allow on the command speaks for; a harmless one adds nothing."""
-        if tier is SAFE:
+        if tier is SAFE or self.findings.full:
             return None
         return self.findings.add(
             Operation(
@@ -282,7 +308,7 @@ class _Reader:
             judged += [judge_sent(w, match.name) for _, w in roles if not is_time(w, frame.script)]
         elif entry.connects:
             judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
-        said = self._trapped(judge(match, clauses, judged, extra=extra), match, cwd)
+        said = self._trapped(judge(match, clauses, judged, extra=extra), match, command)
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         unseen = () if said.tier is SAFE else unseen_words(match, roles, command.words[1:] if opaque else ())
         index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
@@ -327,20 +353,33 @@ class _Reader:
             given = value if value.text else Word(UNKNOWN)
             self._assignment(name, given, judge_environment(name, given).tier)
 
-    def _trapped(self, said: Judgement, match: Match, cwd: str | None) -> Judgement:
-        """Raise a look to what a repository's own settings make of it."""
-        if said.tier is not SAFE or not match.obeys or cwd is None:
+    def _trapped(self, said: Judgement, match: Match, command: Command) -> Judgement:
+        """Raise a look to what a repository's own settings make of it, in any folder that it may look in."""
+        if said.tier is not SAFE or not match.obeys:
             return said
-        trap = self.place.facts.trap(match.obeys, cwd)
-        return said if trap is None else Judgement(DANGEROUS, f"{match.name} here: {trap}")
+        for folder in _folders(command):
+            trap = None if folder is None else self.place.facts.trap(match.obeys, folder)
+            if trap is not None:
+                return Judgement(DANGEROUS, f"{match.name} here: {trap}")
+        return said
 
-    def _folder(self, match: Match, cwd: str | None) -> str | None:
-        """Return where the command works, after options such as `git -C`."""
-        for _, role, word in match.values:
-            if role == "cwd":
-                path = locate(word, self.place, cwd).path
-                cwd = None if UNKNOWN in path else path
-        return cwd
+    def _moved(self, match: Match, command: Command) -> tuple[Match, Command]:
+        """Put a command where it works, after options such as `git -C`."""
+        if not match.values:
+            return match, command
+        cwd, others = command.cwd, command.elsewhere
+        moves = [word for _, role, word in match.values if role == "cwd"]
+        if len(moves) > _MOST_MOVES:
+            self.findings.blur("a command is sent through too many folders")
+            match = msgspec.structs.replace(match, values=match.values[:_MOST_MOVES])
+        for word in moves[:_MOST_MOVES]:
+            named = word if word.named_in is None or cwd is None else Word(f"{cwd}/{word.text}")
+            path = locate(named, self.place, cwd).path
+            if UNKNOWN in path:
+                cwd, others = None, (path,) if word.chosen else ()
+            else:
+                cwd = path
+        return match, command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
 
     def _fed(self, stdin: str, match: Match, command: Command, frame: _Frame, trace: Trace) -> list[Inner]:
         """Read what comes from standard input, where the command runs it."""
@@ -429,6 +468,10 @@ class _Reader:
             self.findings.blur("a line inside the line is only known when it runs")
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
+        self.room -= len(text)
+        if self.room < 0:
+            self.findings.blur("the lines inside the line are too long")
+            return Trace()
         script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
         traces = self.read_script(msgspec.structs.replace(frame, script=script))
         return summarize(script, traces)

@@ -17,6 +17,8 @@ from assent.shell.tree import Word
 
 def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
     """Return the clauses that hold, in order."""
+    if not match.parents and not match.entry.when:
+        return []
     return [
         clause
         for entry, present in (*match.parents, (match.entry, match.present))

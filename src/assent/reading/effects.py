@@ -8,7 +8,7 @@ import msgspec
 
 import assent.regex as re
 from assent.catalog import Role, secrets
-from assent.model import UNKNOWN, Operation, OperationKind, Tier, within
+from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, within
 from assent.reading.options import part
 from assent.reading.paths import Located
 from assent.reading.touching import (
@@ -55,7 +55,7 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
     network = _SOCKET.match(located.path)
     if network:
         # Bash itself opens a connection for these names.
-        yield connection(network.group(1), ground.owner, Tier.DANGEROUS, "opens a connection by redirection")
+        yield connection(network.group(1), ground.owner, DANGEROUS, "opens a connection by redirection")
         return
     if redirect.direction in ("read", "both"):
         yield reading(located, ground, glob=is_pattern(redirect.target), own_cover=True)
@@ -135,10 +135,10 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
         yield writing(located, ground, glob=glob)
     if role == "exec":
         yield Operation(
-            kind=OperationKind.FS_EXEC,
+            kind=FS_EXEC,
             resource=blur(located.path) if glob else located.path,
             target=None if glob else located.target,
-            tier=Tier.DANGEROUS,
+            tier=DANGEROUS,
             reason="runs a file whose content is not read",
             owner=ground.owner,
         )
@@ -185,7 +185,7 @@ def _contact(address: Address, ground: Ground) -> Operation:
         doubt = "contacts a port that Assent listens on"
     if doubt is None:
         return connection(address.host, ground.owner)
-    return connection(address.host, ground.owner, Tier.DANGEROUS, doubt)
+    return connection(address.host, ground.owner, DANGEROUS, doubt)
 
 
 def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -194,9 +194,9 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
         return
     if any(MADE in hint for hint in word.hints):
         yield Operation(
-            kind=OperationKind.FS_READ,
+            kind=FS_READ,
             resource=UNKNOWN,
-            tier=Tier.DANGEROUS,
+            tier=DANGEROUS,
             reason="reads a file whose name the line makes up while it runs",
             owner=ground.owner,
         )
@@ -209,7 +209,7 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
-            if found.secret or found.tier is not Tier.SAFE or own_read(found, ground):
+            if found.secret or found.tier is not SAFE or own_read(found, ground):
                 yield found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import re
 
 import msgspec
@@ -57,6 +56,8 @@ def parse_name(text: str) -> str:
 
 
 def _address(text: str, version: int) -> str:
+    import ipaddress  # noqa: PLC0415 - slow to load, and most hosts are names
+
     try:
         address = ipaddress.ip_address(text)
     except ValueError:

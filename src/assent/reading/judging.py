@@ -9,7 +9,7 @@ from typing import cast
 import msgspec
 
 import assent.regex as re
-from assent.catalog import Clause, Role, places, plain_name
+from assent.catalog import Clause, Entry, Role, places, plain_name
 from assent.catalog.entry import Output
 from assent.model import DANGEROUS, DESTRUCTIVE, SAFE, UNKNOWN
 from assent.reading.find import Expression
@@ -90,21 +90,25 @@ def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Rol
         said = said if clause.output is None else clause.output
     if said or not (roles or command.redirects):
         return said
-    given = [w.text for r, w in roles if r == "read"]
-    given += [r.target.text for r in command.redirects if r.direction == "read"]
+    for role, word in roles:
+        if role == "read" and word.text in places.ENDLESS:
+            return "endless"
+    given = [r.target.text for r in command.redirects if r.direction == "read"]
     return "" if places.ENDLESS.isdisjoint(given) else "endless"
 
 
 def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequence[Word]) -> list[Word]:
     """Return those of the words of which the entry says nothing, and arguments at which the program only looks."""
-    seen = [word for role, word in roles if role not in QUIET]
+    seen = {word for role, word in roles if role not in QUIET}
     looked = [word for role, word in roles[len(match.values) :] if role == "text"]
     return [word for word in (*words, *looked) if word not in seen]
 
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
     """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
-    entry = next((c for c in clauses if c.instead and c in match.entry.when), match.entry)
+    entry: Entry | Clause = match.entry
+    if clauses:
+        entry = next((c for c in clauses if c.instead and c in match.entry.when), match.entry)
     worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
     for said in judged:
         if said.tier.rank > worst.tier.rank:

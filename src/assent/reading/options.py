@@ -52,7 +52,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
     return Match(
         scan.name,
         scan.entry,
-        tuple([(parent, frozenset(present)) for parent, present in scan.parents]),
+        tuple([(parent, frozenset(present)) for parent, present in scan.parents]) if scan.parents else (),
         frozenset(scan.present),
         tuple(scan.values),
         tuple(scan.operands),
@@ -90,6 +90,7 @@ class _Scan:
         self.ended = entry.options == "any"
         self.commands: list[tuple[Word, ...]] = []
         self.obeys = entry.obeys
+        self.booleans = entry.booleans
         self.questions = _QUESTIONS if entry.questions is None else entry.questions
         """Words that, where nothing else stands there, only make the program print about itself."""
 
@@ -170,6 +171,7 @@ class _Scan:
 
     def _enter(self, name: str, child: Entry) -> None:
         self.obeys = child.obeys or self.obeys
+        self.booleans = child.booleans or self.booleans
         self.questions = self.questions if child.questions is None else child.questions
         entry = (lookup(child.like) if child.like else None) or child
         self.name, self.entry, self.table = f"{self.name} {name}", entry, entry.table
@@ -206,10 +208,13 @@ class _Scan:
             self._cluster(word)
 
     def _long(self, word: Word) -> None:
-        name, equals, _ = word.text.partition("=")
+        name, equals, value = word.text.partition("=")
         option = self._find(name)
         if option is None:
             self._unknown(name)
+        elif equals and option.role is None and self.booleans and value in ("true", "false"):
+            if value == "true":
+                self.present.add(option.name)
         elif equals:
             if option.role is None:
                 self._fail(f"`{name}` of `{self.name}` takes no value")

@@ -6,7 +6,20 @@ import msgspec
 
 import assent.regex as re
 from assent.catalog import secrets
-from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier, within
+from assent.model import (
+    DANGEROUS,
+    DESTRUCTIVE,
+    FS_READ,
+    FS_WRITE,
+    NET_CONNECT,
+    SAFE,
+    UNKNOWN,
+    CallError,
+    Operation,
+    Tier,
+    fold,
+    within,
+)
 from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
@@ -35,9 +48,9 @@ def locate(word: Word, place: Place, cwd: str | None) -> Located:
         return Located(UNKNOWN)
 
 
-def connection(host: str, owner: int | None, tier: Tier = Tier.SAFE, reason: str = "contacts a machine") -> Operation:
+def connection(host: str, owner: int | None, tier: Tier = SAFE, reason: str = "contacts a machine") -> Operation:
     """Return a connection; its tier is its own, the command that makes it has another."""
-    return Operation(kind=OperationKind.NET_CONNECT, resource=host, tier=tier, reason=reason, owner=owner)
+    return Operation(kind=NET_CONNECT, resource=host, tier=tier, reason=reason, owner=owner)
 
 
 def secret_variable(name: str, owner: int | None) -> Operation:
@@ -47,17 +60,17 @@ def secret_variable(name: str, owner: int | None) -> Operation:
 
 def secret_read(name: str, owner: int | None, reason: str) -> Operation:
     """Return the read of a secret that is no file."""
-    return Operation(kind=OperationKind.FS_READ, resource=name, tier=Tier.SAFE, reason=reason, owner=owner, secret=True)
+    return Operation(kind=FS_READ, resource=name, tier=SAFE, reason=reason, owner=owner, secret=True)
 
 
 def working(located: Located, owner: int) -> Operation:
     """Return the use of a folder outside the workspace, which needs an allow of its own."""
     where = f"in {located.path}, outside" if located.known else "in a folder that may lie outside"
     return Operation(
-        kind=OperationKind.FS_READ,
+        kind=FS_READ,
         resource=located.path,
         target=located.target,
-        tier=Tier.DANGEROUS,
+        tier=DANGEROUS,
         reason=f"works {where} the workspace",
         owner=owner,
         own_cover=True,
@@ -73,10 +86,10 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
     near = _is_near(path, ground) and not glob
     return Operation(
-        kind=OperationKind.FS_READ,
+        kind=FS_READ,
         resource=own or (blur(path) if glob else path),
         target=None if own or glob else located.target,
-        tier=Tier.DANGEROUS if near else Tier.SAFE,
+        tier=DANGEROUS if near else SAFE,
         reason="may read Assent's own files" if near else "reads a secret" if secret else "reads a file",
         owner=ground.owner,
         own_cover=own_cover,
@@ -99,7 +112,7 @@ def _sweeps_secrets(located: Located, ground: Ground) -> bool:
 
 def worse(operation: Operation, reason: str) -> Operation:
     """Return an operation as one that is at least dangerous, for this reason."""
-    tier = max(operation.tier, Tier.DANGEROUS, key=lambda t: t.rank)
+    tier = max(operation.tier, DANGEROUS, key=lambda t: t.rank)
     return msgspec.structs.replace(operation, tier=tier, reason=reason)
 
 
@@ -112,10 +125,10 @@ def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     """Return the write of a path: safe for a plain file inside the workspace, dangerous elsewhere."""
     place = ground.place
     tier, reason = _write_tier(located, place, glob=glob)
-    device = tier is Tier.DESTRUCTIVE
+    device = tier is DESTRUCTIVE
     path = _written(located, ground) if glob else located.path
     return Operation(
-        kind=OperationKind.FS_WRITE,
+        kind=FS_WRITE,
         resource=path,
         target=None if glob else located.target,
         tier=tier,
@@ -131,14 +144,14 @@ def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
 
 def _write_tier(located: Located, place: Place, *, glob: bool) -> tuple[Tier, str]:
     if _DEVICE.match(located.target or located.path):
-        return Tier.DESTRUCTIVE, "overwrites a device"
+        return DESTRUCTIVE, "overwrites a device"
     if not place.inside(located):
-        return Tier.DANGEROUS, "writes outside the workspace"
+        return DANGEROUS, "writes outside the workspace"
     if place.is_sensitive(located):
-        return Tier.DANGEROUS, "writes a sensitive file"
+        return DANGEROUS, "writes a sensitive file"
     if glob:
-        return Tier.DANGEROUS, "writes whatever a pattern finds"
-    return Tier.SAFE, "writes a file in the workspace"
+        return DANGEROUS, "writes whatever a pattern finds"
+    return SAFE, "writes a file in the workspace"
 
 
 def _is_inside(located: Located, place: Place) -> bool:
@@ -160,11 +173,11 @@ def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -
     """Return which of Assent's own paths a pattern may find, or a walk come by."""
     if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
-    names = [segments(n.lower()) for n in located.names]
-    return next((p for p in paths if any(leads_to(n, segments(p.lower()), above=above) for n in names)), None)
+    names = [segments(fold(n)) for n in located.names]
+    return next((p for p in paths if any(leads_to(n, segments(fold(p)), above=above) for n in names)), None)
 
 
 def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, _ = path.partition(UNKNOWN)
-    return bool(cut and known) and any(p.lower().startswith(known.lower()) for p in ground.place.facts.assent_paths)
+    return bool(cut and known) and any(fold(p).startswith(fold(known)) for p in ground.place.facts.assent_paths)

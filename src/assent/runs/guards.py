@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import threading
-from typing import Literal
+from collections.abc import Iterable
 
 import msgspec
 
 from assent.approvals.cases import Aside, Then
 from assent.engine import Engine
 from assent.gate import Gate, OnAsk, Ruling
-from assent.model import Session, ToolCall, Verdict
-from assent.policy.guard import Guard, SessionDecision
+from assent.model import Session, ToolCall
+from assent.policy.guard import Guard, Patch, SessionDecision
 from assent.policy.layers import Merged
+from assent.reading.tools import find_tool
 from assent.runs.tools import TOOLS, guarded_name
+
+MOST_GUARDS = 500
+"""How many tools of a run are remembered: a program may make up names."""
+MOST_GLOBS = 1000
+"""How many patterns were ever added to what a guard says about reads, or about writes."""
 
 _FOREVER = 400 * 86400.0
 """Questions end by their expiry, long before this."""
@@ -46,17 +53,15 @@ class ToolGuard:
         with self._lock:
             self._change(self._rules.remember(decision))
 
-    def patch(
-        self,
-        dimension: Literal["read", "write"],
-        *,
-        allow: tuple[str, ...],
-        deny: tuple[str, ...],
-        default: Verdict | None,
-    ) -> None:
+    def patch(self, added: Patch) -> None:
         """Add to its path policy; only the default is replaced."""
         with self._lock:
-            self._change(self._rules.patch(dimension, allow=allow, deny=deny, default=default))
+            self._change(_patched(self._rules, added))
+
+    def has_room(self, added: Patch) -> bool:
+        """Tell whether its path policy can take that in."""
+        held = [p for p in _patched(self._rules, added).patches if p.dimension == added.dimension]
+        return all(len(p.allow) + len(p.deny) <= MOST_GLOBS for p in held)
 
     async def admit(self, call: ToolCall, session: Session, then: Then = lambda _: ()) -> Ruling:
         """Decide a call, asking if need be; returns once it is allowed or denied, and that is on record.
@@ -71,30 +76,50 @@ class ToolGuard:
 
 
 class Guards:
-    """All guards of a run. Those of the guarded tools are there from the start, others come with their first call."""
+    """All guards of a run. Those of the guarded tools are there from the start, others come with their first call.
+
+    What was said for all of them holds for those that come later too.
+    """
 
     def __init__(self, engine: Engine, cwd: str, gate: Gate, on_ask: OnAsk) -> None:
         self._engine = engine
         self._cwd = cwd
         self._gate = gate
         self._on_ask = on_ask
+        self._for_all: dict[str, Patch] = {}
         self._guards = {tool: self._make(tool) for tool in TOOLS}
 
     def find(self, tool: str) -> ToolGuard:
         """Return the guard of a tool, by any of its names."""
         name = guarded_name(tool)
-        if name not in self._guards:
-            self._guards[name] = self._make(name)
-        return self._guards[name]
+        known = self._guards.get(name)
+        if known is None:
+            known = self._make(name)
+            if len(self._guards) < MOST_GUARDS:
+                self._guards[name] = known
+        return known
 
     def named(self, tool: str | None) -> tuple[ToolGuard, ...]:
-        """Return the guard that goes by exactly this name, or without one all that there are."""
+        """Return the guard of a tool by any of its names, or without one all that there are; none for no tool."""
         if tool is None:
             return tuple(self._guards.values())
-        return (self._guards[tool],) if tool in self._guards else ()
+        is_tool = guarded_name(tool) in self._guards or find_tool(tool).shape != "unknown"
+        return (self.find(tool),) if is_tool else ()
+
+    def patch(self, guards: Iterable[ToolGuard], added: Patch, *, for_all: bool) -> None:
+        """Add to the path policy of some guards, or of all that there are and will be."""
+        for guard in guards:
+            guard.patch(added)
+        if for_all:
+            self._for_all[added.dimension] = self._for_all.get(added.dimension, Patch(added.dimension)).plus(added)
 
     def _make(self, tool: str) -> ToolGuard:
-        return ToolGuard(tool, self._engine.guard(tool, cwd=self._cwd, run=True), self._gate, self._on_ask)
+        rules = functools.reduce(_patched, self._for_all.values(), self._engine.guard(tool, cwd=self._cwd, run=True))
+        return ToolGuard(tool, rules, self._gate, self._on_ask)
+
+
+def _patched(rules: Guard, added: Patch) -> Guard:
+    return rules.patch(added.dimension, allow=added.allow, deny=added.deny, default=added.default)
 
 
 def _rebase(rules: Guard, merged: Merged) -> Guard:

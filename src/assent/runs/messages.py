@@ -23,6 +23,7 @@ ErrorCode: TypeAlias = Literal[
     "FORBIDDEN",
     "INTERNAL_ERROR",
 ]
+SubjectKind: TypeAlias = Literal["fs.read", "fs.write", "fs.exec", "command.execute"]
 Failure: TypeAlias = Literal["EXECUTION_ERROR", "CANCELLED"]
 
 
@@ -260,7 +261,7 @@ class RequestPermission(DaemonMessage, frozen=True, kw_only=True, tag="request_p
     agent_name: str
     tool_name: str
     tool_call_id: str | None = None
-    operation: str
+    operation: SubjectKind
     resource: str
     reason: Literal["policy-ask", "policy-deny-override"]
     details: dict[str, Any]

@@ -7,9 +7,11 @@ from typing import Any, get_type_hints
 import msgspec
 
 from assent.model import AssentError
+from assent.reading.globs import compile_glob
 from assent.runs.messages import CLIENT_MESSAGES, ClientMessage, ErrorCode
 
 LARGEST_FRAME = 64 * 1024
+LONGEST_GLOB = 4096
 _RECORDS: dict[str, type[ClientMessage]] = {str(record.__struct_config__.tag): record for record in CLIENT_MESSAGES}
 _HINTS: dict[type[ClientMessage], dict[str, Any]] = {record: get_type_hints(record) for record in CLIENT_MESSAGES}
 
@@ -72,3 +74,20 @@ def _describe(error: msgspec.ValidationError) -> str:
     """Write what msgspec says as a path and a complaint."""
     what, _, place = str(error).partition(" - at `$")
     return f"{place.rstrip('`')}: {what[:1].lower()}{what[1:]}".replace("`", "")
+
+
+def check_globs(name: str, globs: tuple[str, ...]) -> None:
+    """Raise `ProtocolError` for a list in which something can never be a pattern."""
+    for number, glob in enumerate(globs):
+        if wrong := _fault_of(glob):
+            raise ProtocolError("VALIDATION_ERROR", f"Invalid message: {name}[{number}]: {wrong}")
+
+
+def _fault_of(glob: str) -> str | None:
+    if not glob or len(glob) > LONGEST_GLOB:
+        return f"expected 1 to {LONGEST_GLOB} characters"
+    try:
+        compile_glob(glob)
+    except AssentError as error:
+        return str(error)
+    return None

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import posixpath
 import secrets
+from typing import Any
 
 import msgspec
 
@@ -11,11 +13,13 @@ from assent.agents.wiring import Pointing
 from assent.model import SandboxProfile, ToolCall, Violation
 from assent.policy.profiles import intersect, profile
 from assent.reading.paths import Place as Surroundings
+from assent.reading.read import FOLDER_FIELDS
 from assent.reading.tools import find_tool
 from assent.runs import commands
 from assent.runs.accounts import ProcessAccount
 from assent.runs.execution import LARGEST_PIECE
 from assent.runs.files import ToolError
+from assent.runs.inputs import INPUT
 from assent.runs.messages import (
     AgentOutput,
     AgentStreaming,
@@ -28,7 +32,7 @@ from assent.runs.messages import (
 )
 from assent.runs.records import PROCESS, Place, applied_event, status_event
 from assent.runs.run import Run
-from assent.runs.strategy import INPUT, ProcessPlan
+from assent.runs.strategy import ProcessPlan
 
 PROFILE = "agent"
 
@@ -45,8 +49,9 @@ def boundary_of(run: Run) -> SandboxProfile:
     """Return the boundary of a run's program: the person's choice or `agent`, tightened by everyone who has a say."""
     engine = run.ground.engines.find(run.setting)
     place = Surroundings(run.ground.engines.look(), run.setting.cwd, (run.setting.cwd,))
-    names = (run.profile or PROFILE, *filter(None, (run.strategy.policy.profile, *engine.merged.profiles)))
-    found = intersect(profile(name, place, engine.merged.specs) for name in names)
+    demanded = engine.merged.profiles
+    names = (run.profile or PROFILE, *filter(None, (run.strategy.policy.profile, *demanded.names)))
+    found = intersect(profile(name, place, demanded.specs) for name in names)
     if found is None:
         raise ToolError("unavailable: a process needs a sandbox, and the profile is off; nothing was run")
     return found
@@ -61,9 +66,16 @@ def point_at(plan: ProcessPlan, pointing: Pointing) -> tuple[str, ...]:
 def put_in(run: Run, call: ToolCall) -> ToolCall:
     """Return a hook's call as one of the run: globs count from the run's folder, wherever its program went."""
     cwd = run.setting.cwd
-    if call.cwd in (None, cwd) or find_tool(call.tool).shape != "command":
+    if call.cwd is None or call.cwd == cwd or find_tool(call.tool).shape != "command":
         return call
-    return msgspec.structs.replace(call, cwd=cwd, input={**call.input, "cwd": call.cwd})
+    return msgspec.structs.replace(call, cwd=cwd, input={**call.input, **_folders(call.input, call.cwd)})
+
+
+def _folders(given: dict[str, Any], here: str) -> dict[str, Any]:
+    """Return where a line is to run: what its own fields say, counted from where the program is, or else there."""
+    named = {field: given[field] for field in FOLDER_FIELDS if given.get(field) is not None}
+    relative = {f: v for f, v in named.items() if isinstance(v, str) and not v.startswith(("/", "~"))}
+    return {f: posixpath.join(here, v) for f, v in relative.items()} if named else {"cwd": here}
 
 
 class ProcessWork:

@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from assent.model import (
-    COMMAND_EXECUTE,
+    ASK,
     FS_EXEC,
+    FS_READ,
+    FS_WRITE,
     Approval,
     Decision,
     Operation,
@@ -17,14 +19,18 @@ from assent.model import (
     State,
     ToolCall,
 )
+from assent.model.canonical import canonical
 from assent.policy.guard import SessionDecision, command_text, session_decision
 from assent.runs.guards import Guards, ToolGuard
-from assent.runs.messages import Outcome, RequestPermission, stamp
+from assent.runs.messages import Outcome, RequestPermission, SubjectKind, stamp
+from assent.runs.tools import TOOLS
 
 SHOWN_CONTENT = 4000
 """How many characters of what is about to be written a question shows."""
 _SHOWN_OPERATIONS = 20
 _CONTENTS = ("content", "old", "new", "command")
+_KINDS: dict[str, SubjectKind] = {FS_READ: "fs.read", FS_WRITE: "fs.write", FS_EXEC: "fs.exec"}
+"""What else a program may ask about, such as a web page, is a command as far as the protocol knows."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -108,14 +114,16 @@ def outcome_word(state: str, *, lasts: bool) -> Outcome:
             return "cancelled"
 
 
-def _subject(call: ToolCall, decision: Decision) -> tuple[str, str]:
-    """Return what is asked about: a line as a whole, or the file if it only runs one; else the path."""
+def _subject(call: ToolCall, decision: Decision) -> tuple[SubjectKind, str]:
+    """Return what is asked about: a line as a whole, or the file if it only runs one; else the path, or the tool."""
     operations = decision.reading.operations
     if decision.reading.tool == "Bash":
         file = _only_file(operations)
-        return (FS_EXEC.value, file) if file else (COMMAND_EXECUTE.value, command_text(call) or "")
-    first = operations[0]
-    return first.kind.value, first.target or first.resource
+        return ("fs.exec", file) if file else ("command.execute", command_text(call) or "")
+    asked = {opinion.operation for opinion in decision.opinions if opinion.verdict is ASK and not opinion.overruled}
+    first = next((o for i, o in enumerate(operations) if i in asked), operations[0])
+    what = first.target or first.resource
+    return (_KINDS[first.kind], what) if first.kind in _KINDS else ("command.execute", f"{call.tool} {what}")
 
 
 def _only_file(operations: tuple[Operation, ...]) -> str | None:
@@ -136,6 +144,8 @@ def _details(call: ToolCall, approval: Approval, decision: Decision) -> dict[str
         ],
     }
     contents = {name: call.input[name] for name in _CONTENTS if isinstance(call.input.get(name), str)}
+    if call.tool not in TOOLS:
+        contents["input"] = canonical(call.input).decode()
     found |= {name: text[:SHOWN_CONTENT] for name, text in contents.items()}
     cut = [name for name, text in contents.items() if len(text) > SHOWN_CONTENT]
     return found | ({"cut": cut} if cut else {})

@@ -1,30 +1,25 @@
 """All runs of a daemon: who may do what with them, and what becomes of those that a crash left behind."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH111, PTH112, PTH118, PTH120
 
 from __future__ import annotations
 
 import asyncio
-import os
+import contextlib
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 
 from assent.approvals import questions
 from assent.approvals.errors import AlreadyAnsweredError
-from assent.approvals.rows import APPROVAL_COLUMNS, read_approval
 from assent.model import (
     Answer,
     Approval,
-    AssentError,
     ConfigError,
-    Layer,
     NotFoundError,
-    Policy,
     Principal,
     Scope,
     Session,
@@ -32,11 +27,12 @@ from assent.model import (
     ToolCall,
     Verdict,
 )
-from assent.policy.profiles import NAMES
-from assent.reading.globs import compile_glob
-from assent.runs.engines import Setting
+from assent.policy.guard import Patch
+from assent.runs.audience import Subscriber
+from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_elsewhere, find_record, stop_elsewhere
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
+from assent.runs.guards import MOST_GLOBS
 from assent.runs.history import PastRun, read_back
 from assent.runs.messages import (
     GuardChain,
@@ -45,13 +41,14 @@ from assent.runs.messages import (
     RunSummary,
     StrategySummary,
     UpdatePolicy,
-    stamp,
 )
-from assent.runs.parsing import ProtocolError
+from assent.runs.parsing import ProtocolError, check_globs
+from assent.runs.preparing import check_profiles, load, settle
 from assent.runs.processes import put_in, run_process
-from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, update_run
-from assent.runs.run import Ground, Run, Subscriber
-from assent.runs.strategy import Strategy, list_strategies, load_strategy
+from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, summarise
+from assent.runs.recovery import close_left
+from assent.runs.run import Ground, Run
+from assent.runs.strategy import list_strategies
 from assent.sandbox import find_machine
 from assent.store.cursor import Cursor
 from assent.weighing import Decider
@@ -60,12 +57,8 @@ MOST_REMEMBERED = 256
 """Runs that are over, and can still be subscribed to."""
 MOST_LISTED = 200
 MOST_ACTIVE = 1000
-LONGEST_GLOB = 4096
-MOST_GLOBS = 1000
-RESTARTED = "the daemon was restarted while it ran"
 SHUT_DOWN = "the daemon was stopped while it ran"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-_PENDING = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE state = 'pending'"  # noqa: S608 - constants
 _WORDS: dict[str, tuple[Verdict, Scope]] = {
     "allow": (Verdict.ALLOW, Scope.ONCE),
     "deny": (Verdict.DENY, Scope.ONCE),
@@ -85,7 +78,9 @@ class Runs:
         self._preparing: set[str] = set()
         self._lent: dict[str, str] = {}
         """The tokens of programs at work, with their runs."""
-        self._chores: set[asyncio.Task[Any]] = set()
+        self._chores: set[asyncio.Task[None]] = set()
+        self.followers = Followers()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def active(self) -> int:
@@ -101,12 +96,20 @@ class Runs:
             raise NotFoundError(f"the run {session.id} is over")
         return run
 
-    def place(self, token: str, call: ToolCall, session: Session) -> tuple[ToolCall, Session]:
+    def recognise(self, who: Principal) -> Principal:
+        """Say of a run's own program whose it is."""
+        run_id = self._lent.get(who.token)
+        return who if run_id is None else msgspec.structs.replace(who, run=run_id)
+
+    def place(self, who: Principal, call: ToolCall, session: Session) -> tuple[ToolCall, Session]:
         """Put the call of a run's own program into that run; everyone else's stays as it is."""
-        run = self._runs.get(self._lent.get(token, ""))
-        if run is None:
+        if who.run is None:
             return call, session
-        return put_in(run, call), run.session(session.agent, modes=session.modes)
+        run = self._runs.get(who.run)
+        if run is None:
+            raise NotFoundError(f"the run {who.run} is over")
+        more = {"modes": session.modes, "path": session.path, "shell": session.shell}
+        return put_in(run, call), run.session(session.agent, **more)
 
     def lend(self, token: str, run_id: str) -> None:
         """Have the calls made with a token be those of a run."""
@@ -116,8 +119,11 @@ class Runs:
         """End that."""
         self._lent.pop(token, None)
 
-    def hear(self, topic: str, _ref: str, value: Any) -> None:
+    def hear(self, topic: str, ref: str, value: Any) -> None:
         """Take in what became of a question, in the store's own thread: before whoever waits for it goes on."""
+        if topic == STOP_TOPIC and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed, and all runs with it
+                self._loop.call_soon_threadsafe(self._obey_stop, ref)
         if topic == questions.TOPIC and isinstance(value, Approval) and value.session.run:
             run = self._runs.get(value.session.id)
             if run is not None:
@@ -135,18 +141,27 @@ class Runs:
 
     async def recover(self) -> tuple[str, ...]:
         """Close what an earlier process left behind, and name it: its runs are over, what they asked is withdrawn."""
-        return await self._ground.store.commit(self._recover)
+        self._loop = asyncio.get_running_loop()
+        log, node = self._ground.log, self._node
+        return await self._ground.store.commit(lambda cursor: close_left(cursor, log, node))
 
     async def close(self) -> None:
         """End every run, since the daemon stops."""
+        self.followers.close()
         active = [run for run in self._runs.values() if run.record.is_active]
         stops = [run.stop(SHUT_DOWN, status=Status.ERROR) for run in active]
         await asyncio.gather(*stops, *self._chores, return_exceptions=True)
         self._ground.threads.shutdown(wait=False, cancel_futures=True)
 
+    def _obey_stop(self, run_id: str) -> None:
+        """End a run because a client of another daemon asked for it, and may."""
+        run = self._runs.get(run_id)
+        if run is not None and run.record.is_active:
+            self._later(run.stop())
+
     # What clients ask for
 
-    async def prepare(self, wish: PrepareRun, who: Principal) -> Run | PastRun:
+    async def prepare(self, wish: PrepareRun, who: Principal) -> Run | PastRun | RunElsewhere:
         """Make a run, or find the one to attach to, also if it is over; raises `ProtocolError`."""
         if wish.run_id is None and wish.strategy_path is None:
             raise ProtocolError("VALIDATION_ERROR", "Invalid message: runId: required without a strategyPath")
@@ -184,28 +199,37 @@ class Runs:
 
     async def stop(self, run_id: str, who: Principal) -> None:
         """End a run before its time."""
-        await self._find_active(run_id, who).stop()
+        run = self._runs.get(run_id)
+        record = None if run is not None else await self._find_record(run_id)
+        if record is None or not self._is_elsewhere(record):
+            await self._find_active(run_id, who).stop()
+            return
+        self._check(record, who)
+        if not await stop_elsewhere(self._ground.store, run_id):
+            raise ProtocolError("INTERNAL_ERROR", f"The daemon of run {run_id} has not ended it; is it there?")
 
     async def subscribe(self, run_id: str, who: Principal, subscriber: Subscriber) -> None:
         """Have someone hear of a run; of one that is over, how it ended."""
         record, run = await self._find(run_id, who)
         if run is not None and not run.is_over:
-            run.subscribe(subscriber)
-        elif record.is_active:
-            raise ProtocolError("SUBSCRIBE_ERROR", f"Run {run_id} is another daemon's; subscribe there")
+            await run.subscribe(subscriber)
+        elif self._is_elsewhere(record):
+            self.followers.add(await find_elsewhere(self._ground.store, self._ground.log, record), subscriber)
         else:
-            (await read_back(self._ground.store, record)).subscribe(subscriber)
+            await (await read_back(self._ground.store, record)).subscribe(subscriber)
 
     def unsubscribe(self, run_id: str, subscriber: Subscriber) -> None:
         """Let someone hear no more of a run."""
         run = self._runs.get(run_id)
         if run is not None:
-            run.unsubscribe(subscriber)
+            run.audience.remove(subscriber)
+        self.followers.remove(run_id, subscriber)
 
     def leave(self, subscriber: Subscriber) -> None:
         """Forget someone who has gone."""
         for run in self._runs.values():
-            run.unsubscribe(subscriber)
+            run.audience.remove(subscriber)
+        self.followers.leave(subscriber)
 
     async def answer(self, said: PermissionDecision, who: Principal, subscriber: Subscriber) -> Approval:
         """Answer a question of a run, for good; the first answer counts."""
@@ -214,18 +238,16 @@ class Runs:
             "NO_PENDING_PERMISSION", f"No pending permission request {wanted} for run {said.run_id}"
         )
         run = self._runs.get(said.run_id)
-        if run is None:
-            raise missing
-        self._check(run.record, who)
         verdict, scope = _WORDS[said.decision]
+        if run is None:
+            await self._check_elsewhere(said.run_id, wanted, who, missing)
+            return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
+        self._check(run.record, who)
         async with run.answers:
             if not run.is_open(wanted):
                 raise missing
-            try:
-                with run.answering(wanted, subscriber):
-                    return await self._ground.gate.answer(wanted, Answer(verdict=verdict, scope=scope), who)
-            except (NotFoundError, AlreadyAnsweredError):
-                raise missing from None
+            with run.answering(wanted, subscriber):
+                return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
 
     async def update_policy(self, wish: UpdatePolicy, who: Principal) -> None:
         """Add to the path policies of a run's guards."""
@@ -233,10 +255,13 @@ class Runs:
         guards = run.guards.named(wish.tool)
         if not guards:
             raise ProtocolError("VALIDATION_ERROR", f'Invalid message: tool: no guard is called "{wish.tool}"')
-        _check_globs("allow", wish.allow)
-        _check_globs("deny", wish.deny)
+        check_globs("allow", wish.allow)
+        check_globs("deny", wish.deny)
         default = None if wish.default is None else Verdict(wish.default)
-        await run.update_policy(guards, wish.mode, allow=wish.allow, deny=wish.deny, default=default, by=who.user)
+        added = Patch(wish.mode, wish.allow, wish.deny, default)
+        if not all(guard.has_room(added) for guard in guards):
+            raise ProtocolError("VALIDATION_ERROR", f"Invalid message: allow, deny: more than {MOST_GLOBS} in all")
+        await run.update_policy(guards, added, for_all=wish.tool is None, by=who.user)
 
     async def give_input(self, run_id: str, agent: str, text: str, who: Principal) -> None:
         """Write to the program of a run."""
@@ -271,10 +296,31 @@ class Runs:
 
     # Within
 
+    async def _answer(self, wanted: str, answer: Answer, who: Principal, missing: ProtocolError) -> Approval:
+        try:
+            return await self._ground.gate.answer(wanted, answer, who)
+        except (NotFoundError, AlreadyAnsweredError):
+            raise missing from None
+
+    async def _check_elsewhere(self, run_id: str, wanted: str, who: Principal, missing: ProtocolError) -> None:
+        """Raise unless another daemon's run asks this, of somebody who may answer."""
+        record = await self._find_record(run_id)
+        if record is None or not self._is_elsewhere(record):
+            raise missing
+        self._check(record, who)
+        there = await find_elsewhere(self._ground.store, self._ground.log, record)
+        if await there.find_question(wanted) is None:
+            raise missing
+
+    def _is_elsewhere(self, record: RunRecord) -> bool:
+        """Tell whether another daemon does a run now."""
+        return record.is_active and record.node != self._node
+
     async def _make(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run:
-        cwd, strategy = await self._in_thread(lambda: _load(path, wish.cwd))
+        cwd, strategy = await self._in_thread(lambda: load(path, wish.cwd))
         await self._in_thread(find_machine)  # what this machine has takes a moment to find out, and not on the loop
-        setting = _settle(cwd, strategy)
+        setting = settle(cwd, strategy)
+        check_profiles(strategy, wish.profile, self._ground.engines.find(setting).merged.profiles.specs)
         record = RunRecord(
             id=run_id,
             user=who.user,
@@ -286,7 +332,6 @@ class Runs:
         )
         run = Run(record, strategy, self._ground, setting, interactive=wish.interactive)
         run.profile = wish.profile
-        self._check_profiles(run)
         entry = self._ground.log.prepare(status_event(record))
 
         def work(cursor: Cursor) -> None:
@@ -297,14 +342,6 @@ class Runs:
         self._forget_old()
         self._runs[run_id] = run
         return run
-
-    def _check_profiles(self, run: Run) -> None:
-        """Refuse a strategy that names a profile which nobody defined, before anything runs."""
-        known = {*NAMES, *self._ground.engines.find(run.setting).merged.specs}
-        named = {run.profile, run.strategy.policy.profile, *(step.profile for step in run.strategy.steps)}
-        for name in sorted(filter(None, named)):
-            if name not in known:
-                raise _failed(f'{run.strategy.path}: no sandbox profile is called "{name}"')
 
     def _find_active(self, run_id: str, who: Principal) -> Run:
         run = self._runs.get(run_id)
@@ -326,18 +363,17 @@ class Runs:
         self._check(record, who)
         return record, run
 
-    async def _attach(self, run_id: str, who: Principal) -> PastRun:
+    async def _attach(self, run_id: str, who: Principal) -> PastRun | RunElsewhere:
         record = await self._find_record(run_id)
         if record is None:
             raise _failed("strategyPath is required when preparing a new run")
         self._check(record, who)
-        if record.is_active:
-            raise _failed(f"Run {run_id} is another daemon's; attach to it there")
+        if self._is_elsewhere(record):
+            return await find_elsewhere(self._ground.store, self._ground.log, record)
         return await read_back(self._ground.store, record)
 
     async def _find_record(self, run_id: str) -> RunRecord | None:
-        rows = await self._ground.store.query(SELECT_RUNS + " WHERE id = :id", {"id": run_id})
-        return read_run(rows[0]) if rows else None
+        return await find_record(self._ground.store, run_id)
 
     def _forget_old(self) -> None:
         over = [run_id for run_id, run in self._runs.items() if not run.record.is_active]
@@ -347,89 +383,12 @@ class Runs:
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._ground.threads, work)
 
-    def _later(self, chore: Any) -> None:
-        task = asyncio.ensure_future(chore)
+    def _later(self, chore: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(chore)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
-
-    def _recover(self, cursor: Cursor) -> tuple[str, ...]:
-        log = self._ground.log
-        sql = SELECT_RUNS + " WHERE node = ? AND status IN ('pending', 'running')"
-        left = {record.id: record for record in map(read_run, cursor.fetch(sql, self._node))}
-        if not left:
-            return ()
-        for approval in map(read_approval, cursor.fetch(_PENDING)):
-            if approval.session.run and approval.session.id in left:
-                questions.end_question(cursor, log, approval.id, State.CANCELLED, RESTARTED)
-        for record in left.values():
-            ended = msgspec.structs.replace(record, status=Status.ERROR, ended_at=cursor.now, reason=RESTARTED)
-            update_run(cursor, ended)
-            log.append(cursor, (log.prepare(status_event(ended)),))
-        return tuple(left)
-
-
-def summarise(record: RunRecord) -> RunSummary:
-    """Return a run as a list shows it."""
-    return RunSummary(
-        run_id=record.id,
-        status=record.status.value,
-        strategy_name=record.strategy,
-        strategy_path=record.path,
-        cwd=record.cwd,
-        created_at=stamp(record.created_at),
-        started_at=None if record.started_at is None else stamp(record.started_at),
-        ended_at=None if record.ended_at is None else stamp(record.ended_at),
-        error=record.reason,
-    )
+        return task
 
 
 def _failed(message: str) -> ProtocolError:
     return ProtocolError("PREPARE_FAILED", message)
-
-
-def _load(path: str, wished: str | None) -> tuple[str, Strategy]:
-    """Read the strategy, and find the folder that the run is to be in."""
-    if wished is not None and not wished.startswith("/"):
-        raise _failed("cwd must be an absolute path")
-    if not path.startswith("/"):
-        if wished is None:
-            raise _failed("strategyPath must be absolute, or relative to a cwd that is given")
-        path = os.path.join(wished, path)
-    strategy = load_strategy(path)
-    cwd = os.path.realpath(wished if wished is not None else os.path.dirname(path))
-    if not os.path.isdir(cwd):
-        raise _failed(f"there is no folder {cwd}")
-    if cwd in ("/", os.path.realpath(os.path.expanduser("~"))):
-        raise _failed(f"{cwd} is no workspace: say a project's folder as cwd")
-    return cwd, strategy
-
-
-def _settle(cwd: str, strategy: Strategy) -> Setting:
-    """Return what decides in a run. The profile of a process is around all of it, and so around each of its calls."""
-    if strategy.process is None:
-        return Setting(cwd=cwd, layers=_layers(strategy.policy))
-    policy = msgspec.structs.replace(strategy.policy, profile=None)
-    return Setting(cwd=cwd, layers=_layers(policy), contained=False)
-
-
-def _layers(policy: Policy) -> tuple[Policy, ...]:
-    """Leave out a layer that says nothing: runs without one share their engine."""
-    return () if msgspec.structs.replace(policy, file="") == Policy(layer=Layer.RUN) else (policy,)
-
-
-def _check_globs(name: str, globs: tuple[str, ...]) -> None:
-    if len(globs) > MOST_GLOBS:
-        raise ProtocolError("VALIDATION_ERROR", f"Invalid message: {name}: more than {MOST_GLOBS} patterns")
-    for number, glob in enumerate(globs):
-        if wrong := _fault_of(glob):
-            raise ProtocolError("VALIDATION_ERROR", f"Invalid message: {name}[{number}]: {wrong}")
-
-
-def _fault_of(glob: str) -> str | None:
-    if not glob or len(glob) > LONGEST_GLOB:
-        return f"expected 1 to {LONGEST_GLOB} characters"
-    try:
-        compile_glob(glob)
-    except AssentError as error:
-        return str(error)
-    return None

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -26,17 +25,15 @@ from assent.model import (
     State,
     StoreError,
     ToolCall,
-    Verdict,
     encode,
 )
+from assent.policy.guard import Patch
+from assent.runs.audience import Audience, Subscriber
 from assent.runs.engines import Engines, Setting
 from assent.runs.files import ToolError
 from assent.runs.guards import Guards, ToolGuard
 from assent.runs.messages import (
-    AgentStreaming,
-    Conversation,
     DaemonMessage,
-    GivenInput,
     GuardChain,
     PermissionResolved,
     PolicyName,
@@ -46,7 +43,6 @@ from assent.runs.messages import (
     StrategyCompleted,
     StrategyError,
     StrategyStarted,
-    TextPiece,
     Usage,
     stamp,
 )
@@ -56,20 +52,10 @@ from assent.runs.strategy import Strategy
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
-MOST_RECORDS = 200
-LARGEST_RECORD = 4 << 10
-"""Messages larger than this are not kept for those who come later."""
 KEPT_RESULT = 2000
 """How many characters of what a run came to are kept in the log."""
 _NOTHING_SAID = Consent()
 STOPPED = "Run cancelled by client"
-
-
-class Subscriber(Protocol):
-    """Someone who hears of a run. It is never waited for."""
-
-    def push(self, message: str) -> bool:
-        """Queue a message; false if it reads no more."""
 
 
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,9 +110,7 @@ class Run:
         self._steps: dict[str, tuple[Policy, ...]] = {}
         self._shown: dict[str, tuple[str, ToolGuard]] = {}
         self._answering: dict[str, Subscriber] = {}
-        self._subscribers: dict[Subscriber, None] = {}
-        self._records: deque[msgspec.Raw] = deque(maxlen=MOST_RECORDS)
-        self._inputs: list[GivenInput] = []
+        self.audience = Audience()
         self._work: asyncio.Task[str] | None = None
         self._main: asyncio.Task[None] | None = None
         self._stopping: Ending | None = None
@@ -192,15 +176,13 @@ class Run:
 
     # Telling
 
-    def subscribe(self, subscriber: Subscriber) -> None:
+    async def subscribe(self, subscriber: Subscriber) -> None:
         """Have someone hear of it from now on, beginning with what is still pending."""
-        self._subscribers[subscriber] = None
-        for message, _ in tuple(self._shown.values()):
-            self._push(subscriber, message)
-
-    def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Let someone hear no more of it."""
-        self._subscribers.pop(subscriber, None)
+        self.audience.add(subscriber)
+        for question in tuple(self._shown):
+            await subscriber.room()
+            if question in self._shown and subscriber in self.audience:
+                self.audience.tell(subscriber, self._shown[question][0])
 
     def introduce(self, request_id: str | None) -> RunPrepared:
         """Describe it to whoever prepared it, or attaches to it."""
@@ -211,24 +193,17 @@ class Run:
             strategy_name=self.strategy.name,
             agents=self.strategy.agents,
             flow_tree=self.strategy.tree,
-            conversation=Conversation(tuple(self._records), (), tuple(self._inputs)),
+            conversation=self.audience.conversation,
             mcp_servers=[],
         )
 
     def say(self, message: DaemonMessage, *, but: Subscriber | None = None) -> None:
         """Tell everyone who listens, except one if need be."""
-        data = encode(message)
-        is_piece = isinstance(message, AgentStreaming) and isinstance(message.event, TextPiece)
-        if not is_piece and len(data) <= LARGEST_RECORD:
-            self._records.append(msgspec.Raw(data))
-        text = data.decode()
-        for subscriber in tuple(self._subscribers):
-            if subscriber is not but:
-                self._push(subscriber, text)
+        self.audience.say(message, but=but)
 
-    def _push(self, subscriber: Subscriber, text: str) -> None:
-        if not subscriber.push(text):
-            self._subscribers.pop(subscriber, None)
+    def note_input(self, agent: str, text: str) -> None:
+        """Keep what a person gave to an agent, for those who come later."""
+        self.audience.note_input(agent, text, self.now)
 
     # Asking
 
@@ -293,22 +268,21 @@ class Run:
     async def update_policy(
         self,
         guards: Sequence[ToolGuard],
-        mode: Any,
+        added: Patch,
         *,
-        allow: tuple[str, ...],
-        deny: tuple[str, ...],
-        default: Verdict | None,
+        for_all: bool,
         by: str,
     ) -> None:
         """Add to the path policy of some guards, on record, and tell everyone about each."""
-        payload = {"run": self.id, "mode": mode, "allow": allow, "deny": deny, "default": default, "by": by}
+        payload: dict[str, Any] = {"run": self.id, "mode": added.dimension, "allow": added.allow, "deny": added.deny}
+        payload |= {"default": added.default, "by": by}
         tools = [guard.tool for guard in guards]
         event = msgspec.structs.replace(
             status_event(self.record), type="policy.changed", payload={**payload, "tools": tools, "user": by}
         )
         await self.record_events((event,))
+        self.guards.patch(guards, added, for_all=for_all)
         for guard in guards:
-            guard.patch(mode, allow=allow, deny=deny, default=default)
             self.say_policy(guard)
 
     # Living
@@ -329,11 +303,6 @@ class Run:
             if given:
                 self.note_input(self.strategy.agents[0], given)
             self._main = asyncio.create_task(self._live(work))
-
-    def note_input(self, agent: str, text: str) -> None:
-        """Keep what a person gave to an agent, for those who come later."""
-        self._inputs.append(GivenInput(agent, text, self.now))
-        del self._inputs[:-MOST_RECORDS]
 
     async def stop(self, reason: str = STOPPED, *, status: Status = Status.CANCELLED) -> None:
         """End it before its time, withdrawing what it asks."""
@@ -407,7 +376,7 @@ class Run:
             # It has ended all the same; the next start finds its row open, and closes it.
             self.ground.report("run.unrecorded", error)
         self.say(ending.message)
-        self._records.clear()
+        self.audience.close()
         self.is_over = True
 
     async def withdraw(self, why: str) -> None:

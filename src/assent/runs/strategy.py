@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import glob
 import os
-import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -23,8 +22,9 @@ from assent.config.settings import read_duration
 from assent.model import MODE_ALIASES, ConfigError, Layer, Mode, Origin, Policy, Rule, RuleError
 from assent.policy.matching import compile_rule
 from assent.policy.rules import parse_rule
+from assent.runs.inputs import INPUT, holds_input, makes_code
 from assent.runs.messages import FlowNode
-from assent.runs.tools import TOOLS, ToolInput
+from assent.runs.tools import TOOLS, RunCommand, ToolInput
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,8 +35,6 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 BUNDLED = os.path.join(os.path.dirname(__file__), "strategies")
 MOST_STEPS = 1000
 PROCESS_SECONDS = 3600.0
-INPUT = "${input}"
-"""Stands in a step's texts, or a process's words, for what the run was started with."""
 
 _TOP = ("name", "description", "mode", "profile", "interactive", "ask", "deny", "steps", "process")
 _STEP = ("name", "agent", "tool", "input", "message", "mode", "profile", "override", "on_error")
@@ -156,16 +154,6 @@ def list_strategies(config_home: str | None) -> list[tuple[str, Strategy]]:
     return found
 
 
-def with_input(given: ToolInput, text: str) -> dict[str, Any]:
-    """Return a tool's input with what the run was given; in a command it is one word, whatever is in it."""
-    quoted = shlex.quote(text)
-    return {
-        field: value.replace(INPUT, quoted if field == "command" else text) if isinstance(value, str) else value
-        for field, value in msgspec.structs.asdict(given).items()
-        if value is not None
-    }
-
-
 def _node(part: Step | Parallel) -> FlowNode:
     if isinstance(part, Step):
         return FlowNode(part.name, "step")
@@ -254,9 +242,12 @@ def _step(entry: Field, number: str, names: set[str]) -> Step:
 def _input(field: Field, tool: str) -> ToolInput:
     field.fields(TOOLS[tool].__struct_fields__)
     try:
-        return msgspec.convert(_plain(field.node), TOOLS[tool])
+        given: ToolInput = msgspec.convert(_plain(field.node), TOOLS[tool])
     except msgspec.ValidationError as error:
         raise field.error(f"Invalid {field.name}: {error}.".replace("`", "'")) from None
+    if isinstance(given, RunCommand) and not holds_input(given.command):
+        raise field.error(f"Expected {INPUT} to stand where a word does, without quotes: it is quoted as it is put in.")
+    return given
 
 
 def _process(field: Field) -> ProcessPlan:
@@ -267,6 +258,10 @@ def _process(field: Field) -> ProcessPlan:
     command = tuple(entry.string() for entry in fields["command"].entries())
     if not command or not command[0]:
         raise fields["command"].error(f"Expected {fields['command'].name} to name a program.")
+    if makes_code(command):
+        raise fields["command"].error(
+            f"Expected {INPUT} to be a word of its own, which a script reads as its argument."
+        )
     hooks = _take(fields, "hooks", lambda f: f.choice(_HOOKED), None)
     return ProcessPlan(
         agent=fields["agent"].text(),

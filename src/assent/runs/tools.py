@@ -73,5 +73,6 @@ _BY_CANONICAL = {find_tool(name).name: name for name in TOOLS}
 
 
 def guarded_name(tool: str) -> str:
-    """Return the guarded tool that goes by this name in any vocabulary; one that is none of them keeps its name."""
-    return _BY_CANONICAL.get(find_tool(tool).name, tool)
+    """Return the guarded tool that goes by this name in any vocabulary; for other tools, their usual name."""
+    name = find_tool(tool).name
+    return _BY_CANONICAL.get(name, name)

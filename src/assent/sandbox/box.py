@@ -11,11 +11,12 @@ from typing import Self, TypeAlias
 
 import msgspec
 
-from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, hook_script
-from assent.config.files import make_private_folder, write_private
+from assent.config.endpoints import ASK_FOLDER
+from assent.config.files import make_private_folder
+from assent.config.hooks import place_hook
 from assent.config.places import assent_home
-from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest
-from assent.sandbox import caches, mounts
+from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest, printable
+from assent.sandbox import caches, mounts, programs
 from assent.sandbox.bare import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.boundary import Boundary, settle
 from assent.sandbox.cgroups import Group
@@ -26,10 +27,12 @@ from assent.sandbox.launch import Order, Started, launch, launch_bare, resolve_e
 from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
+from assent.sandbox.programs import Programs, find_programs
 from assent.sandbox.proxy import Proxy
 from assent.sandbox.states import Binds, State
 from assent.sandbox.streams import Input, Output, Tally, wait_readable
 from assent.sandbox.supervisor import Supervisor
+from assent.sandbox.upkeep import Upkeep
 
 PIPE = -1
 NOTHING = -3
@@ -142,52 +145,61 @@ class Sandbox:
             raise Unavailable("the sandbox is not open")
         if not argv or not argv[0]:
             raise CommandNotStarted("there is no command", code=127)
-        reach = boundary.profile.network.mode == "hosts"
-        order = Order(
-            argv=tuple(argv),
-            environment=self._environment(boundary, environment or {}, reach=reach),
-            port=PROXY_PORT if reach else 0,
-            supervised=self._supervised and machine.notify and bare is None,
-            terminal=terminal,
-            binds=self._binds,
-            shown=self._shown,
-            empty=() if self._placeholders is None else self._placeholders.made,
-            keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
-        )
+        group = Group(boundary.profile.process_limits)
+        self._groups = [*(known for known in self._groups if known.is_there), group]
+        order = self._order(boundary, machine, argv, group, environment or {}, terminal)
         pipes = _Pipes(stdin, stdout, stderr)
         started = None
+        guards = contextlib.ExitStack()
+        guards.callback(group.remove)
+        upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
+        guards.callback(upkeep.close)
         try:
             started = (
                 launch(boundary, order, machine, pipes.inner) if bare is None else launch_bare(bare, order, pipes.inner)
             )
             pipes.close_inner()
-            return await self._begin(started, order, boundary, machine, pipes)
-        except BaseException:
-            pipes.close()
-            if started is not None:
-                started.abandon()
-            raise
-
-    async def _begin(
-        self, started: Started, order: Order, boundary: Boundary, machine: Machine, pipes: _Pipes
-    ) -> Process:
-        guards = contextlib.ExitStack()
-        try:
-            group = Group(boundary.profile.process_limits)  # while the sandbox is still being set up
-            self._groups = [*(known for known in self._groups if known.is_there), group]
-            guards.callback(group.remove)
             async with asyncio.timeout(_SETUP_SECONDS):
                 await wait_readable(started.control.fileno())
             started.read_report()
             started.tie()
-            group.add(started.fds["pid"])
-            return await self._begin_in(group, guards, started, order, boundary, machine, pipes)
+            group.shut(entered=started.grouped)
+            process = await self._begin(group, guards, started, order, boundary, machine, pipes)
+            if self._placeholders is not None and "mounts" in started.fds:
+                self._look_after(upkeep, started.take("mounts"), self._placeholders, process, guards)
+            started.close()
         except BaseException:
-            started.abandon()
+            pipes.close()
+            if started is not None:
+                started.abandon()
             guards.close()
             raise
+        return process
 
-    async def _begin_in(
+    def _order(
+        self,
+        boundary: Boundary,
+        machine: Machine,
+        argv: Sequence[str],
+        group: Group,
+        environment: Mapping[str, str],
+        terminal: int,
+    ) -> Order:
+        reach = boundary.profile.network.mode == "hosts"
+        return Order(
+            argv=tuple(argv),
+            environment=self._environment(boundary, environment, reach=reach),
+            port=PROXY_PORT if reach else 0,
+            supervised=self._supervised and machine.notify and self._bare is None,
+            terminal=terminal,
+            binds=self._binds,
+            shown=self._shown,
+            mounts=() if self._placeholders is None else mounts.plan_mounts(boundary, self._placeholders.made),
+            keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
+            door=group.door,
+        )
+
+    async def _begin(
         self,
         group: Group,
         guards: contextlib.ExitStack,
@@ -209,10 +221,12 @@ class Sandbox:
             proxy = Proxy(profile.network.hosts, hear, self._ask)
             guards.callback(proxy.stop)
             await proxy.serve(started.take("proxy"))
+        supervisor = None
         if "supervisor" in started.fds:
             supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask)
             guards.callback(supervisor.stop)
             supervisor.start()
+        began = programs.now()
         started.go()
         await wait_readable(started.fds["begin"])
         started.read_begin(order.argv)
@@ -223,12 +237,22 @@ class Sandbox:
             profile,
             on_end=guards.close,
             violations=lambda: tuple(violations),
+            programs=lambda: _look_for_programs(boundary.profile, supervisor, began),
         )
-        started.close()
         pipes.attach(process, boundary.profile.process_limits.output_bytes)
         process.end_after(boundary.profile.process_limits.wall_seconds)
         self._processes.add(process)
         return process
+
+    def _look_after(
+        self, upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
+    ) -> None:
+        """Keep up the boundary until the command ends."""
+        self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
+        task = asyncio.get_running_loop().create_task(
+            upkeep.watch(namespace, places.add, lambda: process.kill("boundary"))
+        )
+        guards.callback(task.cancel)
 
     def _hear(self, violations: list[Violation]) -> Callable[[Violation], None]:
         seen: set[tuple[str, str]] = set()
@@ -262,10 +286,22 @@ class Sandbox:
         names = sorted(order.environment)
         return msgspec.structs.replace(
             boundary.profile,
+            cwd=printable(boundary.profile.cwd or "/"),
+            read_roots=tuple(map(printable, boundary.profile.read_roots)),
+            masked=tuple(map(printable, boundary.profile.masked)),
+            protected=tuple(map(printable, boundary.profile.protected)),
             mechanisms=mechanisms,
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
         )
+
+
+async def _look_for_programs(profile: SandboxProfile, supervisor: Supervisor | None, began: int) -> Programs:
+    """Find what a command left that runs later; where nothing was tried that could change a file, there is none."""
+    if supervisor is not None and not supervisor.saw_changes:
+        return Programs()
+    apart = frozenset((*profile.protected, *profile.masked))
+    return await find_programs(profile.write_roots, apart, began)
 
 
 def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
@@ -273,7 +309,7 @@ def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
     asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
     make_private_folder(asking)
     make_private_folder(os.path.join(asking, "agents"))
-    write_private(os.path.join(asking, HOOK_SCRIPT), hook_script())
+    place_hook(asking)
     real = os.path.realpath(home)
     return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
 

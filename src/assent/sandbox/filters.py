@@ -260,4 +260,7 @@ def _watch() -> dict[str, bpf.Code]:
 
     # The flags of openat2 lie in memory, where they can be changed after a look: programs fall back to openat.
     rules = dict.fromkeys(WATCHED, shown)
-    return rules | {"open": opening(1), "openat": opening(2), "openat2": bpf.answer(bpf.refuse(errno.ENOSYS))}
+    rules |= {"open": opening(1), "openat": opening(2), "openat2": bpf.answer(bpf.refuse(errno.ENOSYS))}
+    # What makes a program of a file that was opened to be read.
+    executable = bpf.load_argument(1) + bpf.when_any_bit(0o111, shown) + bpf.answer(bpf.ALLOW)
+    return rules | {"fchmod": executable}

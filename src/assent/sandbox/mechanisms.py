@@ -44,11 +44,13 @@ class Machine(msgspec.Struct, frozen=True):
     notify: bool
     """Whether a supervisor can be told of system calls."""
     missing: tuple[str, ...] = ()
+    errata: int = 0
+    """The mended faults of Landlock that the kernel lists, as bits."""
 
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """Name everything, in force or not."""
         wrap = self.bubblewrap
-        lock = f"ABI {self.landlock}" + (f", errata {landlock.errata():#x}" if self.landlock else "")
+        lock = f"ABI {self.landlock}" + (f", errata {self.errata:#x}" if self.landlock else "")
         return (
             Mechanism("bubblewrap", wrap.version if wrap else "", enforced=wrap is not None),
             Mechanism("landlock", lock if self.landlock else "", enforced=self.landlock >= landlock.LOWEST),
@@ -73,7 +75,9 @@ def probe(path: str = _TRUSTED_PATH) -> Machine:
     if landlock.version() < landlock.LOWEST:
         missing.append(f"the kernel's Landlock is too old: ABI {landlock.version()}, needed {landlock.LOWEST}")
     notify = "user_notif" in _seccomp_actions()
-    return Machine(wrap, landlock.version(), seccomp=seccomp, notify=notify, missing=tuple(missing))
+    return Machine(
+        wrap, landlock.version(), seccomp=seccomp, notify=notify, missing=tuple(missing), errata=landlock.errata()
+    )
 
 
 def find_machine(path: str = _TRUSTED_PATH, environ: Mapping[str, str] = os.environ) -> Machine:
@@ -88,10 +92,19 @@ def find_machine(path: str = _TRUSTED_PATH, environ: Mapping[str, str] = os.envi
 def find_locks() -> Machine:
     """Return what works inside another sandbox, where no namespaces can be made and none are tried."""
     missing = ("namespaces can not be made inside a sandbox",)
-    return Machine(None, landlock.version(), seccomp=bool(_seccomp_actions()), notify=False, missing=missing)
+    return Machine(
+        None,
+        landlock.version(),
+        seccomp=bool(_seccomp_actions()),
+        notify=False,
+        missing=missing,
+        errata=landlock.errata(),
+    )
 
 
 _AGAIN = 60.0
+_FORM = "2"
+"""Grows when there is more to remember."""
 _known: dict[str, tuple[float, Machine]] = {}
 
 
@@ -128,7 +141,7 @@ def _stamp(path: str) -> tuple[str, ...]:
             started = boot.read().strip()
     except OSError:
         started = os.urandom(8).hex()
-    return (started, os.uname().release, str(os.geteuid()), str(program), *map(str, file))
+    return (_FORM, started, os.uname().release, str(os.geteuid()), str(program), *map(str, file))
 
 
 def _try(missing: list[str], find: Callable[[], T]) -> T | None:

@@ -14,12 +14,11 @@ from assent.sandbox.mechanisms import Bubblewrap
 
 Kind: TypeAlias = Literal["write", "way", "read", "private", "protect", "empty", "mask"]
 
-PRIVATE = ("/tmp", "/var/tmp", "/run")  # noqa: S108 - these are the sandbox's own
-"""Empty inside, and gone with the sandbox."""
+PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 - these are the sandbox's own
+"""Empty inside, and gone with the sandbox. The last is the third by another name, or in its own right."""
 INNER = "/run/assent"
 """Where our own things are inside."""
 PYTHON = f"{INNER}/python"
-STAGE2 = f"{INNER}/stage2.pyc"
 CACHE = f"{INNER}/cache"
 PROFILE = f"{INNER}/profile.json"
 """Says to whoever is inside what they are inside of."""

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assent.model import Event, SandboxProfile, Violation
+from assent.sandbox.programs import Programs
 
 Happened: TypeAlias = Literal[
     "sandbox.applied",
@@ -36,6 +37,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     stopped: str | None = None
     """What Assent ended the command for."""
     reason: str | None = None
+    programs: Programs | None = None
+    """What the command left in the workspace that runs later, or decides what does."""
 
     @property
     def summary(self) -> str:
@@ -92,6 +95,7 @@ def event_of(report: Report, origin: Origin) -> Event:
         "stopped": report.stopped,
         "process": origin.run if report.type.startswith("process.") else None,
         "reason": report.reason,
+        "programs": None if report.programs is None else msgspec.to_builtins(report.programs),
     }
     return Event(
         type=report.type,

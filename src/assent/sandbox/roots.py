@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from assent.model import SandboxProfile, within
+from assent.model import SandboxProfile, printable, within
 from assent.sandbox.errors import Unavailable
 
 _TOO_WIDE = frozenset(
@@ -22,7 +22,9 @@ def real_roots(profile: SandboxProfile, homes: tuple[str, ...]) -> tuple[str, ..
 def _real_root(root: str, profile: SandboxProfile, homes: tuple[str, ...]) -> str:
     real = real_path(root)
     if real is None:
-        raise Unavailable(f"there is no folder {root} to write in")
+        raise Unavailable(f"there is no folder {printable(root)} to write in")
+    if printable(real) != real:
+        raise Unavailable(f"{printable(real)} can not be a workspace: its name is no text")
     if real in _TOO_WIDE or any(within(home, real) for home in homes):
         raise Unavailable(f"{real} can not be a workspace: it holds everything else too")
     if any(within(real, place) for place in _NEVER):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from assent.catalog.secrets import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
@@ -13,6 +15,7 @@ from assent.model import ConfigError, within
 
 _ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
 """Inside, these are new and empty."""
+_SYSTEM = tuple(pattern for pattern in SECRET_PATHS if not pattern.startswith(_ELSEWHERE))
 _SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".envrc"})
 """In a project these are settings, unless they hold a credential."""
 _KEY_FILES = (".pem", ".key", ".asc")
@@ -38,10 +41,13 @@ def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[
 
 
 class Listings:
-    """What folders hold, each looked at once: there are a few hundred places of secrets, in a few folders."""
+    """What folders hold, each looked at once: there are a few hundred places of secrets, in a few folders.
+
+    Names count however they are written.
+    """
 
     def __init__(self) -> None:
-        self._known: dict[str, frozenset[str] | None] = {}
+        self._known: dict[str, _Names | None] = {}
 
     def find(self, root: str, pattern: str) -> list[str]:
         """Return every path below a folder that matches, part by part; a name that begins with a dot is one too."""
@@ -57,8 +63,22 @@ class Listings:
         if names is None:  # not to be listed, but a name in it may be known
             return (part,) if "*" not in part and os.path.lexists(f"{folder}/{part}") else ()
         if "*" in part:
-            return sorted(name for name in names if _fits(name, part))
-        return (part,) if part in names else ()
+            return [name for low, name in names.starred if _fits(low, part.lower())]
+        return names.by_lower.get(part.lower(), ())
+
+
+class _Names(NamedTuple):
+    by_lower: dict[str, list[str]]
+    starred: list[tuple[str, str]]
+    """Those that a pattern with a star could fit, in lower case and as they are."""
+
+
+@functools.cache
+def _edges() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return what names begin with, and what others end with, that a pattern with a star fits: few do."""
+    parts = {part for pattern in (*SECRETS, *_SYSTEM, *NOT_SECRET) for part in pattern.split("/") if "*" in part}
+    heads = {part.partition("*")[0].lower() for part in parts if part.endswith("*")}
+    return tuple(heads), tuple({part.rpartition("*")[2].lower() for part in parts if not part.endswith("*")})
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -75,18 +95,26 @@ def _fits(name: str, pattern: str) -> bool:
     return True
 
 
-def _list(folder: str) -> frozenset[str] | None:
+def _list(folder: str) -> _Names | None:
     try:
-        return frozenset(os.listdir(folder))
+        names = os.listdir(folder)
     except (FileNotFoundError, NotADirectoryError):
-        return frozenset()
+        names = []
     except OSError:
         return None
+    heads, tails = _edges()
+    by_lower: dict[str, list[str]] = {}
+    starred = []
+    for name in names:
+        low = name.lower()
+        by_lower.setdefault(low, []).append(name)
+        if low.startswith(heads) or low.endswith(tails):
+            starred.append((low, name))
+    return _Names(by_lower, starred)
 
 
 def _system(names: Listings) -> list[str]:
-    patterns = (p for p in SECRET_PATHS if not p.startswith(_ELSEWHERE))
-    return [path for pattern in patterns for path in names.find("/", pattern[1:])]
+    return [path for pattern in _SYSTEM for path in names.find("/", pattern[1:])]
 
 
 def _of_homes(homes: tuple[str, ...], names: Listings) -> list[str]:
@@ -113,7 +141,8 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
     # The eighth column is the path; the fourth says whether somebody listens.
     table = (line.split(None, 7) for line in lines)
     listening = [row[7] for row in table if len(row) == 8 and row[7].startswith("/") and row[3] == "00010000"]
-    return [p for p in (*named, *listening[:_MOST_SOCKETS]) if not p.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
+    seen = [path for path in (*named, *listening) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
+    return seen[:_MOST_SOCKETS]
 
 
 def _in_workspace(root: str) -> list[str]:

@@ -9,7 +9,7 @@ import os
 import socket
 from typing import TypeAlias
 
-from assent.model import FS_WRITE, NET_CONNECT, OperationKind, Violation
+from assent.model import FS_WRITE, NET_CONNECT, OperationKind, Violation, printable
 from assent.sandbox.notifications import Notification
 
 Place: TypeAlias = tuple[int | None, int]
@@ -128,7 +128,7 @@ def is_loopback(peer: str) -> bool:
 
 def describe(operation: OperationKind, resource: str, mechanism: str, pid: int) -> Violation:
     """Add to a violation who did it."""
-    return Violation(operation, resource, mechanism, pid, _program(pid), _command_line(pid))
+    return Violation(operation, printable(resource), mechanism, pid, _program(pid), _command_line(pid))
 
 
 def write_of(path: str, pid: int) -> Violation:
@@ -143,7 +143,7 @@ def connect_of(peer: str, pid: int) -> Violation:
 
 def _program(pid: int) -> str | None:
     try:
-        return os.readlink(f"/proc/{pid}/exe")
+        return printable(os.readlink(f"/proc/{pid}/exe"))
     except OSError:
         return None
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 from collections.abc import Mapping
 from typing import TypeAlias
 
@@ -77,6 +76,8 @@ def _forget(own: str, names: list[str]) -> None:
     for name in names:
         path = os.path.join(own, name)
         if os.path.isdir(path) and not os.path.islink(path):
+            import shutil  # noqa: PLC0415 - slow to load, and seldom needed
+
             shutil.rmtree(path)
         else:
             with contextlib.suppress(FileNotFoundError):

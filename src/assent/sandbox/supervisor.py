@@ -58,6 +58,11 @@ class Supervisor:
         self.seen: Counter[str] = Counter()
         """How often each system call was seen."""
 
+    @property
+    def saw_changes(self) -> bool:
+        """Tell whether anything was tried that could change a file."""
+        return any(name in sightings.PATHS or name == "fchmod" for name in self.seen)
+
     def start(self) -> None:
         """Begin to watch."""
         self._thread.start()
@@ -111,7 +116,8 @@ class Supervisor:
         if not stopped or not self._listener.is_waiting(question.id):
             return False
         violation = sightings.write_of(stopped[0], question.pid)
-        if self._ask is not None and name in sightings.OPENERS:
+        # A person is asked about nothing but the very name that they are shown.
+        if self._ask is not None and name in sightings.OPENERS and violation.resource == stopped[0]:
             asyncio.run_coroutine_threadsafe(self._question(self._ask, violation, name, question), self._loop)
             return True
         self._report(violation)

@@ -36,7 +36,7 @@ class Judged(msgspec.Struct, frozen=True):
 def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
     """Put a hook's call into its session."""
     call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.headers)
-    return daemon.runs.place(request.who.token, call, session)
+    return daemon.runs.place(request.who, call, session)
 
 
 async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:

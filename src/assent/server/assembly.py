@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING
 from assent.agents.wiring import WIRINGS, Client, Pointing
 from assent.approvals.book import Approvals
 from assent.audit.log import Log
-from assent.config.endpoints import ASK_FOLDER, HOOK_SCRIPT, SOCKET_NAME, TOKEN_FILE
+from assent.config.endpoints import ASK_FOLDER, SOCKET_NAME, TOKEN_FILE
 from assent.config.files import find_secret, make_private_folder, write_private
+from assent.config.hooks import HOOK_SCRIPT
 from assent.config.interpreter import find_python
 from assent.config.places import assent_home, user_file
 from assent.config.version import find_version
@@ -165,8 +166,10 @@ async def _lend_token(runs: Runs, store: Store, log: Log, keys: Identities, run:
     try:
         yield issued.secret
     finally:
-        runs.take_back(issued.token.id)
+        # In this order: a token that is still good is never anybody else's than the run's.
         await store.commit(revoke(issued.token.id, run.record.user, log))
+        await asyncio.wrap_future(keys.look())
+        runs.take_back(issued.token.id)
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:

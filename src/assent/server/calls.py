@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assent.model import Session, ToolCall, read_trace
+from assent.model import CallError, Session, ToolCall, read_trace
 from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
@@ -83,5 +83,8 @@ def _check_names(asked: HookCall, who: Principal) -> None:
 
 def _search_path(header: bytes) -> tuple[str, ...]:
     """Read where the agent looks for programs; an empty part is the current folder."""
-    text = header.decode("ascii", "replace")
+    try:
+        text = header.decode()
+    except UnicodeDecodeError:
+        raise CallError("The agent's PATH is not text, so that nobody knows what would run") from None
     return tuple(dict.fromkeys(part or "." for part in text.split(":"))) if text else ()

@@ -76,7 +76,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
-    if daemon.settings.agent_prompt == "defer" and _can_ask(asked, agent):
+    if daemon.settings.agent_prompt == "defer" and request.who.run is None and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
         decision = daemon.gate.preview(call, session)
         if decision.verdict is ASK:
@@ -93,10 +93,9 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
 
 
 def _with_shell(asked: HookCall, request: Request) -> HookCall:
-    told = request.headers.get(b"x-assent-shell")
-    if not told:
-        return asked
-    return msgspec.structs.replace(asked, shell=shell_of(request.params["agent"], told.decode("ascii", "replace")))
+    told = request.headers.get(b"x-assent-shell", b"")
+    shell = shell_of(request.params["agent"], told.decode("ascii", "replace"))
+    return msgspec.structs.replace(asked, shell=shell) if shell else asked
 
 
 def _can_ask(asked: HookCall, agent: ModuleType) -> bool:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from assent.server.metrics import Metrics
 
 MOST_REMEMBERED = 20_000
+LARGEST_QUEUE = 4 << 20
+"""How many characters are kept for a client that reads slowly."""
 ALL_USERS = ""
 """Stands for every user, where an admin listens; no user has this name."""
 _WORDS = {State.APPROVED: "approve", State.REJECTED: "reject"}
@@ -26,26 +28,41 @@ _WORDS = {State.APPROVED: "approve", State.REJECTED: "reject"}
 class Member:
     """One socket: what is to be sent to it, and how to cut it off."""
 
-    def __init__(self, user: str, size: int, abort: Callable[[], None]) -> None:
+    def __init__(self, user: str, size: int, abort: Callable[[], None], largest: int = LARGEST_QUEUE) -> None:
         self.user = user
         self._queue: asyncio.Queue[tuple[str | None, str]] = asyncio.Queue(size)
         self._abort = abort
+        self._largest = largest
+        self._held = 0
+        self._roomy = asyncio.Event()
+        self._roomy.set()
         self.known: set[str] = set()
         """The questions it was told of when it connected."""
 
     def push(self, message: str, announces: str | None = None) -> bool:
         """Queue a message, saying which question it announces, if any; one who does not read is cut off."""
-        try:
-            self._queue.put_nowait((announces, message))
-        except asyncio.QueueFull:
+        if self._queue.full() or (self._held and self._held + len(message) > self._largest):
             self._abort()
             return False
+        self._queue.put_nowait((announces, message))
+        self._held += len(message)
+        self._note_room()
         return True
+
+    async def room(self) -> None:
+        """Wait until most of what is queued was sent."""
+        await self._roomy.wait()
+
+    def _note_room(self) -> None:
+        half_full = 2 * self._queue.qsize() > self._queue.maxsize or 2 * self._held > self._largest
+        (self._roomy.clear if half_full else self._roomy.set)()
 
     async def next(self) -> str:
         """Wait for the next message that says something new."""
         while True:
             announces, message = await self._queue.get()
+            self._held -= len(message)
+            self._note_room()
             if announces is None or announces not in self.known:
                 return message
 

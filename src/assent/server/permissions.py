@@ -109,7 +109,8 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 def may_see(who: Principal, approval: Approval) -> bool:
     """Tell whether a principal may look at a question: an agent at its own, a user at those of their agents."""
     if who.role is Role.AGENT:
-        return approval.user == who.user and approval.agent == who.agent
+        own = approval.session.id == who.run if who.run is not None else not approval.session.run
+        return own and approval.user == who.user and approval.agent == who.agent
     return who.may_answer(approval.user)
 
 
@@ -127,7 +128,7 @@ async def list_permissions(daemon: Daemon, request: Request) -> Reply:
         user=user, agent=agent, states=_read_states(query), limit=limit, cursor=query.get("cursor") or None
     )
     describing = detail if query.get("details") == "true" else describe
-    return reply(PermissionList(tuple(map(describing, found)), MESSAGE, cursor))
+    return reply(PermissionList(tuple(describing(each) for each in found if may_see(who, each)), MESSAGE, cursor))
 
 
 def _read_states(query: dict[str, str]) -> tuple[State, ...]:

@@ -63,6 +63,8 @@ async def stream(daemon: Daemon, request: Request) -> Stream:
     if given and not (given.isascii() and given.isdigit() and len(given) < 19):
         raise Refusal(400, "Invalid Last-Event-ID: expected an id of this stream")
     after = int(given) if given else None
+    if request.who.run not in (None, request.params["id"]):
+        raise Refusal(403, "Forbidden: a run's program follows that run alone")
     return Stream(_write(daemon, request.who, request.params["id"], after))
 
 
@@ -76,18 +78,18 @@ async def _write(daemon: Daemon, who: Principal, session: str, after: int | None
     )
     async for records in follow(daemon.store, daemon.log, query, after or 0):
         for record in records:
-            event = await _tell(daemon, record)
+            event = await _tell(daemon, who, record)
             if event is not None:
                 yield frame(str(record.position), {k: v for k, v in event.items() if v is not None})
 
 
-async def _tell(daemon: Daemon, record: Record) -> dict[str, Any] | None:
+async def _tell(daemon: Daemon, who: Principal, record: Record) -> dict[str, Any] | None:
     if record.type not in ("permission.requested", "permission.resolved", *_TOOL_EVENTS):
         return None
     event = _event.decode(record.body)
     about = {"toolCallId": event.tool_call_id or event.action_id, "toolName": record.tool}
     if record.type == "permission.requested":
-        return {"type": "permission_request", **about, **await _question(daemon, event)}
+        return {"type": "permission_request", **about, **await _question(daemon, who, event)}
     if record.type == "permission.resolved":
         return {"type": "permission_resolved", **about, **_outcome(event)}
     failed = record.type == "tool.failed"
@@ -99,10 +101,10 @@ async def _tell(daemon: Daemon, record: Record) -> dict[str, Any] | None:
     }
 
 
-async def _question(daemon: Daemon, event: Event) -> dict[str, Any]:
+async def _question(daemon: Daemon, who: Principal, event: Event) -> dict[str, Any]:
     """Return what a person needs to know; the input itself is there only while the question is open."""
     approval = await daemon.approvals.get(event.action_id or "")
-    call = None if approval is None else approval.call
+    call = approval.call if approval is not None and may_see(who, approval) else None
     expires = event.payload.get("expiresAt")
     return {
         "reason": event.payload.get("reason"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -59,6 +60,8 @@ _SHOPTS = frozenset(
         "nullglob",
     }
 )
+_TOP = (Word("git"), Word("rev-parse"), Word("--show-toplevel"))
+"""Prints a folder that the one it runs in lies in, or is."""
 _DECLARE_FLAGS = {"export": "fnp", "readonly": "aAfp"}
 
 
@@ -291,13 +294,26 @@ def _cd(walker: Walker, words: Sequence[Word]) -> None:
 
 def _enter(walker: Walker, folder: str | None, words: Sequence[Word]) -> None:
     """Change the folder to one that is known, or to one that may be what the line says elsewhere."""
+    before = walker.scope.cwd
     walker.scope.enter(folder)
     hints = [hint for word in words[1:] for hint in word.hints] if folder is None else []
     if any(MADE in hint for hint in hints):
         walker.notes.blame("the folder is made up while the line runs")
     places = tuple(normalise(hint) for hint in hints if hint.startswith("/") and UNKNOWN not in hint)
+    if folder is None:
+        places += tuple(_among(walker, word, before) for word in words[1:] if word.chosen)
     if places:
         walker.scope.elsewhere = walker.scope.assured = places
+
+
+def _among(walker: Walker, word: Word, before: str | None) -> str:
+    """Give what is known of a folder that the line chooses while it runs, with `UNKNOWN` in it for what is not."""
+    if any(walker.commands[feed].words == _TOP for feed in word.feeds):
+        return before or UNKNOWN
+    below = word.text.startswith(UNKNOWN) and word.named_in is None
+    if word.splits or below or (before is None and not word.text.startswith("/")):
+        return UNKNOWN
+    return normalise(posixpath.join(before or "/", word.text))
 
 
 def _pushd(walker: Walker, words: Sequence[Word]) -> None:

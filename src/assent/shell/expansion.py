@@ -12,7 +12,7 @@ import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell import braces
 from assent.shell.derived import derive
-from assent.shell.hints import combined, merged, split, texts
+from assent.shell.hints import combined, merged, parted, split, texts
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
 from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
@@ -34,7 +34,7 @@ _STANDS = 0x100000
 class Field:
     """A word in the making."""
 
-    __slots__ = ("examples", "feeds", "hints", "pattern", "present", "splits", "text", "variables")
+    __slots__ = ("examples", "feeds", "hints", "named_in", "pattern", "present", "splits", "text", "variables")
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -48,11 +48,14 @@ class Field:
         """What stands for each text; nothing for what has no example."""
         self.present = False
         self.splits = False
+        self.named_in: tuple[str, ...] | None = None
 
     def add(self, value: Value, text: str, *, quoted: bool) -> None:
         """Append text that comes from a value."""
         if value.hints:
             self.hints.append((len(self.text), value.hints))
+        if value.named_in is not None and not any(self.text):
+            self.named_in = value.named_in
         self.text.append(text)
         self.examples.append(text if UNKNOWN not in text else value.example if text == value.text else "")
         self.pattern.append("" if quoted else text)
@@ -66,7 +69,7 @@ class Field:
         splits = self.splits or _is_pattern("".join(self.pattern))
         text = "".join(self.text)
         like = "" if splits or UNKNOWN not in text else self.example()
-        return Word(text, self.variables, self.feeds, splits, self.guesses(), like=like)
+        return Word(text, self.variables, self.feeds, splits, self.guesses(), like=like, named_in=self.named_in)
 
     def example(self) -> str:
         """Give an example of the word, if each of its parts has one."""
@@ -192,7 +195,8 @@ class Expander(ABC):
     def cut(self, value: Value, fields: list[Field]) -> None:
         """Add an unquoted value, which ends a field at every space in it."""
         if not self.scope.splitting:
-            fields[-1].add(silent(value), UNKNOWN, quoted=False)
+            pieces = parted(texts(value.text, value.hints), self.scope.value("IFS").text)
+            fields[-1].add(guessed(silent(value), pieces), UNKNOWN, quoted=False)
             return
         if value.hints:
             value = msgspec.structs.replace(value, hints=split(value.hints))

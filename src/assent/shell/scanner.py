@@ -30,6 +30,9 @@ _HEAD = re.compile(
     r"\$\{(?:#(?=[A-Za-z0-9_@*]))?([A-Za-z_][A-Za-z0-9_]*|[0-9]{1,9}|[@*#?$!-])(?:\[(@|\*|-?[0-9]{1,9}|\$?[A-Za-z_][A-Za-z0-9_]*)\])?",
 )
 _OPERATOR = re.compile(r"##?|%%?|//?|\^\^?|,,?|:?[-+?]|:(?=[ 0-9A-Za-z_$(-])")
+_KEYS = re.compile(r"\$\{!([A-Za-z_][A-Za-z0-9_]*)\[[@*]\]\}")
+_INERT = re.compile(r"""'[^'\\{}$`"<>();&|\n]*+'|\$'(?:[^'\\{}$`"<>();&|\n]|\\[nrtabefv0])*+'""")
+"""Quotes that hold nothing that could close anything, so that it makes no difference whether they are quotes there."""
 _OPERAND = re.compile(r"[^}\\'\"$`<>]+|[<>](?!\()")
 _BACKTICKED = re.compile(r"`([^`\\]*(?:\\.[^`\\]*)*)`", re.DOTALL)
 _CALCULATED = re.compile(r"[^()$`'\"\\\[\]{}#]+|(?<=[0-9])#(?=[0-9A-Za-z])")
@@ -278,6 +281,10 @@ class Scanner(ABC):
             self.at = bare.end()
             return
         self.spend(2)
+        if keys := _KEYS.match(self.source, self.at):
+            parts.append(Parameter(keys[1], quoted, "@", derived=True, operator="!"))
+            self.at = keys.end()
+            return
         head = _HEAD.match(self.source, self.at)
         if head is None:
             self.notes.blame("an expansion `${…}` is not understood")
@@ -323,6 +330,9 @@ class Scanner(ABC):
                 self.at = run.end()
             elif character in "<>":
                 self.substitute(character + "(…)", 2, parts, quoted=True)
+            elif quoted and (inert := _INERT.match(self.source, self.at)):
+                parts.append(Text(inert[0].lstrip("$")[1:-1], quoted=True))
+                self.at = inert.end()
             elif character == "$":
                 self.dollar(parts, quoted=quoted)
             elif character == "'" and quoted:

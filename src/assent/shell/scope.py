@@ -106,6 +106,8 @@ class Value(msgspec.Struct, frozen=True):
     """What it may be, where it is no constant."""
     like: str = ""
     """An example of it, where all that is not known of it are numbers and times."""
+    named_in: tuple[str, ...] | None = None
+    """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
 
     @property
     def example(self) -> str:
@@ -145,8 +147,7 @@ UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
 
 def value_of(word: Word) -> Value:
     """Take a word as a value; what of it is not surely from outside was chosen by the line."""
-    opaque = bool(word.feeds) or word.text.count(UNKNOWN) > len(word.variables)
-    return Value(word.text, word.variables, word.feeds, opaque=opaque, hints=word.hints, like=word.like)
+    return Value(word.text, word.variables, word.feeds, opaque=word.chosen, hints=word.hints, like=word.like)
 
 
 def _either(one: Value, other: Value) -> tuple[str, ...]:
@@ -271,6 +272,8 @@ class Scope:
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
+        if self.lost and (folder is None or not folder.startswith("/")):
+            return
         before = () if self.cwd is None else (self.cwd,)
         self.previous = self.cwd
         self.values.pop("PWD", None)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
+import assent.regex as re
+from assent.model import UNKNOWN
 from assent.shell.syntax import Calculation, Case, Count, For, Group, If, Simple, Statement, While
 
 if TYPE_CHECKING:
-    from assent.shell.tree import Redirect
+    from collections.abc import Sequence
+
+    from assent.shell.scope import Scope
+    from assent.shell.tree import Redirect, Word
 
 _ALWAYS = ((":",), ("true",), ("/bin/true",), ("/usr/bin/true",), ("[", "1", "]"), ("test", "1"))
 _NEVER = (("false",), ("/bin/false",), ("/usr/bin/false",), ("[", "]"), ("test",))
+_VARYING = re.compile(rf"[*?\[\]{UNKNOWN}]")
+"""What of a word is not the same in all that it becomes."""
 
 
 def may_fail(redirects: tuple[Redirect, ...]) -> bool:
@@ -41,3 +49,26 @@ def layer_of(node: Statement) -> str:
     if isinstance(node, (Group, While, For)):
         return node.kind
     return {If: "if", Case: "case", Count: "for"}.get(type(node), "{…}")
+
+
+def framed(words: Sequence[Word]) -> str:
+    """Give what is known of a text that is one of these words: how it begins and how it ends."""
+    pieces = [_VARYING.split(word.text) if not _is_anything(word) else ["", ""] for word in words]
+    begin = posixpath.commonprefix([each[0] for each in pieces])
+    end = posixpath.commonprefix([each[-1][::-1] for each in pieces])[::-1]
+    overlaps = any(len(each) == 1 and len(begin) + len(end) > len(each[0]) for each in pieces)
+    return f"{begin}{UNKNOWN}{'' if overlaps else end}"
+
+
+def _is_anything(word: Word) -> bool:
+    """Tell whether a word may be cut at any place of it."""
+    return word.splits and UNKNOWN in word.text
+
+
+def named_in(words: Sequence[Word], scope: Scope) -> tuple[str, ...] | None:
+    """Give the folders one of whose names decides how each of these words begins; None if that is not known."""
+    if any(word.text[:1] in {"", "-", UNKNOWN} or _is_anything(word) for word in words):
+        return None
+    if not any(word.splits and word.text[0] in "*?[" for word in words):
+        return ()
+    return None if scope.cwd is None or scope.lost else scope.places

@@ -27,11 +27,18 @@ class Word(msgspec.Struct, frozen=True):
     """What is not known of it is known to bring no option."""
     like: str = ""
     """An example of it, where all that is not known of it are numbers and times."""
+    named_in: tuple[str, ...] | None = None
+    """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
 
     @property
     def known(self) -> bool:
         """Tell whether it is a constant."""
         return UNKNOWN not in self.text and not self.splits
+
+    @property
+    def chosen(self) -> bool:
+        """Tell whether what is not known of it was chosen by the line, and does not come from outside alone."""
+        return bool(self.feeds) or self.text.count(UNKNOWN) > len(self.variables)
 
 
 class Redirect(msgspec.Struct, frozen=True):

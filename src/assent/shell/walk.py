@@ -15,7 +15,7 @@ from assent.shell.guard import MOST
 from assent.shell.hints import fed, merged, of_word, printed, split
 from assent.shell.numeric import printed_time, prints_number
 from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
-from assent.shell.shapes import layer_of, leaves, may_fail, never_ends
+from assent.shell.shapes import framed, layer_of, leaves, may_fail, named_in, never_ends
 from assent.shell.syntax import (
     Calculation,
     Case,
@@ -337,7 +337,13 @@ class Walker(Evaluator):
         each = silent(concatenate(values), UNKNOWN, number=numbers)
         each = each if numbers else guessed(each, merged(*map(of_word, words)))
         self.bind(node.name, each)
-        self.loop(node.kind, self.for_once, (node, values if self.unrolls(node, words) else [each]))
+        if self.unrolls(node, words):
+            rounds = values
+        elif numbers or node.kind == "select" or not words:
+            rounds = [each]
+        else:
+            rounds = [msgspec.structs.replace(each, text=framed(words), named_in=named_in(words, self.scope))]
+        self.loop(node.kind, self.for_once, (node, rounds))
 
     def unrolls(self, node: For, words: list[Word]) -> bool:
         """Tell whether a loop is walked once for each of its words: they are known, and few."""

@@ -30,6 +30,10 @@ MOST_QUEUED = 20_000
 _log = logging.getLogger(__name__)
 
 
+def _nothing(_cursor: Cursor) -> Any:
+    return None
+
+
 class Job(Generic[T]):
     """Work for the writer, and where its outcome goes: to a loop's future, or to a thread's."""
 
@@ -68,6 +72,7 @@ class Job(Generic[T]):
             future.set_exception(self._error)
         else:
             future.set_result(self._result)  # type: ignore[arg-type]
+        self.work = _nothing  # who still holds the job need not hold all that it was about
 
 
 class Figures(msgspec.Struct):
