@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 # What is compiled is kept: without it every process that the tests start compiles it all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check bench crash kill screenshots setup format lock clean
+.PHONY: run demo test check suite tools bench crash kill screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
@@ -15,10 +15,10 @@ run: setup            ## the daemon, on SQLite, with a link to log in
 demo: setup           ## show how Assent decides
 	@$(BIN)/assent demo
 
-test: check           ## everything that is promised
-	@$(BIN)/python requirements/system.py
-	@$(BIN)/python requirements/agents.py
-	@$(MAKE) -s $(VENV)/.browser
+test:                 ## everything that is promised, at once what does not wait for another
+	@$(MAKE) --no-print-directory -j 3 check suite
+
+suite: $(VENV)/.dev tools
 	$(BIN)/python -m pytest -n 4 --dist worksteal --cov=assent --cov-branch --cov-report= tests
 	$(BIN)/coverage report --include='src/assent/model/*,src/assent/shell/*,src/assent/catalog/*,src/assent/reading/*,src/assent/policy/*' --fail-under=100
 
@@ -27,6 +27,12 @@ check: $(VENV)/.dev   ## format, lint, types, import direction
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What the tests drive: programs of the system, agents, and what runs inside the browser.
+tools: $(VENV)/.python
+	@$(BIN)/python requirements/system.py
+	@$(BIN)/python requirements/agents.py
+	@$(MAKE) -s $(VENV)/.browser
 
 bench: $(VENV)/.dev   ## what is fast, as ratios within one run
 	@$(BIN)/python requirements/system.py
@@ -66,7 +72,7 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.lock
 	@touch $@
 
 # What the tests use inside the browser: by names, versions and hashes, as npm is configured here.
-$(VENV)/.browser: $(VENV)/.dev requirements/browser/package-lock.json
+$(VENV)/.browser: $(VENV)/.python requirements/browser/package-lock.json
 	@mkdir -p $(VENV)/browser
 	@cp requirements/browser/package.json requirements/browser/package-lock.json $(VENV)/browser
 	npm ci --silent --ignore-scripts --no-audit --no-fund --prefix $(VENV)/browser

@@ -125,9 +125,10 @@ def run(line: str, before: dict[str, tuple[object, ...]], alone: int) -> dict[st
             },
             preexec_fn=limit,  # noqa: PLW1509 - one thread
         )
-        ends = time.monotonic() + PATIENCE
+        ends, pause = time.monotonic() + PATIENCE, 0.001
         while child.poll() is None and time.monotonic() < ends and processes() < MANY:
-            time.sleep(0.001)
+            time.sleep(pause)
+            pause = min(pause * 1.5, 0.02)  # most lines end at once, and the others take all the time there is
         late = child.poll() is None
         # What runs on in the background gets a moment to leave its mark.
         while not late and processes() > alone and time.monotonic() < ends:

@@ -6,7 +6,6 @@ PYTHONPATH=src:tests python tests/pictures.py [FOLDER]
 from __future__ import annotations
 
 import asyncio
-import getpass
 import random
 import sys
 import tempfile
@@ -44,6 +43,7 @@ PAGES = {
     "overview": "/overview",
     "people": "/people",
 }
+OWNER = "dana"
 SIZE = {"width": 1160, "height": 760}
 LOOKS = {
     "light": {"viewport": SIZE},
@@ -66,7 +66,7 @@ def remember(daemon: Running) -> None:
     lines = [line.split("\t") for line in LINES if not line.startswith("?")]
 
     async def work(node: Node, who: str, command: str) -> None:
-        session = Session(id="last-week", user=getpass.getuser(), agent=who.lstrip("!"), workspace=("/code",))
+        session = Session(id="last-week", user=OWNER, agent=who.lstrip("!"), workspace=("/code",))
         call = ToolCall(tool="Bash", input={"command": command}, cwd="/code", call_id=str(clock[0]))
         ruling = await node.gate.decide(call, session)
         if ruling.approval is not None and ruling.approval.state is State.PENDING:
@@ -86,26 +86,26 @@ def remember(daemon: Running) -> None:
         asyncio.run(week(node))
 
 
-def begin_run(daemon: Running) -> str:
+def begin_run(daemon: Running, token: str) -> str:
     """Have a run under way that something was stopped in, and that waits for an answer."""
-    with Runner(daemon) as runner:
+    with Runner(daemon, token) as runner:
         run = runner.launch(write_strategy(daemon.root, STEPS, name="release"))
         runner.decide(run, runner.find("request_permission", runId=run), "allow")
         runner.hear("request_permission", runId=run)
     return run
 
 
-def fill(daemon: Running, waiting: ThreadPoolExecutor) -> None:
+def fill(daemon: Running, token: str, waiting: ThreadPoolExecutor) -> None:
     """Have some agents at work, and some of them wait."""
-    person = daemon.api(daemon.owner)
-    tokens = {name: daemon.mint("agent", agent=name) for name in ("claude-code", "codex", "gemini-cli")}
+    person = daemon.api(token)
+    tokens = {name: daemon.mint("agent", user=OWNER, agent=name) for name in ("claude-code", "codex", "gemini-cli")}
     for line in LINES:
         who, session, command = line.split("\t")
         name, asked = who.lstrip("!?"), len(person.get("/api/permissions").json()["pending"])
         call = {"toolName": "Bash", "toolInput": {"command": command.replace("\\n", "\n")}, "sessionId": session}
         ask = partial(daemon.api(tokens[name]).post, json=call | {"cwd": str(daemon.project)})
         if who.startswith("?"):
-            waiting.submit(ask, "/api/hooks/classify?wait=600")
+            waiting.submit(ask, "/api/hooks/classify?wait=600", timeout=600)
             until(lambda before=asked: len(person.get("/api/permissions").json()["pending"]) > before)
             continue
         told = ask("/api/hooks/classify").json()
@@ -121,11 +121,12 @@ def take(folder: Path) -> None:
         running.user_file.write_text(POLICY)
         remember(running)
         with running as daemon, open_browser() as browser:
-            fill(daemon, pool)
-            pages = PAGES | {"run": f"/sessions?id={begin_run(daemon)}"}
+            token = daemon.mint("admin", user=OWNER, label="laptop")
+            fill(daemon, token, pool)
+            pages = PAGES | {"run": f"/sessions?id={begin_run(daemon, token)}"}
             for look, wishes in LOOKS.items():
                 visitor = Visitor(browser, daemon, **wishes)
-                page = visitor.log_in()
+                page = visitor.log_in(token=token)
                 for name, path in pages.items():
                     page.goto(path)
                     page.wait_for_load_state("networkidle")

@@ -17,7 +17,7 @@ FEEDBACK = "use the staging script instead"
 
 
 class Scene:
-    """One session of one agent: eight calls, one after the other, and a person who answers."""
+    """One session of one agent: nine calls, one after the other, and a person who answers."""
 
     def __init__(self, agent, daemon: Running) -> None:
         self.daemon, self.agent = daemon, agent
@@ -59,6 +59,7 @@ class Scene:
             run("sh ./rejected.sh"),
             run("shred -u treasure.txt"),
             run("sh ./asked.sh"),
+            run("cat missing.txt"),
             run("sh ./late.sh"),
         ]
 
@@ -133,8 +134,8 @@ def what_a_person_changed_is_what_runs(scene):
 
 def when_the_daemon_dies_the_call_is_denied(scene):
     assert not scene.ran("late")
-    assert len(scene.results) == 8, scene.done
-    assert "not allowed" in told(scene, 7)
+    assert len(scene.results) == 9, scene.done
+    assert "not allowed" in told(scene, 8)
 
 
 def the_log_joins_what_ran_to_why_it_might(scene):
@@ -145,6 +146,13 @@ def the_log_joins_what_ran_to_why_it_might(scene):
     assert edited["approval"] == scene.seen[3]["id"]
     alarms = ("without a decision", "NOT as it was decided")
     assert not [e for e in outcomes if any(alarm in e["text"] for alarm in alarms)]
+
+
+def what_failed_is_on_record_as_failed(scene):
+    outcomes = {e["text"].partition(" · ")[0]: e for e in scene.log if e["type"] in ("tool.result", "tool.failed")}
+    assert outcomes["cat missing.txt"]["type"] == "tool.failed", outcomes["cat missing.txt"]["text"]
+    assert "ode 1" in outcomes["cat missing.txt"]["text"].replace(": 1", " 1")
+    assert outcomes["cat notes.txt"]["type"] == "tool.result"
 
 
 def doctor_proves_the_wiring(scene):
@@ -162,6 +170,7 @@ CHECKS = (
     what_a_person_changed_is_what_runs,
     when_the_daemon_dies_the_call_is_denied,
     the_log_joins_what_ran_to_why_it_might,
+    what_failed_is_on_record_as_failed,
     doctor_proves_the_wiring,
 )
 

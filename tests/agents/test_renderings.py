@@ -187,6 +187,37 @@ def test_what_became_of_a_call_is_kept():
     assert (failed.report.failed, failed.report.error, failed.report.duration_ms) == (True, "exit 1", None)
 
 
+UNTRUSTED = "<untrusted_context>\nOutput: {}\nProcess Group PGID: 7\n</untrusted_context>"
+
+
+@pytest.mark.parametrize(
+    ("response", "error"),
+    [
+        ({"llmContent": UNTRUSTED.format("out\nerr\nExit Code: 3"), "returnDisplay": "out\nerr"}, "exit code 3"),
+        ({"llmContent": "Output: (empty)\nExit Code: 137"}, "exit code 137"),
+        ({"llmContent": UNTRUSTED.format("fine"), "returnDisplay": "fine"}, None),
+        ({"llmContent": UNTRUSTED.format("Exit Code: 3\nmore of the output")}, None),
+        ({"llmContent": UNTRUSTED.format("x\nExit Code: 0")}, None),
+        ({"llmContent": "none", "error": {"message": "File not found: x"}}, "File not found: x"),
+        ({"llmContent": [{"text": "Exit Code: 3"}]}, None),
+        ("Exit Code: 3", None),
+        (None, None),
+    ],
+    ids=str,
+)
+def test_what_failed_in_gemini_is_told_by_what_its_model_reads(response, error):
+    report = gemini.parse(sent("AfterTool", tool_response=response)).report
+    assert report is not None
+    assert (report.failed, report.error) == (error is not None, error)
+
+
+@pytest.mark.parametrize(("code", "error"), [(7, "exit code 7"), (-9, "exit code -9"), (0, None), ("7", None)])
+def test_what_failed_in_codex_is_told_by_the_code_that_was_found(code, error):
+    report = codex.parse(sent("PostToolUse", tool_response="", exit_code=code)).report
+    assert report is not None
+    assert (report.failed, report.error) == (error is not None, error)
+
+
 @pytest.mark.parametrize("agent", MODULES)
 @pytest.mark.parametrize(
     "data",

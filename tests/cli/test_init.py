@@ -14,6 +14,7 @@ import pytest
 from assent.agents.opencode import plugin_line
 from assent.agents.wiring import WIRINGS, is_ours
 from assent.cli import main
+from assent.cli.wiring import find_off
 from assent.config.codex import list_hooks
 from assent.config.jsonc import parse
 from assent.config.wirings import Wired, apply_change, hold_book, read_book, write_book
@@ -88,7 +89,9 @@ def test_what_is_not_assents_stays_and_comes_back_exactly(world, settings):
     assert [e for e in found["hooks"]["PreToolUse"] if not is_ours(e)] == theirs["hooks"]["PreToolUse"]
     assert set(found["hooks"]) == {"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"}
     assert found["hooks"]["PreToolUse"][1]["hooks"][0]["timeout"] == 600
-    assert "pending" in found["hooks"]["PreToolUse"][1]["hooks"][0]["statusMessage"]
+    status = found["hooks"]["PreToolUse"][1]["hooks"][0]["statusMessage"]
+    assert "http://127.0.0.1:7422" in status
+    assert "assent pending" in status
     assert world.run("uninit", "claude-code").code == 0
     assert settings.read_text() == THEIRS
     assert not world.user_file.exists()
@@ -341,9 +344,18 @@ def test_a_switch_goes_back_too_when_the_file_was_changed_since(world):
     settings.write_text('{"hooksConfig": {"notifications": true}, "general": {"vimMode": true}}')
     init(world, agent="gemini")
     settings.write_text(settings.read_text().replace('"vimMode": true', '"vimMode": false'))
-    assert "took Assent's entries out" in world.run("uninit", "gemini").out
+    assert "took what Assent wrote out" in world.run("uninit", "gemini").out
     found = parse(settings.read_text()).value
     assert found == {"hooksConfig": {"notifications": True}, "general": {"vimMode": False}}
+
+
+def test_a_second_wiring_after_a_change_is_taken_back_as_far_as_the_first(world, settings):
+    init(world, "--no-import")
+    settings.write_text(settings.read_text().replace('"model": "opus"', '"model": "haiku"'))
+    assert init(world, "--no-import").code == 0
+    assert line_of(settings)
+    world.run("uninit", "claude-code")
+    assert parse(settings.read_text()).value == parse(THEIRS).value | {"model": "haiku"}
 
 
 def test_without_its_backup_the_entries_still_go(world, settings):
@@ -480,8 +492,9 @@ def test_the_line_denies_whatever_becomes_of_the_client(world, settings):
         for signal in (9, 15):
             (world.state / name).write_text(f"import posix\nposix.kill(posix.getpid(), {signal})\n")
             assert call_hook(line, data).returncode == 2
-        (world.state / name).write_text("raise SystemExit(1)\n")
-        assert call_hook(line, data).returncode == 2
+        for nothing in ("raise SystemExit(1)\n", "raise SystemExit(0)\n", "import posix\nposix._exit(0)\n", ""):
+            (world.state / name).write_text(nothing)
+            assert call_hook(line, data).returncode == 2
 
 
 def test_the_client_is_read_compiled_and_made_anew_when_it_changed(world, settings):
@@ -492,6 +505,14 @@ def test_the_client_is_read_compiled_and_made_anew_when_it_changed(world, settin
     assert call_hook(line_of(settings), b"").returncode == 0
     init(world)
     assert call_hook(line_of(settings), b"").returncode == 2
+
+
+def test_doctor_says_so_when_the_hook_lets_through_what_must_be_denied(world, settings):
+    init(world, "--no-import")
+    (world.state / "hook_client.py").write_text("def main(argv):\n    return 0\n")
+    done = world.run("doctor")
+    assert done.code == 1
+    assert "the hook let through what must be denied" in done.out
 
 
 def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):
@@ -533,10 +554,22 @@ def test_an_entry_that_decides_less_than_it_should_is_found(changed):
         ("gemini", {"hooksConfig": {"enabled": True, "disabled": ["assent"]}}, True),
         ("gemini", {}, False),
         ("codex", None, False),
+        ("codex", {"features": {"hooks": True}}, False),
+        ("codex", {"features": {"hooks": False}}, True),
+        ("codex", {"features": {"codex_hooks": False}}, True),
     ],
 )
 def test_hooks_that_are_switched_off_are_found(agent, settings, off):
     assert WIRINGS[agent].is_off(settings) is off
+
+
+def test_hooks_that_a_project_switches_off_are_found(world):
+    file, ours = str(world.home / ".codex" / "hooks.json"), world.project / ".codex" / "config.toml"
+    ours.parent.mkdir()
+    ours.write_text("[features]\nhooks = false\n")
+    assert find_off(WIRINGS["codex"], file, None) == []
+    assert find_off(WIRINGS["codex"], file, str(world.project)) == [str(ours)]
+    assert "switched off" in init(world, "--project", agent="codex").err
 
 
 FAKE_CODEX = """#!/bin/sh

@@ -71,8 +71,9 @@ def ask(daemon, agent, person):
     """Ask about a command and return the question's id; what is left open is denied afterwards."""
 
     def question(command: str | None = None, *, tool: str = "bash", session: str = "s-1", **given) -> str:
-        shown = given or {"command": command or f"node job-{next(_numbers)}.js"}
-        body = {"toolName": tool, "toolInput": shown, "cwd": str(daemon.project), "sessionId": session}
+        if command is not None or not given:
+            given["command"] = command or f"node job-{next(_numbers)}.js"
+        body = {"toolName": tool, "toolInput": given, "cwd": str(daemon.project), "sessionId": session}
         return agent.post("/api/hooks/classify", json=body).json()["requestId"]
 
     yield question

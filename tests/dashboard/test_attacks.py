@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.server
+import json
 import threading
 from pathlib import Path
 
@@ -16,7 +17,17 @@ LINES = [
     line.encode().decode("unicode_escape") for line in (Path(__file__).parent / "attacks.txt").read_text().splitlines()
 ]
 SPY = "window.attacked = []; for (const n of ['alert', 'confirm', 'prompt']) window[n] = () => window.attacked.push(n);"
-PATHS = ("/", "/audit", "/sessions", "/sessions?id=s-1", "/overview", "/policy?tab=draft&rule=Bash(node:*)", "/people")
+PATHS = (
+    "/",
+    "/audit",
+    "/sessions",
+    "/sessions?id=s-1",
+    "/overview",
+    "/policy",
+    "/policy?tab=__proto__#<img src=x onerror=alert(1)>",
+    "/policy?tab=draft&rule=Bash(node:*)",
+    "/people",
+)
 
 
 def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon, agent):
@@ -31,6 +42,10 @@ def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon
         "sessionId": "<script>alert(2)</script>",
     }
     asked.append(hostile.post("/api/hooks/classify", json=body).json()["requestId"])
+    hostile.post("/api/hooks/classify", json=body | {"sessionId": 'x\n{"position": 1}\r\n=cmd()'})
+    daemon.user_file.write_text(
+        json.dumps({"permissions": {"deny": [{"rule": f"Bash({LINES[0]})", "reason": LINES[1]}]}})
+    )
     for path in PATHS:
         page.goto(path)
         settle(page)
@@ -39,8 +54,12 @@ def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon
             "document.querySelectorAll('main script, main iframe, main b, main i, main svg[onload], main img').length"
         )
         assert strange == 0
+    daemon.user_file.unlink()
+    exported = daemon.api(daemon.owner).get("/api/audit/export").text.split("\n")
+    places = [json.loads(line)["position"] for line in exported if line]
+    assert places == list(range(1, len(places) + 1))
     page.goto("/")
-    expect(page.locator(".card")).to_have_count(len(asked))
+    expect(page.locator(".card")).to_have_count(len(asked) + 1)
     for each, line in zip(asked, LINES, strict=False):
         shown = page.locator(f"#q-{each} .code").first.inner_text()
         assert not set(shown) & set("\u202e\u202d\u2066\u200b\u200d\ufeff\x1b\x07\u00ad\u2028\u00a0\u2800"), line
@@ -54,6 +73,14 @@ def test_invisible_characters_are_written_out_and_warned_of(page, ask):
     expect(shown).to_contain_text("It holds invisible characters")
     cyrillic = ask("n\u043ede c.js")
     expect(page.locator(f"#q-{cyrillic} .foreign").first).to_have_text("\u043e")
+
+
+def test_a_megabyte_of_oddities_is_shown_whole_without_a_million_elements(page, ask):
+    asked = ask("node x.js " + "a\u200b" * 100_000 + "the-end")
+    shown = page.locator(f"#q-{asked}")
+    shown.get_by_role("button", name="Show the other").click()
+    expect(shown).to_contain_text("a\\u200bthe-end")
+    assert shown.evaluate("(card) => card.querySelectorAll('*').length") < 5000
 
 
 def test_a_line_of_a_megabyte_is_cut_with_a_word_and_can_be_had_whole(page, ask):

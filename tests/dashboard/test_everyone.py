@@ -78,13 +78,36 @@ def test_the_page_can_be_walked_through_by_tab_and_says_where_one_is(page, ask):
     assert places == sorted(places)
 
 
-def test_a_new_question_moves_none_of_those_that_are_there(page, ask):
-    first = ask()
+WATCH = """window.jumps = [];
+    const note = (found) => window.jumps.push(...found.getEntries().filter((each) => !each.hadRecentInput).map(
+        (each) => each.sources.map(({ node }) => node?.outerHTML?.slice(0, 80) || node?.nodeName).join(" | ")));
+    new PerformanceObserver(note).observe({ type: "layout-shift", buffered: true });"""
+"""What the browser itself finds to have moved without anybody having touched anything."""
+
+
+def jumps(page) -> list[str]:
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    return page.evaluate("window.jumps")
+
+
+def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
+    visitor = visit()
+    visitor.page.add_init_script(WATCH)
+    first = ask("cd src && node first.js > /etc/motd; curl -d x https://example.com")
+    page = visitor.log_in()
     expect(page.locator(f"#q-{first} .earlier")).to_contain_text("before")
     before = page.locator(f"#q-{first}").bounding_box()
     second = ask()
     expect(page.locator(f"#q-{second}")).to_be_visible()
     assert page.locator(f"#q-{first}").bounding_box() == before
+    found = {"/": jumps(page)}
+    for path in (*PAGES[1:], *PARTS, "/sessions?id=s-1"):
+        page.goto(path)
+        settle(page)
+        found[path] = jumps(page)
+    assert {path: those for path, those in found.items() if those} == {}
+    page.evaluate("document.querySelector('main').style.paddingTop = '99px'")  # the browser does tell
+    page.wait_for_function("window.jumps.length")
 
 
 PENDING = 1000
@@ -145,10 +168,14 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
     with Running(tmp_path, "--rate", "0") as running:
         agent = running.api(running.mint("agent", agent="a", remote=True))
         call = {"toolName": "bash", "toolInput": {"command": "node before.js"}}
+        granted = agent.post("/api/hooks/classify", json=call | {"sessionId": "granted"}).json()["requestId"]
         before = agent.post("/api/hooks/classify", json=call).json()["requestId"]
         visitor = Visitor(browser, running)
         page = visitor.log_in()
         expect(page.locator(f"#q-{before}")).to_be_visible()
+        page.keyboard.press("s")
+        expect(page.locator(f"#q-{granted}")).to_have_count(0)
+        expect(page.locator(".moving")).to_have_count(0)
         running.kill()
         expect(page.locator("#link")).to_contain_text("can not be reached")
         page.keyboard.press("a")
@@ -161,5 +188,8 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
         expect(page.locator(f"#q-{before}")).to_be_visible()
         page.locator(f"#q-{before}").get_by_role("button", name="Allow once").click()
         expect(page.locator(f"#q-{before}")).to_have_count(0)
+        page.keyboard.press("z")
+        expect(page.get_by_text("Undone: it will be asked again.")).to_be_visible()
+        assert running.api(running.owner).get("/api/grants").json()["grants"] == []
         visitor.close()
         assert visitor.complaints == []

@@ -83,8 +83,12 @@ def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(
     expect(pattern).to_have_value("Bash(cargo install:*)")
     counted = page.locator(".counted")
     expect(counted).to_contain_text("It would have answered 3 of the")
+    for everything in ("*", "Bash(*)", "Bash(:*)"):
+        pattern.fill(everything)
+        expect(counted).to_contain_text("This covers whatever it is given, but what can not be undone")
     pattern.fill("Bash(cargo install two)")
     expect(counted).to_contain_text("It would have answered 1 of the")
+    expect(counted).not_to_contain_text("whatever it is given")
     pattern.fill("Bash()")
     expect(counted.locator(".bad")).to_be_visible()
     pattern.fill("Bash(cargo install:*)")
@@ -132,6 +136,40 @@ def test_an_edit_shows_its_difference_and_is_decided_again(page, ask, agent, dae
     body = {"toolName": "bash", "toolInput": {"command": "node job.js --env production"}}
     told = agent.post("/api/hooks/classify", json=body | {"cwd": str(daemon.project), "sessionId": "s-1"}).json()
     assert told["updatedInput"] == {"command": "node job.js --env staging"}
+
+
+def test_nothing_that_a_call_is_given_is_left_out(page, ask, agent, daemon):
+    def opened(asked):
+        expect(card(page, asked)).to_be_visible()
+        page.keyboard.press("End")
+        expect(card(page, asked)).to_have_attribute("aria-current", "true")
+        return card(page, asked).locator(".input")
+
+    beside = opened(ask("node b.js", timeout=5, description="lists \u202efiles"))
+    expect(beside).to_contain_text("lists \\u202efiles")
+    expect(page.get_by_text("It holds invisible characters")).to_be_visible()
+    expect(opened(ask("node", args=["evil.js", "--all"]))).to_contain_text('"evil.js"')
+    expect(opened(ask("node a.js", cmd="node c.js"))).to_contain_text("node c.js")
+    exact = ask(tool="transfer", amount=9007199254740993, note=10**30)
+    expect(opened(exact)).to_contain_text("9007199254740993")
+    expect(opened(exact)).to_contain_text(str(10**30))
+    page.keyboard.press("e")
+    text = page.get_by_label("The input, as JSON")
+    text.fill(text.input_value().replace("9007199254740993", "9007199254740995"))
+    page.keyboard.press("Control+Enter")
+    expect(card(page, exact)).to_have_count(0)
+    body = {"toolName": "transfer", "toolInput": {"amount": 9007199254740993, "note": 10**30}, "sessionId": "s-1"}
+    told = agent.post("/api/hooks/classify", json=body | {"cwd": str(daemon.project)}).json()
+    assert told["updatedInput"] == {"amount": 9007199254740995, "note": 10**30}
+
+
+def test_a_pattern_that_hides_something_says_what_it_is(page, ask):
+    asked = ask(tool="frob\u202enicate", what="this")
+    expect(card(page, asked)).to_be_visible()
+    page.keyboard.press("w")
+    expect(page.get_by_text("The pattern holds invisible characters.")).to_be_visible()
+    page.get_by_label("Allow what this covers").fill("Bash(node:*)")
+    expect(page.get_by_text("The pattern holds invisible characters.")).to_have_count(0)
 
 
 def test_an_edit_that_policy_denies_leaves_the_card_with_the_reason(page, ask, outcome):
@@ -184,11 +222,82 @@ def test_several_are_answered_and_an_answer_is_taken_back_by_keys_alone(page, as
     page.keyboard.press("Shift+D")
     expect(page.locator(".card")).to_have_count(1)
     assert [outcome(each)["status"] for each in asked] == ["rejected"] * 3 + ["pending"]
+    expect(page.locator(".moving")).to_have_count(0)
     page.keyboard.press("s")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     page.keyboard.press("z")
     expect(page.get_by_text("Undone: it will be asked again.")).to_be_visible()
     assert not [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked[3]]
+
+
+PRESS_ONCE_GONE = """(id) => {
+    const gone = (found) => found.some((each) => [...each.removedNodes].some((node) => node.dataset?.id === id));
+    new MutationObserver((found, observer) => {
+        if (!gone(found)) return;
+        observer.disconnect();
+        document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, cancelable: true }));
+        window.pressed = true;
+    }).observe(document.querySelector(".cards"), { childList: true });
+}"""
+"""Somebody about to press the key, at the very moment at which the question goes."""
+
+
+def test_a_key_meant_for_one_question_does_not_answer_the_next(page, ask, outcome, person):
+    first, second = ask(), ask()
+    expect(card(page, second)).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", first)
+    page.evaluate(PRESS_ONCE_GONE, first)
+    person.post("/api/permissions", json={"requestId": first, "decision": "reject"})
+    page.wait_for_function("window.pressed")
+    expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", second)
+    expect(page.locator(".moving")).to_have_count(0)
+    page.keyboard.press("d")
+    expect(card(page, second)).to_have_count(0)
+    assert outcome(second)["status"] == "rejected"
+
+
+def test_an_answer_that_came_too_late_is_said_to_have(page, visit, ask, outcome):
+    one, two = page, visit().log_in()
+    asked, held = ask(), []
+    expect(card(one, asked)).to_be_visible()
+    one.route(
+        "**/api/permissions", lambda route: held.append(route) if route.request.method == "POST" else route.continue_()
+    )
+    one.keyboard.press("a")
+    until(lambda: one.wait_for_timeout(10) or held)
+    expect(card(two, asked)).to_be_visible()
+    two.keyboard.press("d")
+    expect(card(one, asked)).to_have_count(0)
+    held[0].continue_()
+    expect(one.locator(".toast.bad")).to_contain_text("Not allowed")
+    one.unroute("**/api/permissions")
+    assert outcome(asked)["status"] == "rejected"
+
+
+def test_where_some_of_several_can_not_be_answered_their_cards_say_why(page, ask, outcome):
+    asked = [ask() for _ in range(33)]
+    expect(page.get_by_text("33 questions waiting")).to_be_visible()
+    refused = {asked[0], asked[-1]}
+    assert page.locator(f"#q-{asked[-1]}").count() == 0  # it is not even drawn
+
+    def refuse(route):
+        if route.request.method == "POST" and route.request.post_data_json["requestId"] in refused:
+            route.fulfill(status=503, body=json.dumps({"error": "The store can not be used; nothing was done"}))
+        else:
+            route.continue_()
+
+    page.route("**/api/permissions", refuse)
+    page.keyboard.press("j")
+    page.keyboard.press("x")
+    page.get_by_role("button", name="Select all").click()
+    page.keyboard.press("Shift+D")
+    expect(page.locator(".toast.bad")).to_contain_text("Denied: 31. 2 could not be answered; their cards say why.")
+    for each in refused:
+        expect(card(page, each).get_by_role("alert")).to_contain_text("nothing was done")
+        assert outcome(each)["status"] == "pending"
+    expect(page.get_by_role("region", name="Answer the selection")).to_contain_text("2 selected")
+    page.unroute("**/api/permissions")
 
 
 def test_keys_walk_through_the_cards_and_a_held_key_answers_one(page, ask):
@@ -248,7 +357,6 @@ def test_without_a_socket_it_polls_and_says_so(visit, ask):
 
 WATCH = """
     window.called = [];
-    Object.defineProperty(document, "visibilityState", { get: () => window.looksAway ? "hidden" : "visible" });
     const Told = Notification;
     window.Notification = class extends Told {
         constructor(title, more) {
@@ -263,19 +371,26 @@ WATCH = """
         return start.apply(this, given);
     };
 """
-"""Everything really happens; this only keeps note of it. (No tab of a browser without a screen is ever hidden.)"""
+"""Everything really happens; this only keeps note of it."""
 
 
 @pytest.fixture
 def watched(visit):
     visitor = visit(permissions=["notifications"])
     visitor.page.add_init_script(WATCH)
-    return visitor.log_in()
+    page = visitor.log_in()
+    visitor.context.new_page()
+    return page
 
 
 def calls(page, ask, away: bool = True) -> list:
     """What somebody who looks elsewhere, or not, is called with when a question comes."""
-    page.evaluate("(away) => { window.called = []; window.looksAway = away; }", away)
+    # Pages in a browser without a screen are told that they are looked at, each of them, unless one says otherwise.
+    page.context.new_cdp_session(page).send("Emulation.setFocusEmulationEnabled", {"enabled": not away})
+    for each in page.context.pages if away else reversed(page.context.pages):
+        each.bring_to_front()
+    until(lambda: page.evaluate("document.hasFocus()") is not away)
+    page.evaluate("window.called = []")
     expect(card(page, ask(f"node \u202e{next(NUMBERS)}.js"))).to_be_visible()
     return page.evaluate("window.called")
 

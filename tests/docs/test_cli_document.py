@@ -11,6 +11,7 @@ from assent.cli import exits, main
 from assent.cli.answers import Answer, Step
 from assent.cli.calls import Line
 from assent.cli.entry import COMMANDS
+from assent.config.settings import SETTINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
 ACTIONS = {
@@ -83,6 +84,26 @@ def test_every_exit_code_is_on_the_page_and_no_other():
     assert {int(code) for code in re.findall(r"^\| (\d+) ", table, re.MULTILINE)} == known
 
 
-@pytest.mark.parametrize("variable", ["ASSENT_HOME", "XDG_CONFIG_HOME", "NO_COLOR", "FORCE_COLOR", "ASSENT_DEBUG"])
-def test_every_variable_is_on_the_page(variable):
-    assert f"`{variable}`" in PAGE.partition("## Environment")[2]
+SOURCES = Path(main.__code__.co_filename).parents[1]
+COMMON = {"HOME", "PATH", "TERM", "COLUMNS"}
+"""Variables that mean to Assent what they mean to everybody."""
+
+
+def test_every_variable_that_is_read_or_set_is_on_the_page():
+    named, read = set(), set()
+    for source in SOURCES.rglob("*.py"):
+        text = source.read_text()
+        named |= set(re.findall(r"\"(ASSENT_[A-Z_]*[A-Z])\"", text))
+        if source.parent.name in ("cli", "config", "sdk"):
+            read |= set(re.findall(r"environ(?:\.get\(|\[)b?\"([A-Z_]+)\"", text))
+    assert {"ASSENT_HOME", "ASSENT_DEBUG", "EDITOR", "NO_COLOR"} <= named | read
+    shown = set(re.findall(r"`([A-Z_]+)`", PAGE.partition("## Environment")[2]))
+    assert (named | read) - COMMON <= shown | {setting.variable for setting in SETTINGS}
+
+
+def test_every_action_of_a_command_is_known_here(capsys):
+    for name in COMMANDS:
+        said = help_of(capsys, name).partition("positional arguments:\n")[2].partition("\n\n")[0]
+        alternatives = re.findall(r"^  (\w+(?:\|\w+)+)$", said, re.MULTILINE)
+        listed = alternatives[0].split("|") if alternatives else re.findall(r"^    (\w+)  ", said, re.MULTILINE)
+        assert tuple(listed) == ACTIONS.get(name, ()), name

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from assent.dashboard import PAGES, find_asset
+from assent.reading.read import COMMAND_FIELDS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text()
 
@@ -19,6 +21,12 @@ def test_every_key_is_on_the_page():
     table = TEXT.partition("| key | does |")[2].partition("\n\n")[0]
     shown = {key for line in table.splitlines()[2:] for key in re.findall(r"`([^`]+)`", line.split("|")[1])}
     assert shown - {"1", "6"} == known
+
+
+def test_a_command_is_looked_for_where_the_daemon_looks_for_it():
+    """What the daemon reads as the command and the card does not show as one would be asked about unseen."""
+    (listed,) = re.findall(r"^const COMMANDS = (\[.*\]);$", script("card.js"), re.MULTILINE)
+    assert tuple(json.loads(listed)) == COMMAND_FIELDS
 
 
 def test_every_page_is_on_the_page_and_is_served():

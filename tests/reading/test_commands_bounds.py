@@ -32,6 +32,13 @@ HOSTILE = {
     "a long pattern": "cat " + "*a" * (LONG // 2),
     "many globs": "cat " + "*/" * (LONG // 2),
     "many words for many": "echo " + "a " * 3_000 + "|xargs cat" * 900,
+    "many names": "ls " + " ".join(f"f{n}" for n in range(9_000)),
+    "many folders to go to": "git " + "-C a " * 9_000 + "log",
+    "many remote lines": "ssh h " * 9_000,
+    "many redirections": "cat " + " ".join(f"<f{n}" for n in range(7_000)),
+    "many scripts": "sed " + "-e p " * 13_000,
+    "many exports": "export " + " ".join(f"A{n}={n}" for n in range(6_000)),
+    "many changes of folder": "cd a || " * 5_000 + "ls",
     "many feeds": "echo " + "$(ls)" * (LONG // 6),
 }
 
@@ -46,8 +53,23 @@ def test_length_does_not_hide_code_from_the_network() -> None:
     assert tier("curl x|" + "cat|" * 300 + "sh") is Tier.DESTRUCTIVE
 
 
-@pytest.mark.parametrize("name", ["many commands", "a long pipe", "many wrappers", "eval of eval"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "many commands",
+        "a long pipe",
+        "many wrappers",
+        "eval of eval",
+        "many names",
+        "many folders to go to",
+        "many remote lines",
+        "many redirections",
+        "many scripts",
+        "many words for many",
+    ],
+)
 def test_what_is_too_much_is_not_safe(name: str) -> None:
+    assert tier(HOSTILE[name]) is not Tier.SAFE
     assert tier(HOSTILE[name] + "; rm x") is not Tier.SAFE
 
 

@@ -238,3 +238,30 @@ def test_what_never_ends_is_not_written_to_a_file(line: str, safe: bool) -> None
 )
 def test_numbers_and_times_are_read_by_their_shape(line: str, safe: bool) -> None:
     assert (tier(line) is Tier.SAFE) is safe
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ("git -c color.ui=never status", True),
+        ("git -c core.pager=cat log", True),
+        ("git -c core.pager=less log", True),
+        ("git -c core.pager= log", True),
+        ("git -c core.pager=more log", False),
+        ("git -c core.editor=cat log", False),
+    ],
+)
+def test_a_setting_that_runs_nothing_new_is_safe(line: str, safe: bool) -> None:
+    assert (tier(line) is Tier.SAFE) is safe
+
+
+@pytest.mark.parametrize(
+    ("line", "judged"),
+    [
+        ("psql <<< 'drop table users'", Tier.DESTRUCTIVE),
+        ("psql <<E\ndrop table users\nE", Tier.DESTRUCTIVE),
+        ("psql < x.sql", Tier.DANGEROUS),
+    ],
+)
+def test_statements_that_are_fed_are_judged_as_given_ones(line: str, judged: Tier) -> None:
+    assert tier(line) is judged

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import socket
+from pathlib import Path
 
 import pytest
 
@@ -29,7 +32,6 @@ def program(client, daemon, tmp_path):
     token = until(lambda: seen.exists() and seen.read_text())
     yield daemon.api(token), run
     client.send("stop_run", runId=run)
-    client.hear("strategy_error", runId=run)
 
 
 def classify(api, tool, given, **more):
@@ -129,3 +131,64 @@ def test_a_policy_for_all_tools_holds_for_one_that_is_called_later(program, clie
     assert classify(api, "NotebookEdit", given, cwd=str(daemon.project))["allow"] is False
     client.send("update_policy", runId=run, tool="Write", mode="write", deny=["other/**"])
     assert client.hear("policy_updated")["tool"] == "write_file"
+
+
+# Folders and files
+
+
+def test_a_search_that_a_person_let_finds_what_is_there_and_nothing_that_is_forbidden(client, tmp_path):
+    (tmp_path / "out" / "secrets").mkdir(parents=True)
+    for name in ("a.txt", ".env", "secrets/x", "credentials.json"):
+        (tmp_path / "out" / name).write_text("needle")
+    step = f"- {{agent: a, tool: search_files, input: {{pattern: needle, path: {tmp_path}/out}}}}\n"
+    run = client.launch(write_strategy(tmp_path, step * 3))
+    client.decide(run, client.hear("request_permission"), "allow")
+    assert client.hear("step_completed")["result"] == "a.txt:1: needle"
+    client.decide(run, client.hear("request_permission"), "allow-session")
+    assert client.hear("strategy_completed")["result"] == "a.txt:1: needle"
+    assert client.kinds().count("request_permission") == 2
+
+
+@pytest.mark.parametrize("folder", [".git", "secrets", "deep/secrets", "link-to-secrets"])
+def test_the_names_in_a_forbidden_folder_are_forbidden_too(client, daemon, tmp_path, folder):
+    (daemon.project / "deep" / "secrets").mkdir(parents=True, exist_ok=True)
+    (daemon.project / "secrets").mkdir(exist_ok=True)
+    if folder.startswith("link"):
+        (daemon.project / folder).symlink_to("secrets")
+    run = client.prepare(write_strategy(tmp_path, f"- {{agent: a, tool: list_dir, input: {{path: {folder}}}}}"))[
+        "runId"
+    ]
+    client.send("update_policy", runId=run, mode="read", allow=["**"], default="allow")
+    client.send("start_run", runId=run)
+    assert "is forbidden in a run" in client.hear("strategy_error")["error"]["message"]
+
+
+def test_a_folder_that_holds_the_home_is_no_workspace(client, daemon, tmp_path):
+    strategy = write_strategy(tmp_path, ASK)
+    for cwd in (daemon.home.parent, Path("/")):
+        assert client.refused("prepare_run", strategyPath=str(strategy), cwd=str(cwd)) == (
+            "PREPARE_FAILED",
+            f"{cwd} is no workspace: say a project's folder as cwd",
+        )
+
+
+# A client that never reads
+
+
+def test_one_that_never_reads_is_cut_off_by_how_much_is_kept_for_it(client, daemon, tmp_path):
+    """Few messages, but large ones: some 80 MB."""
+    (daemon.project / "big.txt").write_text("x" * 130_000)
+    step = "- {agent: a, tool: read_file, input: {path: big.txt}}\n"
+    run = client.prepare(write_strategy(tmp_path, step * 150))["runId"]
+    with contextlib.closing(socket.create_connection(("127.0.0.1", daemon.port))) as deaf:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        head = f"GET /ws HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\nAuthorization: Bearer {daemon.owner}\r\n"
+        upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+        deaf.sendall(f"{head}{upgrade}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n".encode())
+        assert b" 101 " in deaf.recv(4096)
+        data = json.dumps({"type": "subscribe", "runId": run}).encode()
+        deaf.sendall(bytes([0x81, 0x80 | len(data), 0, 0, 0, 0]) + data)
+        until(lambda: daemon.api().get("/health").json()["connectedClients"] == 2)
+        client.send("unsubscribe", runId=run)  # a slow reader may not keep up either
+        client.send("start_run", runId=run)
+        until(lambda: daemon.api().get("/health").json()["connectedClients"] == 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import stat
+import struct
 import threading
 
 import pytest
@@ -146,6 +148,57 @@ def test_an_edit_of_a_file_that_somebody_else_changes_meanwhile_is_given_up(fold
     with pytest.raises(ToolError, match="was changed by somebody else"):
         files.edit_text(str(path), "old", "new")
     assert path.read_text() == "theirs, and longer"
+
+
+def test_who_may_do_what_with_a_file_stays_as_it_is_when_it_is_written_anew(folder):
+    path = folder / "a"
+    path.write_text("old")
+    path.chmod(0o4660)
+    # user::rw-, user:12345:rw-, group::---, mask::rw-, other::---, as the kernel keeps it
+    entries = ((1, 6, -1), (2, 6, 12345), (4, 0, -1), (16, 6, -1), (32, 0, -1))
+    kept = b"\x02\0\0\0" + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+    has_lists = True
+    try:
+        os.setxattr(path, "system.posix_acl_access", kept)
+    except OSError:  # not every disk keeps such lists
+        has_lists = False
+    files.edit_text(str(path), "old", "new")
+    assert path.read_text() == "new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660, "and what it held may no longer run as its owner"
+    if has_lists:
+        assert os.getxattr(path, "system.posix_acl_access") == kept
+
+
+def test_a_new_copy_of_a_private_file_is_private_from_its_first_moment(folder, monkeypatch):
+    path, modes = folder / "a", []
+    path.write_text("old")
+    path.chmod(0o600)
+    real = files._liken
+
+    def look_first(descriptor, *more):
+        modes.append(stat.S_IMODE(os.fstat(descriptor).st_mode))
+        real(descriptor, *more)
+
+    monkeypatch.setattr(files, "_liken", look_first)
+    files.write_text(str(path), "new")
+    assert modes == [0o600]
+
+
+def test_what_is_no_plain_file_is_not_even_opened(folder):
+    os.mkfifo(folder / "pipe")
+    writer = threading.Thread(target=lambda: os.close(os.open(folder / "pipe", os.O_WRONLY)), daemon=True)
+    writer.start()  # waits until somebody opens the other end
+    for attempt in (
+        lambda: files.read_text(str(folder / "pipe")),
+        lambda: files.edit_text(str(folder / "pipe"), "a", "b"),
+        lambda: files.search_text(str(folder), "x", yes),
+    ):
+        with contextlib.suppress(ToolError):
+            attempt()
+    assert writer.is_alive()
+    os.close(os.open(folder / "pipe", os.O_RDONLY))
+    writer.join(30)
+    assert not writer.is_alive()
 
 
 def test_what_is_no_plain_file_is_refused_without_waiting(folder):

@@ -30,9 +30,8 @@ def test_a_run_is_answered_at_any_node_and_read_back_at_every(nodes, tmp_path):
         run = here.launch(strategy)
         question = here.hear("request_permission")["requestId"]
         assert status(there, run) == "running"
-        assert there.refused("subscribe", runId=run)[0] == "SUBSCRIBE_ERROR"
-        assert there.refused("prepare_run", runId=run)[0] == "PREPARE_FAILED"
-        assert there.refused("stop_run", runId=run)[0] == "RUN_NOT_FOUND"
+        assert there.refused("start_run", runId=run)[0] == "START_FAILED"
+        assert there.refused("update_policy", runId=run, mode="read")[0] == "RUN_NOT_FOUND"
         answer = {"requestId": question, "decision": "approve"}
         assert two.api(person).post("/api/permissions", json=answer).status_code == 200
         done = here.hear("strategy_completed")
@@ -47,3 +46,40 @@ def test_a_run_is_answered_at_any_node_and_read_back_at_every(nodes, tmp_path):
         assert status(there, left) == "error"
         there.send("subscribe", runId=left)
         assert there.hear("strategy_error", runId=left)["error"]["message"] == "the daemon was restarted while it ran"
+
+
+def test_a_run_is_followed_answered_and_stopped_at_another_node(nodes, tmp_path):
+    one, two = nodes
+    until(lambda: two.api(one.owner).get("/api/login").status_code == 200)
+    write = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/x, content: x}}}}\n"
+    strategy = write_strategy(tmp_path, write + write + f"{write.replace('/x', '/y')}")
+    with Runner(one, one.owner) as here, Runner(two, one.owner) as there:
+        run = here.launch(strategy)
+        question = here.hear("request_permission")
+        told = there.ask("prepare_run", "run_prepared", runId=run)
+        assert [m["type"] for m in told["conversation"]["records"]] == ["step_started"]
+        seen = there.hear("request_permission")
+        assert seen == question
+        wrong = {"runId": run, "permissionRequestId": "nope", "decision": "allow"}
+        assert there.refused("permission_decision", **wrong)[0] == "NO_PENDING_PERMISSION"
+        with Runner(two, two.mint("user", user="somebody-else")) as stranger:
+            for kind, more in (
+                ("subscribe", {}),
+                ("prepare_run", {}),
+                ("stop_run", {}),
+                ("permission_decision", {"permissionRequestId": question["requestId"], "decision": "allow"}),
+            ):
+                assert stranger.refused(kind, runId=run, **more)[0] == "FORBIDDEN"
+        there.decide(run, seen, "allow-session")
+        assert here.hear("permission_resolved")["decision"] == "allow-session"
+        here.hear("policy_updated")
+        last = there.hear("request_permission", resource=str(tmp_path / "y"))  # the second write asked nothing
+        kinds = there.kinds()
+        assert kinds.count("request_permission") == 2
+        assert {"permission_resolved", "step_started", "agent_streaming"} <= set(kinds)
+        there.send("stop_run", runId=run)
+        assert here.hear("strategy_error")["error"]["message"] == "Run cancelled by client"
+        assert there.hear("strategy_error")["error"]["code"] == "CANCELLED"
+        again = {"runId": run, "permissionRequestId": last["requestId"], "decision": "allow"}
+        assert there.refused("permission_decision", **again)[0] == "NO_PENDING_PERMISSION"
+    assert not (tmp_path / "y").exists()

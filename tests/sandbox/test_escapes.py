@@ -61,6 +61,26 @@ def test_a_repository_s_store_takes_no_new_settings(world, name):
     assert not (world.workspace / ".git" / name).exists()
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_hooks_and_settings_that_a_repository_keeps_elsewhere_are_protected(own_world, there):
+    git(own_world)
+    store = own_world.workspace / ".git/config"
+    store.write_text(store.read_text() + "[core]\n\thooksPath = tools/hooks # ours\n[include] path = ../local.cfg\n")
+    own_world.write("local.cfg", "[user]\n")
+    own_world.write("tools/build", "x")
+    if there:
+        own_world.write("tools/hooks/pre-commit", "old")
+    own_world.sh(
+        "mkdir -p tools/hooks; echo evil > tools/hooks/pre-commit; mv tools tools2; echo evil >> local.cfg;"
+        "echo new > tools/build; git status"
+    )
+    hook = own_world.workspace / "tools/hooks/pre-commit"
+    assert (hook.read_text() if there else hook.exists()) == ("old" if there else False)
+    assert (own_world.workspace / "local.cfg").read_text() == "[user]\n"
+    assert (own_world.workspace / "tools/build").read_text() == "new\n"
+    assert (own_world.workspace / "tools/hooks").exists() is there
+
+
 def test_the_other_files_of_a_workspace_are_still_written(world):
     git(world)
     done = world.sh(
@@ -300,12 +320,12 @@ def test_what_keeps_a_sandbox_is_out_of_reach(world):
 
 
 def test_tmp_and_run_are_its_own(world):
-    seen = world.write("/var/tmp/assent-test-seen")
+    seen = world.write(f"/var/tmp/{world.base.name}")
     try:
         done = world.sh("ls -A /tmp /var/tmp /run; echo a > /tmp/made-inside; cat /tmp/made-inside")
     finally:
         seen.unlink()
-    assert "assent-test-seen" not in done.stdout
+    assert world.base.name not in done.stdout
     assert done.stdout.endswith("a\n")
     assert not os.path.exists("/tmp/made-inside")
 
@@ -333,3 +353,62 @@ def test_stand_ins_stay_while_another_sandbox_needs_them(world):
     out, _ = first.communicate("go\n", timeout=60)
     assert out == "done\n"
     assert world.left_over() == []
+
+
+WAITING = """
+echo up; read line; i=0
+while [ $i -lt 500 ]; do
+    i=$((i+1))
+    (: >> .git/config) 2>&- || cat .env 2>&- || mkdir -p .vscode/$i 2>&- || mv .git .git2 2>&- || { echo held; exit 0; }
+    sleep 0.05
+done
+echo open
+"""
+
+
+def test_what_is_replaced_outside_while_it_runs_is_covered_again(world):
+    git(world)
+    world.write(".env", SECRET)
+    running = subprocess.Popen(
+        world.argv("sh", "-c", WAITING),
+        env=world.environ,
+        cwd=world.workspace,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert running.stdout.readline() == "up\n"
+    for name in (".git/config", ".env"):
+        world.write("new", SECRET)
+        os.replace(world.workspace / "new", world.workspace / name)
+    os.rmdir(world.workspace / ".vscode")
+    out, _ = running.communicate("go\n", timeout=100)
+    assert out.endswith("held\n")
+    assert (world.workspace / ".git/config").read_text() == SECRET
+
+
+AGENT = """#!/bin/sh
+echo up; read line; i=0
+while [ $i -lt 500 ] && (: >> .git/config) 2>&-; do i=$((i+1)); sleep 0.05; done
+cat ~/.claude/.credentials.json
+"""
+
+
+def test_an_agent_keeps_its_own_login_when_that_is_renewed_outside(own_world):
+    git(own_world)
+    own_world.write("claude", AGENT, mode=0o755)
+    login = own_world.write(own_world.home / ".claude/.credentials.json", "first")
+    running = subprocess.Popen(
+        own_world.argv("./claude", options=["--profile", "agent"]),
+        env=own_world.environ,
+        cwd=own_world.workspace,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert running.stdout.readline() == "up\n"
+    for name, path in (("login", login), ("config", own_world.workspace / ".git/config")):
+        os.replace(own_world.write(own_world.outside / name, "second"), path)
+    assert running.communicate("go\n", timeout=100)[0] in ("first", "second")

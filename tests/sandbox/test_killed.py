@@ -33,7 +33,7 @@ def orphans():
     """What is left of a sandbox whose launcher is gone."""
     found = subprocess.run(["ps", "-eo", "ppid,args"], capture_output=True, text=True, check=True).stdout
     rows = [line.split(None, 1) for line in found.splitlines()[1:]]
-    return [args for ppid, args in rows if ppid == "1" and "/run/assent/" in args]
+    return [args for ppid, args in rows if ppid == "1" and "assent-inside" in args]
 
 
 def test_launchers_killed_while_they_set_up_leave_nothing(own_world):

@@ -283,6 +283,7 @@ def test_the_shell_that_the_hook_tells_of_counts(daemon, local):
     assert asks("claude-code", "/bin/zsh")
     assert not asks("gemini", "/bin/zsh")  # it runs lines by bash, whatever its user has
     assert asks("codex", "/usr/bin/pwsh")
+    assert asks("codex", "/bin/bash")  # its model chooses the shell, call by call
 
 
 @pytest.mark.parametrize("agent", BEFORE)

@@ -16,9 +16,10 @@ from sqlalchemy import inspect, text
 from assent.model import StoreError
 from assent.store import upgrade
 from assent.store.address import read_address
+from assent.store.postgres import connect
 from assent.store.schema import metadata
 from assent.store.sqlite import NARROW, prepare_file
-from assent.store.store import _plain, create_engine, open_store
+from assent.store.store import create_engine, open_store
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES ('a', 'b', 'c')"
 
@@ -37,7 +38,7 @@ def engine(tmp_path, url):
         prepare_file(address.path)
         made = create_engine(f"sqlite:///{address.path}")
     else:
-        made = create_engine("postgresql+psycopg://", creator=lambda: _plain(address.conninfo))
+        made = create_engine("postgresql+psycopg://", creator=lambda: connect(address.conninfo, autocommit=False))
     yield made
     made.dispose()
 

@@ -18,7 +18,8 @@ Moment: TypeAlias = Literal["before", "permission", "after"]
 """When a hook speaks: before a call, when the agent itself would ask, or after the call."""
 
 _TIGHTENING = frozenset({Mode.PLAN, Mode.STRICT, Mode.DONT_ASK, Mode.UNTRUSTED})
-_EXIT_CODE = re.compile(r"Command exited with code: ([1-9][0-9]*)")
+_TRAILER = re.compile(r"\nExit Code: ([1-9][0-9]*)(?:\n[A-Z][A-Za-z ]*: [^\n]*)*(?:\n</untrusted_context>)?\s*$")
+_LONGEST_TRAILER = 2000
 LONGEST_REASON = 4000
 """Agents cut longer texts, each at its own length."""
 
@@ -141,9 +142,13 @@ def _report(given: dict[str, Any]) -> Report:
 
 
 def _shown_failure(response: Any) -> str | None:
-    """Find an exit code in what the agent shows of a command, where it has no field for it."""
-    shown = response.get("returnDisplay") if isinstance(response, dict) else None
-    found = _EXIT_CODE.fullmatch(shown.strip()) if isinstance(shown, str) and len(shown) < 200 else None
+    """Find a failure in what the agent tells its model: an error, or the exit code below a command's output."""
+    if not isinstance(response, dict):
+        return None
+    error, said = response.get("error"), response.get("llmContent")
+    if isinstance(error, dict):
+        return str(error.get("message") or "an error")
+    found = _TRAILER.search(said[-_LONGEST_TRAILER:]) if isinstance(said, str) else None
     return f"exit code {found[1]}" if found else None
 
 

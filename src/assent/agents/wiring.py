@@ -19,8 +19,10 @@ MARGIN = 10
 """How many seconds earlier the hook answers by itself: agents take a hook that is late for a yes."""
 REPORT_TIMEOUT = 30
 """The same for a hook that only reports what became of a call."""
+DONE = 10
+"""What a client that has an answer ends with, in place of 0: a program that does nothing at all ends with 0, too."""
 _CLOSED = (
-    '"$@"; code=$?; case $code in 0|2) exit $code;; esac; '
+    f'"$@"; code=$?; case $code in {DONE}) exit 0;; 2) exit 2;; esac; '
     'echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2; exit 2'
 )
 _SILENT = '"$@" || exit 0'
@@ -87,7 +89,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     plain: bool = False
     """Whether it reads plain JSON alone: comments or a comma too many make it leave the whole file out."""
     shared_files: tuple[str, ...] = ()
-    """Files of a project that can switch hooks off."""
+    """Files beside its own, in a project too, that can switch hooks off."""
     shows_status: bool = False
     knows_async: bool = False
     """Whether a hook can be one that it does not wait for."""
@@ -128,10 +130,14 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     def is_off(self, settings: Any) -> bool:
         """Tell whether settings switch hooks off, or this one."""
         given = settings if isinstance(settings, dict) else {}
-        config = given.get("hooksConfig") if self.agent == "gemini" else None
-        if isinstance(config, dict):
-            return config.get("enabled") is False or _NAME in (config.get("disabled") or ())
-        return self.agent == "claude-code" and bool(given.get("disableAllHooks"))
+        name = {"codex": "features", "gemini": "hooksConfig"}.get(self.agent, "")
+        found = given.get(name)
+        switches: dict[str, Any] = found if isinstance(found, dict) else {}
+        if self.agent == "gemini":
+            return switches.get("enabled") is False or _NAME in (switches.get("disabled") or ())
+        if self.agent == "codex":
+            return False in (switches.get("hooks"), switches.get("codex_hooks"))
+        return bool(given.get("disableAllHooks"))
 
     def _entry(self, line: str, seconds: int, status: str, *, aside: bool = False) -> dict[str, Any]:
         handler: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds * self.second}
@@ -176,6 +182,7 @@ WIRINGS = {
             reports=("PostToolUse",),
             matcher="*",
             plain=True,
+            shared_files=("config.toml",),
             shows_status=True,
             override=("--dangerously-bypass-hook-trust", "-c"),
         ),

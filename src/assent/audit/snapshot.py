@@ -8,14 +8,13 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
-import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import quote
 
 from assent.model import StoreError
 from assent.store.address import Address
-from assent.store.cursor import Row
+from assent.store.cursor import Row, faults
 
 _PAGE = 500
 
@@ -46,14 +45,8 @@ def open_snapshot(address: Address) -> Iterator[Snapshot]:
     try:
         with _open_file(address.path) if address.engine == "sqlite" else _open_server(address.conninfo) as snapshot:
             yield snapshot
-    except _faults() as error:
+    except faults() as error:
         raise StoreError(f"the log in {address.shown} can not be read: {str(error).strip()}") from error
-
-
-def _faults() -> tuple[type[Exception], ...]:
-    """Return what a driver that is loaded may raise: whoever reads a file need not wait for a server's to load."""
-    driver = sys.modules.get("psycopg")
-    return (sqlite3.Error,) if driver is None else (sqlite3.Error, driver.Error)
 
 
 @contextlib.contextmanager

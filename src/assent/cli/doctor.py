@@ -19,8 +19,8 @@ from assent.agents.wiring import WIRINGS, Wiring
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
-from assent.cli.wiring import DENIED, HARMLESS, file_of, hook_lines, token_file, try_hook
-from assent.config import codex, jsonc
+from assent.cli.wiring import DENIED, HARMLESS, file_of, find_off, hook_lines, token_file, try_hook
+from assent.config import codex
 from assent.config.daemon import load_settings
 from assent.config.facts import observe
 from assent.config.files import find_file, find_private
@@ -203,13 +203,8 @@ def _check_trust(wired: Wired, home: str) -> Iterator[Finding]:
 
 def _check_switch(wiring: Wiring, file: str) -> Iterator[Finding]:
     """Look whether hooks are switched off, which the project that this folder lies in can do too."""
-    root = project_root(os.getcwd()) or ""  # noqa: PTH109 - paths are strings here
-    shared = [os.path.join(root, wiring.folder, name) for name in wiring.shared_files]
-    for path in dict.fromkeys((file, *shared)):
-        content = find_file(path)
-        found = jsonc.parse(content.data.decode("utf-8", "replace"), file=path).value if content else None
-        if wiring.is_off(found):
-            yield Finding("bad", f"{path} switches hooks off: nothing is decided here", "take that out")
+    for path in find_off(wiring, file, project_root(os.getcwd())):  # noqa: PTH109 - paths are strings here
+        yield Finding("bad", f"{path} switches hooks off: nothing is decided here", "take that out")
 
 
 def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Finding]:

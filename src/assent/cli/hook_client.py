@@ -142,24 +142,24 @@ def _read_token(path: str, agent: str) -> bytes:
 
 def _ask(question: _Question, deadline: float) -> tuple[int, bytes]:
     """Ask until there is an answer or the time is up. A daemon that restarts is asked again: it knows the question."""
-    lost_since: float | None = None
+    lost: float | None = None
     while True:
-        left = deadline - time.monotonic()
-        if left <= 0:
+        begun = time.monotonic()
+        if begun >= deadline:
             raise RefusedError("no answer in time; repeat the same call")
         try:
-            return _post(question, left)
+            return _post(question, deadline - begun)
         except AbsentError as error:
-            if question.start and type(error) is AbsentError:
+            now, is_lost = time.monotonic(), isinstance(error, LostError)
+            if is_lost and (lost is None or now - begun > _GRACE):
+                lost = now
+            if lost is not None and now - lost <= _GRACE:
+                time.sleep(0.25)  # whoever stopped it may start it again
+            elif question.start and not is_lost:
                 question.start = False
                 _start_daemon()
-                continue
-            now = time.monotonic()
-            if lost_since is None and isinstance(error, LostError):
-                lost_since = now
-            if lost_since is None or now - lost_since > _GRACE:
+            else:
                 raise
-            time.sleep(0.25)
 
 
 def _post(question: _Question, left: float) -> tuple[int, bytes]:
@@ -168,7 +168,7 @@ def _post(question: _Question, left: float) -> tuple[int, bytes]:
     except OSError as error:
         raise AbsentError("the daemon does not answer; start it with `assent serve`") from error
     try:
-        wanted = "observe=1" if question.observe else f"wait={max(0, int(left) - 2)}"
+        wanted = "observe=1" if question.observe else f"wait={max(0, int(left) - 2)}&again=1"
         head = (
             f"POST /api/hooks/{question.agent}?{wanted} HTTP/1.1\r\nHost: {host}\r\n"
             f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(question.text)}\r\n"
@@ -181,7 +181,7 @@ def _post(question: _Question, left: float) -> tuple[int, bytes]:
         except TimeoutError as error:
             raise RefusedError("no answer in time; repeat the same call") from error
         except OSError as error:
-            raise LostError("the daemon went away while it was asked") from error
+            raise LostError("the daemon went away while it was asked; repeat the same call") from error
     finally:
         line.close()
 
@@ -301,7 +301,7 @@ def _receive(line: _socket.socket) -> bytes:
 def _parse(answer: bytes, agent: str) -> tuple[int, bytes]:
     head, found, body = answer.partition(b"\r\n\r\n")
     if not found:
-        raise LostError("the daemon went away while it was asked")
+        raise LostError("the daemon went away while it was asked; repeat the same call")
     lines = head.split(b"\r\n")
     headers = {}
     for each in lines[1:]:
@@ -312,7 +312,7 @@ def _parse(answer: bytes, agent: str) -> tuple[int, bytes]:
         headers[name] = value.strip()
     status = lines[0].split(b" ")[1:2]
     if status == [b"503"]:
-        raise LostError("the daemon is stopping")
+        raise LostError("the daemon stopped, or can not work; repeat the same call")
     if int(headers.get(b"content-length", b"-1")) != len(body):
         raise LostError("the daemon's answer was cut short")
     if status == [b"401"]:

@@ -21,7 +21,7 @@ import msgspec
 from assent.agents import importing
 from assent.agents.importing import Refused, Taken
 from assent.agents.opencode import plugin_text
-from assent.agents.wiring import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client
+from assent.agents.wiring import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client, Wiring
 from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.screen import has_colour, paint, say, visible
@@ -31,6 +31,7 @@ from assent.cli.wiring import (
     Target,
     add_target_options,
     file_of,
+    find_off,
     find_target,
     hook_lines,
     token_file,
@@ -42,6 +43,7 @@ from assent.config.files import find_file, make_private_folder, write_private
 from assent.config.hooks import HOOK_SCRIPT, place_hook
 from assent.config.interpreter import find_python
 from assent.config.places import FILE_NAME, assent_home, user_file
+from assent.config.restoring import take_out
 from assent.config.rulefile import add_rules
 from assent.config.wirings import (
     AGENTS_FOLDER,
@@ -143,19 +145,23 @@ def _plan(target: Target, client: Client) -> Change:
         before = read_text(path)
         lines = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
         return Change(path, None if before is None else before.encode(), plugin_text(*lines))
-    _refuse_disabled(target.agent, path)
     settings = load_settings()
     where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
     status = f"Assent decides; if it asks, answer at {where} or with `assent pending`"
-    return plan_wiring(WIRINGS[target.agent], path, client, status)
+    change = plan_wiring(WIRINGS[target.agent], path, client, status)
+    _refuse_disabled(WIRINGS[target.agent], change)
+    return change
 
 
-def _refuse_disabled(agent: str, path: str) -> None:
-    """Refuse settings in which hooks are switched off: the agent would run everything undecided."""
-    text = read_text(path)
-    if text and WIRINGS[agent].is_off(jsonc.parse(text, file=path).value):
+def _refuse_disabled(wiring: Wiring, change: Change) -> None:
+    """Refuse settings in which hooks stay switched off: the agent would run everything undecided."""
+    after = jsonc.parse((change.after or b"").decode(), file=change.path).value
+    off = [path for path in find_off(wiring, change.path, None) if path != change.path or wiring.is_off(after)]
+    if off:
         hint = "switch them on (see the page of this agent), and run it again"
-        raise ConfigError("Hooks are switched off here, so that nothing would be decided.", file=path, suggestion=hint)
+        raise ConfigError(
+            "Hooks are switched off here, so that nothing would be decided.", file=off[0], suggestion=hint
+        )
 
 
 def _refuse_outside(path: str, target: Target) -> None:
@@ -271,10 +277,20 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
 
 def _change(wired: Wired, change: Change, home: str, others: Sequence[Wired]) -> Wired:
     """Write a file. The way back is noted first: whenever this is cut short, `assent uninit` knows it."""
-    wired = _add(wired, prepare(change, home), change)
+    wired = _add(wired, prepare(change, home, _original(wired, change)), change)
     write_book(home, [*others, wired])
     apply_change(change)
     return wired
+
+
+def _original(wired: Wired, change: Change) -> bytes | None:
+    """Return what the way back leads to: a file as it is, without what an earlier wiring put into it."""
+    old = next((each for each in wired.files if each.path == change.path), None)
+    if old is None or change.before is None:
+        return change.before
+    switches = WIRINGS[wired.agent].switches if wired.agent in WIRINGS else ()
+    text = take_out(old, change.before.decode("utf-8", "replace"), switches)
+    return change.before if text is None else text.encode()
 
 
 def _add(wired: Wired, written: Written, change: Change) -> Wired:

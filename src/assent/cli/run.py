@@ -216,7 +216,7 @@ class _Run:
         except (AssentError, OSError) as error:
             complain(f"how it ended could not be recorded: {error}")
         if ended.stopped is not None:
-            complain(f"the command was ended: its limit of {ended.stopped} was reached")
+            complain(f"the command was ended: {ended.why_stopped}")
         if ended.violations and self._told:
             for line in sum_up(ended.violations, self._boundary.name, asks=self._asks):
                 complain(line)

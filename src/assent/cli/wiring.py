@@ -1,24 +1,26 @@
 """What `assent init`, `uninit` and `doctor` share: where settings are, and the hook called as the agent does."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH109, PTH118
+# ruff: noqa: PTH109, PTH118, PTH120
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
+import tomllib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from assent.agents import opencode
 from assent.agents.opencode import PLUGIN_FILE, plugin_line
-from assent.agents.wiring import WIRINGS, Scope
+from assent.agents.wiring import WIRINGS, Scope, Wiring
+from assent.config import jsonc
 from assent.config.files import find_file
 from assent.config.places import project_root, user_home, workspace_of
 from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
-from assent.model import AssentError
+from assent.model import AssentError, ConfigError
 
 if TYPE_CHECKING:
     import argparse
@@ -92,6 +94,24 @@ def file_of(agent: str, scope: Scope, root: str | None) -> str:
         config = os.environ.get("XDG_CONFIG_HOME") or os.path.join(home, ".config")
         return os.path.join(os.path.join(root, ".opencode") if root else os.path.join(config, "opencode"), PLUGIN_FILE)
     return settings_file(WIRINGS[agent], scope, root, home=home, environ=os.environ)
+
+
+def find_off(wiring: Wiring, file: str, root: str | None) -> list[str]:
+    """Name the files that switch an agent's hooks off: where it finds its hook, beside that, and in a project."""
+    folders = [os.path.dirname(file), *([os.path.join(root, wiring.folder)] if root else [])]
+    beside = [os.path.join(folder, name) for folder in folders for name in wiring.shared_files]
+    return [path for path in dict.fromkeys((file, *beside)) if wiring.is_off(_read_settings(path))]
+
+
+def _read_settings(path: str) -> Any:
+    content = find_file(path)
+    text = "" if content is None else content.data.decode("utf-8", "replace")
+    if not path.endswith(".toml"):
+        return jsonc.parse(text, file=path).value
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"not valid TOML: {error}", file=path) from None
 
 
 def token_file(home: str, key: str) -> str:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import contextlib
 import os
 
-from assent.config.files import find_private, write_private
+from assent.agents.wiring import DONE
+from assent.config.files import find_private, make_private_folder, write_private
 from assent.model import ConfigError
 
 HOOK_SCRIPT = "hook.py"
@@ -21,7 +22,7 @@ import posix, sys
 sys.path.insert(0, sys.argv[0].rpartition("/")[0])
 import {_CLIENT}
 del sys.path[0]
-posix._exit({_CLIENT}.main(sys.argv))
+posix._exit({_CLIENT}.main(sys.argv) or {DONE})
 '''
 
 
@@ -29,6 +30,7 @@ def place_hook(folder: str) -> None:
     """Put the files of a hook into a private folder, unless they are there. A reader of the folder can call it too."""
     import py_compile  # noqa: PLC0415 - seldom needed
 
+    make_private_folder(os.path.join(folder, "__pycache__"))  # Python would let others look into it
     with contextlib.suppress(ConfigError):  # what others could read, or write, is not as it should be
         if is_placed(folder):
             return

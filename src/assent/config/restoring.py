@@ -1,7 +1,7 @@
 """Settings put back: exactly as they were, or, where somebody changed them since, without what Assent had put in."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH106, PTH108
+# ruff: noqa: PTH106, PTH108, PTH122
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import yaml
 
 from assent.config import jsonc
 from assent.config.files import find_file, find_private, write_file
-from assent.config.wirings import Written, file_mode, look, our_entries, plan_unwiring
+from assent.config.wirings import Written, file_mode, look, our_entries, unwire
 from assent.model import ConfigError
 
 if TYPE_CHECKING:
@@ -50,16 +50,24 @@ def _remove(written: Written) -> str:
 
 
 def _restore_changed(written: Written, now: str, switches: Switches) -> str:
+    if now == _text(written.backup):
+        return f"{written.path} is as it was"
+    text = take_out(written, now, switches)
+    if text is None:
+        return f"{written.path} was changed since in the same place, and stays as it is: see what Assent wrote there"
+    _write(written.path, text.encode())
+    return f"took what Assent wrote out of {written.path}; what was changed since stays"
+
+
+def take_out(written: Written, now: str, switches: Switches) -> str | None:
+    """Return a file's text of now without what Assent had written; None where nobody can tell it apart."""
     before, after = _text(written.backup), _text(written.copy)
     merged = None if before is None or after is None else merge(after, before, now)
     if merged is not None and _is_sound(written.path, merged):
-        _write(written.path, merged.encode())
-        return f"took what Assent wrote out of {written.path}; what was changed since stays"
+        return merged
     if not written.path.endswith(".json"):
-        return f"{written.path} was changed since in the same place, and stays as it is: see what Assent wrote there"
-    text = (plan_unwiring(written.path).after or b"").decode()
-    _write(written.path, _switch_back(text, before or "", switches, written.path).encode())
-    return f"took Assent's entries out of {written.path}, which was changed since"
+        return None
+    return _switch_back(unwire(now, written.path), before or "", switches, written.path)
 
 
 def merge(base: str, mine: str, theirs: str) -> str | None:
@@ -82,11 +90,15 @@ def _hunks(lines: Sequence[str], changed: str) -> list[tuple[int, int, list[str]
 def _is_sound(path: str, text: str) -> bool:
     """Tell whether a text is still one that its reader takes."""
     try:
-        if path.endswith(".json"):
-            return not our_entries(path, text)
-        if path.endswith(".toml"):
-            return bool(tomllib.loads(text)) or True
-        return path.endswith(".yaml") and isinstance(yaml.safe_load(text), dict | None)
+        match os.path.splitext(path)[1]:
+            case ".json":
+                return not our_entries(path, text)
+            case ".toml":
+                return isinstance(tomllib.loads(text), dict)
+            case ".yaml":
+                return isinstance(yaml.safe_load(text), dict | None)
+            case _:
+                return False
     except (ConfigError, tomllib.TOMLDecodeError, yaml.YAMLError):
         return False
 

@@ -98,8 +98,8 @@ def read_text(path: str) -> str | None:
 def plan_wiring(wiring: Wiring, path: str, client: Client, status: str) -> Change:
     """Work out an agent's settings with the hook in them; entries of an older Assent give way."""
     before = read_text(path)
+    text = unwire(before or "", path)
     check_plain(wiring, before or "", path)
-    text = _unwire(before or "", path)
     entries = wiring.entries(client, status)
     for place, entry in entries:
         text = jsonc.append(text, place, entry, file=path)
@@ -121,14 +121,6 @@ def check_plain(wiring: Wiring, text: str, path: str) -> None:
         raise ConfigError(f"{wiring.agent} can not read this file: {error}.", file=path, suggestion=hint) from None
 
 
-def plan_unwiring(path: str) -> Change:
-    """Work out an agent's settings without Assent's entries."""
-    before = read_text(path)
-    if before is None:
-        return Change(path, None, None)
-    return Change(path, before.encode(), _unwire(before, path).encode())
-
-
 def our_entries(path: str, text: str | None = None) -> dict[str, list[dict[str, Any]]]:
     """Return what looks like Assent's entries in a file, by event; `text` stands in for what is in it."""
     if text is None:
@@ -139,7 +131,8 @@ def our_entries(path: str, text: str | None = None) -> dict[str, list[dict[str, 
     return {event: entries for event, entries in found.items() if entries}
 
 
-def _unwire(text: str, path: str) -> str:
+def unwire(text: str, path: str) -> str:
+    """Return settings without what looks like Assent's entries."""
     hooks = _hooks(jsonc.parse(text, file=path).value)
     for event, entries in hooks.items():
         ours = [index for index, entry in enumerate(entries) if is_ours(entry)]
@@ -177,10 +170,10 @@ def _check(text: str, path: str, entries: Sequence[tuple[tuple[str, ...], dict[s
         raise ConfigError("This file has a shape that can not be changed safely.", file=path)
 
 
-def prepare(change: Change, home: str) -> Written:
-    """Put copies of a file as it is and as it will be into Assent's home, and return the way back."""
+def prepare(change: Change, home: str, before: bytes | None) -> Written:
+    """Put copies of a file as it was and as it will be into Assent's home, and return the way back."""
     after = change.after or b""
-    backup = None if change.before is None else _back_up(change.path, change.before, home)
+    backup = None if before is None else _back_up(change.path, before, home)
     copy = _back_up(change.path, after, home)
     folders = _missing_folders(os.path.dirname(os.path.realpath(change.path)))
     return Written(change.path, hashlib.sha256(after).hexdigest(), backup, copy, folders)

@@ -1,16 +1,17 @@
 // The answers that need more than a word: how wide and how long, what to tell the agent, what to run instead.
 
-import { get, post } from "./api.js";
+import { get, parse, post } from "./api.js";
 import { button, debounce, field, h, put, select } from "./dom.js";
 import { commandField, commandOf } from "./card.js";
 import { difference } from "./diff.js";
-import { count, shown, tier, told, verdict } from "./text.js";
+import { code, count, isOdd, shown, tier, told, verdict } from "./text.js";
 
 const DAYS = 14;
 const PLAIN = /^[a-z][a-z0-9-]*$/;
 const DEEPER = ["run", "compose", "exec", "remote", "stash", "config"];
 const QUOTED = /[^\w@%+=:,./-]/;
 const UNKNOWN = "\ufdd0";
+const EVERYTHING = /^[\w-]+(\([:\s*]*\))?$/;
 
 const quote = (word) => (QUOTED.test(word) || !word ? `'${word.replaceAll("'", "'\\''")}'` : word);
 
@@ -86,7 +87,8 @@ export function liveCount(where, read) {
     try {
       const found = await post("/api/policy/try", { days: DAYS, ...body }, running.signal);
       const asked = found.asked ? `${found.changed.toLocaleString("en")} of the ${count(found.asked, "question")}` : "none, as nothing was asked,";
-      put(where, h("strong", {}, found.changed ? `It would have answered ${asked}` : `It would have answered none of the ${count(found.asked, "question")}`), ` that today's rules ask about, in the calls of the last ${DAYS} days (${count(found.calls, "call")}${found.whole ? "" : ", the latest ones"}).`);
+      const all = EVERYTHING.test(found.rule) ? h("p", { class: "notice warn" }, "This covers whatever it is given, but what can not be undone and what is asked about every time.") : null;
+      put(where, all, h("strong", {}, found.changed ? `It would have answered ${asked}` : `It would have answered none of the ${count(found.asked, "question")}`), ` that today's rules ask about, in the calls of the last ${DAYS} days (${count(found.calls, "call")}${found.whole ? "" : ", the latest ones"}).`);
     } catch (error) {
       if (error.name !== "AbortError") put(where, h("span", { class: "bad" }, told(error.message)));
     }
@@ -100,7 +102,10 @@ export function widerForm(question, { submit, cancel }) {
   const at = h("input", { type: "datetime-local", "aria-label": "Until when", hidden: true });
   const counted = h("p", { class: "counted", role: "status" }, " ");
   const counting = liveCount(counted, () => ({ rule: pattern.value, tool: question.toolName, agentId: question.agentId }));
-  pattern.addEventListener("input", counting.later);
+  const really = h("div", {});
+  const warn = () => put(really, isOdd(pattern.value) ? [h("p", { class: "notice warn" }, "The pattern holds invisible characters. This is what it says:"), code(pattern.value)] : null);
+  pattern.addEventListener("input", () => (warn(), counting.later()));
+  warn();
   span.addEventListener("change", () => (at.hidden = span.value !== "at"));
   const destructive = h("input", { type: "checkbox" });
   const read = () => {
@@ -115,6 +120,7 @@ export function widerForm(question, { submit, cancel }) {
   const made = form("Allow more than this call", [
     h("div", { class: "fields" }, field("Allow what this covers", pattern, "A rule, for this agent and workspace. Narrow it or widen it; empty is exactly this call."), field("How long", span), at),
     question.destructive ? h("label", { class: "check" }, destructive, " also where it can not be undone") : null,
+    really,
     counted,
   ], { submit: () => submit(read), cancel, done: "Allow" });
   counting.ask();
@@ -144,7 +150,7 @@ export function editForm(question, { submit, cancel }) {
     judge();
   });
   const made = form("Edit and allow", [field(command === null ? "The input, as JSON" : "The command", text), h("span", { class: "quiet" }, "What is changed"), changes, ruling], {
-    submit: () => submit(() => ({ decision: "approve", modifiedInput: text.value })),
+    submit: () => submit(() => ({ decision: "approve", modifiedInput: command === null ? parse(text.value) : text.value })),
     cancel,
     done: "Allow as edited",
   });
@@ -157,7 +163,7 @@ async function decideAgain(question, text, field, where) {
   deciding?.abort();
   deciding = new AbortController();
   try {
-    const input = field ? { ...question.toolInput, [field]: text } : JSON.parse(text);
+    const input = field ? { ...question.toolInput, [field]: text } : parse(text);
     const body = { toolName: question.toolName, toolInput: input, cwd: question.cwd, agentId: question.agentId };
     const found = await post("/api/decide", body, deciding.signal);
     put(where, "As edited: ", verdict(found.decision), " ", tier(found.tier), " ", told(found.reason));

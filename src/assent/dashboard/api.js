@@ -14,6 +14,10 @@ export function whenLoggedOut(action) {
   onLeave = action;
 }
 
+// A number that this language would round is kept as it was written: what is shown is what was asked.
+const exact = (_name, value, { source } = {}) => (typeof value === "number" && /^-?\d+$/.test(source) && !Number.isSafeInteger(value) ? JSON.rawJSON(source) : value);
+export const parse = (text) => JSON.parse(text, JSON.rawJSON && /\d{16}/.test(text) ? exact : undefined);
+
 async function ask(method, path, body, signal) {
   let answer;
   try {
@@ -27,7 +31,7 @@ async function ask(method, path, body, signal) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, "The daemon can not be reached. Nothing was done.");
   }
-  const said = await answer.json().catch(() => ({}));
+  const said = await answer.text().then(parse).catch(() => ({}));
   if (answer.ok) return said;
   if (answer.status === 401 && path !== "/api/login") onLeave();
   throw new ApiError(answer.status, said.detail ? `${said.error}: ${said.detail}` : said.error || `The daemon said ${answer.status}.`);

@@ -88,6 +88,8 @@ function logIn() {
   live = null;
   leave();
   leave = () => {};
+  for (const place of ["main", "toasts", "said"]) byId(place).replaceChildren();
+  badge(0, "Log in");
   showDoor(enter);
 }
 
@@ -142,6 +144,8 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
+// Whoever has just come here may have clicked, or pressed a key, for a window that lay above.
+window.addEventListener("focus", () => inbox?.settle({ keys: true }));
 window.addEventListener("popstate", () => live && show());
 whenLoggedOut(logIn);
 

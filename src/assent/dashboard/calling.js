@@ -26,12 +26,13 @@ function prefer(name, value) {
   }
 }
 
+const isLooking = () => document.visibilityState === "visible" && document.hasFocus();
 const mayNotify = () => "Notification" in window && Notification.permission === "granted";
 
 // Tells of new questions to whoever wished for it; `open` is called with the one that is clicked.
 export function announce(questions, open) {
   if (preferences.sound) beep();
-  if (!preferences.notify || document.visibilityState === "visible" || !mayNotify()) return;
+  if (!preferences.notify || isLooking() || !mayNotify()) return;
   const [first] = questions;
   const more = questions.length > 1 ? ` and ${questions.length - 1} more` : "";
   const note = notify(`${plain(first.agentId || "An agent")} asks${more}`, plain(brief(first.command || first.toolName, 200)));

@@ -4,26 +4,37 @@ import { get } from "./api.js";
 import { button, h, put } from "./dom.js";
 import { difference } from "./diff.js";
 import { coloured } from "./parts.js";
-import { ago, code, count, duration, isOdd, shown, tier, told } from "./text.js";
+import { ago, code, count, duration, isOdd, plain, shown, tier, told } from "./text.js";
 import { countOf, touched, tree } from "./tree.js";
 
 const SHORT = 400;
 const FEW_LINES = 6;
 const STAY = 100;
-const COMMANDS = ["command", "cmd", "script"];
+const COMMANDS = ["command", "input", "cmd", "CommandLine", "commandLine"];
 
-export const commandField = (question) => COMMANDS.find((name) => typeof question.toolInput[name] === "string");
+// Where the command stands; nowhere, if there is more than one, or one of several pieces.
+export function commandField({ toolInput }) {
+  const found = COMMANDS.filter((name) => Object.hasOwn(toolInput, name));
+  const only = found.length === 1 && !Object.hasOwn(toolInput, "args");
+  return only && typeof toolInput[found[0]] === "string" ? found[0] : undefined;
+}
 
-// The command of a shell call; nothing for other tools.
+// The command of a shell call, if it is one text; nothing for other tools.
 export function commandOf(question) {
   const field = commandField(question);
-  const only = question.operations?.some((each) => each.kind === "command.execute") || !question.operations?.length;
-  return field && only ? question.toolInput[field] : null;
+  const runs = question.operations?.some((each) => each.kind === "command.execute") || !question.operations?.length;
+  return field && runs ? question.toolInput[field] : null;
+}
+
+// What a call is given besides its command: nothing of a call is left out.
+function besides(question) {
+  const { [commandField(question)]: _, ...rest } = question.toolInput;
+  return rest;
 }
 
 export const isCut = (question) => {
-  const text = commandOf(question) ?? JSON.stringify(question.toolInput);
-  return text.length > SHORT || text.split("\n").length > FEW_LINES;
+  const text = commandOf(question) ?? "";
+  return JSON.stringify(question.toolInput).length > SHORT || text.split("\n").length > FEW_LINES;
 };
 
 export function makeCard(question, inbox) {
@@ -39,7 +50,7 @@ export function drawCard(card, inbox) {
   const open = inbox.current === question.id;
   element.className = `card ${question.tier}${open ? " open" : ""}${state.busy ? " busy" : ""}`;
   element.setAttribute("aria-busy", String(state.busy));
-  element.setAttribute("aria-label", `${question.agentId || "an agent"} asks: ${question.toolName}, ${question.tier}`);
+  element.setAttribute("aria-label", plain(spoken(question)));
   if (open) element.setAttribute("aria-current", "true");
   else element.removeAttribute("aria-current");
   const focused = element.contains(document.activeElement) && document.activeElement !== element;
@@ -47,8 +58,14 @@ export function drawCard(card, inbox) {
   if (focused && !state.form) element.focus({ preventScroll: true });
 }
 
+// What is heard when one comes to the card: all that one must know to answer, in one breath.
+function spoken(question) {
+  const what = question.command || inputText(question);
+  return `${question.agentId || "an agent"} asks: ${question.toolName}, ${question.tier}: ${what.slice(0, SHORT)}${what.length > SHORT ? " … and more" : ""}. ${question.reason}`;
+}
+
 function header({ question }, inbox) {
-  const box = h("input", { type: "checkbox", "aria-label": `Select the question of ${question.agentId}`, onchange: (event) => inbox.select(question.id, event.target.checked) });
+  const box = h("input", { type: "checkbox", "aria-label": plain(`Select the question of ${question.agentId}`), onchange: (event) => inbox.select(question.id, event.target.checked) });
   box.checked = inbox.selected.has(question.id);
   return h(
     "div",
@@ -76,7 +93,9 @@ function brief({ question }) {
   const lines = text.split("\n");
   const cut = Math.min(SHORT, lines.slice(0, FEW_LINES).join("\n").length);
   const render = (piece) => (piece.length === text.length ? coloured(piece, question.operations, { cwd: question.cwd }) : shown(piece));
-  return [code(text, { longest: text.length > cut ? cut : SHORT, render }), why];
+  const rest = besides(question);
+  const more = Object.keys(rest).length ? code(inputText({ toolInput: rest }), { longest: SHORT / 2 }) : null;
+  return [h("div", { class: "input" }, code(text, { longest: text.length > cut ? cut : SHORT, render }), more), why];
 }
 
 function inputText({ toolInput }) {
@@ -104,7 +123,7 @@ function whole({ question }) {
 
 function subject(question, explain) {
   const text = commandOf(question);
-  if (text !== null) return code(text, { render: (piece) => (piece === text ? coloured(text, question.operations, { cwd: question.cwd, explain }) : shown(piece)) });
+  if (text !== null) return h("div", { class: "input" }, code(text, { render: (piece) => (piece === text ? coloured(text, question.operations, { cwd: question.cwd, explain }) : shown(piece)) }), rows(besides(question)));
   const input = question.toolInput;
   if (typeof input.old_string === "string" && typeof input.new_string === "string") {
     const { old_string: before, new_string: after, ...rest } = input;
@@ -121,7 +140,7 @@ function rows(input) {
 }
 
 function warnings(question) {
-  const text = commandOf(question) ?? JSON.stringify(question.toolInput);
+  const text = inputText(question);
   return [
     isOdd(text) ? h("p", { class: "notice warn" }, "It holds invisible characters; they are written out above.") : null,
     question.unreadable ? h("p", { class: "notice warn" }, "A part of it could not be read: ", told(question.unreadable)) : null,
@@ -133,7 +152,7 @@ function facts(question, operations) {
   const outside = (path) => question.workspace?.length && path.startsWith("/") && !question.workspace.some((root) => path === root || path.startsWith(`${root}/`));
   const touching = touched(operations).map(([label, found]) => [
     label,
-    found.slice(0, 12).map((each) => [h("code", { class: each.tier, title: each.reason }, told(each.resource)), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace ") : " "]).concat(found.length > 12 ? [`and ${found.length - 12} more, below`] : []),
+    found.slice(0, 12).map((each) => [h("code", { class: each.tier, title: plain(each.reason) }, told(each.resource)), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace ") : " "]).concat(found.length > 12 ? [`and ${found.length - 12} more, below`] : []),
   ]);
   const rows = [
     ["In", question.cwd ? h("code", {}, told(question.cwd)) : "no folder is known"],
@@ -149,7 +168,8 @@ const ENDS = { approved: "allowed", rejected: "denied" };
 
 function earlier(question) {
   const box = h("div", { class: "earlier" }, h("p", { class: "quiet" }, "Looking for earlier answers …"));
-  const show = (found) => put(box, found.length ? h("details", { open: found.length <= 3 }, h("summary", {}, `Answered before${found.length < MOST_EARLIER ? "" : `, the latest ${found.length}`}: ${summed(found)}`), h("ul", { class: "plainlist" }, found.map(answered))) : h("p", { class: "quiet" }, "Nothing like it was asked before."));
+  // One line, whatever was found: the buttons below it must not move while a hand is on its way to them.
+  const show = (found) => put(box, found.length ? h("details", {}, h("summary", {}, `Answered before${found.length < MOST_EARLIER ? "" : `, the latest ${found.length}`}: ${summed(found)}`, latest(found[0])), h("ul", { class: "plainlist" }, found.map(answered))) : h("p", { class: "quiet" }, "Nothing like it was asked before."));
   const look = async () => {
     if (!box.isConnected) return;
     try {
@@ -169,6 +189,8 @@ function summed(found) {
   const yes = found.filter((each) => each.status === "approved").length;
   return [yes ? `${yes} × allowed` : "", found.length - yes ? `${found.length - yes} × denied` : ""].filter(Boolean).join(", ");
 }
+
+const latest = ({ status, feedback, resolvedAt }) => h("span", { class: "quiet" }, ` · last ${ENDS[status]} ${ago(resolvedAt)}`, feedback ? [" “", told(feedback), "”"] : null);
 
 function answered(each) {
   const scope = each.scope && each.scope !== "once" ? `, ${each.scope}` : "";

@@ -9,8 +9,8 @@ const [LEFT, BOTTOM, TOP] = [40, 24, 10];
 const KINDS = ["allow", "ask", "deny"];
 
 function nice(most) {
-  const size = 10 ** Math.floor(Math.log10(Math.max(1, most)));
-  return [1, 2, 3, 5, 10].map((step) => step * size).find((step) => step >= most) || size * 10;
+  const size = 10 ** Math.floor(Math.log10(most));
+  return [1, 2, 4, 6, 8, 10].map((step) => step * size).find((step) => step >= most);
 }
 
 function label(at, seconds) {
@@ -22,7 +22,7 @@ function label(at, seconds) {
 // Stacked bars, one for each stretch of time.
 export function bars(points, seconds, title) {
   const WIDTH = matchMedia("(max-width: 720px)").matches ? NARROW : WIDE;
-  const most = nice(Math.max(1, ...points.map((point) => point.allow + point.ask + point.deny)));
+  const most = nice(Math.max(2, ...points.map((point) => point.allow + point.ask + point.deny)));
   const [inner, tall] = [WIDTH - LEFT, HEIGHT - BOTTOM - TOP];
   const step = inner / points.length;
   const y = (value) => TOP + tall - (value / most) * tall;

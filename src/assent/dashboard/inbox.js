@@ -10,6 +10,7 @@ const STEP = 30;
 const SETTLE = 400;
 const WORDS = { once: { decision: "approve" }, session: { decision: "approve", scope: "session" }, deny: { decision: "reject" } };
 const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
+const ANSWERS = "aswudfe";
 const FORMS = { wider: widerForm, feedback: feedbackForm, edit: editForm };
 
 export class Inbox {
@@ -18,6 +19,7 @@ export class Inbox {
     this.live = live;
     this.cards = new Map();
     this.selected = new Set();
+    this.faults = new Map();
     this.current = null;
     this.shown = STEP;
   }
@@ -66,20 +68,27 @@ export class Inbox {
   drop(id) {
     const card = this.cards.get(id);
     this.selected.delete(id);
-    if (this.current === id) this.current = this.neighbour(id);
+    this.faults.delete(id);
+    const keys = this.current === id;
+    if (keys) this.current = this.neighbour(id);
     if (!card) return;
     const focused = card.element.contains(document.activeElement);
     card.element.remove();
     this.cards.delete(id);
-    this.settle();
+    this.settle({ keys });
     if (focused && this.current) this.refocus = true;
   }
 
-  // A click just after cards moved may have been meant for another one: for a moment none is taken.
-  settle() {
+  // A click just after cards moved may have been meant for another one, and so a key just after another one is the
+  // current: for a moment none is taken.
+  settle({ keys }) {
     this.list?.classList.add("moving");
+    this.deaf ||= keys;
     clearTimeout(this.settling);
-    this.settling = setTimeout(() => this.list?.classList.remove("moving"), SETTLE);
+    this.settling = setTimeout(() => {
+      this.deaf = false;
+      this.list?.classList.remove("moving");
+    }, SETTLE);
   }
 
   neighbour(id) {
@@ -99,6 +108,7 @@ export class Inbox {
       if (this.cards.has(id)) continue;
       const card = makeCard(this.live.questions.get(id), this);
       this.cards.set(id, card);
+      card.state.error = this.faults.get(id) || "";
       drawCard(card, this);
       this.list.append(card.element);
     }
@@ -224,7 +234,8 @@ export class Inbox {
         card.state.form?.lock(false);
         this.redraw(id);
         card.state.form?.focus.focus();
-      }
+      } else this.faults.set(id, error.message);
+      if (!this.live.questions.has(id)) toast(`Not ${DONE[body.decision].toLowerCase()}: ${error.message}`, { bad: true });
       return false;
     }
     this.live.end(id, { decision: body.decision, by: this.who.userId });
@@ -269,6 +280,10 @@ export class Inbox {
 
   key(event) {
     if (event.repeat && !"jk".includes(event.key) && !event.key.startsWith("Arrow")) return false;
+    if (this.deaf && ANSWERS.includes(event.key)) {
+      say("The question has changed. Look at it, and press the key again.");
+      return true;
+    }
     const keys = {
       j: () => this.step(1),
       k: () => this.step(-1),

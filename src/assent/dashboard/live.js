@@ -65,6 +65,11 @@ export class Live {
     else if (type === "decision_ack") this.end(data.requestId, data);
   }
 
+  // Waits until the list was looked up once, but not for a daemon that does not answer.
+  async known() {
+    for (let tries = 0; tries < 60 && !this.loaded; tries++) await new Promise((done) => setTimeout(done, 50));
+  }
+
   become(state) {
     if (this.state === state) return;
     this.state = state;

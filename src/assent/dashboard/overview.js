@@ -5,22 +5,21 @@ import { get } from "./api.js";
 import { bars, share } from "./chart.js";
 import { button, h, put, select } from "./dom.js";
 import { openRecord } from "./record.js";
-import { duration, time, told } from "./text.js";
+import { duration, plain, time, told } from "./text.js";
 
 const figure = (value, label, hint) => h("div", { class: "figure" }, h("strong", {}, value), h("span", {}, label), hint ? h("small", {}, hint) : null);
 
 // The words of a line, as far as blanks alone tell them apart; a rule is only proposed, and tried before it is written.
 function propose({ tool, begins, example }) {
   if (tool !== "Bash") return tool;
-  const plain = begins.split(" ");
-  return plain.length > 1 ? `Bash(${begins}:*)` : ruleFor(example.split(/\s+/));
+  return begins.includes(" ") ? `Bash(${begins}:*)` : ruleFor(example.split(/\s+/));
 }
 
 function asked(found, go) {
   if (!found.mostAsked.length) return h("p", { class: "quiet" }, "Nothing was asked.");
   const most = found.mostAsked[0].count;
   const rows = found.mostAsked.map((each) =>
-    h("tr", {}, h("td", { class: "said" }, h("code", {}, told(each.begins)), share(each.count, most)), h("td", { class: "number" }, each.count), h("td", { class: "number" }, `${Math.round((each.allowed / each.count) * 100)} %`), h("td", {}, button("Propose a rule", { kind: "plain", onclick: () => go(`/policy?tab=draft&rule=${encodeURIComponent(propose(each))}`) }))),
+    h("tr", {}, h("td", { class: "said" }, h("code", {}, told(each.begins)), share(each.count, most)), h("td", { class: "number" }, each.count), h("td", { class: "number" }, `${Math.round((each.allowed / each.count) * 100)} %`), h("td", {}, button("Propose a rule", { kind: "plain", "aria-label": `Propose a rule for ${plain(each.begins)}`, onclick: () => go(`/policy?tab=draft&rule=${encodeURIComponent(propose(each))}`) }))),
   );
   return h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Command", "Asked", "Allowed", ""].map((name) => h("th", { scope: "col" }, name || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, rows)));
 }

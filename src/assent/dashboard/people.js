@@ -7,6 +7,16 @@ import { shown, time, told } from "./text.js";
 const SPANS = [["", "until it is revoked"], ["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["31536000", "a year"]];
 const KINDS = { bearer: "token", cookie: "browser", link: "one-time link" };
 
+// Browsers have a clipboard for pages over HTTPS or on the same machine alone.
+async function copy(secret) {
+  try {
+    await navigator.clipboard.writeText(secret);
+    toast("Copied.");
+  } catch {
+    toast("This browser does not let the page copy: select the token, and copy it by hand.", { bad: true });
+  }
+}
+
 export function mount(main, { who }) {
   const list = h("div", {});
   const made = h("div", { role: "status" });
@@ -29,7 +39,7 @@ export function mount(main, { who }) {
     if (role.value === "agent") Object.assign(body, { agent: agent.value.trim(), remote: remote.checked, interactive: alone.checked ? false : undefined, workspace: workspace.value.trim() ? [workspace.value.trim()] : [] });
     try {
       const { secret } = await post("/api/tokens", body);
-      put(made, h("div", { class: "notice good" }, h("p", {}, "This is the token. It is not shown again."), h("pre", { class: "code" }, secret), h("div", { class: "row" }, button("Copy", { onclick: () => navigator.clipboard.writeText(secret).then(() => toast("Copied.")) }), button("I have it", { onclick: () => made.replaceChildren() }))));
+      put(made, h("div", { class: "notice good" }, h("p", {}, "This is the token. It is not shown again."), h("pre", { class: "code" }, secret), h("div", { class: "row" }, button("Copy", { onclick: () => copy(secret) }), button("I have it", { onclick: () => made.replaceChildren() }))));
       draw();
     } catch (error) {
       problem.hidden = false;

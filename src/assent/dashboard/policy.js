@@ -3,7 +3,7 @@
 import { get, post, remove } from "./api.js";
 import { button, debounce, dialog, field, h, put, select, toast } from "./dom.js";
 import { decided, facts } from "./record.js";
-import { count, duration, shown, time, told, verdict } from "./text.js";
+import { count, duration, plain, shown, time, told, verdict } from "./text.js";
 
 const TABS = [["rules", "In force"], ["grants", "Standing answers"], ["destructive", "Destructive"], ["playground", "Playground"], ["draft", "Draft a rule"]];
 
@@ -36,7 +36,7 @@ function layers(found) {
   return [
     found.fault ? h("p", { class: "notice bad" }, "The files as they are now are not in force: ", told(found.fault)) : null,
     (found.notices || []).map((notice) => h("p", { class: "notice warn" }, told(notice))),
-    h("p", {}, "Mode ", found.modes.map((mode) => [h("strong", {}, mode), " "]), h("span", { class: "quiet" }, `policy ${found.version}`), found.workspace?.length ? [" workspace ", h("code", {}, told(found.workspace.join(", ")))] : null),
+    h("p", {}, "Mode ", found.modes.map((mode) => [h("strong", {}, mode), " "]), h("span", { class: "quiet" }, `· version ${found.version}`), found.workspace?.length ? [" workspace ", h("code", {}, told(found.workspace.join(", ")))] : null),
     policies.length ? policies.map(layer) : h("section", { class: "panel" }, h("h2", {}, "Nothing is written down"), h("p", { class: "quiet" }, "The default policy holds: safe calls run, dangerous ones are asked about, destructive ones are denied.")),
     h("p", { class: "quiet" }, "The strictest rule wins, whatever the order: a deny anywhere beats an ask anywhere beats an allow anywhere."),
   ];
@@ -81,7 +81,7 @@ function grants(body, { who }) {
     const { grants: found } = await get("/api/grants");
     put(body, found.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Answer", "Covers", "For", "Ends", "By", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, found.map(row)))) : h("div", { class: "empty" }, h("p", { class: "big" }, "Nothing stands."), h("p", { class: "quiet" }, "Answers for a session, for a time or for always are listed here, and can be taken back.")));
   });
-  const row = (grant) => h("tr", {}, h("td", {}, verdict(grant.verdict)), h("td", { class: "said" }, grant.pattern ? h("code", {}, told(grant.pattern)) : h("span", {}, "exactly one call ", h("code", { class: "quiet" }, (grant.digest || "").slice(0, 12))), grant.destructive ? h("span", { class: "tier destructive" }, "also destructive") : null), h("td", { class: "quiet" }, told([who.userId === grant.userId ? "" : grant.userId, grant.agentId, grant.sessionId ? `session ${grant.sessionId}` : ""].filter(Boolean).join(" · "))), h("td", { class: "quiet" }, grant.expiresAt ? time(grant.expiresAt) : grant.scope === "session" ? "with the session" : "no end"), h("td", { class: "quiet" }, told(grant.by), " ", time(grant.createdAt)), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${grant.pattern || grant.id}`, onclick: () => revoke(grant) })));
+  const row = (grant) => h("tr", {}, h("td", {}, verdict(grant.verdict)), h("td", { class: "said" }, grant.pattern ? h("code", {}, told(grant.pattern)) : h("span", {}, "exactly one call ", h("code", { class: "quiet" }, (grant.digest || "").slice(0, 12))), grant.destructive ? h("span", { class: "tier destructive" }, "also destructive") : null), h("td", { class: "quiet" }, told([who.userId === grant.userId ? "" : grant.userId, grant.agentId, grant.sessionId ? `session ${grant.sessionId}` : ""].filter(Boolean).join(" · "))), h("td", { class: "quiet" }, grant.expiresAt ? time(grant.expiresAt) : grant.scope === "session" ? "with the session" : "no end"), h("td", { class: "quiet" }, told(grant.by), " ", time(grant.createdAt)), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${plain(grant.pattern || grant.id)}`, onclick: () => revoke(grant) })));
   const revoke = (grant) => remove(`/api/grants/${encodeURIComponent(grant.id)}`).then(() => { toast("Revoked: it will be asked again."); draw(); }, (error) => toast(error.message, { bad: true }));
   draw();
 }
@@ -122,7 +122,7 @@ function destructive(body, { who }) {
     });
     guarded(blocked, async () => {
       const { events } = await get("/api/audit", { tier: "destructive", verdict: "deny", type: "permission.evaluated", user: who.role === "admin" ? undefined : who.userId, brief: "true", limit: 20 });
-      put(blocked, events.length ? h("div", { class: "table" }, h("table", {}, h("tbody", {}, events.map((event) => h("tr", {}, h("td", {}, time(event.at * 1000)), h("td", { class: "quiet" }, told(event.agent)), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 200)), event.text.length > 200 ? "…" : null)), h("td", {}, event.user === who.userId ? button("Ask me once", { kind: "plain", onclick: () => once(event) }) : null)))))) : h("p", { class: "quiet" }, "Nothing was blocked."));
+      put(blocked, events.length ? h("div", { class: "table" }, h("table", {}, h("tbody", {}, events.map((event) => h("tr", {}, h("td", {}, time(event.at * 1000)), h("td", { class: "quiet" }, told(event.agent)), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 200)), event.text.length > 200 ? "…" : null)), h("td", {}, event.user === who.userId ? button("Ask me once", { kind: "plain", "aria-label": `Ask me once about ${plain(event.text.slice(0, 80))}`, onclick: () => once(event) }) : null)))))) : h("p", { class: "quiet" }, "Nothing was blocked."));
     });
   }
 

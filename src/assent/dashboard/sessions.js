@@ -57,7 +57,9 @@ function timeline(main, id, { live }) {
   const more = h("div", { class: "more" });
   let newest = 0;
   let cursor;
-  put(main, h("div", { class: "title wide" }, h("h1", {}, told(id)), state, h("span", { class: "gap" }), h("a", { class: "button", href: `/audit?session=${encodeURIComponent(id)}` }, "In the audit log"), h("a", { class: "button", href: "/sessions" }, "All sessions")), run, waiting, h("div", { class: "table wide" }, h("table", {}, h("caption", { class: "unseen" }, "What happened in this session, the newest first"), h("thead", {}, heads()), rows)), more);
+  // Shown once all that stands above it is known, so that it does not move when that comes.
+  const table = h("div", { class: "table wide", hidden: true }, h("table", {}, h("caption", { class: "unseen" }, "What happened in this session, the newest first"), h("thead", {}, heads()), rows));
+  put(main, h("div", { class: "title wide" }, h("h1", {}, told(id)), state, h("span", { class: "gap" }), h("a", { class: "button", href: `/audit?session=${encodeURIComponent(id)}` }, "In the audit log"), h("a", { class: "button", href: "/sessions" }, "All sessions")), run, waiting, table, more);
   const older = async () => {
     const page = await get("/api/audit", { session: id, brief: "true", limit: PAGE, cursor });
     rows.append(...page.events.map((event) => line(event)));
@@ -75,10 +77,11 @@ function timeline(main, id, { live }) {
     const [last] = page.events;
     if (last) put(state, told(`${last.agent || "an agent"} for ${last.user}, last `), time(last.at * 1000));
     const open = [...live.questions.values()].filter((question) => question.sessionId === id);
+    table.hidden = !newest;
     put(waiting, open.length ? h("p", { class: "notice warn" }, `It waits for ${count(open.length, "answer")}. `, h("a", { href: "/" }, "Go to the inbox")) : null);
   };
   const guard = (work) => work().catch((error) => put(state, h("span", { class: "bad" }, error.message)));
-  guard(older).then(() => guard(newer));
+  guard(() => Promise.all([older(), live.known()])).then(() => guard(newer));
   const timer = setInterval(() => document.visibilityState === "visible" && guard(newer), LOOK);
   return () => clearInterval(timer);
 }

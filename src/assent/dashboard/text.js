@@ -9,6 +9,7 @@ const ODD = /[^\n\x20-\x7e]/u;
 const LURKING = new RegExp(`(?![\n${UNKNOWN}])(?:${HIDDEN.source})`, "u");
 const SHORT = { "\t": "\\t", "\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\b": "\\b" };
 export const LONG = 2000;
+const MANY = 20000; // an element for each of so many characters would take a page down
 
 function escapeOf(char) {
   if (SHORT[char]) return SHORT[char];
@@ -34,6 +35,7 @@ function node(kind, run) {
 // The text as nodes. A letter beyond ASCII is underlined: it may only look like the one it is taken for.
 export function shown(text, ours = "") {
   if (!ODD.test(text)) return [text];
+  if (text.length > MANY) return [[...text].map((char) => (kindOf(char, ours) === "escaped" ? escapeOf(char) : char)).join("")];
   const nodes = [];
   let [run, before] = ["", ""];
   for (const char of text) {

@@ -226,8 +226,9 @@ RUN_FORBIDDEN = (
 @functools.cache
 def _run_links() -> tuple[NamedPolicy, ...]:
     rules = RuleSet(
-        Rule(tool=tool, pattern=glob, reason=f"{glob} is forbidden in a run")
+        Rule(tool=tool, pattern=pattern, reason=f"{glob} is forbidden in a run")
         for glob in RUN_FORBIDDEN
+        for pattern in dict.fromkeys((glob, glob.removesuffix("/**")))  # the folder's own names too
         for tool in ("Read", "Write")
     )
     return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)

@@ -14,6 +14,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _REGEX = re.compile(r"/(?:\[\^?\]?[^\]\n]*\]|\\.|[^/\\\n\[])*/")
+_STREAM = re.compile(r'[ \t]*"/dev/std(?:err|out)"[ \t]*(?:[;}\n]|\Z)')
+"""Where a program may print to: nothing may follow that becomes part of the name."""
 _VALUE = frozenset({"string", "number", "name"})
 _OUTSIDE = {
     "system": "runs commands from its program",
@@ -86,5 +88,5 @@ class _Walk:
             self.fault = "runs commands from its program"
         elif text == "@":
             self.fault = "loads or calls code by name in its program"
-        elif text in (">", ">>") and self.printing and self.depth <= 0:
+        elif text in (">", ">>") and self.printing and self.depth <= 0 and not _STREAM.match(self.program, self.at):
             self.fault = "writes files from its program"

@@ -56,6 +56,13 @@ from assent.reading.unknowns import is_echo, is_time, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
+_MOST_COMMANDS = 1_200
+"""Commands that are read in one call, those inside of others included."""
+_MOST_WORDS = 6_000
+_MOST_TEXT = 131_072
+"""Characters of lines inside the line that are read."""
+_MOST_MOVES = 16
+"""Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 
@@ -106,6 +113,8 @@ class _Reader:
         self.base = base
         self.findings = Findings()
         self.functions: frozenset[str] = frozenset()
+        self.left = _MOST_COMMANDS
+        self.room = _MOST_TEXT
 
     @functools.cached_property
     def based(self) -> bool:
@@ -137,6 +146,10 @@ class _Reader:
         return trace
 
     def _command(self, command: Command, frame: _Frame) -> Trace:
+        within = self._bounded(command)
+        if within is None:
+            return Trace()
+        command = within
         if not command.words:
             return self._bare(command)
         index = len(self.findings.operations)
@@ -144,7 +157,7 @@ class _Reader:
             described = with_descriptors(command, frame.script)
             command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
-        name, entry, reason = find_program(command.words, self.functions, self.place)
+        name, entry, reason = find_program(word, self.functions, self.place)
         cwd = command.cwd
         if entry is None:
             trace = self._opaque(command, frame, reason)
@@ -152,7 +165,7 @@ class _Reader:
             trace = self._find(name, command, frame)
         else:
             match = match_words(name, entry, command.words[1:])
-            moved = self._moved(match, command) if match.values else command
+            match, moved = self._moved(match, command)
             cwd = moved.cwd
             trace = self._known(match, moved, frame)
         if self.place.lexicon is not NOTHING:
@@ -167,6 +180,17 @@ class _Reader:
         trace.network = self.findings.connects(index)
         trace.code += word.feeds
         return trace
+
+    def _bounded(self, command: Command) -> Command | None:
+        """Return a command with no more words than are read; None if it is one command too many."""
+        self.left -= 1
+        if self.left < 0:
+            self.findings.blur("the line runs more commands than are read")
+            return None
+        if len(command.words) <= _MOST_WORDS:
+            return command
+        self.findings.blur(f"a command has more than {_MOST_WORDS} words")
+        return msgspec.structs.replace(command, words=command.words[:_MOST_WORDS])
 
     def _given(self, name: str, command: Command, index: int) -> None:
         """Judge the variables that a command is given."""
@@ -212,7 +236,7 @@ class _Reader:
 
     def _assignment(self, variable: str, value: Word, tier: Tier) -> int | None:
         """Add the setting of a variable, which no allow on the command speaks for; a harmless one adds nothing."""
-        if tier is SAFE:
+        if tier is SAFE or self.findings.full:
             return None
         return self.findings.add(
             Operation(
@@ -339,18 +363,23 @@ class _Reader:
                 return Judgement(DANGEROUS, f"{match.name} here: {trap}")
         return said
 
-    def _moved(self, match: Match, command: Command) -> Command:
+    def _moved(self, match: Match, command: Command) -> tuple[Match, Command]:
         """Put a command where it works, after options such as `git -C`."""
+        if not match.values:
+            return match, command
         cwd, others = command.cwd, command.elsewhere
-        for _, role, word in match.values:
-            if role == "cwd":
-                named = word if word.named_in is None or cwd is None else Word(f"{cwd}/{word.text}")
-                path = locate(named, self.place, cwd).path
-                if UNKNOWN in path:
-                    cwd, others = None, (path,) if word.chosen else ()
-                else:
-                    cwd = path
-        return command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
+        moves = [word for _, role, word in match.values if role == "cwd"]
+        if len(moves) > _MOST_MOVES:
+            self.findings.blur("a command is sent through too many folders")
+            match = msgspec.structs.replace(match, values=match.values[:_MOST_MOVES])
+        for word in moves[:_MOST_MOVES]:
+            named = word if word.named_in is None or cwd is None else Word(f"{cwd}/{word.text}")
+            path = locate(named, self.place, cwd).path
+            if UNKNOWN in path:
+                cwd, others = None, (path,) if word.chosen else ()
+            else:
+                cwd = path
+        return match, command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
 
     def _fed(self, stdin: str, match: Match, command: Command, frame: _Frame, trace: Trace) -> list[Inner]:
         """Read what comes from standard input, where the command runs it."""
@@ -439,6 +468,10 @@ class _Reader:
             self.findings.blur("a line inside the line is only known when it runs")
             # The rest is still read, for the rules that deny; what is not known stays a variable.
             text = text.replace(UNKNOWN, "${_}")
+        self.room -= len(text)
+        if self.room < 0:
+            self.findings.blur("the lines inside the line are too long")
+            return Trace()
         script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
         traces = self.read_script(msgspec.structs.replace(frame, script=script))
         return summarize(script, traces)

@@ -53,8 +53,12 @@ _ZSH_ALONE = (
 _BOURNE = frozenset({"sh", "dash", "ash", "ksh", "mksh", "busybox"})
 
 
-def misread(line: str, shell: str) -> str | None:
-    """Say why a line that is read as bash may mean something else to the shell that runs it; None if it does not."""
+def misread(line: str, shells: str) -> str | None:
+    """Say why a line that is read as bash may mean something else to one of the shells that may run it, or None."""
+    return next((why for shell in shells.split(",") if (why := _misread(line, shell)) is not None), None)
+
+
+def _misread(line: str, shell: str) -> str | None:
     if shell in ("", "bash") or ((shell in _BOURNE or shell == "zsh") and is_plain(line)):
         return None
     if shell in _BOURNE:

@@ -118,6 +118,7 @@ _NAMING = frozenset(
 )
 _WRITES = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_ODD = frozenset("-!(),*?[")
 _UNSURE = "has an expression that is only known when it runs"
 
 
@@ -193,7 +194,7 @@ class _Walk:
         self.started = True
         values = self.words[self.at : self.at + _WRITES.get(text, 1)]
         self.at += len(values)
-        if any(v.splits for v in values):
+        if any(v.splits and not v.plain and not _is_name(v) for v in values):
             self._fail(_UNSURE)
         if text in _FILES:
             self.files.extend(values)
@@ -235,6 +236,11 @@ class _Walk:
 def _is_path(word: Word) -> bool:
     """Tell whether a word can be no part of an expression, whatever it becomes: there is a slash in it."""
     return "/" in word.text and (not word.splits or UNKNOWN not in word.text)
+
+
+def _is_name(word: Word) -> bool:
+    """Tell whether a pattern that was not quoted can only become names: find takes one, and refuses to take more."""
+    return UNKNOWN not in word.text and word.text[:1] not in _ODD
 
 
 def _as_pattern(expression: str) -> str:

@@ -10,6 +10,8 @@ import msgspec
 from assent.model import NET_CONNECT, Operation, Tier
 from assent.reading.roles import Judgement
 
+MOST_OPERATIONS = 1_000
+"""Things that a line may do: a bound on the work, since each of them is looked at one by one."""
 _kind = operator.attrgetter("kind")
 
 
@@ -26,8 +28,17 @@ class Findings:
         return len(self.operations) - 1
 
     def extend(self, operations: Iterable[Operation]) -> None:
-        """Keep several operations."""
-        self.operations.extend(operations)
+        """Keep several operations; those that would come after too many are not even looked for."""
+        if not self.full:
+            self.operations.extend(operations)
+
+    @property
+    def full(self) -> bool:
+        """Tell whether there are too many; then the line can not be read."""
+        if len(self.operations) < MOST_OPERATIONS:
+            return False
+        self.blur(f"the line does more than {MOST_OPERATIONS} things")
+        return True
 
     def blur(self, reason: str) -> None:
         """Say that some of the line can not be read."""

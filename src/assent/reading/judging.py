@@ -99,7 +99,7 @@ def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Rol
 
 def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequence[Word]) -> list[Word]:
     """Return those of the words of which the entry says nothing, and arguments at which the program only looks."""
-    seen = [word for role, word in roles if role not in QUIET]
+    seen = {word for role, word in roles if role not in QUIET}
     looked = [word for role, word in roles[len(match.values) :] if role == "text"]
     return [word for word in (*words, *looked) if word not in seen]
 

@@ -16,17 +16,12 @@ _BIN = frozenset(
     ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/bin")
 )
 _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
-_ORDINARY = re.compile(r"[A-Za-z][A-Za-z0-9_+-]*")
-"""How programs are called, but for those that are files of somebody's own: `deploy.sh`."""
-_QUESTIONS = frozenset({"--help", "--version"})
-ANY_OTHER = "any-other-program"
-"""The entry of programs that have none."""
 _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
 
 
-def find_program(words: tuple[Word, ...], functions: AbstractSet[str], place: Place) -> tuple[str, Entry | None, str]:
-    """Say which program a command names: its plain name and entry, or why it is not known."""
-    word, text = words[0], words[0].text
+def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple[str, Entry | None, str]:
+    """Say which program a word names: its plain name and entry, or why it is not known."""
+    text = word.text
     if not word.known or not text:
         return text, None, "the program is only known when the line runs"
     if text in functions:
@@ -38,14 +33,7 @@ def find_program(words: tuple[Word, ...], functions: AbstractSet[str], place: Pl
         return name, lookup("ld.so"), ""
     if slash and folder not in _BIN:
         return text, None, f"{text} is a program outside the system's folders"
-    entry = find_entry(name) or find_own(name, place) or _find_stranger(name, words)
-    return name, entry, f"{name} is not a command that is known"
-
-
-def _find_stranger(name: str, words: tuple[Word, ...]) -> Entry | None:
-    """Say how a program that nobody knows is read where all that it is asked is what it is."""
-    asked = len(words) == 2 and words[1].known and words[1].text in _QUESTIONS
-    return lookup(ANY_OTHER) if asked and _ORDINARY.fullmatch(name) else None
+    return name, find_entry(name) or find_own(name, place), f"{name} is not a command that is known"
 
 
 def find_entry(name: str) -> Entry | None:

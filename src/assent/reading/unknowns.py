@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -10,7 +11,7 @@ import assent.regex as re
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from assent.model import Facts
     from assent.shell.tree import Command, Script, Word
@@ -79,11 +80,12 @@ def settle(command: Command, script: Script, facts: Facts, functions: frozenset[
     """Mark the words that can bring no option: patterns in a folder without such names, and output of some commands."""
     if not any(w.splits or w.feeds or w.variables or w.named_in is not None for w in command.words):
         return command
+    has_dashes = functools.cache(facts.has_dashes)
     words = tuple(
         msgspec.structs.replace(w, plain=True)
         if _is_plain_variable(w)
-        or _is_pattern_without_options(w, command, facts)
-        or _is_name_without_options(w, facts)
+        or _is_pattern_without_options(w, command, has_dashes)
+        or _is_name_without_options(w, has_dashes)
         or _is_harmless_output(w, script, facts, functions)
         else w
         for w in command.words
@@ -100,16 +102,16 @@ def _is_plain_variable(word: Word) -> bool:
     )
 
 
-def _is_pattern_without_options(word: Word, command: Command, facts: Facts) -> bool:
+def _is_pattern_without_options(word: Word, command: Command, has_dashes: Callable[[str], bool | None]) -> bool:
     if not word.splits or not word.text.startswith(_GLOB) or UNKNOWN in word.text or command.cwd is None:
         return False
-    return all(facts.has_dashes(folder) is False for folder in (command.cwd, *command.elsewhere))
+    return all(has_dashes(folder) is False for folder in (command.cwd, *command.elsewhere))
 
 
-def _is_name_without_options(word: Word, facts: Facts) -> bool:
+def _is_name_without_options(word: Word, has_dashes: Callable[[str], bool | None]) -> bool:
     if word.named_in is None or word.splits:
         return False
-    return all(facts.has_dashes(folder) is False for folder in word.named_in)
+    return all(has_dashes(folder) is False for folder in word.named_in)
 
 
 def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: frozenset[str]) -> bool:

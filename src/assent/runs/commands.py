@@ -133,7 +133,7 @@ def describe_end(ended: Ended, output: str) -> str:
     stopped = [f"{v.operation} {v.resource}" for v in ended.violations]
     notes = [f"stopped by the sandbox: {', '.join(stopped[:20])}"] if stopped else []
     if ended.stopped is not None:
-        notes.append(f"ended: its limit of {ended.stopped} was reached")
+        notes.append(f"ended: {ended.why_stopped}")
     elif ended.code:
         notes.append(f"it ended with {ended.code}")
     said = "\n".join((*filter(None, (output.rstrip("\n"),)), *notes))

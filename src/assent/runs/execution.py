@@ -12,7 +12,19 @@ from typing import Any, TypeVar, assert_never
 import msgspec
 
 from assent.gate import Ruling
-from assent.model import ASK, Consent, Event, Layer, Policy, SandboxProfile, ToolCall, Verdict, Violation, encode
+from assent.model import (
+    ASK,
+    Consent,
+    Event,
+    Layer,
+    Opinion,
+    Policy,
+    SandboxProfile,
+    ToolCall,
+    Verdict,
+    Violation,
+    encode,
+)
 from assent.runs import commands, files
 from assent.runs.files import ToolError
 from assent.runs.inputs import with_input
@@ -128,6 +140,8 @@ class StepWork:
         run, step = self._run, self._step
         ruling = await run.guards.find(step.tool).admit(call, run.session(step.agent), self._beginning())
         decision = ruling.decision
+        if ruling.approval is not None:  # one that was answered at another daemon may be heard of only now
+            run.questions.note(ruling.approval)
         if decision.verdict is ASK:
             raise ToolError("denied: the daemon stops, and nobody answered")
         if decision.verdict is Verdict.DENY:
@@ -149,9 +163,10 @@ class StepWork:
         given = _read_input(self._step.tool, call.input if ruling.updated_input is None else ruling.updated_input)
         if isinstance(given, RunCommand):
             return await self._run_command(given, ruling)
-        return await self._handle_file(given, _allowed_path(ruling), call)
+        return await self._handle_file(given, call, ruling)
 
-    async def _handle_file(self, given: FileInput, path: str, call: ToolCall) -> str:
+    async def _handle_file(self, given: FileInput, call: ToolCall, ruling: Ruling) -> str:
+        path = _allowed_path(ruling)
         match given:
             case ReadFile():
                 return _shown(await self._in_thread(files.read_text, path))
@@ -164,7 +179,7 @@ class StepWork:
             case ListDir():
                 return _shown(await self._in_thread(files.list_names, path))
             case SearchFiles(pattern=pattern):
-                return _shown(await self._in_thread(files.search_text, path, pattern, self._reader(call)))
+                return _shown(await self._in_thread(files.search_text, path, pattern, self._reader(call, ruling)))
             case _:
                 assert_never(given)
 
@@ -178,13 +193,19 @@ class StepWork:
         except OSError as error:
             raise ToolError(error.strerror or type(error).__name__) from None
 
-    def _reader(self, call: ToolCall) -> Callable[[str], bool]:
-        """Return what tells whether a file that a search comes upon may be read, by itself and without a question."""
+    def _reader(self, call: ToolCall, ruling: Ruling) -> Callable[[str], bool]:
+        """Return what tells whether a file that a search comes upon may be read, by itself and without a new question.
+
+        What was asked about the folder, and let, is not asked about each file in it.
+        """
         session, decide = self._run.session(self._step.agent), self._run.decider(call)
+        let = {_origin(o) for o in ruling.decision.opinions if o.verdict is ASK}
 
         def may_read(path: str) -> bool:
             wanted = msgspec.structs.replace(call, input={"pattern": "", "path": path})
-            return decide(wanted, session, Consent(), ()).verdict is Verdict.ALLOW
+            decision = decide(wanted, session, Consent(), ())
+            open_ = [o for o in decision.opinions if o.verdict is ASK and o.overruled is None]
+            return decision.verdict is not Verdict.DENY and all(_origin(o) in let for o in open_)
 
         return may_read
 
@@ -241,6 +262,10 @@ def _read_input(tool: str, given: dict[str, Any]) -> ToolInput:
         return msgspec.convert(given, TOOLS[tool])
     except msgspec.ValidationError as error:
         raise ToolError(f"the input can not be read: {error}") from None
+
+
+def _origin(opinion: Opinion) -> tuple[str, str, str | None]:
+    return opinion.source, opinion.policy, opinion.rule
 
 
 def _allowed_path(ruling: Ruling) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import secrets
 import stat
@@ -25,6 +26,8 @@ LARGEST_READ = 128 << 10
 LARGEST_SEARCHED = 1 << 20
 LARGEST_EDIT = 8 << 20
 MOST_NAMES = 2000
+MOST_SCANNED = 100_000
+"""How many names of one folder are looked at, in no order."""
 MOST_LOOKED_AT = 20_000
 MOST_MATCHES = 500
 LONGEST_LINE = 400
@@ -32,10 +35,12 @@ DEEPEST = 64
 KERNEL = ("/proc", "/sys", "/dev")
 """What is no file: the daemon's own memory is in there."""
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_WAY = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+_FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _UNSEARCHED = (".git",)
+_ACCESS = "system.posix_acl_access"
 
 
 class ToolError(AssentError):
@@ -172,14 +177,19 @@ def _opened_folder(path: str) -> Iterator[int]:
 
 
 def _open_file(folder: int, name: str, path: str) -> int:
+    """Open a plain file. What is none is not even opened: that alone may wake, rewind or change something."""
     try:
-        descriptor = os.open(name, _FILE, dir_fd=folder)
+        handle = os.open(name, _HANDLE, dir_fd=folder)
+        try:
+            if stat.S_ISLNK(mode := os.fstat(handle).st_mode):
+                raise _moved(path)
+            if not stat.S_ISREG(mode):
+                raise ToolError(f"{path} is not a plain file")
+            return os.open(f"/proc/self/fd/{handle}", _FILE)
+        finally:
+            os.close(handle)
     except OSError as error:
         raise _explain(error, path) from None
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise ToolError(f"{path} is not a plain file")
-    return descriptor
 
 
 def _read_up_to(descriptor: int, limit: int) -> bytes:
@@ -194,7 +204,7 @@ def _replace(folder: int, name: str, data: bytes, path: str, *, expected: tuple[
     passing = f".assent-{secrets.token_hex(8)}"
     try:
         before = _look(folder, name, path)
-        _write_new(folder, passing, data, before)
+        _write_new(folder, passing, data, before, None if before is None else _access_of(folder, name))
         if expected is not None and _stamp(_look(folder, name, path)) != expected:
             raise ToolError(f"{path} was changed by somebody else meanwhile")
         os.rename(passing, name, src_dir_fd=folder, dst_dir_fd=folder)
@@ -218,19 +228,40 @@ def _look(folder: int, name: str, path: str) -> os.stat_result | None:
     return found
 
 
-def _write_new(folder: int, name: str, data: bytes, like: os.stat_result | None) -> None:
-    descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
+def _write_new(folder: int, name: str, data: bytes, like: os.stat_result | None, access: bytes | None) -> None:
+    descriptor = os.open(name, _NEW, 0o666 if like is None else 0o600, dir_fd=folder)
     try:
         if like is not None:
-            os.fchmod(descriptor, stat.S_IMODE(like.st_mode))
-            with contextlib.suppress(PermissionError):
-                os.fchown(descriptor, like.st_uid, like.st_gid)
+            _liken(descriptor, like, access)
         view = memoryview(data)
         while view:
             view = view[os.write(descriptor, view) :]
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _liken(descriptor: int, like: os.stat_result, access: bytes | None) -> None:
+    """Give a new file the owner, the mode and the access list of the one it replaces; never more than those."""
+    mode = stat.S_IMODE(like.st_mode) & 0o777  # what it held may have deserved to run as somebody else
+    try:
+        os.fchown(descriptor, like.st_uid, like.st_gid)
+    except PermissionError:
+        own = os.fstat(descriptor)
+        mode &= 0o777 if own.st_gid == like.st_gid else 0o707
+    os.fchmod(descriptor, mode)
+    if access is not None:
+        os.setxattr(descriptor, _ACCESS, access)
+
+
+def _access_of(folder: int, name: str) -> bytes | None:
+    """Return a file's access list, if it has one; without it, its mode alone would let others in."""
+    try:
+        return os.getxattr(f"/proc/self/fd/{folder}/{name}", _ACCESS, follow_symlinks=False)
+    except OSError as error:
+        if error.errno in (errno.ENODATA, errno.ENOTSUP, errno.ENOENT):
+            return None
+        raise
 
 
 def _stamp(found: os.stat_result | None) -> tuple[int, ...]:
@@ -242,7 +273,7 @@ def _stamp(found: os.stat_result | None) -> tuple[int, ...]:
 def _scan(folder: int) -> list[tuple[str, str]]:
     """Return every name in a folder with its mark: a slash for a folder, an at sign for a link."""
     with os.scandir(folder) as entries:
-        return sorted((entry.name, _mark(entry)) for entry in entries)
+        return sorted((entry.name, _mark(entry)) for entry in itertools.islice(entries, MOST_SCANNED))
 
 
 def _mark(entry: os.DirEntry[str]) -> str:

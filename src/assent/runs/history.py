@@ -34,7 +34,7 @@ _CALLS = ("tool.result", "tool.failed", "process.completed", "process.failed")
 
 
 class PastRun(msgspec.Struct, frozen=True):
-    """What is left of a run: who did what in it, what was answered, and how it ended."""
+    """What is on record of a run: who did what in it, what was answered, and how it ended."""
 
     record: RunRecord
     events: tuple[Event, ...]
@@ -58,16 +58,18 @@ class PastRun(msgspec.Struct, frozen=True):
 
     async def subscribe(self, subscriber: Subscriber) -> None:
         """Tell a newcomer how it ended: nothing else will come of it."""
-        subscriber.push(encode(self._end()).decode())
+        subscriber.push(encode(self.end()).decode())
 
     def _tell(self) -> Iterator[DaemonMessage]:
         for event in self.events:
-            message = _message(event, self.record.id)
+            message = retell(event, self.record.id)
             if message is not None:
                 yield message
-        yield self._end()
+        if not self.record.is_active:
+            yield self.end()
 
-    def _end(self) -> DaemonMessage:
+    def end(self) -> DaemonMessage:
+        """Say how it ended."""
         record, ts = self.record, stamp(self.record.ended_at or self.record.created_at)
         if record.status is Status.COMPLETED:
             result = self.events[-1].payload.get("result", "") if self.events else ""
@@ -77,7 +79,7 @@ class PastRun(msgspec.Struct, frozen=True):
 
 
 async def read_back(store: Store, record: RunRecord) -> PastRun:
-    """Read a run that is over; of a very long one the end."""
+    """Read a run back; of a very long one the end."""
     page = await search(store, Query(session=record.id), limit=MOST_ROWS)
     # Beside the loop: others must not wait for a long story.
     events = await asyncio.to_thread(lambda: tuple(found.event for found in reversed(page.records)))
@@ -88,7 +90,7 @@ def _begins(event: Event) -> bool:
     return event.type == "run.status" and "step" in event.payload
 
 
-def _message(event: Event, run_id: str) -> DaemonMessage | None:
+def retell(event: Event, run_id: str) -> DaemonMessage | None:
     """Return what clients were told when this happened; None for what they were not, or what is of no use now."""
     said, ts = event.payload, event.timestamp
     if _begins(event):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.model import Event, EventType, SandboxProfile, Violation
+from assent.runs.messages import RunSummary, stamp
 
 if TYPE_CHECKING:
     from assent.store.cursor import Cursor
@@ -142,4 +143,19 @@ def _event(kind: EventType, record: RunRecord, agent: str, payload: dict[str, An
         turn_id=record.id,
         run_id=record.id,
         payload={key: value for key, value in about.items() if value is not None},
+    )
+
+
+def summarise(record: RunRecord) -> RunSummary:
+    """Return a run as a list shows it."""
+    return RunSummary(
+        run_id=record.id,
+        status=record.status.value,
+        strategy_name=record.strategy,
+        strategy_path=record.path,
+        cwd=record.cwd,
+        created_at=stamp(record.created_at),
+        started_at=None if record.started_at is None else stamp(record.started_at),
+        ended_at=None if record.ended_at is None else stamp(record.ended_at),
+        error=record.reason,
     )

@@ -5,9 +5,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -28,6 +29,7 @@ from assent.model import (
 )
 from assent.policy.guard import Patch
 from assent.runs.audience import Subscriber
+from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_elsewhere, find_record, stop_elsewhere
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
 from assent.runs.guards import MOST_GLOBS
@@ -39,12 +41,11 @@ from assent.runs.messages import (
     RunSummary,
     StrategySummary,
     UpdatePolicy,
-    stamp,
 )
 from assent.runs.parsing import ProtocolError, check_globs
 from assent.runs.preparing import check_profiles, load, settle
 from assent.runs.processes import put_in, run_process
-from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event
+from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, summarise
 from assent.runs.recovery import close_left
 from assent.runs.run import Ground, Run
 from assent.runs.strategy import list_strategies
@@ -77,7 +78,9 @@ class Runs:
         self._preparing: set[str] = set()
         self._lent: dict[str, str] = {}
         """The tokens of programs at work, with their runs."""
-        self._chores: set[asyncio.Task[Any]] = set()
+        self._chores: set[asyncio.Task[None]] = set()
+        self.followers = Followers()
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def active(self) -> int:
@@ -116,8 +119,11 @@ class Runs:
         """End that."""
         self._lent.pop(token, None)
 
-    def hear(self, topic: str, _ref: str, value: Any) -> None:
+    def hear(self, topic: str, ref: str, value: Any) -> None:
         """Take in what became of a question, in the store's own thread: before whoever waits for it goes on."""
+        if topic == STOP_TOPIC and self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed, and all runs with it
+                self._loop.call_soon_threadsafe(self._obey_stop, ref)
         if topic == questions.TOPIC and isinstance(value, Approval) and value.session.run:
             run = self._runs.get(value.session.id)
             if run is not None:
@@ -135,19 +141,27 @@ class Runs:
 
     async def recover(self) -> tuple[str, ...]:
         """Close what an earlier process left behind, and name it: its runs are over, what they asked is withdrawn."""
+        self._loop = asyncio.get_running_loop()
         log, node = self._ground.log, self._node
         return await self._ground.store.commit(lambda cursor: close_left(cursor, log, node))
 
     async def close(self) -> None:
         """End every run, since the daemon stops."""
+        self.followers.close()
         active = [run for run in self._runs.values() if run.record.is_active]
         stops = [run.stop(SHUT_DOWN, status=Status.ERROR) for run in active]
         await asyncio.gather(*stops, *self._chores, return_exceptions=True)
         self._ground.threads.shutdown(wait=False, cancel_futures=True)
 
+    def _obey_stop(self, run_id: str) -> None:
+        """End a run because a client of another daemon asked for it, and may."""
+        run = self._runs.get(run_id)
+        if run is not None and run.record.is_active:
+            self._later(run.stop())
+
     # What clients ask for
 
-    async def prepare(self, wish: PrepareRun, who: Principal) -> Run | PastRun:
+    async def prepare(self, wish: PrepareRun, who: Principal) -> Run | PastRun | RunElsewhere:
         """Make a run, or find the one to attach to, also if it is over; raises `ProtocolError`."""
         if wish.run_id is None and wish.strategy_path is None:
             raise ProtocolError("VALIDATION_ERROR", "Invalid message: runId: required without a strategyPath")
@@ -185,15 +199,22 @@ class Runs:
 
     async def stop(self, run_id: str, who: Principal) -> None:
         """End a run before its time."""
-        await self._find_active(run_id, who).stop()
+        run = self._runs.get(run_id)
+        record = None if run is not None else await self._find_record(run_id)
+        if record is None or not self._is_elsewhere(record):
+            await self._find_active(run_id, who).stop()
+            return
+        self._check(record, who)
+        if not await stop_elsewhere(self._ground.store, run_id):
+            raise ProtocolError("INTERNAL_ERROR", f"The daemon of run {run_id} has not ended it; is it there?")
 
     async def subscribe(self, run_id: str, who: Principal, subscriber: Subscriber) -> None:
         """Have someone hear of a run; of one that is over, how it ended."""
         record, run = await self._find(run_id, who)
         if run is not None and not run.is_over:
             await run.subscribe(subscriber)
-        elif record.is_active:
-            raise ProtocolError("SUBSCRIBE_ERROR", f"Run {run_id} is another daemon's; subscribe there")
+        elif self._is_elsewhere(record):
+            self.followers.add(await find_elsewhere(self._ground.store, self._ground.log, record), subscriber)
         else:
             await (await read_back(self._ground.store, record)).subscribe(subscriber)
 
@@ -202,11 +223,13 @@ class Runs:
         run = self._runs.get(run_id)
         if run is not None:
             run.audience.remove(subscriber)
+        self.followers.remove(run_id, subscriber)
 
     def leave(self, subscriber: Subscriber) -> None:
         """Forget someone who has gone."""
         for run in self._runs.values():
             run.audience.remove(subscriber)
+        self.followers.leave(subscriber)
 
     async def answer(self, said: PermissionDecision, who: Principal, subscriber: Subscriber) -> Approval:
         """Answer a question of a run, for good; the first answer counts."""
@@ -215,18 +238,16 @@ class Runs:
             "NO_PENDING_PERMISSION", f"No pending permission request {wanted} for run {said.run_id}"
         )
         run = self._runs.get(said.run_id)
-        if run is None:
-            raise missing
-        self._check(run.record, who)
         verdict, scope = _WORDS[said.decision]
+        if run is None:
+            await self._check_elsewhere(said.run_id, wanted, who, missing)
+            return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
+        self._check(run.record, who)
         async with run.answers:
             if not run.is_open(wanted):
                 raise missing
-            try:
-                with run.answering(wanted, subscriber):
-                    return await self._ground.gate.answer(wanted, Answer(verdict=verdict, scope=scope), who)
-            except (NotFoundError, AlreadyAnsweredError):
-                raise missing from None
+            with run.answering(wanted, subscriber):
+                return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
 
     async def update_policy(self, wish: UpdatePolicy, who: Principal) -> None:
         """Add to the path policies of a run's guards."""
@@ -275,6 +296,26 @@ class Runs:
 
     # Within
 
+    async def _answer(self, wanted: str, answer: Answer, who: Principal, missing: ProtocolError) -> Approval:
+        try:
+            return await self._ground.gate.answer(wanted, answer, who)
+        except (NotFoundError, AlreadyAnsweredError):
+            raise missing from None
+
+    async def _check_elsewhere(self, run_id: str, wanted: str, who: Principal, missing: ProtocolError) -> None:
+        """Raise unless another daemon's run asks this, of somebody who may answer."""
+        record = await self._find_record(run_id)
+        if record is None or not self._is_elsewhere(record):
+            raise missing
+        self._check(record, who)
+        there = await find_elsewhere(self._ground.store, self._ground.log, record)
+        if await there.find_question(wanted) is None:
+            raise missing
+
+    def _is_elsewhere(self, record: RunRecord) -> bool:
+        """Tell whether another daemon does a run now."""
+        return record.is_active and record.node != self._node
+
     async def _make(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run:
         cwd, strategy = await self._in_thread(lambda: load(path, wish.cwd))
         await self._in_thread(find_machine)  # what this machine has takes a moment to find out, and not on the loop
@@ -322,18 +363,17 @@ class Runs:
         self._check(record, who)
         return record, run
 
-    async def _attach(self, run_id: str, who: Principal) -> PastRun:
+    async def _attach(self, run_id: str, who: Principal) -> PastRun | RunElsewhere:
         record = await self._find_record(run_id)
         if record is None:
             raise _failed("strategyPath is required when preparing a new run")
         self._check(record, who)
-        if record.is_active:
-            raise _failed(f"Run {run_id} is another daemon's; attach to it there")
+        if self._is_elsewhere(record):
+            return await find_elsewhere(self._ground.store, self._ground.log, record)
         return await read_back(self._ground.store, record)
 
     async def _find_record(self, run_id: str) -> RunRecord | None:
-        rows = await self._ground.store.query(SELECT_RUNS + " WHERE id = :id", {"id": run_id})
-        return read_run(rows[0]) if rows else None
+        return await find_record(self._ground.store, run_id)
 
     def _forget_old(self) -> None:
         over = [run_id for run_id, run in self._runs.items() if not run.record.is_active]
@@ -343,25 +383,11 @@ class Runs:
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._ground.threads, work)
 
-    def _later(self, chore: Any) -> None:
-        task = asyncio.ensure_future(chore)
+    def _later(self, chore: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(chore)
         self._chores.add(task)
         task.add_done_callback(self._chores.discard)
-
-
-def summarise(record: RunRecord) -> RunSummary:
-    """Return a run as a list shows it."""
-    return RunSummary(
-        run_id=record.id,
-        status=record.status.value,
-        strategy_name=record.strategy,
-        strategy_path=record.path,
-        cwd=record.cwd,
-        created_at=stamp(record.created_at),
-        started_at=None if record.started_at is None else stamp(record.started_at),
-        ended_at=None if record.ended_at is None else stamp(record.ended_at),
-        error=record.reason,
-    )
+        return task
 
 
 def _failed(message: str) -> ProtocolError:

@@ -11,6 +11,7 @@ import msgspec
 from assent.model import SandboxProfile, within
 from assent.sandbox import roots
 from assent.sandbox.errors import Unavailable
+from assent.sandbox.repositories import find_obeyed
 from assent.sandbox.secrets import find_secrets
 from assent.sandbox.user import User, find_user
 
@@ -38,7 +39,7 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ) -> 
     write = roots.real_roots(profile, user.homes)
     read = tuple(real for r in profile.read_roots if (real := roots.real_path(r)) is not None)
     named = {*read, *write}
-    protected = tuple(dict.fromkeys(p for p in _protected(profile, write) if p not in named))
+    protected = tuple(dict.fromkeys(p for p in _protected(profile, write, user.homes) if p not in named))
     _refuse_links(protected)
     hidden = (*_mask(profile.masked), *find_secrets(user.homes, write, environ))
     masked = tuple(dict.fromkeys(p for p in hidden if p not in named))
@@ -62,8 +63,8 @@ def _mask(paths: Iterable[str]) -> list[str]:
     return [real for path in paths if (real := roots.real_path(path)) is not None]
 
 
-def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]:
-    """Yield what is protected by real names: the profile's list, submodules, and Assent's own code."""
+def _protected(profile: SandboxProfile, write: tuple[str, ...], homes: tuple[str, ...]) -> Iterable[str]:
+    """Yield what is protected by real names: the profile's list, submodules, Assent's own code and Python."""
     real_roots = {root: os.path.realpath(root) for root in profile.write_roots}
     for path in profile.protected:
         root = next((r for r in real_roots if within(path, r)), None)
@@ -74,7 +75,9 @@ def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]
             yield _first_missing(real, real_roots[root])
     for root in write:
         yield from _stores(os.path.join(root, ".git", "modules"))
-    for own in (sys.prefix, os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
+        if os.path.isdir(os.path.join(root, ".git")):
+            yield from (_first_missing(p, root) for p in find_obeyed(root, homes) if within(p, root) and p != root)
+    for own in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
         if any(within(os.path.realpath(own), root) for root in write):
             yield os.path.realpath(own)
 

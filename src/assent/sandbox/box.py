@@ -32,6 +32,7 @@ from assent.sandbox.proxy import Proxy
 from assent.sandbox.states import Binds, State
 from assent.sandbox.streams import Input, Output, Tally, wait_readable
 from assent.sandbox.supervisor import Supervisor
+from assent.sandbox.upkeep import Upkeep
 
 PIPE = -1
 NOTHING = -3
@@ -151,6 +152,8 @@ class Sandbox:
         started = None
         guards = contextlib.ExitStack()
         guards.callback(group.remove)
+        upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
+        guards.callback(upkeep.close)
         try:
             started = (
                 launch(boundary, order, machine, pipes.inner) if bare is None else launch_bare(bare, order, pipes.inner)
@@ -161,13 +164,17 @@ class Sandbox:
             started.read_report()
             started.tie()
             group.shut(entered=started.grouped)
-            return await self._begin(group, guards, started, order, boundary, machine, pipes)
+            process = await self._begin(group, guards, started, order, boundary, machine, pipes)
+            if self._placeholders is not None and "mounts" in started.fds:
+                self._look_after(upkeep, started.take("mounts"), self._placeholders, process, guards)
+            started.close()
         except BaseException:
             pipes.close()
             if started is not None:
                 started.abandon()
             guards.close()
             raise
+        return process
 
     def _order(
         self,
@@ -187,7 +194,7 @@ class Sandbox:
             terminal=terminal,
             binds=self._binds,
             shown=self._shown,
-            empty=() if self._placeholders is None else self._placeholders.made,
+            mounts=() if self._placeholders is None else mounts.plan_mounts(boundary, self._placeholders.made),
             keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
             door=group.door,
         )
@@ -232,11 +239,20 @@ class Sandbox:
             violations=lambda: tuple(violations),
             programs=lambda: _look_for_programs(boundary.profile, supervisor, began),
         )
-        started.close()
         pipes.attach(process, boundary.profile.process_limits.output_bytes)
         process.end_after(boundary.profile.process_limits.wall_seconds)
         self._processes.add(process)
         return process
+
+    def _look_after(
+        self, upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
+    ) -> None:
+        """Keep up the boundary until the command ends."""
+        self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
+        task = asyncio.get_running_loop().create_task(
+            upkeep.watch(namespace, places.add, lambda: process.kill("boundary"))
+        )
+        guards.callback(task.cancel)
 
     def _hear(self, violations: list[Violation]) -> Callable[[Violation], None]:
         seen: set[tuple[str, str]] = set()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import marshal
 import os
 import sys
@@ -29,5 +28,4 @@ def find_interpreter() -> tuple[str, str]:
 @functools.cache
 def compile_stage2() -> bytes:
     """Return the program as this Python reads it at once; what was compiled before is used, if it is the same."""
-    code = SourceFileLoader("stage2", STAGE2).get_code("stage2")
-    return importlib.util.MAGIC_NUMBER + bytes(12) + marshal.dumps(code)
+    return marshal.dumps(SourceFileLoader("stage2", STAGE2).get_code("stage2"))

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from assent.model import Limits, encode, printable
+from assent.model import Limits, encode, printable, within
 from assent.sandbox import filters, landlock, mounts
 from assent.sandbox.bare import Bare
 from assent.sandbox.boundary import Boundary
@@ -31,6 +31,9 @@ from assent.sandbox.mechanisms import Machine
 _KEEPER = '"$0" "$@"; exit $?'
 """Stands between us and bubblewrap, which dies with its parent: if that happens while it is still setting up, what it
 forked waits for it for ever. The keeper does not die with us, until `Started.tie` says so."""
+_READ_ON = "import marshal,posix,sys; exec(marshal.loads(posix.read(int(sys.argv.pop()), 1 << 24)))"
+"""Becomes the first program, which comes as it is: compiled, in a nameless file."""
+_MARK = "assent-inside"
 _MOST_FDS = 8
 _LONGEST_REPORT = 1 << 16
 _F_SETSIG = 10
@@ -58,10 +61,10 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Folders of ours and where they are written inside."""
     shown: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are read inside."""
-    empty: tuple[str, ...] = ()
-    """Stand-ins for protected names that do not exist …"""
+    mounts: tuple[mounts.Mount, ...] = ()
+    """What is mounted in the namespaces, if there are any …"""
     keeps: tuple[int, ...] = ()
-    """… and what keeps them there until the last of it is gone."""
+    """… and what keeps stand-ins there until the last of it is gone."""
     door: int = -1
     """Where the first program enters its control group; -1 is nowhere."""
 
@@ -177,24 +180,20 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         passed = [theirs.fileno(), leash[0], *order.keeps, *order.doors]
         plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
         code = _keep(stack, passed, _file("stage2", compile_stage2()))
-        folder, program = find_interpreter()
         open_network = boundary.profile.network.mode == "full"
         words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
-        words += mounts.mount_words(
-            mounts.plan_mounts(boundary, order.empty), everything="/" in boundary.profile.read_roots
-        )
+        words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
         words += ["--perms", "0755", "--dir", mounts.INNER]
         shown = _keep(stack, passed, _file("profile", encode(boundary.profile)))
         words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
-        words += ["--ro-bind", folder, mounts.PYTHON]
         words += [word for source, place in order.binds for word in ("--bind", source, place)]
         words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
-        words += ["--perms", "0444", "--ro-bind-data", str(code), mounts.STAGE2]
-        words += ["--setenv", "LD_LIBRARY_PATH", f"{mounts.PYTHON}/lib"]
+        python, more = _interpreter(boundary)
+        words += more
         words += ["--chdir", boundary.profile.cwd or "/"]
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
-        first = [f"{mounts.PYTHON}/{program}", "-I", "-S", mounts.STAGE2]
-        first += [str(theirs.fileno()), str(plan), str(stderr)]
+        first = [python, "-I", "-S", "-c", _READ_ON]
+        first += [str(theirs.fileno()), str(plan), str(stderr), _MARK, str(code)]
         arguments = _keep(stack, passed, _file("words", b"".join(os.fsencode(w) + b"\0" for w in words)))
         try:
             process = _popen(
@@ -205,6 +204,21 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
             _close((heard, *leash))
             raise Unavailable(f"bubblewrap can not be started: {error}") from None
     return Started(process, ours, heard, leash)
+
+
+def _interpreter(boundary: Boundary) -> tuple[str, list[str]]:
+    """Return the interpreter as it is found inside, and what bubblewrap must be told for that."""
+    folder, program = find_interpreter()
+    profile = boundary.profile
+    apart = (*profile.masked, *profile.write_roots, *mounts.PRIVATE)
+    if (
+        "/" in profile.read_roots
+        and "LD_LIBRARY_PATH" not in os.environ
+        and not any(within(folder, path) or within(path, folder) for path in apart)
+    ):
+        return f"{folder}/{program}", []
+    words = ["--ro-bind", folder, mounts.PYTHON, "--setenv", "LD_LIBRARY_PATH", f"{mounts.PYTHON}/lib"]
+    return f"{mounts.PYTHON}/{program}", words
 
 
 def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Started:

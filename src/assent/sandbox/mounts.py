@@ -19,7 +19,6 @@ PRIVATE = ("/tmp", "/var/tmp", "/run", "/var/run")  # noqa: S108 - these are the
 INNER = "/run/assent"
 """Where our own things are inside."""
 PYTHON = f"{INNER}/python"
-STAGE2 = f"{INNER}/stage2.pyc"
 CACHE = f"{INNER}/cache"
 PROFILE = f"{INNER}/profile.json"
 """Says to whoever is inside what they are inside of."""

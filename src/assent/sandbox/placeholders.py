@@ -56,6 +56,17 @@ class Placeholders:
     def __exit__(self, *_: object) -> None:
         self.release()
 
+    def add(self, path: str) -> bool:
+        """Make one more, for a name that has just gone; tell whether it stands."""
+        with _locked(self._folder):
+            names = _read(self._journal)
+            if path not in names:
+                os.pwrite(self.descriptor, msgspec.json.encode([*names, path]), 0)  # longer than what it replaces
+            try:
+                return self._make(path)
+            except OSError:
+                return False
+
     def release(self) -> None:
         """Remove what no other sandbox needs. Does nothing the second time."""
         if self.descriptor >= 0:

@@ -8,6 +8,7 @@ import errno
 import os
 import signal
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
 from typing import Literal, TypeAlias
 
@@ -19,8 +20,10 @@ from assent.sandbox.programs import Programs
 from assent.sandbox.streams import Input, Output, wait_readable
 
 _PROCESS_GROUP = 4
+_SHORTEST, _LONGEST = 0.0005, 0.02
+_DYING_SECONDS = 2.0
 
-Stop: TypeAlias = Literal["wall time", "output", "cancelled"]
+Stop: TypeAlias = Literal["wall time", "output", "cancelled", "boundary"]
 
 
 class Ended(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +36,13 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     violations: tuple[Violation, ...] = ()
     programs: Programs = Programs()
     """What it left in the workspace that runs later, or decides what does."""
+
+    @property
+    def why_stopped(self) -> str:
+        """Say what Assent ended it for."""
+        if self.stopped == "boundary":
+            return "what was replaced outside could no longer be kept from it"
+        return f"its limit of {self.stopped} was reached"
 
 
 class Process:
@@ -96,6 +106,7 @@ class Process:
             if self._ended is None:
                 await wait_readable(self._watch)
                 self._ended = self._reap()
+                await self._emptied()
                 if self._programs is not None:
                     self._ended = msgspec.structs.replace(self._ended, programs=await self._programs())
             return self._ended
@@ -114,6 +125,15 @@ class Process:
         os.close(self._leash)
         shown = 128 - code if code < 0 else code
         return Ended(code=shown, stopped=self._stopped, violations=self._violations())
+
+    async def _emptied(self) -> None:
+        """Wait until what was killed with it is gone: the kernel needs a moment. Nobody may ever bury the dead."""
+        pause, until = _SHORTEST, time.monotonic() + _DYING_SECONDS
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            while time.monotonic() < until:
+                os.killpg(self._process.pid, 0)
+                await asyncio.sleep(pause)
+                pause = min(2 * pause, _LONGEST)
 
     async def close(self) -> None:
         """End it if need be, and let go of its streams."""

@@ -7,7 +7,6 @@ the modules with an underscore are what is below them. Even `__future__` would b
 
 import _ctypes
 import _signal
-import _socket
 import marshal
 import posix
 import sys
@@ -16,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-_SECCOMP, _PIDFD_OPEN = {"x86_64": (317, 434), "aarch64": (277, 434)}.get(posix.uname().machine, (0, 0))
+_SECCOMP, _SENDMSG = {"x86_64": (317, 46), "aarch64": (277, 211)}.get(posix.uname().machine, (0, 0))
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _PR_SET_NO_NEW_PRIVS, _PR_GET_NO_NEW_PRIVS = 38, 39
 _NEW_LISTENER, _WAIT_KILLABLE = 8, 32
@@ -52,22 +51,20 @@ class _Refused(Exception):  # noqa: N818 - it is what the kernel said, not a fau
 
 def main() -> None:
     """Do all of it, or end without having run anything."""
-    control = _socket.socket(fileno=int(sys.argv[1]))
+    control = int(sys.argv[1])
     plan = marshal.loads(_read_all(int(sys.argv[2])))  # noqa: S302 - written by the launcher, in a sealed file
     posix.dup2(int(sys.argv[3]), 2)
     grouped = _join(plan["door"])
     try:
         fds = _enter(plan)
     except (_Refused, OSError) as error:
-        control.send(_complaint(str(error), 125))
+        posix.write(control, _complaint(str(error), 125))
         _exit(125)
     heard, begin = posix.pipe()  # closes when the command begins; nobody else has this end
     fds.append(("begin", heard))
-    rights = b"".join(fd.to_bytes(4, sys.byteorder) for _, fd in fds)
     facts = {"fds": [name for name, _ in fds], "grouped": grouped}
-    ancillary = [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, rights)] if rights else []
-    control.sendmsg([marshal.dumps(facts)], ancillary)
-    if control.recv(1) != b"!":
+    _hand_out(control, marshal.dumps(facts), [fd for _, fd in fds])
+    if posix.read(control, 1) != b"!":
         _exit(125)
     _close_all_but(begin)
     _become(plan, begin)
@@ -93,6 +90,7 @@ def _enter(plan: "dict[str, Any]") -> list[tuple[str, int]]:
     if plan["leash"] >= 0:
         _tie(plan["leash"])
     fds = [("pid", posix.pidfd_open(posix.getpid()))]
+    fds.append(("mounts", posix.open("/proc/self/ns/mnt", posix.O_RDONLY | posix.O_CLOEXEC)))
     if plan["terminal"] >= 0:
         import fcntl  # noqa: PLC0415 - few commands have a terminal
 
@@ -126,7 +124,7 @@ def _tie(leash: int) -> None:
 
 def _limit(limits: list[tuple[int, int]]) -> None:
     for what, limit in limits:
-        if _setrlimit(what, limit.to_bytes(8, sys.byteorder) * 2):
+        if _setrlimit(what, _bytes(limit) * 2):
             _fail("resource limits")
 
 
@@ -138,6 +136,8 @@ def _become_user(uid: int, gid: int) -> None:
 
 
 def _listen(port: int) -> int:
+    import _socket  # noqa: PLC0415 - many commands reach nothing
+
     server = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
     server.bind(("127.0.0.1", port))
     server.listen(128)
@@ -145,7 +145,7 @@ def _listen(port: int) -> int:
 
 
 def _restrict(handled: int, scoped: int, file_rights: int, rules: tuple[tuple[str, int], ...]) -> None:
-    attributes = b"".join(n.to_bytes(8, sys.byteorder) for n in ((handled, 0, scoped) if scoped else (handled,)))
+    attributes = b"".join(_bytes(n) for n in ((handled, 0, scoped) if scoped else (handled,)))
     ruleset = _syscall(_CREATE_RULESET, attributes, len(attributes), 0)
     if ruleset < 0:
         _fail("Landlock")
@@ -155,7 +155,7 @@ def _restrict(handled: int, scoped: int, file_rights: int, rules: tuple[tuple[st
         except FileNotFoundError:
             continue  # nothing there to give a right to
         granted = rights if posix.fstat(place).st_mode & _KIND == _FOLDER else rights & file_rights
-        rule = granted.to_bytes(8, sys.byteorder) + place.to_bytes(4, sys.byteorder)
+        rule = _bytes(granted) + _bytes(place, 4)
         if granted and _syscall(_ADD_RULE, ruleset, 1, rule, 0):
             _fail(f"Landlock, {path}")
         posix.close(place)
@@ -164,10 +164,34 @@ def _restrict(handled: int, scoped: int, file_rights: int, rules: tuple[tuple[st
     posix.close(ruleset)
 
 
+def _hand_out(control: int, text: bytes, fds: list[int]) -> None:
+    """Send a message with descriptors over a socket, or end: what `sendmsg` does."""
+    rights = b"".join(_bytes(fd, 4) for fd in fds)
+    size = 16 + len(rights)
+    ancillary = _Memory(_bytes(size) + _bytes(1, 4) + _bytes(1, 4) + rights + bytes(-size % 8))
+    said = _Memory(text)
+    vector = _Memory(said.address + _bytes(len(text)))
+    head = bytes(16) + vector.address + _bytes(1) + ancillary.address + _bytes(ancillary.size) + bytes(8)
+    if _syscall(_SENDMSG, control, head, 0) < 0:
+        _exit(125)
+
+
+class _Memory:
+    """Bytes that stay where they are, for the kernel to read."""
+
+    def __init__(self, data: bytes) -> None:
+        self._kept = (_Byte * len(data)).from_buffer_copy(data)
+        self.address = _bytes(_ctypes.addressof(self._kept))
+        self.size = len(data)
+
+
+def _bytes(number: int, size: int = 8) -> bytes:
+    return number.to_bytes(size, sys.byteorder)
+
+
 def _filter(program: bytes, *, supervised: bool) -> int:
-    code = (_Byte * len(program)).from_buffer_copy(program)
-    address = _ctypes.addressof(code).to_bytes(8, sys.byteorder)
-    described = (len(program) // 8).to_bytes(2, sys.byteorder) + bytes(6) + address
+    code = _Memory(program)
+    described = _bytes(len(program) // 8, 2) + bytes(6) + code.address
     flags = _NEW_LISTENER | _WAIT_KILLABLE if supervised else 0
     found: int = _syscall(_SECCOMP, 1, flags, described)
     if found < 0:

@@ -151,10 +151,15 @@ class Daemon:
                         await other
 
     async def settle(self, request: Request, call: ToolCall, session: Session, wait: float) -> Ruling:
-        """Have a call decided, waiting for a person; when the daemon stops, say what it waits for."""
+        """Have a call decided, waiting for a person; when the daemon stops, say what it waits for.
+
+        A caller who said that it comes again is told nothing but that: raises `StoppingError`.
+        """
         try:
             return await self.hold(request, self.gate.settle(call, session, wait, prefix="hook"))
         except StoppingError:
+            if "again" in request.query:
+                raise
             return await self.gate.decide(call, session, prefix="hook")
 
     def note_answer(self, approval: Approval, who: Principal) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from assent.approvals.errors import AlreadyAnsweredError, ContradictionError, RefusedError
 from assent.model import AssentError, ForbiddenError, NotFoundError, StoreError
-from assent.server.messages import Refusal
+from assent.server.messages import Refusal, StoppingError
 
 
 def refusal_of(error: Exception) -> Refusal | None:
@@ -21,6 +21,8 @@ def refusal_of(error: Exception) -> Refusal | None:
             return Refusal(404, "Not found")
         case ForbiddenError():
             return Refusal(403, "Forbidden")
+        case StoppingError():
+            return Refusal(503, "The daemon is stopping")
         case StoreError():
             return Refusal(503, "The store can not be used; nothing was done")
         case AssentError():

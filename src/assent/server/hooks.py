@@ -93,10 +93,9 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
 
 
 def _with_shell(asked: HookCall, request: Request) -> HookCall:
-    told = request.headers.get(b"x-assent-shell")
-    if not told:
-        return asked
-    return msgspec.structs.replace(asked, shell=shell_of(request.params["agent"], told.decode("ascii", "replace")))
+    told = request.headers.get(b"x-assent-shell", b"")
+    shell = shell_of(request.params["agent"], told.decode("ascii", "replace"))
+    return msgspec.structs.replace(asked, shell=shell) if shell else asked
 
 
 def _can_ask(asked: HookCall, agent: ModuleType) -> bool:

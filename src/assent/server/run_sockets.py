@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from assent.model import ForbiddenError, StoreError, encode
 from assent.model.principal import Role
+from assent.runs.elsewhere import RunElsewhere
 from assent.runs.messages import (
     ClientMessage,
     DaemonMessage,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 PATH = "/ws"
 QUEUES = 16
 """A run tells far more than a question now and then: so many times the usual queue are kept for a slow client …"""
-LARGEST_QUEUE = 16 << 20
+LARGEST_QUEUE = 64 << 20
 """… and so many characters."""
 
 
@@ -142,7 +143,10 @@ class RunSocket:
         """Introduce the run first, then have the client hear of it, beginning with what is pending."""
         run = await self._daemon.runs.prepare(message, self._who)
         self._member.push(encode(run.introduce(message.request_id)).decode())
-        await run.subscribe(self._member)
+        if isinstance(run, RunElsewhere):
+            self._daemon.runs.followers.add(run, self._member)
+        else:
+            await run.subscribe(self._member)
 
 
 def _bytes_of(event: Message) -> bytes:

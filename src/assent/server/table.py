@@ -82,7 +82,11 @@ ROUTES: tuple[Route, ...] = (
         roles=AGENTS,
         handler=hooks.ask_as_agent,
         summary="The same for an agent's own hook, in its own words; `X-Assent-Exit` is the code to end with.",
-        query=(_WAIT, Parameter("observe", "only write down what would be decided, and say nothing", "boolean")),
+        query=(
+            _WAIT,
+            Parameter("observe", "only write down what would be decided, and say nothing", "boolean"),
+            Parameter("again", "a daemon that stops says so with 503: the caller comes again", "boolean"),
+        ),
         hook=True,
         refuse=hooks.refuse_hook,
     ),

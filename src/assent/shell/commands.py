@@ -113,7 +113,7 @@ class CommandScanner(Scanner):
         """Read the target of a redirection."""
         prefix, operator = match[1] or "", match[2] or match[3]
         self.at = match.end()
-        self.spend()
+        self.spend(8)
         if operator.endswith("&-"):
             return Redirection(operator[:2], "-", prefix)
         self.skip_blanks()

@@ -17,7 +17,7 @@ _PRINTING = (
     r"wc -[clmw]",
     r"date( -u)? \+(%[sNYmdHMSjy]+)",
     r"id -[ugG]",
-    r"grep -[EFGiPqvwx]*c[EFGiPqvwx]* \S+( \S+)?",
+    r"grep -[EFGiPqvwx]*c[EFGiPqvwx]* (?!-)\S*( (?!-)\S+)?",
     r"stat (-c|--format=?) ?%[sYXZ]( \S+)?",
     r"seq( -?\d+){1,3}",
     r"git rev-list --count [\w@][\w./@^~-]*",

@@ -272,6 +272,8 @@ class Scope:
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
+        if self.lost and (folder is None or not folder.startswith("/")):
+            return
         before = () if self.cwd is None else (self.cwd,)
         self.previous = self.cwd
         self.values.pop("PWD", None)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import sqlite3
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -142,3 +144,9 @@ class Cursor:
         if not self._saved:
             self._connection.execute("SAVEPOINT job", ())
             self._saved = True
+
+
+def faults() -> tuple[type[Exception], ...]:
+    """Return what a driver that is loaded may raise: whoever has a file need not wait for a server's to load."""
+    driver = sys.modules.get("psycopg")
+    return (sqlite3.Error,) if driver is None else (sqlite3.Error, driver.Error)

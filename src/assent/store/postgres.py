@@ -53,9 +53,9 @@ def translate(sql: str) -> str:
     return sql.replace("%", "%%").replace("?", "%s")
 
 
-def connect(conninfo: str) -> psycopg.Connection[Row]:
+def connect(conninfo: str, *, autocommit: bool = True) -> psycopg.Connection[Row]:
     """Connect as everything here does."""
-    return psycopg.connect(conninfo, autocommit=True, **_OPTIONS)  # type: ignore[arg-type]
+    return psycopg.connect(conninfo, autocommit=autocommit, **_OPTIONS)  # type: ignore[arg-type]
 
 
 def make_engine(conninfo: str) -> Engine:

@@ -9,11 +9,11 @@ import contextlib
 import os
 from collections.abc import Callable, Iterator
 
-from sqlalchemy import Executable
+from sqlalchemy import Engine, Executable
 from sqlalchemy.exc import SQLAlchemyError
 
 from assent.model import StoreError
-from assent.store import postgres, sqlite
+from assent.store import sqlite
 from assent.store.address import Address
 from assent.store.cursor import Row
 
@@ -23,8 +23,7 @@ def open_reader(address: Address) -> Iterator[Callable[[Executable], list[Row]]]
     """Lend a function that runs queries, or raise `StoreError`."""
     if address.engine == "sqlite" and not os.path.exists(address.path):
         raise StoreError(f"there is no store in `{address.path}`")
-    is_file = address.engine == "sqlite"
-    engine = sqlite.make_engine(address.path) if is_file else postgres.make_engine(address.conninfo)
+    engine = sqlite.make_engine(address.path) if address.engine == "sqlite" else _make_engine(address.conninfo)
 
     def read(statement: Executable) -> list[Row]:
         with engine.connect() as connection:
@@ -37,3 +36,9 @@ def open_reader(address: Address) -> Iterator[Callable[[Executable], list[Row]]]
         raise StoreError(f"the store {address.shown} can not be read: {reason}") from error
     finally:
         engine.dispose()
+
+
+def _make_engine(conninfo: str) -> Engine:
+    from assent.store import postgres  # noqa: PLC0415 - most stores are files
+
+    return postgres.make_engine(conninfo)

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import secrets
-import sqlite3
 import threading
 import time
 from collections import deque
@@ -14,7 +13,6 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
-import psycopg
 from sqlalchemy import Connection as ReadConnection
 from sqlalchemy import Engine, Executable, create_engine, text
 from sqlalchemy.engine import URL
@@ -22,9 +20,9 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from assent.config.files import make_private_folder
 from assent.model import StoreError
-from assent.store import postgres, sqlite
+from assent.store import sqlite
 from assent.store.address import Address, read_address
-from assent.store.cursor import Change, Connection, Cursor, Row
+from assent.store.cursor import Change, Connection, Cursor, Row, faults
 from assent.store.upgrade import upgrade
 from assent.store.watcher import Subscriber, Watch, Watcher
 from assent.store.writer import Figures, Job, Work, Writer
@@ -62,7 +60,7 @@ class Store:
             self._connect().close()  # what can not be written to is to be heard of now
         except BaseException as error:
             self._leave()
-            if isinstance(error, SQLAlchemyError | sqlite3.Error | psycopg.Error | OSError):
+            if isinstance(error, (SQLAlchemyError, OSError, *faults())):
                 raise StoreError(f"the store {address.shown} can not be opened: {_first_line(error)}") from error
             raise
         self._subscribers: list[Subscriber] = []
@@ -179,11 +177,15 @@ class Store:
     def _connect(self) -> Connection:
         if self.address.engine == "sqlite":
             return sqlite.SqliteConnection(self.address.path, self._clock)
+        from assent.store import postgres  # noqa: PLC0415 - most stores are files
+
         return postgres.PostgresConnection(self.address.conninfo, notify=self.address.notify)
 
     def _watch(self) -> Watch:
         if self.address.engine == "sqlite":
             return sqlite.SqliteWatch(self.address.path)
+        from assent.store import postgres  # noqa: PLC0415 - most stores are files
+
         return postgres.PostgresWatch(self.address.conninfo, notify=self.address.notify)
 
     def _tell_all(self, changes: list[Change]) -> None:
@@ -270,7 +272,11 @@ def _prepare(address: Address) -> Engine:
         )
         reading = sqlite.make_engine(address.path)
     else:
-        writable = create_engine("postgresql+psycopg://", creator=lambda: _plain(address.conninfo))
+        from assent.store import postgres  # noqa: PLC0415 - most stores are files
+
+        writable = create_engine(
+            "postgresql+psycopg://", creator=lambda: postgres.connect(address.conninfo, autocommit=False)
+        )
         reading = postgres.make_engine(address.conninfo)
     try:
         upgrade(writable, _lock_sqlite if address.engine == "sqlite" else _lock_postgres)
@@ -279,12 +285,6 @@ def _prepare(address: Address) -> Engine:
     finally:
         writable.dispose()
     return reading
-
-
-def _plain(conninfo: str) -> psycopg.Connection[Any]:
-    connection = postgres.connect(conninfo)
-    connection.autocommit = False
-    return connection
 
 
 def _lock_sqlite(connection: ReadConnection) -> None:

@@ -1,0 +1,112 @@
+"""Keeps what is protected or hidden so, while a command runs and others replace those files outside.
+
+A mount goes with the file it lies on. What was replaced is found by looking, many times a second, and covered again;
+if that fails, the command is ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+
+from assent.model import within
+from assent.sandbox.mounts import Mount
+from assent.sandbox.streams import wait_readable
+
+RENEW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "renew.py")
+"""Never imported: it does what it does when it is run."""
+_KEPT = ("way", "protect", "empty", "mask")
+_PAUSE = 0.025
+_SECONDS = 10
+
+
+class Upkeep:
+    """Looks after the mounts of one sandbox. To be made before they are."""
+
+    def __init__(self, mounts: Iterable[Mount], over: Iterable[str] = ()) -> None:
+        """`over` is where something else of ours lies on top: what is below can not be seen, and must not come up."""
+        over = tuple(over)
+        kept = (m for m in mounts if m.kind in _KEPT and not any(within(m.path, place) for place in over))
+        self._kinds = {m.path: m.kind for m in kept}
+        # Held open, so that nothing else gets their numbers.
+        self._held = {path: _hold(path) for path in self._kinds}
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for path in self._held:
+            self._let_go(path)
+
+    async def watch(self, namespace: int, stand_in: Callable[[str], bool], end: Callable[[], None]) -> None:
+        """Look until cancelled. `stand_in` puts something where a protected name is gone; `end` ends the command."""
+        try:
+            while not (words := self._plan(stand_in)) or await _run(namespace, words):  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(_PAUSE)
+        except Exception:  # noqa: BLE001, S110 - what can not be looked after is not held: it ends, as below
+            pass
+        end()
+
+    def _plan(self, stand_in: Callable[[str], bool]) -> list[str]:
+        """Say what is to be put back, and hold what is there now."""
+        words: list[str] = []
+        for path in [path for path, held in self._held.items() if not _is_at(held, path)]:
+            kind = self._kinds[path]
+            gone = not os.path.lexists(path)
+            self._let_go(path)
+            if gone and (kind == "mask" or not stand_in(path)):
+                continue  # nothing to hide, or nobody can make anything there
+            self._held[path] = _hold(path)
+            words += [_word("protect" if gone else kind, path), path]
+        return words
+
+    def _let_go(self, path: str) -> None:
+        if self._held[path] >= 0:
+            os.close(self._held[path])
+            self._held[path] = -1
+
+
+async def _run(namespace: int, words: list[str]) -> bool:
+    """Put mounts back; tell whether that went well."""
+    process = subprocess.Popen(  # noqa: S603, ASYNC220 - ourselves, and it takes no time
+        [sys.executable, "-I", "-S", RENEW, str(namespace), *words],
+        env={},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        pass_fds=[namespace],
+    )
+    watch = os.pidfd_open(process.pid)
+    try:
+        async with asyncio.timeout(_SECONDS):
+            await wait_readable(watch)
+    except TimeoutError:
+        return False
+    finally:
+        os.close(watch)
+        process.kill()
+        process.wait()
+    return process.returncode == 0
+
+
+def _word(kind: str, path: str) -> str:
+    if kind == "mask":
+        return "hide folder" if os.path.isdir(path) else "hide file"
+    return "keep" if kind == "way" else "protect"
+
+
+def _hold(path: str) -> int:
+    try:
+        return os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return -1
+
+
+def _is_at(held: int, path: str) -> bool:
+    """Tell whether a path still names what is held; nothing, if that is nothing."""
+    try:
+        there = os.lstat(path)
+    except OSError:
+        return held < 0
+    return held >= 0 and os.path.samestat(there, os.fstat(held))

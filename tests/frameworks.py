@@ -1,0 +1,131 @@
+"""The frameworks that the adapters are for, as installed, each with a scripted model. To import them takes long."""
+
+from __future__ import annotations
+
+import asyncio
+
+from agents.models.interface import Model
+from langchain.agents import create_agent
+from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
+from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import tool as langchain_tool
+from langgraph.prebuilt import ToolNode
+from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from pydantic import BaseModel
+from pydantic_ai import Agent as PydanticAgent
+from pydantic_ai import DeferredToolRequests, ToolReturnPart
+from pydantic_ai.messages import ModelResponse as PydanticResponse
+from pydantic_ai.messages import TextPart, ToolCallPart
+from pydantic_ai.models.function import FunctionModel
+
+from agents import Agent as OpenAiAgent
+from agents import ModelResponse, RunConfig, Runner, Usage, function_tool
+from assent.sdk.langchain import AssentMiddleware
+from assent.sdk.openai_agents import guard_tools, run_guarded
+from assent.sdk.pydantic_ai import AssentCapability, answer_deferred
+
+__all__ = [
+    "AssentCapability",
+    "DeferredToolRequests",
+    "OpenAiAgent",
+    "PydanticAgent",
+    "Runner",
+    "answer_deferred",
+    "function_tool",
+    "guard_tools",
+    "run_guarded",
+]
+
+RAN: list[str] = []
+
+
+def remove(path: str) -> str:
+    """Remove a file."""
+    RAN.append(path)
+    return f"removed {path}"
+
+
+class Scripted(FakeMessagesListChatModel):
+    def bind_tools(self, tools, **_):
+        return self
+
+
+def ask_langchain(app, path, *, is_async):
+    call = {"name": "remove", "args": {"path": path}, "id": "call-1", "type": "tool_call"}
+    model = Scripted(responses=[AIMessage("", tool_calls=[call]), AIMessage("done")])
+    agent = create_agent(model, [langchain_tool(remove)], middleware=[AssentMiddleware(app)])
+    given = {"messages": [("user", "go")]}
+    found = asyncio.run(agent.ainvoke(given)) if is_async else agent.invoke(given)
+    return next(m for m in found["messages"] if isinstance(m, ToolMessage))
+
+
+def ask_tool_node(app, path, *, is_async):
+    call = {"name": "remove", "args": {"path": path}, "id": "call-1", "type": "tool_call"}
+    guard = AssentMiddleware(app)
+    node = ToolNode(
+        [langchain_tool(remove)], wrap_tool_call=guard.wrap_tool_call, awrap_tool_call=guard.awrap_tool_call
+    )
+    from langgraph.graph import END, START, MessagesState, StateGraph
+
+    graph = StateGraph(MessagesState)
+    graph.add_node("tools", node)
+    graph.add_edge(START, "tools")
+    graph.add_edge("tools", END)
+    given = {"messages": [AIMessage("", tool_calls=[call])]}
+    compiled = graph.compile()
+    found = asyncio.run(compiled.ainvoke(given)) if is_async else compiled.invoke(given)
+    return found["messages"][-1]
+
+
+class ScriptedModel(Model):
+    """Calls a tool, then says what came back."""
+
+    def __init__(self, *inputs) -> None:
+        self.inputs = list(inputs)
+        self.heard: list = []
+
+    async def get_response(self, system_instructions, input, *_, **__):  # noqa: A002 - as it is called
+        if isinstance(input, list):
+            self.heard = [i["output"] for i in input if i.get("type") == "function_call_output"]
+        if self.inputs:
+            call = ResponseFunctionToolCall(
+                name="remove", arguments=self.inputs.pop(0), call_id=f"c{len(self.heard)}", type="function_call", id="x"
+            )
+            return ModelResponse(output=[call], usage=Usage(), response_id=None)
+        said = ResponseOutputText(text="done", type="output_text", annotations=[])
+        message = ResponseOutputMessage(id="m", role="assistant", status="completed", type="message", content=[said])
+        return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+    def stream_response(self, *_, **__):
+        raise NotImplementedError
+
+
+QUIET = RunConfig(tracing_disabled=True)
+
+
+def pydantic_model(*paths):
+    left = list(paths)
+
+    def respond(messages, info):
+        if left:
+            return PydanticResponse(parts=[ToolCallPart("remove", {"path": left.pop(0)})])
+        return PydanticResponse(parts=[TextPart("done")])
+
+    return FunctionModel(respond)
+
+
+def returned(result):
+    parts = [p for m in result.all_messages() for p in m.parts if isinstance(p, ToolReturnPart)]
+    return [str(p.content) for p in parts]
+
+
+class Where(BaseModel):
+    path: str
+
+
+def remove_there(where: Where) -> str:
+    """Remove a file."""
+    RAN.append(where.path)
+    if where.path == "/tmp/broken":
+        raise ValueError("it is stuck")
+    return "removed"
