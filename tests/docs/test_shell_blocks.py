@@ -117,10 +117,10 @@ def test_what_a_page_says_to_type_works_in_order(page, terminal):
     reader.leave()
 
 
-def test_the_first_five_minutes_are_as_the_readme_has_them(tmp_path):
+def test_the_first_five_minutes_are_as_the_readme_has_them(tmp_path_factory):
     """The line that a first start prints is typed; both answers are those that the page shows."""
     asked, allowed = (json.loads(block.body) for block in blocks(ROOT / "README.md") if block.kind == "json")
-    with Terminal(tmp_path) as terminal:
+    with Terminal(tmp_path_factory.mktemp("five")) as terminal:  # short: a socket's path must be
         said = terminal.serve("assent serve --link")
         tried = said.partition("Try it:\n")[2].splitlines()[0].replace("curl ", "curl -s ")
         reader = Reader(terminal, "first")
