@@ -82,7 +82,9 @@ def voices(case: Case) -> set[bool]:
 
 def settle(case: Case, operations: list[Operation], op: Operation, mode: Mode, votes: bool) -> tuple[Verdict, bool]:
     """Hear everybody about one operation, as one mode sees it."""
-    if op.kind in (READ, WRITE, EXEC) and within(op.resource, ASSENT):
+    if op.kind in (READ, WRITE, EXEC) and (
+        within(op.resource, ASSENT) or (goes_with(ASSENT, op) and not blocked(case))
+    ):
         return DENY, False
     asks = [Ask(firm=True, built_in=True)] if op.kind is WRITE and op.resource in CONTROL else []
     boxed = False
@@ -110,6 +112,12 @@ def settle(case: Case, operations: list[Operation], op: Operation, mode: Mode, v
     nobody = not case.session.interactive or any(p.interactive is False for p in case.policies)
     refused = mode in (Mode.PLAN, Mode.DONT_ASK) or (mode is Mode.STRICT and any(a.built_in for a in asks))
     return (ALLOW if not asks else DENY if refused or nobody else ASK), boxed
+
+
+def blocked(case: Case) -> bool:
+    """Tell whether the call is denied as destructive, unless a person enables it."""
+    destroys = any(op.tier is DESTRUCTIVE for op in read(case))
+    return destroys and True in voices(case) and any(mode is not Mode.BYPASS for mode in modes(case))
 
 
 def cell(
@@ -159,7 +167,7 @@ def denied(case: Case, op: Operation) -> bool:
         return True
     globs = (g for p in case.policies for g in (*p.forbidden, *paths(p, op).deny))
     rules = (r for p in case.policies for r in p.deny)
-    file = op.kind in (READ, WRITE, EXEC) and any(glob_touches(g, op.resource) for g in globs)
+    file = op.kind in (READ, WRITE, EXEC) and any(glob_touches(g, op.resource) or goes_with(g, op) for g in globs)
     return file or any(speaks(case, r, op, "deny") is YES for r in rules)
 
 
@@ -270,8 +278,9 @@ def matches(case: Case, tool: str, pattern: str | None, op: Operation, effect: s
     if effect == "allow":  # the agent says where it stands: from outside, a relative pattern vouches for nothing
         bases = {case.call.cwd or "/"} if inside(case, case.call.cwd or "/") or pattern[0] == "/" else set()
     globs = [posixpath.join(b, pattern) for b in bases]
-    fits = glob_matches if effect == "allow" else glob_touches
-    return YES if any(fits(g, op.resource) for g in globs) else NO
+    if effect == "allow":
+        return YES if any(glob_matches(g, op.resource) for g in globs) else NO
+    return YES if any(glob_touches(g, op.resource) or goes_with(g, op) for g in globs) else NO
 
 
 @functools.cache
@@ -282,6 +291,12 @@ def command_matches(pattern: str, text: str, *, exact: bool) -> Certainty:
     guesses = [text.replace(UNKNOWN, guess) for guess in (head, head.split()[0], "x")]
     found = any(re.fullmatch(wanted, guess) for guess in guesses)
     return NO if not found else MAYBE if UNKNOWN in text else YES
+
+
+def goes_with(glob: str, op: Operation) -> bool:
+    """Tell whether what a pattern literally names is inside a folder that is removed."""
+    named = "/".join(itertools.takewhile(lambda part: "*" not in part, glob.split("/")))
+    return op.kind is WRITE and op.sweep and named not in ("", op.resource) and within(named, op.resource)
 
 
 def glob_touches(glob: str, path: str) -> bool:

@@ -36,8 +36,6 @@ class Terminal:
 
     def __init__(self, root: Path) -> None:
         self.home = root / "home"
-        self.first = ""
-        """What the daemon said at its first start."""
         self._said = root / "daemon.out"
         self._daemon = 0
         self._serving = ""
@@ -93,10 +91,10 @@ class Terminal:
             else:
                 return Shown(int(os.read(self._codes, 64)), screen.decode().replace("\r\n", "\n"))
 
-    def serve(self, line: str = "assent serve") -> None:
-        """Have a daemon by this line in another terminal; one that was started by another line is stopped first."""
+    def serve(self, line: str = "assent serve") -> str:
+        """Have a daemon by this line in another terminal, and return what it said; another one is stopped first."""
         if line == self._serving:
-            return
+            return self._said.read_text()
         if self._daemon:
             self.type(f"kill {self._daemon}; wait {self._daemon}")
         self._said.write_text("")
@@ -106,4 +104,4 @@ class Terminal:
             assert time.monotonic() < end, said
             assert self.type(f"kill -0 {self._daemon}").code == 0, said
             time.sleep(0.02)
-        self.first = self.first or said
+        return said

@@ -41,8 +41,8 @@ LINES: dict[str, tuple[tuple[OperationKind, str, Tier], ...]] = {
     "cat /ws/.env": ((RUN, "cat /ws/.env", SAFE), (READ, "/ws/.env", SAFE)),
     "npm install": ((RUN, "npm install", DANGEROUS),),
     "git push": ((RUN, "git push", DANGEROUS), (NET, UNKNOWN, SAFE)),
-    "rm -rf /": ((RUN, "rm -rf /", DESTRUCTIVE), (WRITE, "/", DANGEROUS)),
-    "sudo rm x": ((RUN, "sudo rm x", DESTRUCTIVE), (RUN, "rm x", DANGEROUS), (WRITE, "x", SAFE)),
+    "rm -rf /": ((RUN, "rm -rf /", DESTRUCTIVE), (WRITE, "-/", DANGEROUS)),
+    "sudo rm x": ((RUN, "sudo rm x", DESTRUCTIVE), (RUN, "rm x", DANGEROUS), (WRITE, "-x", SAFE)),
     "python x.py": ((RUN, "python x.py", DANGEROUS), (EXEC, "x.py", DANGEROUS)),
     "echo hi > out.txt": ((RUN, "echo hi", SAFE), (WRITE, ">out.txt", SAFE)),
     "echo hi > /etc/hosts": ((RUN, "echo hi", SAFE), (WRITE, ">/etc/hosts", SAFE)),
@@ -50,7 +50,7 @@ LINES: dict[str, tuple[tuple[OperationKind, str, Tier], ...]] = {
     "$X y": ((RUN, f"{UNKNOWN} y", DANGEROUS),),
     UNREADABLE: ((RUN, "echo hi", SAFE), (RUN, UNKNOWN, DANGEROUS)),
 }
-"""Per line: the commands in it (each owns what follows it), files (`>` for a redirection) and hosts."""
+"""Per line: the commands in it (each owns what follows it), files and hosts. `>` is a redirection, `-` a removal."""
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,7 @@ def _line(case: Case, line: str) -> list[Operation]:
             elif kind is NET:
                 found.append(Operation(kind=NET, resource=words, tier=tier, reason="", owner=owner))
             else:
-                path, redirected = words.removeprefix(">"), words.startswith(">")
-                found.append(_file(case, kind, path, tier, owner, redirected=redirected))
+                found.append(_file(case, kind, words.lstrip(">-"), tier, owner, sign=words[0]))
     return found
 
 
@@ -112,7 +111,7 @@ def _file(
     tier: Tier,
     owner: int | None = None,
     *,
-    redirected: bool = False,
+    sign: str = "",
 ) -> Operation:
     path = posixpath.normpath(posixpath.join(case.call.cwd or "/", path))
     held = any(within(path, root) for root in case.session.workspace)
@@ -124,7 +123,8 @@ def _file(
         tier=tier if plain else max(tier, DANGEROUS),
         reason="",
         owner=owner,
-        own_cover=redirected or (kind is WRITE and not held),
+        own_cover=sign == ">" or (kind is WRITE and not held),
+        sweep=sign == "-",
         secret=path in SECRETS,
     )
 

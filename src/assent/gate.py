@@ -213,12 +213,12 @@ class Gate:
         named = named_ticket(call)
         honoured = None if named is None else await self.tickets.honour(named, call, session)
         if honoured is not None:
-            return await self._record(call, session, honoured, (), aside.after(honoured), held=True)
+            return await self._record(call, session, honoured, (), aside.after(honoured, call), held=True)
         consent, decision = await self._weighing.decide(call, session, aside.heard)
         verdict = decision.verdict
         if verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
-            return await self._record(call, session, decision, relied, aside.after(decision))
+            return await self._record(call, session, decision, relied, aside.after(decision, call))
         if verdict is ASK:
             return await self._ask(Case(call, session, decision, prefix, waiting, aside))
         if decision.reading.destructive and not consent.destructive:
@@ -350,7 +350,7 @@ class Gate:
         ticket = self.tickets.make(run, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
-        then = aside.after(decision)
+        then = aside.after(decision, run)
         more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> Approval | None:

@@ -115,7 +115,7 @@ class Tickets:
         origin = _origin(run, ticket, principal)
         entries = [self._log.prepare(event_of(report, origin)) for report in reports]
         stopped = tuple(r.violation for r in reports if r.violation is not None)
-        ended = any(r.type in ("process.completed", "runtime.error") for r in reports)
+        ended = any(r.is_end for r in reports)
 
         def work(cursor: Cursor) -> None:
             if ticket is not None and (stopped or not ended):

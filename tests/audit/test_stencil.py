@@ -7,7 +7,7 @@ import pytest
 from assent.approvals.events import begun, happened
 from assent.audit.entry import make_entry
 from assent.audit.masking import Mask
-from assent.audit.stencil import HOLE, TIME, Stencil, fits
+from assent.audit.stencil import HOLE, TIME, VALUE, Stencil, encode_plain, fits
 from assent.model import SandboxProfile, Session, ToolCall
 
 MASK = Mask(b"salt")
@@ -18,6 +18,22 @@ PROFILE = SandboxProfile(name="off", mode="off")
 def events(call_id, time):
     call = ToolCall(tool="100%", call_id=call_id)
     return (*begun(call, SESSION, PROFILE), happened("tool.result", call, SESSION, {"durationMs": time}))
+
+
+@pytest.mark.parametrize(
+    ("value", "plain"),
+    [({}, True), ({"b": 1, "a": ["x", None]}, True), ({"token": "abc"}, False), ({"a": "ü"}, False),
+     ({"a": "\x7f"}, False), ({"a": "x" * 5000}, False), ({"a": "curl -u me:secret"}, False)],
+    ids=str,
+)  # fmt: skip
+def test_a_value_is_filled_in_as_it_would_have_been_written_or_not_at_all(value, plain):
+    def make(args):
+        return happened("tool.started", ToolCall(tool="t", call_id=HOLE), SESSION, {"args": args})
+
+    data = encode_plain(value)
+    assert (data is not None) == plain
+    if data is not None:
+        assert Stencil(make(VALUE), MASK).fill(HOLE, value=data) == make_entry(make(value), MASK)
 
 
 def test_what_is_filled_in_is_what_would_have_been_made():

@@ -52,6 +52,19 @@ def test_what_is_protected_is_protected_under_its_real_name_too(environ, tmp_pat
     assert {str(config / "assent.yaml"), str(tmp_path / "dotfiles.yaml")} < set(seen.assent_files)
 
 
+def test_the_links_on_the_way_to_what_is_protected_are_protected(environ, tmp_path):
+    kept = tmp_path / "dotfiles" / "assent"
+    kept.mkdir(parents=True)
+    (kept / "real.yaml").write_text("permissions: {}")
+    (kept / "assent.yaml").symlink_to("real.yaml")
+    (tmp_path / "home" / ".config").mkdir()
+    (tmp_path / "home" / ".config" / "assent").symlink_to("../../dotfiles/assent")
+    (tmp_path / "loop").symlink_to("loop")
+    ways = {tmp_path / "home/.config/assent", kept / "assent.yaml", kept / "real.yaml"}
+    assert {str(way) for way in ways} < set(observe(environ).assent_files)
+    assert str(tmp_path / "loop") in observe({**environ, "XDG_CONFIG_HOME": str(tmp_path / "loop")}).assent_files
+
+
 def test_a_link_that_comes_to_lead_elsewhere_is_noticed(environ, tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

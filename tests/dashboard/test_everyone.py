@@ -101,7 +101,7 @@ def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
     expect(page.locator(f"#q-{second}")).to_be_visible()
     assert page.locator(f"#q-{first}").bounding_box() == before
     found = {"/": jumps(page)}
-    for path in (*PAGES[1:], *PARTS):
+    for path in (*PAGES[1:], *PARTS, "/sessions?id=s-1"):
         page.goto(path)
         settle(page)
         found[path] = jumps(page)

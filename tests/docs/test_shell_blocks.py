@@ -117,18 +117,19 @@ def test_what_a_page_says_to_type_works_in_order(page, terminal):
     reader.leave()
 
 
-def test_the_first_five_minutes_are_as_the_readme_has_them(terminal):
+def test_the_first_five_minutes_are_as_the_readme_has_them(tmp_path_factory):
     """The line that a first start prints is typed; both answers are those that the page shows."""
     asked, allowed = (json.loads(block.body) for block in blocks(ROOT / "README.md") if block.kind == "json")
-    tried = terminal.first.partition("Try it:\n")[2].splitlines()[0]
-    reader = Reader(terminal, "first")
-    told = reader.ask(tried.replace("curl ", "curl -s "))
-    assert told | {"requestId": ""} == asked | {"requestId": ""}
-    assert re.fullmatch(r"hook_\d{13}_[0-9a-f]{10}", asked["requestId"])
-    reader.type(f"assent approve {told['requestId']}")
-    assert reader.ask(tried.replace("curl ", "curl -s ")) == allowed
-    assert "requestId" in reader.ask(tried.replace("curl ", "curl -s "))
-    reader.type("assent deny ID")
+    with Terminal(tmp_path_factory.mktemp("five")) as terminal:  # short: a socket's path must be
+        said = terminal.serve("assent serve --link")
+        tried = said.partition("Try it:\n")[2].splitlines()[0].replace("curl ", "curl -s ")
+        reader = Reader(terminal, "first")
+        told = reader.ask(tried)
+        assert told | {"requestId": ""} == asked | {"requestId": ""}
+        assert re.fullmatch(r"hook_\d{13}_[0-9a-f]{10}", asked["requestId"])
+        reader.type(f"assent approve {told['requestId']}")
+        assert reader.ask(tried) == allowed
+        assert "requestId" in reader.ask(tried)
 
 
 def test_few_blocks_are_not_run_and_each_is_known():

@@ -14,6 +14,7 @@ from assent.policy.matching import starts_of
 from scenes import HOME, WS, executes, judge, look, match, policy, reads, run, view_of, world, writes
 
 YES, MAYBE, NO = Certainty.YES, Certainty.MAYBE, Certainty.NO
+ALLOW, ASK, DENY = Verdict
 
 #: pattern, path written, as an allow, as a deny
 TABLE = [
@@ -272,6 +273,34 @@ def test_changing_a_tree_changes_all_that_is_in_it(pattern, root, deny):
     assert match(f"Write({pattern})", view, 1, broad=True) is deny
     denied = [o for o in judge(view, policy(deny=[f"Write({pattern})"])).opinions if o.policy == "deny-rules"]
     assert bool(denied) is (deny is YES)
+
+
+#: line, path that is denied, whether the line is
+TREES = [
+    ("rm -r /ws/a", "/ws/a/b", DENY),
+    ("rm -r a", "a/b/**", DENY),
+    ("cd a && rm -rf ../a", "/ws/a/b/*.py", DENY),
+    ("mv a c", "a/b", DENY),
+    ("mv -t c a", "a/b/**", DENY),
+    ("find . -name a -exec rm -r {} +; rm -r a", "a/b", DENY),
+    ("mv x a", "a/b", ALLOW),
+    ("cp x a", "a/b", ALLOW),
+    ("mkdir -p a", "a/b", ALLOW),
+    ("rm -r ab", "a/b", ALLOW),
+    ("rm -r a/c", "a/b", ALLOW),
+]
+
+
+@pytest.mark.parametrize(("line", "pattern", "verdict"), TREES)
+def test_what_is_in_a_folder_goes_with_it(line, pattern, verdict):
+    denying = policy(mode="bypassPermissions", deny=[f"Write({pattern})"])
+    assert judge(view_of("Bash", {"command": line}), denying).verdict is verdict
+
+
+def test_an_allow_for_all_in_a_folder_does_not_reach_the_folder_itself():
+    view = look(run("rm -r a"), writes("/ws/a", sweep=True, owner=0))
+    assert match("Write(/ws/a/**)", view, 1, broad=False) is NO
+    assert match("Write(/ws/**)", view, 1, broad=False) is YES
 
 
 def test_a_relative_deny_holds_from_every_root_and_from_the_cwd():

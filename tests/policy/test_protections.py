@@ -207,3 +207,10 @@ def test_a_link_that_leads_out_is_outside():
     assert judge(out).verdict is ASK
     assert judge(out, policy(allow=["Write(/ws/**)"])).verdict is ASK
     assert judge(out, policy(allow=["Write(/ws/**)", "Write(/tmp/**)"])).verdict is ASK
+
+
+@pytest.mark.parametrize("line", ["rm -rf {0}", "rm -r {0}/share", "mv {0}/share /tmp/x", "rm -rf {1}", "mv {1} x"])
+def test_assent_s_own_files_do_not_go_with_the_folder_they_are_in(line):
+    view = view_of("Bash", {"command": line.format("~/.local", "~/.config")}, facts=FACTS)
+    decision = judge(view, LOOSEST)
+    assert (decision.verdict, decision.decision_source) == (DENY, Source.PROTECTION)

@@ -102,6 +102,7 @@ def test_an_allow_that_may_match_allows_nothing():
     decision = judge(look(run(f"{UNKNOWN} x")), policy(mode="strict", allow=["Bash(rm:*)"]))
     assert decision.verdict is DENY
     assert not decision.rule_refs
+    assert judge(look(run(f"{UNKNOWN} x")), policy(allow=["Bash(rm:*)"])).verdict is ALLOW
 
 
 def test_of_many_rules_that_may_match_a_few_are_listed_and_sure_ones_all():

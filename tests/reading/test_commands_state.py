@@ -105,6 +105,14 @@ def test_where_nothing_is_known_of_programs_none_lies_in_the_workspace():
     assert tier("ls", path=("/ws/bin",)) is Tier.SAFE
 
 
+@pytest.mark.parametrize("field", ["directory", "dir_path", "workdir"])
+def test_a_folder_that_the_agent_may_not_heed_leads_past_no_deny(field):
+    policy = Policy(deny=parse_rules(["Read(private/**)"]))
+    engine = Engine([policy], facts=lambda: Facts(home="/home/u", resolve=lambda p: p))
+    call = ToolCall(tool="Bash", input={"command": "cat private/a", field: "sub/deep"}, cwd="/ws")
+    assert engine.decide(call, Session(workspace=("/ws",))).decision == "deny"
+
+
 def test_a_folder_given_beside_the_command_does_not_take_an_allow_along():
     session = Session(workspace=("/ws",))
     engine = Engine(

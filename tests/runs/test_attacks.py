@@ -32,7 +32,6 @@ def program(client, daemon, tmp_path):
     token = until(lambda: seen.exists() and seen.read_text())
     yield daemon.api(token), run
     client.send("stop_run", runId=run)
-    client.hear("strategy_error", runId=run)
 
 
 def classify(api, tool, given, **more):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 
 import pytest
 
+from assent.runs.accounts import LONGEST_EXCERPT, MOST_EXCERPTS, Excerpt
 from daemons import until
 from runners import Runner
 
@@ -74,10 +76,46 @@ def test_a_program_that_fails_or_is_late_ends_the_run_with_the_reason(client, tm
     assert "/no/such/program" in client.hear("strategy_error")["error"]["message"]
 
 
-def test_a_program_that_is_stopped_is_gone(client, tmp_path):
+def test_a_program_that_is_stopped_is_gone(client, daemon, tmp_path):
     run = client.launch(strategy(tmp_path, ["sleep", "987.5"]))
+    owner = daemon.api(daemon.owner)
+    until(lambda: owner.get(f"/api/audit?session={run}&type=process.started").json()["events"])
     client.send("stop_run", runId=run)
     assert client.hear("strategy_error")["error"]["code"] == "CANCELLED"
+    (ended,) = owner.get(f"/api/audit?session={run}&type=process.terminated").json()["events"]
+    assert ended["body"]["payload"]["stopped"] == "cancelled"
+
+
+def told(lines):
+    """Return what the log is told of these pieces of output, each a second after the last."""
+    said = []
+
+    async def scene():
+        excerpt = Excerpt("stdout", said.append)
+        for line in lines:
+            excerpt.take(line)
+            if excerpt._timer is not None:
+                excerpt._timer.cancel()
+            excerpt._ring()
+        excerpt.close()
+        return excerpt.skipped
+
+    return asyncio.run(scene()), said
+
+
+def test_what_a_program_writes_does_not_flood_the_log_and_what_is_left_out_is_counted():
+    text = "x" * 79 + "\n"
+    skipped, said = told([text * 1000] * (2 * MOST_EXCERPTS))
+    assert len(said) == MOST_EXCERPTS
+    assert all(len(each["text"]) <= LONGEST_EXCERPT for each in said)
+    assert sum(len(e["text"]) + (e["skipped"] or 0) for e in said) + skipped == 2 * MOST_EXCERPTS * 80_000
+    assert told(["no end"]) == (0, [{"stream": "stdout", "text": "no end", "skipped": None}])
+
+
+def test_the_lines_of_a_private_key_are_in_no_excerpt_however_they_come():
+    key = ["-----BEGIN RSA PRIVATE KEY-----\n", "c2VjcmV0\n", "-----END RSA PRIVATE KEY-----\n", "after\n"]
+    _, said = told(["before\n", *key])
+    assert "".join(each["text"] for each in said) == "before\nafter\n"
 
 
 @pytest.mark.parametrize(("decision", "heard"), [("allow", "allowed True"), ("deny", "allowed False")])

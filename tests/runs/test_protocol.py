@@ -368,6 +368,7 @@ def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(
         ({"strategyPath": "/dev/zero"}, "/dev/zero: This is not a regular file."),
         ({"strategyPath": "x.yaml"}, "strategyPath must be absolute, or relative to a cwd that is given"),
         ({"strategyPath": "/x.yaml", "cwd": "here"}, "cwd must be an absolute path"),
+        ({"strategyPath": "/x.yaml", "cwd": "/a\0b"}, "cwd must be an absolute path"),
         ({"runId": "new"}, "strategyPath is required when preparing a new run"),
     ):
         assert client.refused("prepare_run", **fields) == ("PREPARE_FAILED", wrong)

@@ -255,7 +255,8 @@ def test_the_log_has_a_run_from_its_beginning_to_its_end_in_order(daemon, tmp_pa
         "run.status",
         "run.status",
         *("run.status", "permission.evaluated", "tool.started", "tool.result"),
-        *("run.status", "permission.evaluated", "sandbox.applied", "tool.started", "tool.result"),
+        *("run.status", "permission.evaluated", "sandbox.applied", "tool.started", "process.started"),
+        *("process.output", "process.completed", "tool.result"),
         "run.status",
     ]
     bodies = [event["body"] for event in events]

@@ -362,12 +362,15 @@ def test_the_events_of_a_call_are_the_same_with_a_daemon_and_without(daemon, age
         tools=[note], url=daemon.url, token=agent_token, workspace=daemon.project, hooks=[lambda n, g: None]
     ) as app:
         scene(app)
-    there = told(daemon, "same", len(here))
-    assert sorted(event["type"] for event in there) == sorted(here)
+    there = told(daemon, "same", len(here) + here.count("tool.started"))
+    arguments = [event["payload"]["args"] for event in there if event["type"] == "tool.args"]
+    assert arguments == [{"text": "x"}, {"text": "break"}]
+    assert sorted(event["type"] for event in there if event["type"] != "tool.args") == sorted(here)
+    assert here.count("hook.started") == here.count("hook.completed") == 2
     by_call = {}
     for event in there:
         by_call.setdefault(event["toolCallId"], []).append(event["type"])
-    ran = ["permission.evaluated", "sandbox.applied", "tool.started"]
+    ran = ["permission.evaluated", "sandbox.applied", "tool.started", "tool.args"]
     assert [kind for kind in by_call["c1"] if not kind.startswith("hook.")] == [*ran, "tool.result"]
     assert [kind for kind in by_call["c3"] if not kind.startswith("hook.")] == [*ran, "tool.failed"]
     assert by_call["c2"] == ["tool.failed"]

@@ -266,6 +266,51 @@ def test_a_server_at_an_address_that_does_not_keep_to_the_protocol_is_an_error_f
         asyncio.run(scene(f"{served.url}/mcp"))
 
 
+def cut_app(gets, *, told=b"id: one\nretry: 1\ndata: {}\n\n"):
+    """A server whose answer is cut off after an event, and what it says to each of those who come back."""
+    asked = []
+
+    async def app(scope, receive, send):
+        kind = [(b"content-type", b"text/event-stream")]
+        headers = dict(scope["headers"])
+        status, body = (200, told) if scope["method"] == "POST" else gets[min(len(asked), len(gets) - 1)]
+        if scope["method"] == "GET":
+            asked.append(headers.get(b"last-event-id", b"").decode())
+        await send({"type": "http.response.start", "status": status, "headers": kind})
+        await send({"type": "http.response.body", "body": body})
+
+    return app, asked
+
+
+ANSWER = b'id: two\ndata: {"jsonrpc":"2.0","id":1,"result":{"ok":true}}\n\n'
+CUTS = {
+    "at once": ([(200, ANSWER)], ["one"], True),
+    "after another cut": ([(200, b"id: more\ndata: {}\n\n"), (200, ANSWER)], ["one", "more"], True),
+    "in the middle of an event": ([(200, b'id: more\ndata: {"jso'), (200, ANSWER)], ["one", "one"], True),
+    "never": ([(200, b": nothing\n\n")], ["one"] * 5, False),
+    "not offered": ([(405, b"no")], ["one"], False),
+}
+
+
+@pytest.mark.parametrize(("gets", "places", "answered"), CUTS.values(), ids=list(CUTS))
+def test_an_answer_that_is_cut_off_is_gone_on_with_after_its_last_event(gets, places, answered):
+    app, asked = cut_app(gets)
+
+    async def scene(url):
+        server = Address(url)
+        await server.send(request("tools/list", 1))
+        found = await asyncio.wait_for(server.receive(), 30)
+        while "id" not in found:
+            found = await asyncio.wait_for(server.receive(), 30)
+        await server.close()
+        return found
+
+    with Served(app) as served:
+        found = asyncio.run(scene(f"{served.url}/mcp"))
+    assert asked == places
+    assert ("result" in found, "error" in found) == (answered, not answered)
+
+
 def test_a_server_at_an_address_that_floods_its_own_stream_is_cut_off():
     async def app(scope, receive, send):
         kind = b"text/event-stream" if scope["method"] == "GET" else b"application/json"

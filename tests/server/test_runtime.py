@@ -400,13 +400,15 @@ def boxed(daemon, outside):
     heard = Listener(owner, "/api/runtime/events?type=sandbox.*,process.*,tool.*")
     session = heard.wait_for("process.completed")["sessionId"]
     heard.stop()
-    return owner, session, events_of(owner, session, 3).events
+    return owner, session, events_of(owner, session, 4).events
 
 
 def test_what_a_boundary_stopped_is_told_as_that_and_never_as_a_failure_of_the_tool(boxed):
     _, _, events = boxed
-    assert [e["type"] for e in events] == ["sandbox.applied", "sandbox.violation", "process.completed"]
-    applied, violation, ended = events
+    kinds = ["sandbox.applied", "process.started", "sandbox.violation", "process.completed"]
+    assert [e["type"] for e in events] == kinds
+    applied, started, violation, ended = events
+    assert started["processId"] == ended["processId"]
     assert applied["sandboxProfile"]["applied"] is True
     assert {m["name"] for m in applied["sandboxProfile"]["mechanisms"] if m["enforced"]} >= {"bubblewrap", "seccomp"}
     assert violation["payload"]["violation"]["operation"] == "fs.write"

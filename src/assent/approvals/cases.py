@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeAlias
+
 import msgspec
 
 from assent.approvals.summary import summarise
@@ -21,21 +24,24 @@ from assent.model import (
     visible,
 )
 
+Then: TypeAlias = Callable[[ToolCall], tuple[Event | Entry, ...]]
+
 
 class Aside(msgspec.Struct, frozen=True):
     """What a host says along with a call."""
 
     heard: tuple[Opinion, ...] = ()
     """What a tool's own check or a hook said about this very input; none of it can loosen."""
-    then: tuple[Event | Entry, ...] = ()
-    """Written right after an allow, in the same transaction: that it runs."""
+    then: Then = lambda _: ()
+    """Says of the call that runs, which a person may have changed, what is written right after its allow, in the same
+    transaction: that it runs."""
     unbound: bool = False
     """Whoever runs it can set up no boundary: where one is demanded nothing runs, and `then` is not written."""
 
-    def after(self, decision: Decision) -> tuple[Event | Entry, ...]:
-        """Return what follows a decision to let the call run."""
+    def after(self, decision: Decision, call: ToolCall) -> tuple[Event | Entry, ...]:
+        """Return what follows a decision to let a call run."""
         runs = decision.available and not (self.unbound and decision.boundary is not None)
-        return self.then if runs else ()
+        return self.then(call) if runs else ()
 
 
 NOTHING_ASIDE = Aside()

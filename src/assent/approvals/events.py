@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from assent.approvals.summary import outline
 from assent.model import (
     Approval,
     Decision,
@@ -72,10 +73,10 @@ def happened(
 
 
 def begun(call: ToolCall, session: Session, profile: SandboxProfile, **more: Any) -> tuple[Event, Event]:
-    """Say that a call runs, and inside which boundary."""
+    """Say that a call runs, inside which boundary, and with what."""
     return (
         happened("sandbox.applied", call, session, more, profile=profile),
-        happened("tool.started", call, session, more, profile=profile),
+        happened("tool.started", call, session, {**more, "args": outline(call.input)}, profile=profile),
     )
 
 

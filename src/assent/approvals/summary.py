@@ -1,11 +1,17 @@
-"""A call in one line, for people."""
+"""A call in few words: in one line for people, and its input in short."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from assent.model import Reading, ToolCall
 from assent.policy.guard import command_text
 
 LONGEST = 2000
+LONGEST_VALUE = 400
+LARGEST_OUTLINE = 4000
+_MOST_ITEMS = 50
+_DEEPEST = 6
 
 
 def summarise(call: ToolCall, reading: Reading) -> str:
@@ -15,3 +21,57 @@ def summarise(call: ToolCall, reading: Reading) -> str:
         main = reading.operations[0].resource if reading.operations else ""
         text = reading.tool if main in ("", reading.tool) else f"{reading.tool} {main}"
     return text if len(text) <= LONGEST else text[:LONGEST] + "…"
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the beginning of a text, between two words if it can be: half a secret may not look like one."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit]
+    space = max(kept.rfind(" "), kept.rfind("\n"))
+    return kept[:space] if space > limit // 2 else kept
+
+
+def outline(given: dict[str, Any]) -> dict[str, Any]:
+    """Return a call's input in short: long texts and lists are cut, and say so."""
+    if len(given) <= _MOST_ITEMS and all(_is_short(value) for value in given.values()):
+        return given
+    outlined: dict[str, Any] = _Outline().of(given, _DEEPEST)
+    return outlined
+
+
+def _is_short(value: Any) -> bool:
+    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 80)
+
+
+class _Outline:
+    """Cuts one value to what there is room for."""
+
+    def __init__(self) -> None:
+        self._room = LARGEST_OUTLINE
+
+    def of(self, value: Any, depth: int) -> Any:
+        if isinstance(value, str):
+            return self._text(value)
+        if isinstance(value, dict | list) and depth == 0:
+            return "…"
+        if isinstance(value, dict):
+            kept = dict(self._items((str(k), v) for k, v in value.items()))
+            shown = {self._text(name): self.of(each, depth - 1) for name, each in kept.items()}
+            return shown | ({"…": f"{len(value) - len(kept)} more"} if len(kept) < len(value) else {})
+        if isinstance(value, list | tuple):
+            listed = [self.of(each, depth - 1) for each in self._items(value)]
+            return listed + ([f"… {len(value) - len(listed)} more"] if len(listed) < len(value) else [])
+        return value
+
+    def _items(self, items: Any) -> Any:
+        for count, item in enumerate(items):
+            if count >= _MOST_ITEMS or self._room <= 0:
+                return
+            self._room -= 8
+            yield item
+
+    def _text(self, text: str) -> str:
+        kept = cut(text, min(LONGEST_VALUE, max(self._room, 0)))
+        self._room -= len(kept)
+        return kept if kept == text else f"{kept}… {len(text) - len(kept)} more characters"

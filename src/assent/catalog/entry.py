@@ -18,6 +18,8 @@ Role: TypeAlias = Literal[
     "filter",  # a pattern of names: which files of a tree are read
     "write",  # a file or folder that is created, replaced or removed
     "edit",  # read and written
+    "remove",  # a file or folder that goes, with all that is in it
+    "move",  # read, and gone from its place with all that is in it
     "database",  # a file that is read, and made where there is none
     "exec",  # a file whose content is run
     "cwd",  # the folder in which the command works

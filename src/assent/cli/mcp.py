@@ -20,7 +20,7 @@ from assent.cli.calls import find_folder
 from assent.cli.screen import complain
 from assent.config.daemon import load_settings
 from assent.config.layers import LivePolicies
-from assent.model import AssentError, SandboxProfile, Session, ToolCall, Violation
+from assent.model import AssentError, EventType, SandboxProfile, Session, ToolCall, Violation
 from assent.sandbox import CommandNotStarted, Sandbox, Unavailable
 from assent.sdk.judges import Embedded, Judge
 from assent.sdk.mcp_address import Address
@@ -93,6 +93,7 @@ class _Guarded:
             workspace=live.current().workspace,
         )
         self._call = ToolCall(tool=f"mcp__{name}", call_id=self._who.id)
+        self._leaving = False
 
     async def run(self) -> int:
         """Serve until one of the two is gone."""
@@ -108,16 +109,15 @@ class _Guarded:
             await asyncio.wait((serving, reading), return_when=asyncio.FIRST_COMPLETED)
             if serving.done():
                 reading.cancel()
-                self._judge.note("process.failed", self._call, self._who, {"error": str(serving.result())})
+                self._note_process("process.failed", error=str(serving.result()))
                 complain(str(serving.result()))
                 return exits.DENY
             serving.cancel()
-            self._judge.note("process.completed", self._call, self._who, {})
+            self._leaving = True
             return exits.OK
 
     async def _open(self, stack: contextlib.AsyncExitStack) -> Server:
         if self._given.url:
-            self._judge.note("process.started", self._call, self._who, {"summary": self._given.url})
             return Address(self._given.url)
         boundary = find_boundary(self._folder, self._given.profile, self._given.allow_host, ask=False)
         box = None
@@ -127,9 +127,24 @@ class _Guarded:
             )
         else:
             complain("note: the profile `off` sets no boundary")
-        program = await Program.start(box, self._command)
-        self._judge.note("process.started", self._call, self._who, {"summary": " ".join(self._command)})
+        program = await Program.start(box, self._command, self._hear_output)
+        self._note_process("process.started", summary=" ".join(self._command)[:1000])
+        stack.callback(self._note_end)  # once it is really gone
         return program
+
+    def _note_end(self) -> None:
+        """Put on record that the server was ended because its client left."""
+        if self._leaving:
+            self._note_process("process.terminated", summary="its client left")
+
+    def _hear_output(self, said: dict[str, Any]) -> None:
+        self._note_process("process.output", **said)
+
+    def _note_process(self, kind: EventType, **more: Any) -> None:
+        """Put on record what the server's process does; a server at an address has none that is known."""
+        if self._command:
+            known = {name: value for name, value in more.items() if value is not None}
+            self._judge.note(kind, self._call, self._who, {**known, "process": self._who.id})
 
     def _hear_applied(self, profile: SandboxProfile) -> None:
         self._judge.profile = profile

@@ -66,9 +66,9 @@ class Recorder:
         body = {"decisionId": self.decision, "violation": violation}
         return bool((await post("/api/sandbox/ask", body, seconds=_ASK_SECONDS))["allow"])
 
-    async def record(self, report: Report) -> None:
+    async def record(self, *reports: Report) -> None:
         """Record something durably, or raise."""
-        await self._send([self._show(report)])
+        await self._send([self._show(report) for report in reports])
 
     def note(self, report: Report) -> None:
         """Have something recorded soon, in its turn; `finish` waits for it."""

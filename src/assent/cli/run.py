@@ -21,7 +21,7 @@ from assent.cli.startup import collect_garbage
 from assent.cli.stopped import questions, sum_up, tell_programs
 from assent.model import AssentError, ConfigError, SandboxProfile, Violation
 from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
-from assent.sandbox.reports import Report
+from assent.sandbox.reports import Happened, Report
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -146,7 +146,7 @@ class _Run:
         """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
         self._applied = profile
         try:
-            await self._recorder.record(Report(type="sandbox.applied", profile=profile))
+            await self._recorder.record(Report(type="sandbox.applied", profile=profile), Report(type="process.started"))
         except (ConfigError, OSError) as error:
             raise Unavailable(f"it can not be recorded: {error}") from None
         if self._terminal is not None:
@@ -204,8 +204,10 @@ class _Run:
     async def _tell(self, ended: Ended) -> None:
         refs = tuple(self._recorder.refs)
         profile = None if self._applied is None else msgspec.structs.replace(self._applied, violation_refs=refs)
+        # What was stopped at the boundary is told as that, and never as a failure.
+        kind: Happened = "process.completed" if ended.stopped is None else "process.terminated"
         done = Report(
-            type="process.completed",
+            type=kind,
             profile=profile,
             exit_code=ended.code,
             stopped=ended.stopped,

@@ -1,7 +1,7 @@
 """The world as one decision sees it, looked up here so that reading and deciding need not look."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH110, PTH113, PTH115, PTH116, PTH117, PTH118
+# ruff: noqa: PTH110, PTH113, PTH115, PTH116, PTH117, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ENDPOINTS = ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
 MOST_NAMES = 10_000
 """Names in a folder that are looked through."""
+MOST_LINKS = 40
+"""Links that are followed on the way to one file, as by the kernel."""
 HOOKS_FILE = "hooks.json"
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 CASE_INSENSITIVE = sys.platform in ("darwin", "win32")
@@ -159,7 +161,27 @@ def _watched(managed: str, *values: str | None) -> tuple[str | None, tuple[str, 
 @functools.lru_cache(maxsize=16)
 def _own_places(watched: tuple[str, ...], _stamps: tuple[_Stamp, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ours, hooks, managed, user = watched
-    return _both_names([ours]), _both_names([managed, user, *_read_hooks(hooks)])
+    written = [managed, user, *_read_hooks(hooks)]
+    links = [link for path in (ours, *written) for link in _find_links(path)]
+    return _both_names([ours]), tuple(dict.fromkeys((*_both_names(written), *links)))
+
+
+def _find_links(path: str) -> list[str]:
+    """List the symbolic links on the way to a path that could be replaced, and with them what is found there."""
+    found: list[str] = []
+    at, parts = "/", path.split("/")[::-1]
+    while parts and len(found) < MOST_LINKS:
+        part = parts.pop()
+        step = os.path.normpath(os.path.join(at, part))
+        try:
+            target = os.readlink(step)
+        except (OSError, ValueError):
+            at = step
+            continue
+        found.append(step)
+        at = "/" if os.path.isabs(target) else at
+        parts += target.split("/")[::-1]
+    return [link for link in found if os.access(os.path.dirname(link), os.W_OK)]
 
 
 def _both_names(paths: Iterable[str]) -> tuple[str, ...]:

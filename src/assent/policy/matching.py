@@ -258,10 +258,11 @@ def _trusts_cwd(glob: Glob, view: View) -> bool:
 
 def _covers(glob: Glob, name: str, operation: Operation, view: View) -> bool:
     """Tell whether a pattern surely matches one name of a path: links below it count as what they lead to."""
+    walks = operation.sweep and operation.kind is FS_READ
     for start in starts_of(glob.anchor, view.place)[:1]:
         for root in dict.fromkeys((start, view.facts.resolve(start) or start)):
             seen = glob.seen_from(root, _before_system_links(name, view) if root == "/" else name)
-            if seen is not None and (glob.matches(seen) or (operation.sweep and glob.is_all_below(seen))):
+            if seen is not None and (glob.matches(seen) or (walks and glob.is_all_below(seen))):
                 return True
     return False
 

@@ -4,7 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from assent.model import ALLOW, ASK, DENY, MAYBE, NO, YES, Certainty, Layer, Operation, Opinion, Rule, Source, Verdict
+from assent.model import (
+    ALLOW,
+    ASK,
+    DENY,
+    MAYBE,
+    NO,
+    YES,
+    Certainty,
+    Layer,
+    Mode,
+    Operation,
+    Opinion,
+    Rule,
+    Source,
+    Verdict,
+)
 from assent.policy.guard import Guard
 from assent.policy.layers import NamedPolicy
 from assent.policy.matching import Matcher
@@ -17,12 +32,18 @@ MOST_MAYBES = 8
 
 def hear(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
     """Collect every opinion on one operation: protections, rules, path policies, session decisions."""
-    found = protect(index, operation, view, embedded=guard.merged.embedded)
+    blocked = view.reading.destructive and _blocks(view, guard)
+    found = protect(index, operation, view, embedded=guard.merged.embedded, blocked=blocked)
     for link in guard.links:
         found += _said(index, operation, view, link)
     if guard.session:
         found += _session(index, operation, view, guard)
     return found
+
+
+def _blocks(view: View, guard: Guard) -> bool:
+    """Tell whether what is destructive is denied as such, unless a person enables it."""
+    return guard.merged.classifier and any(m is not Mode.BYPASS for m in (*guard.merged.modes, *view.session.modes))
 
 
 def _said(index: int, operation: Operation, view: View, link: NamedPolicy) -> list[Opinion]:

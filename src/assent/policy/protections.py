@@ -47,10 +47,10 @@ _LAUNCHERS = ("python", "pypy", "uv", "pipx", "poetry", "pdm", "hatch", "pipenv"
 _MODULE_OPTION = re.compile(r"^-[A-Za-z]*m")
 
 
-def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> list[Opinion]:
-    """Return what the protections say about one operation."""
+def protect(index: int, operation: Operation, view: View, *, embedded: bool, blocked: bool = False) -> list[Opinion]:
+    """Return what the protections say about one operation. `blocked`: as destructive, the call is denied anyway."""
     found = []
-    if why := _self_harm(operation, view):
+    if why := _self_harm(operation, view, blocked=blocked):
         found.append(_opinion(DENY, "self-protection", why, index))
     elif operation.kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
         shown = operation.resource.replace(UNKNOWN, "…")
@@ -73,7 +73,7 @@ def _opinion(verdict: Verdict, policy: str, reason: str, index: int, *, firm: bo
     )
 
 
-def _self_harm(operation: Operation, view: View) -> str | None:
+def _self_harm(operation: Operation, view: View, *, blocked: bool) -> str | None:
     kind = operation.kind
     if kind is NET_CONNECT:
         return _own_endpoint(operation.resource, view)
@@ -81,9 +81,10 @@ def _self_harm(operation: Operation, view: View) -> str | None:
         return None
     facts = view.place.facts
     own = _own(facts.assent_paths, facts.assent_files)
-    harm = own.harm(operation, operation.resource)
+    trees = operation.sweep and not blocked
+    harm = own.harm(operation, operation.resource, trees=trees)
     if harm is None and operation.target is not None and operation.target != operation.resource:
-        harm = own.harm(operation, operation.target)
+        harm = own.harm(operation, operation.target, trees=trees)
     return harm if harm is not None or not operation.argv else _own_command(operation.argv)
 
 
@@ -95,16 +96,16 @@ class _Own(msgspec.Struct, frozen=True):
     """What every path below these starts with."""
     files: frozenset[str]
 
-    def harm(self, operation: Operation, name: str) -> str | None:
+    def harm(self, operation: Operation, name: str, *, trees: bool) -> str | None:
         """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
         low = fold(name)
         if low in self.paths or low.startswith(self.below):
             return "it touches Assent's own files"
         if operation.kind is not FS_WRITE:
             return None
-        if operation.sweep and any(within(p, low) for p in self.paths):
+        if trees and any(within(p, low) for p in self.paths):
             return "it touches Assent's own files"
-        if low in self.files or (operation.sweep and any(within(p, low) for p in self.files)):
+        if low in self.files or (trees and any(within(p, low) for p in self.files)):
             return "it changes how Assent is configured"
         return None
 

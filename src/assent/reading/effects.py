@@ -44,7 +44,7 @@ _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
 """All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 """What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
-_PATHS = frozenset({"read", "look", "write", "edit", "exec", "cwd"})
+_PATHS = frozenset({"read", "look", "write", "edit", "remove", "move", "exec", "cwd"})
 
 
 def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
@@ -128,11 +128,11 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
         yield looking(reading(located, ground, glob=glob), located, ground)
         for found in guessed_reads(word, ground):
             yield looking(found, Located(found.resource, found.target), ground)
-    if role in ("read", "edit"):
+    if role in ("read", "edit", "move"):
         yield reading(located, ground, glob=glob)
         yield from guessed_reads(word, ground)
-    if role in ("write", "edit"):
-        yield writing(located, ground, glob=glob)
+    if role in ("write", "edit", "remove", "move"):
+        yield writing(located, ground, glob=glob, tree=role in ("remove", "move"))
     if role == "exec":
         yield Operation(
             kind=FS_EXEC,

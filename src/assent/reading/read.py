@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 from typing import Any, assert_never
 
@@ -124,9 +125,12 @@ def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str |
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()
     unreadable = None
-    for line in lines:
+    moved = _moved(call, place)
+    # Whether it goes where a field says is the agent's choice too: a field that it does not know leaves it where it is.
+    places = (moved,) if moved.cwd == place.cwd else (moved, place)
+    for line, where in itertools.product(lines, places):
         operations, why = (
-            _held_against(place.shell, line, *read_line(line, _moved(call, place), place.cwd))
+            _held_against(place.shell, line, *read_line(line, where, place.cwd))
             if line is not None
             else (_NO_COMMAND, "it has no command")
         )

@@ -121,8 +121,13 @@ def own_read(operation: Operation, ground: Ground) -> bool:
     return any(within(operation.resource, own) for own in ground.place.facts.assent_paths)
 
 
-def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
-    """Return the write of a path: safe for a plain file inside the workspace, dangerous elsewhere."""
+def writing(
+    located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False, tree: bool = False
+) -> Operation:
+    """Return the write of a path: safe for a plain file inside the workspace, dangerous elsewhere.
+
+    `tree`: all that is in it goes with it.
+    """
     place = ground.place
     tier, reason = _write_tier(located, place, glob=glob)
     device = tier is DESTRUCTIVE
@@ -136,6 +141,7 @@ def writing(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         owner=ground.owner,
         own_cover=own_cover or not (_is_inside(located, place) if glob else place.inside(located)),
         globbed=glob,
+        sweep=tree,
         secret=place.is_secret(located) or (glob and may_be_secret(located.path)),
         impact=f"overwrites {located.path}; on a disk that is everything on it" if device else None,
         rollback="restore the disk from a backup" if device else None,

@@ -22,7 +22,8 @@ KEPT_OUTPUT = 64 << 10
 """What is kept of it for the result, half from its beginning and half from its end."""
 SHELL = "/bin/bash"
 
-OnText: TypeAlias = Callable[[str], None]
+OnText: TypeAlias = Callable[[str, str], None]
+"""Hears what was written, and to which stream: `stdout` or `stderr`."""
 OnApplied: TypeAlias = Callable[[SandboxProfile], Awaitable[None]]
 OnViolation: TypeAlias = Callable[[Violation], None]
 
@@ -84,21 +85,22 @@ class Running:
 
     async def finish(self) -> tuple[Ended, str]:
         """Wait for its end, passing on what it writes; return how it ended and what is kept of its output."""
-        await asyncio.gather(self._follow(self._process.stdout), self._follow(self._process.stderr))
+        process = self._process
+        await asyncio.gather(self._follow(process.stdout, "stdout"), self._follow(process.stderr, "stderr"))
         return await self._process.wait(), self._kept.text
 
-    async def _follow(self, output: Output | None) -> None:
+    async def _follow(self, output: Output | None, stream: str) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         if output is None:
             return
         async for piece in output:
-            self._take(decoder.decode(piece))
-        self._take(decoder.decode(b"", final=True))
+            self._take(decoder.decode(piece), stream)
+        self._take(decoder.decode(b"", final=True), stream)
 
-    def _take(self, text: str) -> None:
+    def _take(self, text: str, stream: str) -> None:
         if text:
             self._kept.add(text)
-            self._on_text(text)
+            self._on_text(text, stream)
 
 
 @contextlib.asynccontextmanager

@@ -11,11 +11,13 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
+from assent.approvals.summary import cut, outline
 from assent.gate import Ruling
 from assent.model import (
     ASK,
     Consent,
     Event,
+    EventType,
     Layer,
     Opinion,
     Policy,
@@ -26,6 +28,7 @@ from assent.model import (
     encode,
 )
 from assent.runs import commands, files
+from assent.runs.accounts import RECORDED_OUTPUT, ProcessAccount
 from assent.runs.files import ToolError
 from assent.runs.inputs import with_input
 from assent.runs.messages import (
@@ -40,7 +43,7 @@ from assent.runs.messages import (
     ToolReturned,
     Usage,
 )
-from assent.runs.records import Place, applied_event, status_event, tool_event, violation_event
+from assent.runs.records import Place, applied_event, status_event, tool_event
 from assent.runs.run import Run
 from assent.runs.strategy import Parallel, Step
 from assent.runs.tools import (
@@ -59,7 +62,6 @@ T = TypeVar("T")
 
 FILE_SECONDS = 60.0
 SHOWN_ARGUMENTS = 8 << 10
-RECORDED_OUTPUT = 2000
 LARGEST_PIECE = 8 << 10
 MOST_STREAMED = 1 << 20
 """How many characters of a command's output are passed on while it runs."""
@@ -100,6 +102,9 @@ class StepWork:
         self._call_id = f"call_{secrets.token_hex(8)}"
         self._place = Place(step.agent, step.name, self._call_id)
         self._streamed = 0
+        self._account = ProcessAccount(run, self._place, step.tool)
+        self._given: dict[str, Any] = {}
+        """The input that was decided about last, and that runs."""
 
     async def do(self) -> str:
         """Do the step and tell of it; returns its result, or raises `ToolError` if its failure ends the run."""
@@ -115,7 +120,7 @@ class StepWork:
             self._stream(ToolReturned(self._call_id, step.tool, result, "completed"))
         except ToolError as error:
             result = str(error)
-            await self._record("tool.failed", error=result[:RECORDED_OUTPUT])
+            await self._run.record_events((self._event("tool.failed", error=cut(result, RECORDED_OUTPUT)),))
             self._stream(ToolReturned(self._call_id, step.tool, "", "error", result))
             if not step.goes_on:
                 raise ToolError(f"step {step.name}: {result}") from None
@@ -138,7 +143,7 @@ class StepWork:
 
     async def _admit_and_work(self, call: ToolCall) -> str:
         run, step = self._run, self._step
-        ruling = await run.guards.find(step.tool).admit(call, run.session(step.agent), self._beginning())
+        ruling = await run.guards.find(step.tool).admit(call, run.session(step.agent), self._begin)
         decision = ruling.decision
         if ruling.approval is not None:  # one that was answered at another daemon may be heard of only now
             run.questions.note(ruling.approval)
@@ -148,19 +153,25 @@ class StepWork:
             raise ToolError(f"denied: {decision.decision_reason}")
         if decision.decision == "unavailable":
             raise ToolError("unavailable: no sandbox can be set up here; nothing was run")
-        result = await self._work(call, ruling)
-        await self._record("tool.result", output=result[:RECORDED_OUTPUT])
+        try:
+            result = await self._work(call, ruling)
+        except asyncio.CancelledError:
+            run.ground.log.note(self._event("tool.failed", error="cancelled: the run was stopped"))
+            raise
+        await self._run.record_events((self._event("tool.result", output=cut(result, RECORDED_OUTPUT)),))
         return result
 
-    def _beginning(self) -> tuple[Event, ...]:
+    def _begin(self, call: ToolCall) -> tuple[Event, ...]:
         """Return what is recorded with the decision that lets a tool begin; a command begins once it has a boundary."""
-        if self._step.tool == "run_command":
-            return ()
-        return (tool_event("tool.started", self._run.record, self._place, self._step.tool),)
+        return () if self._step.tool == "run_command" else (self._started(call.input),)
+
+    def _started(self, given: dict[str, Any]) -> Event:
+        return self._event("tool.started", args=outline(given))
 
     async def _work(self, call: ToolCall, ruling: Ruling) -> str:
         """Do what was allowed, with the very input that was."""
-        given = _read_input(self._step.tool, call.input if ruling.updated_input is None else ruling.updated_input)
+        self._given = call.input if ruling.updated_input is None else ruling.updated_input
+        given = _read_input(self._step.tool, self._given)
         if isinstance(given, RunCommand):
             return await self._run_command(given, ruling)
         return await self._handle_file(given, call, ruling)
@@ -219,22 +230,25 @@ class StepWork:
             seconds=given.timeout or commands.COMMAND_SECONDS,
             environ=self._run.ground.environ,
         )
-        async with commands.started(
-            order, on_text=self._pass_on, on_applied=self._applied, on_violation=self._violated
-        ) as running:
-            ended, output = await running.finish()
-        events = [violation_event(self._run.record, self._place, v) for v in ended.violations]
-        await self._run.record_events(events)
+        with self._account.watched():
+            async with commands.started(
+                order, on_text=self._hear, on_applied=self._applied, on_violation=self._violated
+            ) as running:
+                ended, output = await running.finish()
+        await self._run.record_events(self._account.end(ended, output))
         return commands.describe_end(ended, output)
 
     async def _applied(self, profile: SandboxProfile) -> None:
         """Put the boundary, then the tool's start on record, before its first instruction."""
         applied = applied_event(self._run.record, self._place, profile)
-        started = tool_event("tool.started", self._run.record, self._place, self._step.tool)
-        await self._run.record_events((applied, started))
+        await self._run.record_events((applied, self._started(self._given), self._account.begin()))
 
     def _violated(self, violation: Violation) -> None:
         self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")
+
+    def _hear(self, text: str, stream: str) -> None:
+        self._account.take(text, stream)
+        self._pass_on(text)
 
     def _pass_on(self, text: str) -> None:
         room = MOST_STREAMED - self._streamed
@@ -247,9 +261,8 @@ class StepWork:
         run = self._run
         run.say(AgentStreaming(ts=run.now, run_id=run.id, agent_name=self._step.agent, event=event))
 
-    async def _record(self, kind: Any, **more: Any) -> None:
-        event = tool_event(kind, self._run.record, self._place, self._step.tool, **more)
-        await self._run.record_events((event,))
+    def _event(self, kind: EventType, **more: Any) -> Event:
+        return tool_event(kind, self._run.record, self._place, self._step.tool, **more)
 
 
 def _describe(step: Step) -> str:

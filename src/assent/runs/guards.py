@@ -8,10 +8,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from assent.approvals.cases import Aside
+from assent.approvals.cases import Aside, Then
 from assent.engine import Engine
 from assent.gate import Gate, OnAsk, Ruling
-from assent.model import Event, Session, ToolCall
+from assent.model import Session, ToolCall
 from assent.policy.guard import Guard, Patch, SessionDecision
 from assent.policy.layers import Merged
 from assent.reading.tools import find_tool
@@ -63,7 +63,7 @@ class ToolGuard:
         held = [p for p in _patched(self._rules, added).patches if p.dimension == added.dimension]
         return all(len(p.allow) + len(p.deny) <= MOST_GLOBS for p in held)
 
-    async def admit(self, call: ToolCall, session: Session, then: tuple[Event, ...] = ()) -> Ruling:
+    async def admit(self, call: ToolCall, session: Session, then: Then = lambda _: ()) -> Ruling:
         """Decide a call, asking if need be; returns once it is allowed or denied, and that is on record.
 
         `then` is written with an allow, in the same transaction: that it begins.

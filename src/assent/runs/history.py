@@ -27,10 +27,10 @@ from assent.runs.messages import (
     stamp,
 )
 from assent.runs.questions import outcome_word
-from assent.runs.records import RunRecord, Status
+from assent.runs.records import PROCESS, RunRecord, Status
 from assent.store.store import Store
 
-_CALLS = ("tool.result", "tool.failed", "process.completed", "process.failed")
+_CALLS = ("tool.result", "tool.failed", "process.completed", "process.failed", "process.terminated")
 
 
 class PastRun(msgspec.Struct, frozen=True):
@@ -90,14 +90,19 @@ def _begins(event: Event) -> bool:
     return event.type == "run.status" and "step" in event.payload
 
 
+def _is_call(event: Event) -> bool:
+    """Tell a call, or the program of a whole run, from a process that a call started: the call has its own result."""
+    return event.type.startswith("tool.") or event.payload.get("tool") == PROCESS
+
+
 def retell(event: Event, run_id: str) -> DaemonMessage | None:
     """Return what clients were told when this happened; None for what they were not, or what is of no use now."""
     said, ts = event.payload, event.timestamp
     if _begins(event):
         message = f"{said['agent']}: {said.get('tool', said['step'])}"
         return StepStarted(ts=ts, run_id=run_id, step_name=said["step"], message=message)
-    if event.type in _CALLS:
-        failed = event.type.endswith("failed")
+    if event.type in _CALLS and _is_call(event):
+        failed = not event.type.endswith(("result", "completed"))
         error = str(said.get("error", said.get("output", ""))) if failed else None
         output = "" if failed else str(said.get("output", ""))
         call, tool = event.tool_call_id or "", str(said.get("tool", ""))

@@ -18,7 +18,7 @@ from assent.runs.strategy import Strategy, load_strategy
 
 def load(path: str, wished: str | None) -> tuple[str, Strategy]:
     """Read the strategy, and find the folder that the run is to be in."""
-    if wished is not None and not wished.startswith("/"):
+    if wished is not None and (not wished.startswith("/") or "\0" in wished):
         raise ConfigError("cwd must be an absolute path")
     if not path.startswith("/"):
         if wished is None:

@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 
 from assent.agents.wiring import Pointing
-from assent.model import EventType, SandboxProfile, ToolCall, Violation
+from assent.model import SandboxProfile, ToolCall, Violation
 from assent.policy.profiles import intersect, profile
 from assent.reading.paths import Place as Surroundings
 from assent.reading.read import FOLDER_FIELDS
 from assent.reading.tools import find_tool
 from assent.runs import commands
-from assent.runs.execution import LARGEST_PIECE, RECORDED_OUTPUT
+from assent.runs.accounts import ProcessAccount
+from assent.runs.execution import LARGEST_PIECE
 from assent.runs.files import ToolError
 from assent.runs.inputs import INPUT
 from assent.runs.messages import (
@@ -29,7 +30,7 @@ from assent.runs.messages import (
     TextPiece,
     Usage,
 )
-from assent.runs.records import Place, applied_event, status_event, tool_event, violation_event
+from assent.runs.records import PROCESS, Place, applied_event, status_event
 from assent.runs.run import Run
 from assent.runs.strategy import ProcessPlan
 
@@ -84,6 +85,7 @@ class ProcessWork:
         self._run = run
         self._plan = plan
         self._place = Place(plan.agent, plan.agent, f"process_{secrets.token_hex(8)}")
+        self._account = ProcessAccount(run, self._place, PROCESS)
 
     async def do(self) -> str:
         """Run it; raises `ToolError` if it fails."""
@@ -109,18 +111,16 @@ class ProcessWork:
 
     async def _follow(self, order: commands.Order) -> str:
         run = self._run
-        async with commands.started(
-            order, on_text=self._pass_on, on_applied=self._applied, on_violation=self._violated
-        ) as running:
-            run.write_input = running.write
-            try:
-                ended, output = await running.finish()
-            finally:
-                run.write_input = None
-        violations = [violation_event(run.record, self._place, v) for v in ended.violations]
-        kind: EventType = "process.completed" if not ended.code and ended.stopped is None else "process.failed"
-        done = tool_event(kind, run.record, self._place, "process", code=ended.code, output=output[:RECORDED_OUTPUT])
-        await run.record_events((*violations, done))
+        with self._account.watched():
+            async with commands.started(
+                order, on_text=self._hear, on_applied=self._applied, on_violation=self._violated
+            ) as running:
+                run.write_input = running.write
+                try:
+                    ended, output = await running.finish()
+                finally:
+                    run.write_input = None
+        await run.record_events(self._account.end(ended, output))
         result = commands.describe_end(ended, output)
         self._stream(Done(result))
         return result
@@ -128,11 +128,14 @@ class ProcessWork:
     async def _applied(self, in_force: SandboxProfile) -> None:
         """Put the boundary, then the start on record, before its first instruction."""
         applied = applied_event(self._run.record, self._place, in_force)
-        started = tool_event("process.started", self._run.record, self._place, "process")
-        await self._run.record_events((applied, started))
+        await self._run.record_events((applied, self._account.begin()))
 
     def _violated(self, violation: Violation) -> None:
         self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")
+
+    def _hear(self, text: str, stream: str) -> None:
+        self._account.take(text, stream)
+        self._pass_on(text)
 
     def _pass_on(self, text: str) -> None:
         for start in range(0, len(text), LARGEST_PIECE):

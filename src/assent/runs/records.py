@@ -20,6 +20,10 @@ _INSERT = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * 11)})"  # noqa
 _UPDATE = "UPDATE runs SET status = ?, started_at = ?, ended_at = ?, reason = ? WHERE id = ?"
 
 
+PROCESS = "process"
+"""What stands for a tool where a run is one program."""
+
+
 class Status(enum.StrEnum):
     """Where a run is. The last three are for good."""
 

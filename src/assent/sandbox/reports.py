@@ -11,7 +11,17 @@ import msgspec
 from assent.model import Event, SandboxProfile, Violation
 from assent.sandbox.programs import Programs
 
-Happened: TypeAlias = Literal["sandbox.applied", "sandbox.violation", "process.completed", "runtime.error"]
+Happened: TypeAlias = Literal[
+    "sandbox.applied",
+    "sandbox.violation",
+    "process.started",
+    "process.completed",
+    "process.terminated",
+    "runtime.error",
+]
+
+
+ENDS = ("process.completed", "process.terminated", "runtime.error")
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -37,7 +47,14 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
             return f"stopped: {self.violation.words}"
         if self.type == "sandbox.applied" and self.profile is not None:
             return f"inside the profile {self.profile.name}"
+        if self.type == "process.started":
+            return "begins"
         return self.reason or f"ended with {self.exit_code}"
+
+    @property
+    def is_end(self) -> bool:
+        """Tell whether nothing more comes of it."""
+        return self.type in ENDS
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,6 +93,7 @@ def event_of(report: Report, origin: Origin) -> Event:
         "reportedBy": origin.reporter or None,
         "exitCode": report.exit_code,
         "stopped": report.stopped,
+        "process": origin.run if report.type.startswith("process.") else None,
         "reason": report.reason,
         "programs": None if report.programs is None else msgspec.to_builtins(report.programs),
     }

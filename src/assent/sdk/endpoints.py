@@ -215,6 +215,7 @@ class Endpoints(Looking):
         *,
         wait: float | None = None,
         observe: bool | None = None,
+        again: bool | None = None,
         shell: str | None = None,
     ) -> Ask[Hooked]:
         """Ask as an agent's own hook does, in its words; a body of None is what an agent takes for silence.
@@ -222,7 +223,9 @@ class Endpoints(Looking):
         `observe` only has it written down what would be decided; `shell` says what runs the agent's lines.
         """
         path, headers = f"/api/hooks/{quoted(agent)}", {"X-Assent-Shell": shell}
-        return HookAsk("POST", path, body=given, query={"wait": wait, "observe": observe or None}, headers=headers)
+        return HookAsk(
+            "POST", path, body=given, query={"wait": wait, "observe": observe or None, "again": again}, headers=headers
+        )
 
     @Endpoint
     @staticmethod

@@ -11,9 +11,10 @@ import msgspec
 from assent.approvals.book import Approvals
 from assent.approvals.cases import Aside
 from assent.approvals.events import begun, happened
+from assent.approvals.summary import outline
 from assent.audit.entry import Entry
 from assent.audit.log import Log
-from assent.audit.stencil import HOLE, TIME, Stencil, fits
+from assent.audit.stencil import HOLE, TIME, VALUE, Stencil, encode_plain, fits
 from assent.config.facts import Observer
 from assent.config.places import assent_home
 from assent.engine import Engine
@@ -122,6 +123,14 @@ class Judge(Protocol):
         """Let go of everything."""
 
 
+class _Stencils(msgspec.Struct, frozen=True):
+    """What is said of every call of one tool in one session: its boundary, that it runs, and that it ran."""
+
+    applied: Stencil
+    started: Stencil
+    ended: Stencil
+
+
 class Embedded:
     """An engine, a log and a queue of questions in this process."""
 
@@ -130,7 +139,7 @@ class Embedded:
 
     def __init__(self, policies: Policies, *, store: str = "memory", expiry: float = EXPIRY) -> None:
         self._store, home = _open(store)
-        self._stencils: dict[tuple[str, ...], tuple[Stencil, Stencil, Stencil]] = {}
+        self._stencils: dict[tuple[str, ...], _Stencils] = {}
         self._profile = OFF
         self._log = Log(self._store, home)
         self._approvals = Approvals(self._store, self._log)
@@ -160,7 +169,7 @@ class Embedded:
         async def tell(approval: Approval) -> None:
             asked(question_of(approval))
 
-        aside = Aside(tuple(heard), self._begin(call, session), unbound=True)
+        aside = Aside(tuple(heard), lambda run: self._begin(run, session), unbound=True)
         ruling = await self.gate.settle(call, session, self._expiry + _SLACK, aside=aside, on_ask=tell)
         return judgement_of(ruling)
 
@@ -175,14 +184,15 @@ class Embedded:
         self._stencils.clear()
 
     def _begin(self, call: ToolCall, session: Session) -> tuple[Event | Entry, ...]:
-        """Say that a call runs, and inside which boundary."""
-        if call.call_id is None or call.trace is not None or not fits(call.call_id):
+        """Say that a call runs, inside which boundary, and with what."""
+        args = encode_plain(outline(call.input))
+        if args is None or call.call_id is None or call.trace is not None or not fits(call.call_id):
             return begun(call, session, self._profile)
-        applied, started, _ = self._draw(call.tool, session)
-        return applied.fill(call.call_id), started.fill(call.call_id)
+        drawn = self._draw(call.tool, session)
+        return drawn.applied.fill(call.call_id), drawn.started.fill(call.call_id, value=args)
 
-    def _draw(self, tool: str, session: Session) -> tuple[Stencil, Stencil, Stencil]:
-        """Return what is said of every call of one tool in one session: its boundary, that it runs, and that it ran."""
+    def _draw(self, tool: str, session: Session) -> _Stencils:
+        """Return what is said of every call of one tool in one session."""
         key = (session.id, session.user, session.agent, tool)
         found = self._stencils.get(key)
         if found is None:
@@ -190,8 +200,11 @@ class Embedded:
                 self._stencils.clear()
             call, mask = ToolCall(tool=tool, call_id=HOLE), self._log.mask
             applied, started = begun(call, session, self._profile)
+            started = msgspec.structs.replace(started, payload=started.payload | {"args": VALUE})
             ended = happened("tool.result", call, session, ran(TIME))
-            found = self._stencils[key] = (Stencil(applied, mask), Stencil(started, mask), Stencil(ended, mask))
+            found = self._stencils[key] = _Stencils(
+                Stencil(applied, mask), Stencil(started, mask), Stencil(ended, mask)
+            )
         return found
 
     def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:
@@ -199,7 +212,7 @@ class Embedded:
         if call.call_id is None or call.trace is not None or not fits(call.call_id):
             self.note("tool.result", call, session, ran(milliseconds))
         else:
-            self._log.note(self._draw(call.tool, session)[2].fill(call.call_id, milliseconds))
+            self._log.note(self._draw(call.tool, session).ended.fill(call.call_id, milliseconds))
 
     async def pending(self, session: Session) -> tuple[Question, ...]:
         """Return the questions of a session, the oldest first."""

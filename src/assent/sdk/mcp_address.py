@@ -19,6 +19,8 @@ from assent.sdk.voices import call_in_thread
 MOST_UNREAD = 1000
 """How many messages may wait for a client that does not read."""
 _SECONDS = 600.0
+MOST_FRUITLESS = 5
+"""How often a cut stream is gone on with that brings nothing new before its question is an error."""
 _PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 """How long to wait before a stream that ended is opened again; longer each time that it brought nothing."""
 _VERSION = "io.modelcontextprotocol/protocolVersion"
@@ -26,6 +28,25 @@ _STREAM = "text/event-stream"
 _FAULTS = (OSError, http.client.HTTPException, ValueError)
 """What a server, or the way to it, may do to us; a header of its making that can not be sent back is a `ValueError`."""
 Take: TypeAlias = Callable[[Message], None]
+
+
+class _Exchange:
+    """One request and the stream of its answer, which may be cut off and gone on with."""
+
+    def __init__(self, message: Message, take: Take) -> None:
+        self._message = message
+        self._take = take
+        self.answered = "id" not in message or "method" not in message
+        self.last = ""
+        """The last event that came, if the server names them."""
+        self.pause = _PAUSE
+        """How long the server wants to be left alone before one comes back."""
+
+    def hear(self, found: Message) -> None:
+        """Take a message of the server's."""
+        mine = "method" not in found and found.get("id") == self._message.get("id")
+        self.answered = self.answered or mine
+        self._take(found)
 
 
 class Address:
@@ -112,39 +133,57 @@ class Address:
     def _read_own(self, take: Take) -> int | None:
         """Open the server's own stream and read it to its end; None if it offers none."""
         with contextlib.closing(self._connect()) as connection:
-            headers = {**self._head({}), "Accept": _STREAM}
-            headers.pop("Content-Type")
-            headers |= {"Last-Event-ID": self._last} if self._last else {}
-            connection.request("GET", self._path, headers=headers)
-            answer = connection.getresponse()
-            if answer.status != 200 or answer.headers.get_content_type() != _STREAM:
-                return None
-            return self._read_stream(answer, take, own=True)
+            answer = self._open_stream(connection, self._last)
+            return None if answer is None else self._read_stream(answer, take)
 
     def _post(self, message: Message, take: Take) -> None:
         """Post a message; one that asks for an answer has one when this returns, or it raises."""
-        answered = "id" not in message or "method" not in message
-
-        def hear(found: Message) -> None:
-            nonlocal answered
-            answered = answered or ("method" not in found and found.get("id") == message["id"])
-            take(found)
-
-        self._send(message, hear)
-        if not answered:
+        exchange = _Exchange(message, take)
+        try:
+            self._send(message, exchange)
+        except _FAULTS:
+            if not exchange.last:
+                raise
+        self._resume(exchange)
+        if not exchange.answered:
             raise ServerGoneError("it gave no answer")
 
-    def _send(self, message: Message, take: Take) -> None:
+    def _resume(self, exchange: _Exchange) -> None:
+        """Go on with a stream that was cut off, after its last event, as long as that brings anything new."""
+        fruitless = 0
+        while exchange.last and not exchange.answered and fruitless < MOST_FRUITLESS:
+            if self._closed.wait(exchange.pause):
+                return
+            last = exchange.last
+            with contextlib.suppress(*_FAULTS):
+                if self._go_on(exchange) is None:
+                    return
+            fruitless = 0 if exchange.last != last else fruitless + 1
+
+    def _go_on(self, exchange: _Exchange) -> int | None:
+        with contextlib.closing(self._connect()) as connection:
+            answer = self._open_stream(connection, exchange.last)
+            return None if answer is None else self._read_stream(answer, exchange.hear, exchange)
+
+    def _open_stream(self, connection: http.client.HTTPConnection, last: str) -> http.client.HTTPResponse | None:
+        """Ask for a stream of the server's, after an event if one is named; None if it offers none."""
+        headers = {**self._head({}), "Accept": _STREAM} | ({"Last-Event-ID": last} if last else {})
+        headers.pop("Content-Type")
+        connection.request("GET", self._path, headers=headers)
+        answer = connection.getresponse()
+        return answer if answer.status == 200 and answer.headers.get_content_type() == _STREAM else None
+
+    def _send(self, message: Message, exchange: _Exchange) -> None:
         with contextlib.closing(self._connect()) as connection:
             connection.request("POST", self._path, msgspec.json.encode(message), self._head(message))
             answer = connection.getresponse()
             self._session = answer.headers.get("Mcp-Session-Id") or self._session
             if answer.status >= 400:
-                _refuse(answer, message, take)
+                _refuse(answer, message, exchange.hear)
             elif answer.headers.get_content_type() == _STREAM:
-                self._read_stream(answer, take)
+                self._read_stream(answer, exchange.hear, exchange)
             elif answer.status == 200:
-                self._take(answer.read(LONGEST_MESSAGE + 1), take)
+                self._take(answer.read(LONGEST_MESSAGE + 1), exchange.hear)
 
     def _connect(self) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._url.scheme == "https" else http.client.HTTPConnection
@@ -168,21 +207,31 @@ class Address:
         headers |= {"Mcp-Name": name} if isinstance(name, str) and name.isascii() and name.isprintable() else {}
         return headers | self._headers
 
-    def _read_stream(self, answer: http.client.HTTPResponse, take: Take, *, own: bool = False) -> int:
-        """Hand over every message of a stream, and return how many there were."""
-        data, noise, count = b"", 0, 0
-        while line := answer.readline(LONGEST_MESSAGE + 1):
+    def _read_stream(self, answer: http.client.HTTPResponse, take: Take, exchange: _Exchange | None = None) -> int:
+        """Hand over every message of a stream, to its end or to the answer, and return how many there were."""
+        data, noise, count, last = b"", 0, 0, ""
+        while (exchange is None or not exchange.answered) and (line := answer.readline(LONGEST_MESSAGE + 1)):
             noise += len(line)
             if line.startswith(b"data:"):
                 data += line[5:].strip()
-            elif line.startswith(b"id:") and own:
-                self._last = line[3:].strip().decode("latin-1")
-            elif not line.strip() and data:
-                count += self._take(data, take)
-                data, noise = b"", 0
+            elif line.startswith(b"id:"):
+                last = line[3:].strip().decode("latin-1")
+            elif line.startswith(b"retry:") and exchange is not None and line[6:].strip().isdigit():
+                exchange.pause = min(int(line[6:]) / 1000, _LONGEST_PAUSE)
+            elif not line.strip():
+                # An event counts once it is whole: one that was cut off in the middle comes again.
+                self._remember(last, exchange)
+                count += self._take(data, take) if data else 0
+                data, noise = b"", 0 if data else noise
             if max(len(data), noise) > LONGEST_MESSAGE:
                 raise ServerGoneError("the server writes what is no message of the protocol")
         return count
+
+    def _remember(self, last: str, exchange: _Exchange | None) -> None:
+        if last and exchange is not None:
+            exchange.last = last
+        elif last:
+            self._last = last
 
     def _take(self, data: bytes, take: Take) -> int:
         found = decode(data)

@@ -8,8 +8,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
+
+import msgspec
 
 from assent.model import ASK, AssentError, Opinion, Source
 from assent.sdk.mcp_pins import Pins
@@ -22,10 +25,23 @@ MOST_WARNINGS = 100
 """How much is written down of what a server does wrong; the rest is only not heard."""
 LIST_SECONDS = 30.0
 _LIST_CHANGED = "notifications/tools/list_changed"
+_PROGRESS = "notifications/progress"
+PROGRESS_SECONDS = 1.0
+MOST_PROGRESS = 100
+"""How often it is written down how far a call is, and how many times at most."""
 _META = "io.modelcontextprotocol/"
 _INVALID, _INTERNAL = -32600, -32603
 Write = Callable[[Message], Awaitable[None]]
 Key = tuple[str, Any]
+
+
+class _Progress(msgspec.Struct, frozen=True):
+    """How far a server says that a call is."""
+
+    progress: float
+    token: str | int = msgspec.field(name="progressToken")
+    total: float | None = None
+    message: str | None = None
 
 
 class Proxy:
@@ -50,6 +66,8 @@ class Proxy:
         """The change that each listing of the client is sure to know of."""
         self._listing: asyncio.Task[None] | None = None
         self._warned: set[str] = set()
+        self._progress: dict[Key | None, tuple[int, float]] = {}
+        """By the token of a call, how often and when it was last written down how far it is."""
 
     async def hear_client(self, message: Message | None) -> None:
         """Take one message of the client."""
@@ -140,6 +158,8 @@ class Proxy:
     async def _hear_server(self, message: Message) -> None:
         if "method" in message:
             self._changes += message["method"] == _LIST_CHANGED
+            if message["method"] == _PROGRESS:
+                self._note_progress(message.get("params"))
             await self._write(message)
             return
         key = _key(message.get("id"))
@@ -231,12 +251,32 @@ class Proxy:
             self._warned.add(text)
             self._session.warn(text)
 
+    def _note_progress(self, params: Any) -> None:
+        """Write down how far a call is: one that is under way, by the token that it gave, and not too often."""
+        try:
+            told = msgspec.convert(params, _Progress)
+        except msgspec.ValidationError:
+            return
+        token = _key(told.token)
+        asked = next((each for each in self._pending.values() if _progress_key(each) == token), None)
+        if asked is None:
+            return
+        count, last = self._progress.get(token, (0, -PROGRESS_SECONDS))
+        now = time.monotonic()
+        if count < MOST_PROGRESS and now - last >= PROGRESS_SECONDS:
+            self._progress[token] = (count + 1, now)
+            self._session.note_progress(*self._called(asked), told.progress, total=told.total, message=told.message)
+
+    def _called(self, asked: Message) -> tuple[str, str]:
+        """Return what a call is on record as: the tool, and the id."""
+        return f"mcp__{self._name}__{asked['params']['name']}", f"mcp-{asked['id']}"
+
     def _note(self, asked: Message, message: Message) -> None:
         result = message.get("result")
         failed = "error" in message or (isinstance(result, dict) and result.get("isError") is True)
         error = ServerGoneError("the tool failed") if failed else None
-        tool = f"mcp__{self._name}__{asked['params']['name']}"
-        self._session.note_result(tool, f"mcp-{asked['id']}", error=error)
+        self._progress.pop(_progress_key(asked), None)
+        self._session.note_result(*self._called(asked), error=error)
 
     async def _give_up(self, why: str) -> None:
         """Answer everything that is still open."""
@@ -269,6 +309,12 @@ def _key(request_id: Any) -> Key | None:
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
     return type(request_id).__name__, request_id
+
+
+def _progress_key(asked: Message) -> Key | None:
+    """Return the token by which a call wants to be told how far it is."""
+    meta = asked["params"].get("_meta") if asked["method"] == "tools/call" else None
+    return _key(meta.get("progressToken")) if isinstance(meta, dict) else None
 
 
 def _objecting(objection: str | None) -> tuple[Opinion, ...]:

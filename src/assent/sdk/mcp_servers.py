@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import os
 from typing import Any, Protocol
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 import msgspec
 
 from assent.model import AssentError
+from assent.runs.accounts import Excerpt, Tell
 from assent.sandbox import PIPE, Process, Sandbox
 
 LONGEST_MESSAGE = 16 << 20
@@ -49,20 +51,21 @@ def decode(line: bytes) -> Message | None:
 class Program:
     """A server in a sandbox of its own, or if `box` is None, without one."""
 
-    def __init__(self, process: Process | asyncio.subprocess.Process) -> None:
+    def __init__(self, process: Process | asyncio.subprocess.Process, tell: Tell) -> None:
         self._process = process
+        self._excerpt = Excerpt("stderr", tell)
         self._rest = b""
         self._complained = 0
         self._fault = "the server ended"
         self._complaints = asyncio.create_task(self._drain())
 
     @classmethod
-    async def start(cls, box: Sandbox | None, argv: list[str]) -> Program:
-        """Start it."""
+    async def start(cls, box: Sandbox | None, argv: list[str], tell: Tell = lambda _: None) -> Program:
+        """Start it; `tell` hears excerpts of what it complains about."""
         if box is not None:
-            return cls(await box.start(argv, stdin=PIPE, stdout=PIPE, stderr=PIPE))
+            return cls(await box.start(argv, stdin=PIPE, stdout=PIPE, stderr=PIPE), tell)
         pipe = asyncio.subprocess.PIPE
-        return cls(await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe))
+        return cls(await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe), tell)
 
     async def send(self, message: Message) -> None:
         """Write one line."""
@@ -104,8 +107,10 @@ class Program:
         """Read what it complains about, so that it does not wait for a reader; only the beginning is passed on."""
         stderr: Any = self._process.stderr
         left = _MOST_COMPLAINTS
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
         while piece := await (stderr.read() if isinstance(self._process, Process) else stderr.read(1 << 16)):
             self._complained += len(piece)
+            self._excerpt.take(decoder.decode(piece))
             if self._complained > ENDLESS_COMPLAINTS:
                 self._fault = "the server complains without end"
                 await self._end()
@@ -120,6 +125,7 @@ class Program:
         await self._end()
         self._complaints.cancel()
         await asyncio.gather(self._complaints, return_exceptions=True)
+        self._excerpt.close()
 
     async def _end(self) -> None:
         if isinstance(self._process, Process):

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from assent.audit.entry import format_time
 from assent.config.facts import Observer
 from assent.engine import Engine
 from assent.model import (
@@ -24,9 +26,10 @@ from assent.model import (
     Verdict,
     Violation,
 )
+from assent.sdk.backlog import Backlog
 from assent.sdk.client import AsyncClient, Client
 from assent.sdk.judges import OFF, Judgement, Question, ran
-from assent.sdk.outbox import Outbox
+from assent.sdk.outbox import SEND_SECONDS, Outbox
 
 if TYPE_CHECKING:
     from assent.server.permissions import Permission
@@ -47,7 +50,7 @@ class Remote:
             raise ConfigError("url=… needs token=…: an agent's token of that daemon")
         self._client = AsyncClient(url=url, token=token, timeout=WAIT + _SLACK)
         self._person = AsyncClient(url=url, token=answer_token) if answer_token else None
-        self._outbox = Outbox(Client(url=url, token=token))
+        self._outbox = Outbox(Client(url=url, token=token, timeout=SEND_SECONDS), Backlog(url, token))
         self.may_answer = self._person is not None
         self.profile = OFF
         self._engine = None if policy is None else Engine([policy], facts=Observer())
@@ -122,7 +125,7 @@ class Remote:
         """Tell the daemon what became of a call, soon and in its turn: nobody waits for it."""
         told = {"type": kind, "toolName": call.tool, "toolCallId": call.call_id, **payload}
         told |= {"sandboxProfile": self.profile} if kind == "sandbox.applied" else {}
-        told |= {"violation": violation, "traceparent": _traceparent(call)}
+        told |= {"violation": violation, "traceparent": _traceparent(call), "happenedAt": format_time(time.time())}
         self._outbox.put(session.id, call.cwd, {name: value for name, value in told.items() if value is not None})
 
     def note_ran(self, call: ToolCall, session: Session, milliseconds: float) -> None:

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -32,9 +32,6 @@ from assent.sdk.judges import NO, YES, Judge, Judgement, Question, refuse
 from assent.sdk.schemas import InputError
 from assent.sdk.tools import Input, Tool, read_object
 from assent.sdk.voices import Heard, ask_voice, call_in_thread, hear_check, hear_hook
-
-if TYPE_CHECKING:
-    pass
 
 Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
 """Hears a tool's name and input before it is decided; see `hear_hook` for what it may say."""
@@ -159,6 +156,14 @@ class AgentSession:
         self._judge.note("tool.result" if error is None else "tool.failed", call, self._who, payload)
         self.feed.put("tool.after", toolCallId=call_id, toolName=name, isError=error is not None)
 
+    def note_progress(
+        self, name: str, call_id: str, progress: float, *, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Write down how far a call is that somebody else runs; the caller sees to it that this is not too often."""
+        call = ToolCall(tool=name, cwd=self._cwd, call_id=call_id or None)
+        payload = {"progress": progress, "total": total, "message": None if message is None else message[:1000]}
+        self._judge.note("tool.progress", call, self._who, {k: v for k, v in payload.items() if v is not None})
+
     def warn(self, text: str) -> None:
         """Write down that something is not as it should be."""
         self._judge.note("runtime.warning", ToolCall(tool="", cwd=self._cwd), self._who, {"summary": text[:1000]})
@@ -173,6 +178,7 @@ class AgentSession:
     ) -> tuple[Judgement, Input]:
         heard = list(said)
         for hook in self._hooks:
+            self._judge.note("hook.started", call, self._who, {"summary": _name_of(hook)})
             told = await hear_hook(hook, call.tool, taken.plain)
             self._note_hook(call, hook, told)
             heard += [told.opinion] if told.opinion is not None else []
@@ -190,8 +196,7 @@ class AgentSession:
         """Write down what a hook said."""
         opinion = heard.opinion
         said = "nothing" if opinion is None else f"{opinion.verdict}: {opinion.reason}"
-        name = getattr(hook, "__qualname__", type(hook).__name__)
-        text = f"{name} said {said}{'' if heard.changed is None else ', and changed the input'}"
+        text = f"{_name_of(hook)} said {said}{'' if heard.changed is None else ', and changed the input'}"
         kind: EventType = "hook.failed" if heard.failed else "hook.completed"
         self._judge.note(kind, call, self._who, {"summary": text[:1000]})
 
@@ -322,6 +327,10 @@ async def _run(tool: Tool, params: Any) -> Any:
         return await tool.execute(params)
     result = await call_in_thread(tool.execute, params) if tool.blocking else tool.execute(params)
     return await result if inspect.isawaitable(result) else result
+
+
+def _name_of(hook: Hook) -> str:
+    return str(getattr(hook, "__qualname__", type(hook).__name__))[:1000]
 
 
 def denial_text(name: str, judgement: Judgement) -> str:

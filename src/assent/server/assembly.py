@@ -26,7 +26,7 @@ from assent.config.interpreter import find_python
 from assent.config.places import assent_home, user_file
 from assent.config.version import find_version
 from assent.gate import Gate
-from assent.model import Event, Session, ToolCall
+from assent.model import Event, EventType, Session, ToolCall
 from assent.model.principal import Role
 from assent.runs.engines import Engines
 from assent.runs.registry import Runs
@@ -189,11 +189,18 @@ def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
         if daemon.settings.socket:
             lines += ["Try it:", *(f"  {line.format(path=shlex.quote(path), home=shlex.quote(home))}" for line in _TRY)]
         lines.append(f"Connect an agent:  {_own_command()} init claude-code  (or codex, gemini, opencode)")
-    started = Event(
-        type="daemon.started", event_id="", timestamp="", session_id="", sequence=0, payload={"version": daemon.version}
-    )
+    started = _own_event(daemon, "daemon.started")
     daemon.store.write(lambda cursor: daemon.log.append(cursor, [daemon.log.prepare(started)])).result()
     return "\n".join(lines)
+
+
+def take_leave(daemon: Daemon) -> None:
+    """Put on record, before the log is closed, that the daemon stops: one that was killed leaves no such word."""
+    daemon.log.note(_own_event(daemon, "daemon.stopped"))
+
+
+def _own_event(daemon: Daemon, kind: EventType) -> Event:
+    return Event(type=kind, event_id="", timestamp="", session_id="", sequence=0, payload={"version": daemon.version})
 
 
 def _own_command() -> str:

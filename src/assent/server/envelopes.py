@@ -31,8 +31,13 @@ RUNTIME = "runtime"
 """The session of what happens to the runtime itself."""
 DECISIONS = ("allow", "deny")
 SCOPES = tuple(scope.value for scope in Scope)
-DOUBLED = ("permission.requested", "permission.resolved")
-"""Records that are told twice: as what was decided, and as what a person has to do."""
+DOUBLED = {
+    "permission.requested": "action.required",
+    "permission.resolved": "action.resolved",
+    "tool.started": "tool.args",
+}
+"""Records that are told twice: as what is asked and what a person has to do; as a call that begins, and with what."""
+QUESTIONS = ("permission.requested", "permission.resolved")
 _TOLD_AS = {
     "grant.created": "policy.changed",
     "grant.revoked": "policy.changed",
@@ -189,12 +194,11 @@ def tell(record: Record, runtime: str, sequence: int, asked: Event | None = None
     envelope = _wrap(record, event, runtime, sequence, decision)
     if record.type not in DOUBLED:
         return [envelope]
-    kind = "action.required" if record.type == DOUBLED[0] else "action.resolved"
-    payload = _required(event) if record.type == DOUBLED[0] else _resolved(event)
-    action = msgspec.structs.replace(
+    kind, payload = DOUBLED[record.type], _SECOND[record.type](event)
+    second = msgspec.structs.replace(
         envelope, type=kind, event_id=f"{envelope.event_id}.1", sequence=sequence + 1, payload=payload
     )
-    return [envelope, action]
+    return [envelope, second]
 
 
 def _wrap(record: Record, event: Event, runtime: str, sequence: int, decision: Decision | None) -> Envelope:
@@ -221,7 +225,7 @@ def _wrap(record: Record, event: Event, runtime: str, sequence: int, decision: D
         request_id=event.action_id,
         trace_id=event.trace_id,
         span_id=event.span_id,
-        process_id=None if (pid := event.payload.get("pid")) is None else str(pid),
+        process_id=None if (process := event.payload.get("process")) is None else str(process),
         refs=_refs(event, decision),
         permission_decision=None if decision is None else decision_facts(decision),
         permission_state=None if decision is None else state_facts(decision),
@@ -236,7 +240,7 @@ def _profile(event: Event, decision: Decision | None) -> ProfileFacts | None:
 
 
 def _payload(event: Event, kind: str) -> dict[str, Any]:
-    payload = dict(event.payload)
+    payload = {name: value for name, value in event.payload.items() if kind != "tool.started" or name != "args"}
     if kind != event.type:
         payload["change"] = event.type
     if event.violation is not None:
@@ -316,3 +320,12 @@ def _resolved(event: Event) -> dict[str, Any]:
         "scope": payload.get("scope"),
         "feedback": payload.get("feedback"),
     }
+
+
+def _arguments(event: Event) -> dict[str, Any]:
+    """Say what a call is made with, in short; records of before that was written down do not know."""
+    said = {name: event.payload[name] for name in ("user", "agent", "tool") if name in event.payload}
+    return said | {"args": event.payload.get("args", "unknown")}
+
+
+_SECOND = {"permission.requested": _required, "permission.resolved": _resolved, "tool.started": _arguments}

@@ -10,12 +10,13 @@ import msgspec
 
 from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
-from assent.server.envelopes import DOUBLED, Envelope, tell
+from assent.server.envelopes import DOUBLED, QUESTIONS, Envelope, tell
 from assent.server.messages import Refusal
 from assent.store.store import Store
 
 _BEFORE = (
-    "SELECT count(*), count(CASE WHEN type IN ('permission.requested', 'permission.resolved') THEN 1 END) "
+    "SELECT count(*), "  # noqa: S608 - constants
+    f"count(CASE WHEN type IN ({', '.join(map(repr, DOUBLED))}) THEN 1 END) "
     "FROM events WHERE session_id = :session AND user_id = :user AND position < :position"
 )
 _PLACE = re.compile(r"(\d{1,18})(\.0)?")
@@ -47,7 +48,7 @@ class Narrator:
         key = (record.user, record.session)
         if key not in self._next:
             self._next[key] = await self._count(record)
-        asked = await self._find_asked(record.approval) if record.type in DOUBLED and record.approval else None
+        asked = await self._find_asked(record.approval) if record.type in QUESTIONS and record.approval else None
         envelopes = tell(record, self._runtime, self._next[key], asked)
         self._next[key] += len(envelopes)
         if len(envelopes) == 1:

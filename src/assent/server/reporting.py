@@ -21,13 +21,17 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
 Told: TypeAlias = Literal[
+    "tool.progress",
     "tool.result",
     "tool.failed",
     "process.started",
+    "process.output",
     "process.completed",
     "process.failed",
+    "process.terminated",
     "sandbox.applied",
     "sandbox.violation",
+    "hook.started",
     "hook.completed",
     "hook.failed",
     "runtime.warning",
@@ -48,6 +52,16 @@ class HostEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     error: _Short | None = None
     summary: _Short | None = None
     duration_ms: float | None = None
+    happened_at: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    """When, by the host's clock: what is told late says so."""
+    progress: float | None = None
+    total: float | None = None
+    message: _Short | None = None
+    text: _Short | None = None
+    """What a process wrote; excerpts are enough …"""
+    stream: Literal["stdout", "stderr"] | None = None
+    skipped: int | None = None
+    """… if they say how many characters were left out."""
     traceparent: Annotated[str, msgspec.Meta(max_length=512)] | None = None
     """The place of the call in the host's own trace."""
     sandbox_profile: SandboxProfile | None = None
@@ -90,6 +104,14 @@ async def _make(daemon: Daemon, request: Request, body: ReportEventsBody, told: 
         "error": told.error,
         "summary": told.summary,
         "durationMs": told.duration_ms,
+        "happenedAt": told.happened_at,
+        "progress": told.progress,
+        "total": told.total,
+        "message": told.message,
+        "text": told.text,
+        "stream": told.stream,
+        "skipped": told.skipped,
+        "process": session.id if told.type.startswith("process.") else None,
         "reportedBy": request.who.token,
     }
     joined, approval = await _join(daemon, call, session, told)

@@ -23,7 +23,6 @@ from assent.model import (
     Session,
     Source,
     State,
-    ToolCall,
     Verdict,
 )
 from assent.model.principal import Role
@@ -154,7 +153,7 @@ async def evaluate(daemon: Daemon, request: Request) -> Reply:
     )
     call, session = place(daemon, request, asked)
     session = session if body.interactive else msgspec.structs.replace(session, interactive=False)
-    aside = _listen(body, call, session, request)
+    aside = _listen(body, session, request)
     wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
     try:
         ruling = await daemon.hold(request, daemon.gate.settle(call, session, wait, prefix="act", aside=aside))
@@ -165,13 +164,13 @@ async def evaluate(daemon: Daemon, request: Request) -> Reply:
     return reply(_evaluated(ruling))
 
 
-def _listen(body: EvaluateBody, call: ToolCall, session: Session, request: Request) -> Aside:
+def _listen(body: EvaluateBody, session: Session, request: Request) -> Aside:
     heard = _hear(body.host_opinion)
     if body.runs_in is None:
         return Aside(heard) if heard else NOTHING_ASIDE
-    then = begun(call, session, body.runs_in, reportedBy=request.who.token)
+    profile, token = body.runs_in, request.who.token
     # No boundary that is demanded of it can be set up around a function of a program that runs already.
-    return Aside(heard, then, unbound=True)
+    return Aside(heard, lambda run: begun(run, session, profile, reportedBy=token), unbound=True)
 
 
 def _hear(opinion: HostOpinion | None) -> tuple[Opinion, ...]:

@@ -19,7 +19,7 @@ from assent.config.endpoints import ASK_FOLDER
 from assent.config.files import make_private_folder
 from assent.config.settings import ServerSettings
 from assent.server.app import App
-from assent.server.assembly import assemble, greet
+from assent.server.assembly import assemble, greet, take_leave
 from assent.server.connections import AskConnection, HttpConnection, SocketConnection
 from assent.server.journal import Journal
 from assent.server.listening import BACKLOG, listen_tcp, open_unix
@@ -60,6 +60,7 @@ def serve(
             text = greet(daemon, home, port, link=link)
             server = DaemonServer(daemon, doors, lambda: announce(text))
             server.run(sockets=[listener])
+            take_leave(daemon)
     journal.note("info", "daemon.stopped")
 
 

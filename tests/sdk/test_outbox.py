@@ -1,0 +1,74 @@
+"""What became of calls reaches the daemon, also if it was away; what does not is said aloud."""
+
+from __future__ import annotations
+
+import logging
+
+from assent import create_agent_app
+from assent.sdk.backlog import Backlog
+from assent.sdk.client import ApiError, UnreachableError
+from assent.sdk.outbox import Outbox
+from daemons import Running, until
+
+
+class Daemon:
+    """Takes reports as it is told to, and remembers them."""
+
+    def __init__(self) -> None:
+        self.taken: list = []
+        self.fault: Exception | None = None
+        self.bad: bytes | None = None
+
+    def report_events(self, session, events, cwd=None):
+        if self.fault is not None:
+            raise self.fault
+        if self.bad is not None and any(self.bad in bytes(e) for e in events if not isinstance(e, dict)):
+            raise ApiError(400, "no")
+        self.taken += [(session, e["summary"] if isinstance(e, dict) else bytes(e)) for e in events]
+
+
+def test_what_a_daemon_that_is_away_did_not_take_is_told_by_the_next_program_once(tmp_path, monkeypatch):
+    with Running(tmp_path) as daemon:
+        token = daemon.mint("agent", agent="coder")
+        url = daemon.url
+        daemon.stop()
+        monkeypatch.setenv("ASSENT_HOME", str(tmp_path / "program"))
+        with create_agent_app(url=url, token=token) as app:
+            assert app.run_tool("nothing", {}, session_id="late").is_error
+        backlog = Backlog(url, token)
+        assert backlog.names()
+        daemon.start()
+        with create_agent_app(url=url, token=token):
+            until(lambda: not backlog.names())
+        events = daemon.api(daemon.owner).get("/api/audit?session=late").json()["events"]
+        assert [e["type"] for e in events] == ["tool.failed"]
+        assert events[0]["body"]["payload"]["happenedAt"]
+
+
+def test_what_is_refused_for_good_is_lost_aloud_and_takes_nothing_with_it(tmp_path, caplog):
+    daemon = Daemon()
+    daemon.bad = b"bad"
+    outbox = Outbox(daemon, Backlog("u", "t", str(tmp_path)))
+    with caplog.at_level(logging.ERROR):
+        for name in ("one", "bad", "two"):
+            outbox.put("s", None, {"type": name})
+        until(lambda: len(daemon.taken) == 2)
+        until(lambda: outbox.lost)
+    assert "LOST: 1" in caplog.text
+    outbox.put("s", None, {"type": "three"})
+    until(lambda: len(daemon.taken) == 4)
+    outbox.close()
+    assert "1 reports of this program were lost" in [what for _, what in daemon.taken]
+
+
+def test_without_a_place_to_keep_them_reports_wait_in_memory_and_are_lost_aloud_at_the_end(tmp_path, caplog):
+    (tmp_path / "file").write_text("")
+    daemon = Daemon()
+    daemon.fault = UnreachableError("away")
+    outbox = Outbox(daemon, Backlog("u", "t", str(tmp_path / "file")))
+    with caplog.at_level(logging.WARNING):
+        outbox.put("s", None, {"type": "one"})
+        until(lambda: "did not take" in caplog.text)
+        outbox.close()
+    assert daemon.taken == []
+    assert "LOST: 1" in caplog.text
