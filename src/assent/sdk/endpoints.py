@@ -224,7 +224,11 @@ class Endpoints(Looking):
         """
         path, headers = f"/api/hooks/{quoted(agent)}", {"X-Assent-Shell": shell}
         return HookAsk(
-            "POST", path, body=given, query={"wait": wait, "observe": observe or None, "again": again or None}, headers=headers
+            "POST",
+            path,
+            body=given,
+            query={"wait": wait, "observe": observe or None, "again": again or None},
+            headers=headers,
         )
 
     @Endpoint
