@@ -20,6 +20,8 @@ _MOST_COMPLAINTS = 1 << 20
 ENDLESS_COMPLAINTS = 16 << 20
 """… and how much it may complain between two messages before it is cut off."""
 Message = dict[str, Any]
+_ASKED = ("jsonrpc", "id", "method", "params")
+_ANSWERED = ("jsonrpc", "id", "result", "error")
 
 
 class ServerGoneError(AssentError):
@@ -40,12 +42,18 @@ class Server(Protocol):
 
 
 def decode(line: bytes) -> Message | None:
-    """Read one message; None for what is none."""
+    """Read one message, with nothing in it that the protocol does not know; None for what is none.
+
+    Many a reader takes `Method` for `method`: what is passed on must not say one thing here and another there.
+    """
     try:
         message = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
-    return message if isinstance(message, dict) else None
+    if not isinstance(message, dict):
+        return None
+    known = _ASKED if "method" in message else _ANSWERED
+    return {name: message[name] for name in known if name in message}
 
 
 class Program:
