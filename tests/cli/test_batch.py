@@ -298,6 +298,7 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback(world):
         stderr=subprocess.PIPE,
         env=world.environ,
         cwd=world.project,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - who runs the tests may ignore it
     ) as process:
         process.stdin.write(b'{"command": "ls"}\n')
         process.stdin.flush()

@@ -171,10 +171,10 @@ def test_a_drafted_rule_is_held_against_what_happened(page):
     expect(rows(page)).to_have_count(2)
     page.get_by_label("Effect").select_option("deny")
     expect(rows(page).first).to_contain_text("deny")
-    page.get_by_label("Rule").fill("Bash(ls:*)")
+    page.get_by_label("Rule", exact=True).fill("Bash(ls:*)")
     expect(rows(page)).to_have_count(1)
     expect(page.locator("pre").last).to_contain_text('- "Bash(ls:*)"')
-    page.get_by_label("Rule").fill("Bash()")
+    page.get_by_label("Rule", exact=True).fill("Bash()")
     expect(page.locator(".notice.bad")).to_contain_text("empty")
 
 
@@ -189,7 +189,7 @@ def test_the_overview_counts_and_proposes_a_rule(page):
     row = rows(page).filter(has_text="npm install")
     expect(row).to_contain_text("50 %")
     row.get_by_role("button", name="Propose a rule").click()
-    expect(page.get_by_label("Rule")).to_have_value("Bash(npm install:*)")
+    expect(page.get_by_label("Rule", exact=True)).to_have_value("Bash(npm install:*)")
     expect(page.get_by_text("It would have changed 2 decisions")).to_be_visible()
 
 

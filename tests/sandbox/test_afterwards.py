@@ -145,9 +145,10 @@ def test_names_that_are_no_text_keep_nothing_off_the_record(own_world):
     words = [own_world.inner_python, "make.py"]
     done = own_world.run(*words, options=["--json", "--profile", "mine"], environ=outside)
     events = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
-    assert [event["type"] for event in events] == ["sandbox.applied", "sandbox.violation", "process.completed"]
-    assert events[1]["violation"]["resource"].endswith(r"/bad\udcff")
-    assert [name.rpartition("/")[2] for name in events[2]["payload"]["programs"]["paths"]] == [
+    kinds = ["sandbox.applied", "process.started", "sandbox.violation", "process.completed"]
+    assert [event["type"] for event in events] == kinds
+    assert events[2]["violation"]["resource"].endswith(r"/bad\udcff")
+    assert [name.rpartition("/")[2] for name in events[3]["payload"]["programs"]["paths"]] == [
         "bad\\udcff\x1b[31mname",
     ]
     # With a secret of such a name in the workspace, and without --json, everything works as ever.
