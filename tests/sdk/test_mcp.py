@@ -552,6 +552,25 @@ def test_a_list_holds_no_second_list_and_a_tool_no_words_that_nobody_held_agains
     assert written[0]["result"] == {"nextCursor": None, "tools": [{**TOOL, "_meta": {"x": 1}}]}
 
 
+LISTS = [
+    ({"result": {"TOOLS": [{"name": "t"}]}}, "does not list"),
+    ({"result": {"tools": "all"}}, "does not list"),
+    ({"result": {"Tools": []}, "error": {"code": 1, "message": "not today"}}, "not today"),
+]
+
+
+@pytest.mark.parametrize(("answer", "text"), LISTS, ids=str)
+def test_what_is_no_list_of_tools_is_an_error_for_who_asked_for_one(tmp_path, answer, text):
+    async def scene(proxy, server, session, written):
+        await proxy.hear_client(request("tools/list", 3))
+        await server.queue.put({"jsonrpc": "2.0", "id": 3, **answer})
+        await soon(lambda: written)
+
+    (written,), _, _ = run_proxy(tmp_path, scene)
+    assert text in written["error"]["message"]
+    assert "result" not in written
+
+
 def test_a_call_runs_with_exactly_what_was_decided_and_a_denied_one_not_at_all(tmp_path):
     async def scene(proxy, server, session, written):
         await proxy.hear_client(request("tools/call", name="t", arguments={"a": 1}, _meta={"x": 1}))

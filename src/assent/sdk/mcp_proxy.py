@@ -194,11 +194,12 @@ class Proxy:
             self._since[key] = self._changes
 
     def _list(self, key: Key, message: Message) -> Message:
-        """Show the model the tools as they were accepted."""
+        """Show the model the tools as they were accepted; what is no list of them is an error."""
         since = self._since.pop(key, 0)
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
-            return message
+            error = message.get("error") or {"code": _INTERNAL, "message": "the server does not list its tools"}
+            return {"jsonrpc": "2.0", "id": message["id"], "error": error}
         more = result.get("nextCursor") is not None
         shown = self._pins.list(result["tools"], more=more)
         self._object(shown)

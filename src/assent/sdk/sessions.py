@@ -323,6 +323,9 @@ class AgentSession:
         started = time.perf_counter()
         try:
             content = await _run(tool, taken.params)
+        except asyncio.CancelledError:
+            self._judge.note("tool.failed", call, self._who, {"status": "error", "error": "the call was aborted"})
+            raise
         except Exception as error:  # noqa: BLE001 - a tool's fault is a result for the model
             text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self._judge.note("tool.failed", call, self._who, {"status": "error", "error": text[:1000]})
