@@ -526,12 +526,19 @@ def test_a_call_that_says_two_things_to_who_does_not_tell_capitals_apart_is_not_
     assert len(session.warnings) == 1
 
 
+UNREAD = {"code": -32603, "message": "the answer can not be read"}
 READ = {
     b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}': {"jsonrpc": "2.0", "id": 1, "method": "ping"},
     b'{"jsonrpc":"2.0","id":1,"Method":"tools/call","Params":{"name":"t"}}': {"jsonrpc": "2.0", "id": 1},
     b'{"jsonrpc":"2.0","id":1,"method":"x","result":{"tools":[]}}': {"jsonrpc": "2.0", "id": 1, "method": "x"},
     b'{"id":1,"result":{},"params":{}}': {"id": 1, "result": {}},
     b'{"id":1,"method":"ping","method":"tools/call"}': {"id": 1, "method": "tools/call"},
+    b'{"id":1,"result":"\\ud800"}': {"jsonrpc": "2.0", "id": 1, "error": UNREAD},
+    b'{"id":"a","result":1e400}': {"jsonrpc": "2.0", "id": "a", "error": UNREAD},
+    b'{"id":1,"method":"x","params":"\\ud800"}': None,
+    b'{"id":"\\ud800","result":1e400}': None,
+    b'{"result":1e400}': None,
+    b"[1e400]": None,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import json
 import os
 from typing import Any, Protocol
 
@@ -49,11 +50,23 @@ def decode(line: bytes) -> Message | None:
     try:
         message = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return None
+        return _fault_of(line)
     if not isinstance(message, dict):
         return None
     known = _ASKED if "method" in message else _ANSWERED
     return {name: message[name] for name in known if name in message}
+
+
+def _fault_of(line: bytes) -> Message | None:
+    """Make an error of an answer that holds what can not be passed on, such as half a letter: somebody waits for it."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or "method" in found or not str(found.get("id", "\0")).isprintable():
+        return None
+    fault = {"code": -32603, "message": "the answer can not be read"}
+    return {"jsonrpc": "2.0", "id": found["id"], "error": fault}
 
 
 class Program:
