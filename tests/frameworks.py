@@ -10,7 +10,12 @@ from langchain_core.language_models.fake_chat_models import FakeMessagesListChat
 from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool as langchain_tool
 from langgraph.prebuilt import ToolNode
-from openai.types.responses import ResponseFunctionToolCall, ResponseOutputMessage, ResponseOutputText
+from openai.types.responses import (
+    ResponseFunctionShellToolCall,
+    ResponseFunctionToolCall,
+    ResponseOutputMessage,
+    ResponseOutputText,
+)
 from pydantic import BaseModel
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import DeferredToolRequests, ToolReturnPart
@@ -80,24 +85,36 @@ def ask_tool_node(app, path, *, is_async):
 class ScriptedModel(Model):
     """Calls a tool, then says what came back."""
 
-    def __init__(self, *inputs) -> None:
+    def __init__(self, *inputs, same_id=False) -> None:
         self.inputs = list(inputs)
         self.heard: list = []
+        self.same_id = same_id
 
     async def get_response(self, system_instructions, input, *_, **__):  # noqa: A002 - as it is called
         if isinstance(input, list):
-            self.heard = [i["output"] for i in input if i.get("type") == "function_call_output"]
+            self.heard = [i["output"] for i in input if i.get("type", "").endswith("_call_output")]
         if self.inputs:
-            call = ResponseFunctionToolCall(
-                name="remove", arguments=self.inputs.pop(0), call_id=f"c{len(self.heard)}", type="function_call", id="x"
-            )
-            return ModelResponse(output=[call], usage=Usage(), response_id=None)
+            call_id = "same" if self.same_id else f"c{len(self.heard)}"
+            return ModelResponse(output=[self.make_call(self.inputs.pop(0), call_id)], usage=Usage(), response_id=None)
         said = ResponseOutputText(text="done", type="output_text", annotations=[])
         message = ResponseOutputMessage(id="m", role="assistant", status="completed", type="message", content=[said])
         return ModelResponse(output=[message], usage=Usage(), response_id=None)
 
+    def make_call(self, given, call_id):
+        return ResponseFunctionToolCall(name="remove", arguments=given, call_id=call_id, type="function_call", id="x")
+
     def stream_response(self, *_, **__):
         raise NotImplementedError
+
+
+class ScriptedShell(ScriptedModel):
+    """Calls a shell."""
+
+    def make_call(self, given, call_id):
+        action = {"commands": [given], "timeout_ms": None, "max_output_length": None}
+        return ResponseFunctionShellToolCall(
+            action=action, call_id=call_id, type="shell_call", id="x", status="completed", environment=None
+        )
 
 
 QUIET = RunConfig(tracing_disabled=True)

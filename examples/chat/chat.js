@@ -10,16 +10,16 @@ const post = (path, body) =>
     body: JSON.stringify(body),
   });
 
-const waiting = []; // several questions may be open at once; the oldest is shown
+const waiting = []; // several questions may be open at once, also by one toolCallId; the oldest is shown
 let shown = null;
 
 function render() {
   const next = waiting[0] ?? null;
-  if (next?.toolCallId !== shown) {
+  if (next?.requestId !== shown) {
     // A new request starts afresh: nothing of the last one's state is left on the buttons.
     setBusy(false);
     at("error").textContent = "";
-    shown = next?.toolCallId ?? null;
+    shown = next?.requestId ?? null;
   }
   at("prompt").hidden = next === null;
   if (next === null) return;
@@ -33,24 +33,24 @@ function setBusy(busy) {
 }
 
 async function respond(decision) {
-  const { toolCallId } = waiting[0];
+  const { requestId } = waiting[0];
   setBusy(true); // no second answer while the first is on its way
   let ok = false;
   try {
-    ok = (await post("/respond", { kind: "permission", decision, toolCallId })).ok;
+    ok = (await post("/respond", { kind: "permission", decision, toolCallId: requestId })).ok;
   } catch {
     ok = false;
   }
   if (ok) {
-    dismiss(toolCallId); // only once it is known to have arrived
-  } else if (shown === toolCallId) {
+    dismiss(requestId); // only once it is known to have arrived
+  } else if (shown === requestId) {
     at("error").textContent = "Failed — please try again.";
     setBusy(false);
   }
 }
 
-function dismiss(toolCallId) {
-  const index = waiting.findIndex((each) => each.toolCallId === toolCallId);
+function dismiss(requestId) {
+  const index = waiting.findIndex((each) => each.requestId === requestId);
   if (index >= 0) waiting.splice(index, 1);
   render();
 }
@@ -63,7 +63,7 @@ function write(text) {
 
 function hear(event) {
   if (event.type === "permission_request") waiting.push(event), render();
-  else if (event.type === "permission_resolved") dismiss(event.toolCallId);
+  else if (event.type === "permission_resolved") dismiss(event.requestId);
   else if (event.type === "turn.start") write(`you: ${event.message}`);
   else if (event.type === "turn.complete") write(`agent: ${event.text ?? ""}`);
   else if (event.type === "error") write(`error: ${event.message}`);

@@ -8,7 +8,7 @@ import contextlib
 import pytest
 
 from assent import create_agent_app, parse_rules
-from assent.model import ALLOW, Answer
+from assent.model import ALLOW, Answer, ConfigError
 from keeping import soon
 
 POLICY = {"deny": parse_rules(["remove(/etc/**)"]), "ask": parse_rules(["remove(/srv/**)"])}
@@ -119,6 +119,43 @@ def test_openai_agents_input_that_is_none_does_not_run(frameworks, app):
     for arguments in PATHS[3:]:
         assert "Invalid input" in asyncio.run(_check(app, "default", "remove", arguments, "c"))
     assert frameworks.RAN == []
+
+
+def test_openai_agents_tools_that_run_here_and_take_no_guardrail_are_refused(frameworks, app):
+    from agents import ApplyPatchTool, LocalShellTool, ShellTool, WebSearchTool
+
+    hosted = [WebSearchTool(), ShellTool(environment={"type": "container_auto"})]
+    assert frameworks.guard_tools(app, hosted) == hosted
+    for local in (ShellTool(executor=frameworks.remove), LocalShellTool(frameworks.remove), ApplyPatchTool(None)):
+        with pytest.raises(ConfigError, match="takes no guardrail"):
+            frameworks.guard_tools(app, [local])
+
+
+def test_openai_agents_calls_whose_input_stands_elsewhere_are_rejected(frameworks, app):
+    from agents import ShellTool
+
+    tool = ShellTool(executor=lambda request: frameworks.remove("x"), needs_approval=True)
+    model = frameworks.ScriptedShell("rm -rf /srv")
+    agent = frameworks.OpenAiAgent(name="a", model=model, tools=[tool])
+    asyncio.run(frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET))
+    assert "can not be read" in str(model.heard)
+    assert frameworks.RAN == []
+
+
+def test_openai_agents_an_approval_is_not_used_for_another_call_by_the_same_id(frameworks, app):
+    model = frameworks.ScriptedModel('{"path": "/tmp/a"}', '{"path": "/etc/passwd"}', same_id=True)
+    agent = frameworks.OpenAiAgent(
+        name="a", model=model, tools=[frameworks.function_tool(frameworks.remove, needs_approval=True)]
+    )
+    with contextlib.suppress(Exception):  # the framework may well refuse it
+        asyncio.run(frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET))
+    assert frameworks.RAN == ["/tmp/a"]
+
+
+def test_langchain_a_call_that_its_tool_does_not_take_is_on_record_as_failed(frameworks, app):
+    assert frameworks.ask_langchain(app, ["/tmp/a"], is_async=False).status == "error"
+    assert frameworks.RAN == []
+    assert [kind for kind in recorded(app) if kind in ("tool.result", "tool.failed")] == ["tool.failed"]
 
 
 def test_pydantic_ai_capability(frameworks, app, person):

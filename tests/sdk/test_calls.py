@@ -308,6 +308,25 @@ def test_a_tool_that_fails_is_an_error_for_the_model_and_on_record():
         assert [row[0] for row in events(app)][-1] == "tool.failed"
 
 
+def test_a_call_that_is_aborted_while_its_tool_runs_is_on_record_as_failed():
+    began = []
+
+    async def run(params):
+        began.append(params)
+        await hang()
+
+    async def scene(app):
+        task = asyncio.create_task(app.call_tool("sensitive_op", {"target": "/x"}))
+        await soon(lambda: began)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    with app_with([make(execute=run)]) as app:
+        asyncio.run(scene(app))
+        assert [row[0] for row in events(app)][-2:] == ["tool.started", "tool.failed"]
+
+
 def test_a_tool_that_takes_too_long_is_an_error():
     with app_with([make(execute=hang, timeout=0.05)]) as app:
         assert call(app).content == "TimeoutError"

@@ -525,6 +525,29 @@ def test_a_policy_and_a_check_of_ones_own_only_tighten_what_the_daemon_says(daem
     assert RAN == []
 
 
+def test_what_a_person_changed_in_the_shared_queue_is_held_against_the_programs_own_policy(
+    daemon, agent_token, user_token
+):
+    RAN.clear()
+    person = Client(url=daemon.url, token=user_token)
+
+    async def scene(app, changed):
+        session = app.session(f"changed-{changed}")
+        call = asyncio.create_task(session.call_tool("deploy", {"path": "/srv/a"}))
+        await soon(lambda: session.waiting)
+        (asked,) = session.waiting
+        await asyncio.to_thread(person.answer, asked, "approve", modified_input={"path": changed})
+        return await call
+
+    policy = {"deny": parse_rules(["deploy(/etc/**)"])}
+    with shared_app(daemon, agent_token, permission_policy=policy) as app:
+        assert asyncio.run(scene(app, "/srv/b")).content == "done"
+        assert "denied by deploy(/etc/**)" in asyncio.run(scene(app, "/etc/b")).content
+    assert RAN == [{"path": "/srv/b"}]
+    ran = [e["payload"]["args"] for e in told(daemon, "changed-/srv/b", 11) if e["type"] == "tool.args"]
+    assert ran == [{"path": "/srv/b"}]
+
+
 def test_answers_given_in_the_application_need_a_token_of_somebody_who_may(daemon, agent_token, user_token):
     async def scene(app):
         session = app.session("own", user="ann")

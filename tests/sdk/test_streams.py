@@ -81,6 +81,7 @@ def test_a_turn_asks_waits_for_the_answer_and_goes_on(ann, name):
     ]  # fmt: skip
     assert heard.events[3] == {
         "type": "permission_resolved", "toolCallId": "call-a.txt", "toolName": "Write", "decision": "approved",
+        "requestId": request["requestId"],
     }  # fmt: skip
     assert heard.events[-1]["text"] == "written"
     assert RAN == ["a.txt"]

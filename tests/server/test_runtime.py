@@ -471,6 +471,32 @@ def bundle(agent, person, session, tmp_path):
     return file
 
 
+RESULT = {"type": "tool.result", "toolName": "bash", "status": "completed"}
+
+
+@pytest.mark.parametrize(
+    ("call_id", "status"), [("c1", "exported"), (None, "missing_correlation")], ids=["named", "not named"]
+)
+def test_evidence_says_whether_what_became_of_a_call_can_be_tied_to_it(agent, person, session, call_id, status):
+    evaluate(agent, SAFE, session)
+    assert person.get(f"/api/runtime/evidence/{session}").json()["status"]["tool"] == "not_applicable"
+    told = {"sessionId": session, "events": [{**RESULT, "toolCallId": call_id}]}
+    assert agent.post("/api/runtime/report_events", json=told).status_code == 200
+    assert person.get(f"/api/runtime/evidence/{session}").json()["status"]["tool"] == status
+
+
+def test_how_far_a_call_is_is_told_where_its_host_says_so(agent, person, session):
+    told = {"type": "tool.progress", "toolName": "bash", "toolCallId": "c1", "progress": 1, "total": 3, "message": "a"}
+    body = {"sessionId": session, "events": [told, {**told, "progress": 2}]}
+    assert agent.post("/api/runtime/report_events", json=body).status_code == 200
+    heard = events_of(person, session, 2)
+    hold_to_envelope(heard.events)
+    assert [(e["type"], e["toolCallId"], e["payload"]["progress"], e["payload"]["total"]) for e in heard.events] == [
+        ("tool.progress", "c1", 1, 3),
+        ("tool.progress", "c1", 2, 3),
+    ]
+
+
 def test_evidence_verifies_without_the_daemon(daemon, bundle):
     found = json.loads(bundle.read_text())
     assert found["status"]["permission"] == "exported"

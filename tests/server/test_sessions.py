@@ -49,6 +49,15 @@ def test_several_questions_are_answered_each_by_its_call_or_the_oldest_first(age
     assert list(status.values()) == ["approved", "rejected", "pending"]
 
 
+def test_two_questions_by_one_id_are_not_answered_by_it(agent, person, session):
+    first, second = (ask(agent, session, n, "same") for n in "12")
+    refused = respond(person, session, toolCallId="same")
+    assert (refused.status_code, "requestId" in refused.json()["error"]) == (409, True)
+    assert respond(person, session, toolCallId=second).status_code == 200
+    status = {i: person.get(f"/api/permissions/{i}").json()["status"] for i in (first, second)}
+    assert list(status.values()) == ["pending", "approved"]
+
+
 def test_an_agent_follows_its_own_session_and_no_other(daemon, agent, person, session):
     ask(agent, session)
     own = Listener(agent, f"/api/sessions/{session}/stream")

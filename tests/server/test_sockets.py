@@ -382,6 +382,8 @@ def test_stopping_closes_sockets_with_1001_and_lets_waiters_go(tmp_path):
         assert told[0]["allow"] is False
         assert told[0]["reason"].endswith("repeat the same call")
         running.start()
+        (stopped,) = running.api(running.owner).get("/api/audit?type=daemon.stopped").json()["events"]
+        assert stopped["body"]["payload"]["version"]
         pending = running.api(token).get("/api/permissions").json()["pending"]
         assert [p["id"] for p in pending] == [told[0]["requestId"]]
 

@@ -23,3 +23,10 @@ class RefusedError(AssentError):
 
 class ContradictionError(AssentError):
     """The parts of an answer do not fit together."""
+
+
+class AmbiguousError(AssentError):
+    """Several questions go by one call's id: an agent names its calls as it likes, a person means the one they saw."""
+
+    def __init__(self) -> None:
+        super().__init__("Several questions are pending by that toolCallId: give the requestId of one instead")

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from typing import Any, Self, TypeAlias, TypeVar
 
 from assent.gate import EXPIRY
-from assent.model import ConfigError, ForbiddenError, Mode, Policy, Rule, Session
+from assent.model import AssentError, ConfigError, ForbiddenError, Mode, Policy, Rule, Session
 from assent.policy.rules import parse_rule
 from assent.sdk.asking import ApprovalHandler, queue_approvals
 from assent.sdk.judges import Embedded, Judge
@@ -97,7 +97,8 @@ class AgentApp:
         made = function if isinstance(function, Tool) else tool(function)
         inner = made.plain
         signature = inspect.signature(inner)
-        self.tools.setdefault(made.name, made)
+        if self.tools.setdefault(made.name, made).plain is not inner:
+            raise ConfigError(f"there are two tools by the name `{made.name}`")
 
         def bind(args: Any, kwargs: Any) -> dict[str, Any]:
             return dict(signature.bind(*args, **kwargs).arguments)
@@ -241,7 +242,10 @@ class _Loop:
         self._lock = threading.Lock()
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something there and wait for it here."""
+        """Run something there and wait for it here; who is there already would wait for ever."""
+        if threading.current_thread() is self._thread:
+            work.close()
+            raise AssentError("an async tool must await what it calls: `await session.call_tool(…)`")
         return asyncio.run_coroutine_threadsafe(work, self._running()).result()
 
     def _running(self) -> asyncio.AbstractEventLoop:

@@ -11,7 +11,7 @@ from langgraph.types import Command
 
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.judges import Judgement
-from assent.sdk.sessions import AgentSession, denial_text
+from assent.sdk.sessions import AgentSession, ToolFailedError, denial_text
 
 
 class AssentMiddleware(AgentMiddleware[Any, Any, Any]):
@@ -39,7 +39,7 @@ class AssentMiddleware(AgentMiddleware[Any, Any, Any]):
         except Exception as error:
             session.note_result(call["name"], call["id"] or "", error=error)
             raise
-        session.note_result(call["name"], call["id"] or "")
+        session.note_result(call["name"], call["id"] or "", error=_fault_of(result))
         return result
 
     async def awrap_tool_call(
@@ -55,7 +55,7 @@ class AssentMiddleware(AgentMiddleware[Any, Any, Any]):
         except Exception as error:
             session.note_result(call["name"], call["id"] or "", error=error)
             raise
-        session.note_result(call["name"], call["id"] or "")
+        session.note_result(call["name"], call["id"] or "", error=_fault_of(result))
         return result
 
     def _session(self, request: ToolCallRequest) -> AgentSession:
@@ -72,6 +72,12 @@ async def _decide(session: AgentSession, request: ToolCallRequest) -> tuple[Judg
 def _with(request: ToolCallRequest, given: dict[str, Any]) -> ToolCallRequest:
     """Return the request with exactly the input that was decided about."""
     return request.override(tool_call={**request.tool_call, "args": given})
+
+
+def _fault_of(result: Any) -> Exception | None:
+    """Return what a tool, or the check of its input, failed with: the framework may have made a message of it."""
+    failed = isinstance(result, ToolMessage) and result.status == "error"
+    return ToolFailedError(str(result.content)) if failed else None
 
 
 def _refuse(request: ToolCallRequest, judgement: Judgement) -> ToolMessage:

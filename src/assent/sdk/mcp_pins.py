@@ -19,6 +19,9 @@ from assent.model.canonical import digest
 _PART_OF_IT = ("name", "title", "description", "inputSchema", "outputSchema", "annotations", "execution")
 
 
+_BESIDE_IT = ("icons", "_meta")
+
+
 class Pin(msgspec.Struct, frozen=True):
     """A tool as it was accepted."""
 
@@ -64,6 +67,12 @@ class Pins:
         seen = self._seen.get(name)
         return None if seen is None else fingerprint(seen)
 
+    def fields(self, name: str) -> tuple[str, ...]:
+        """Return what the fields of a tool's input are called, as far as it says."""
+        schema = self._seen.get(name, {}).get("inputSchema")
+        known = schema.get("properties") if isinstance(schema, dict) else None
+        return tuple(known) if isinstance(known, dict) else ()
+
     def objection(self, name: str) -> str | None:
         """Say why a tool is to be asked about; None if it is as it was accepted."""
         seen, pin = self._seen.get(name), (self._pins or {}).get(name)
@@ -85,7 +94,9 @@ class Pins:
     def _shown(self, tool: dict[str, Any]) -> dict[str, Any]:
         pin = (self._pins or {}).get(tool["name"])
         if pin is not None:
-            return tool if pin.hash == fingerprint(tool) else pin.definition
+            shown = tool if pin.hash == fingerprint(tool) else pin.definition
+            # Anything else in it was never held against what was accepted.
+            return {part: shown[part] for part in (*_PART_OF_IT, *_BESIDE_IT) if part in shown}
         # Its own words may be meant for the model, and nobody has read them.
         return {"name": tool["name"], "description": "New, not accepted yet.", "inputSchema": {"type": "object"}}
 

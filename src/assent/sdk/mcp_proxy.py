@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import secrets
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 import msgspec
@@ -30,6 +30,7 @@ PROGRESS_SECONDS = 1.0
 MOST_PROGRESS = 100
 """How often it is written down how far a call is, and how many times at most."""
 _META = "io.modelcontextprotocol/"
+_CALL_FIELDS = frozenset({"name", "arguments", "_meta", "task", "inputResponses", "requestState"})
 _INVALID, _INTERNAL = -32600, -32603
 Write = Callable[[Message], Awaitable[None]]
 Key = tuple[str, Any]
@@ -77,6 +78,10 @@ class Proxy:
             await self._hear_request(message)
         elif message.get("method") == "notifications/cancelled":
             await self._cancel(message)
+        elif "method" in message and not str(message["method"]).startswith("notifications/"):
+            # A server may obey what wants no answer: nobody would have decided it.
+            self._warn("the client made a request without an id")
+            await self._fail(None, _INVALID, "a request needs an id")
         else:
             await self._server.send(message)
 
@@ -114,6 +119,11 @@ class Proxy:
             return
         tool, call_id = f"mcp__{self._name}__{name}", f"mcp-{message['id']}"
         objection = await self._relist(params.get("_meta")) or self._pins.objection(name)
+        twin = find_twin(dict.fromkeys(params), _CALL_FIELDS) or find_twin(given, self._pins.fields(name))
+        if twin is not None:
+            self._warn(f"a call of {tool} had two fields that some readers take for one")
+            await self._fail(message["id"], _INVALID, f"some readers take {twin!r} for another field of this call")
+            return
         shown = (self._changes, self._pins.mark(name))
         judgement, taken = await self._session.decide(tool, given, tool_call_id=call_id, heard=_objecting(objection))
         if not judgement.allowed:
@@ -184,17 +194,19 @@ class Proxy:
             self._since[key] = self._changes
 
     def _list(self, key: Key, message: Message) -> Message:
-        """Show the model the tools as they were accepted."""
+        """Show the model the tools as they were accepted; what is no list of them is an error."""
         since = self._since.pop(key, 0)
         result = message.get("result")
         if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
-            return message
+            error = message.get("error") or {"code": _INTERNAL, "message": "the server does not list its tools"}
+            return {"jsonrpc": "2.0", "id": message["id"], "error": error}
         more = result.get("nextCursor") is not None
         shown = self._pins.list(result["tools"], more=more)
         self._object(shown)
         if not more:
             self._listed = max(self._listed, since)
-        return {**message, "result": {**result, "tools": shown}}
+        kept = {name: value for name, value in result.items() if name.casefold() != "tools"}
+        return {**message, "result": {**kept, "tools": shown}}
 
     async def _relist(self, meta: Any) -> str | None:
         """Learn what the tools are, if that may have changed; returns why it could not be learnt."""
@@ -309,6 +321,17 @@ def _key(request_id: Any) -> Key | None:
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
     return type(request_id).__name__, request_id
+
+
+def find_twin(given: Any, fields: Iterable[str] = ()) -> str | None:
+    """Find a field that a reader who does not tell capitals apart would take for another, or for one that is known."""
+    if isinstance(given, list):
+        return next(filter(None, map(find_twin, given)), None)
+    if not isinstance(given, dict):
+        return None
+    known, spelled = frozenset(fields), {name.casefold(): name for name in (*given, *fields)}
+    twin = next((name for name in given if name not in known and spelled[name.casefold()] != name), None)
+    return twin if twin is not None else next(filter(None, map(find_twin, given.values())), None)
 
 
 def _progress_key(asked: Message) -> Key | None:

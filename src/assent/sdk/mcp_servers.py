@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
+import json
 import os
 from typing import Any, Protocol
 
@@ -20,6 +21,8 @@ _MOST_COMPLAINTS = 1 << 20
 ENDLESS_COMPLAINTS = 16 << 20
 """… and how much it may complain between two messages before it is cut off."""
 Message = dict[str, Any]
+_ASKED = ("jsonrpc", "id", "method", "params")
+_ANSWERED = ("jsonrpc", "id", "result", "error")
 
 
 class ServerGoneError(AssentError):
@@ -40,12 +43,30 @@ class Server(Protocol):
 
 
 def decode(line: bytes) -> Message | None:
-    """Read one message; None for what is none."""
+    """Read one message, with nothing in it that the protocol does not know; None for what is none.
+
+    Many a reader takes `Method` for `method`: what is passed on must not say one thing here and another there.
+    """
     try:
         message = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return _fault_of(line)
+    if not isinstance(message, dict):
         return None
-    return message if isinstance(message, dict) else None
+    known = _ASKED if "method" in message else _ANSWERED
+    return {name: message[name] for name in known if name in message}
+
+
+def _fault_of(line: bytes) -> Message | None:
+    """Make an error of an answer that holds what can not be passed on, such as half a letter: somebody waits for it."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict) or "method" in found or not str(found.get("id", "\0")).isprintable():
+        return None
+    fault = {"code": -32603, "message": "the answer can not be read"}
+    return {"jsonrpc": "2.0", "id": found["id"], "error": fault}
 
 
 class Program:

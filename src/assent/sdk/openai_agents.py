@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from agents.items import ToolCallOutputItem
-from agents.tool import Tool
+from agents.tool import ShellTool, Tool
 
 from agents import (
     Agent,
@@ -22,17 +22,33 @@ from agents import (
     ToolOutputGuardrail,
     ToolOutputGuardrailData,
 )
+from assent.model import ConfigError
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.judges import Judgement
 from assent.sdk.sessions import denial_text
 
 MOST_PAUSES = 100
+_HOSTED = frozenset({
+    "WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool",
+    "ProgrammaticToolCallingTool",
+})  # fmt: skip
+"""What runs at the model's own provider."""
 
 
 def guard_tools(app: AgentApp, tools: Sequence[Tool], *, session_id: str = DEFAULT_SESSION) -> list[Tool]:
-    """Return the tools with a guardrail on every function tool. Hosted tools run elsewhere: they are not guarded."""
+    """Return the tools with a guardrail on every function tool. Hosted tools run elsewhere: they are not guarded.
+
+    What runs here and takes no guardrail, such as a shell, raises `ConfigError`: it would run without a decision.
+    """
     guardrail, record = make_guardrail(app, session_id=session_id), _make_record(app, session_id)
-    return [_guard(tool, guardrail, record) if isinstance(tool, FunctionTool) else tool for tool in tools]
+    return [_guard(tool, guardrail, record) if isinstance(tool, FunctionTool) else _pass(tool) for tool in tools]
+
+
+def _pass(tool: Tool) -> Tool:
+    hosted = isinstance(tool, ShellTool) and tool.executor is None
+    if not hosted and type(tool).__name__ not in _HOSTED:
+        raise ConfigError(f"{type(tool).__name__} takes no guardrail; make a function tool of what it does")
+    return tool
 
 
 def _guard(tool: FunctionTool, guardrail: ToolInputGuardrail[Any], record: ToolOutputGuardrail[Any]) -> FunctionTool:
@@ -109,6 +125,8 @@ def _call_id(item: Any) -> str | None:
 
 async def _check(app: AgentApp, session_id: str, name: str, arguments: str | None, call_id: str | None) -> str | None:
     """Return why a call may not run; None if it may, exactly as it is."""
+    if arguments is None:  # a shell's lines, a patch: they stand elsewhere in the call, and nobody would read them
+        return f'Invalid input for tool "{name}": its calls can not be read'
     try:
         given = json.loads(arguments or "{}")
     except ValueError:

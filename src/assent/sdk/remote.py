@@ -21,6 +21,7 @@ from assent.model import (
     Opinion,
     Policy,
     Session,
+    Source,
     State,
     ToolCall,
     Verdict,
@@ -28,7 +29,7 @@ from assent.model import (
 )
 from assent.sdk.backlog import Backlog
 from assent.sdk.client import AsyncClient, Client
-from assent.sdk.judges import OFF, Judgement, Question, ran
+from assent.sdk.judges import OFF, Judgement, Question, ran, refuse
 from assent.sdk.outbox import SEND_SECONDS, Outbox
 
 if TYPE_CHECKING:
@@ -75,9 +76,20 @@ class Remote:
                 wait=wait,
             )
             if found.permission_decision.decision != "ask" or found.action_id is None:
-                return _judgement(found)
+                return self._object(_judgement(found), call, session)
             asked(_question(found, call, session))
             wait = WAIT
+
+    def _object(self, judgement: Judgement, call: ToolCall, session: Session) -> Judgement:
+        """Hold what a person changed against the program's own policy, of which the daemon knows nothing."""
+        if not judgement.allowed or judgement.input is None:
+            return judgement
+        said = self._strictest(msgspec.structs.replace(call, input=judgement.input), session, ())
+        if said is None or said["decision"] != DENY.value:
+            return judgement
+        refusal = refuse(said["reason"], Source.HOST_POLICY)
+        self.note("tool.failed", call, session, {"status": "denied", "error": refusal.reason[:1000]})
+        return refusal
 
     def _strictest(self, call: ToolCall, session: Session, heard: Sequence[Opinion]) -> dict[str, str] | None:
         """Return the strictest thing that is said here about a call."""

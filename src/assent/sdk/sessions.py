@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from assent.approvals.errors import AmbiguousError
 from assent.model import (
     DENY,
     Answer,
@@ -178,9 +179,7 @@ class AgentSession:
     ) -> tuple[Judgement, Input]:
         heard = list(said)
         for hook in self._hooks:
-            self._judge.note("hook.started", call, self._who, {"summary": _name_of(hook)})
-            told = await hear_hook(hook, call.tool, taken.plain)
-            self._note_hook(call, hook, told)
+            told = await self._hear(hook, call, taken.plain)
             heard += [told.opinion] if told.opinion is not None else []
             taken = read(told.changed) if told.changed is not None else taken
         if check is not None:
@@ -191,6 +190,13 @@ class AgentSession:
         if judgement.allowed and judgement.input is not None:
             return await self._reconsider(judgement, read, check, call)
         return judgement, taken
+
+    async def _hear(self, hook: Hook, call: ToolCall, given: dict[str, Any]) -> Heard:
+        """Ask a hook, on record."""
+        self._judge.note("hook.started", call, self._who, {"summary": _name_of(hook)})
+        told = await hear_hook(hook, call.tool, given)
+        self._note_hook(call, hook, told)
+        return told
 
     def _note_hook(self, call: ToolCall, hook: Hook, heard: Heard) -> None:
         """Write down what a hook said."""
@@ -203,15 +209,24 @@ class AgentSession:
     async def _reconsider(
         self, judgement: Judgement, read: Callable[[Any], Input], check: Callable[[Any], Any] | None, call: ToolCall
     ) -> tuple[Judgement, Input]:
-        """Hold what a person changed against the schema and the tool's own check, as if it were new."""
+        """Hold what a person changed against the schema, the hooks and the tool's own check, as if it were new."""
         taken = read(judgement.input)
-        if check is not None:
-            opinion = await hear_check(check, taken.params)
-            if opinion.verdict is DENY:
-                refusal = refuse(opinion.reason, Source.TOOL_CHECK)
+        opinions = [await self._object(hook, call, taken.plain) for hook in self._hooks]
+        opinions += [await hear_check(check, taken.params)] if check is not None else []
+        for opinion in opinions:
+            if opinion is not None and opinion.verdict is DENY:
+                refusal = refuse(opinion.reason, opinion.source)
                 self.note_refusal(call, refusal)
                 return refusal, taken
         return judgement, taken
+
+    async def _object(self, hook: Hook, call: ToolCall, given: dict[str, Any]) -> Opinion | None:
+        """Hear a hook about what a person approved: nobody may change that any more."""
+        told = await self._hear(hook, call, given)
+        if told.changed is None or told.changed == given:
+            return told.opinion
+        reason = "a hook wants another input than the one that a person approved"
+        return Opinion(verdict=DENY, source=Source.HOOK, policy="hooks", reason=reason)
 
     async def _ask(self, call: ToolCall, heard: Sequence[Opinion]) -> Judgement:
         """Have a call decided; while a person is asked, everyone who follows the session knows."""
@@ -244,6 +259,7 @@ class AgentSession:
             decision=decision,
             reason=reason,
             feedback=feedback,
+            requestId=question.id,
         )
 
     def announce(self, question: Question) -> None:
@@ -265,10 +281,16 @@ class AgentSession:
         )
 
     async def respond(self, decision: Said, *, tool_call_id: str | None = None, feedback: str | None = None) -> None:
-        """Answer a question of this session: that of a call, or the oldest. Raises `NotFoundError` if there is none."""
-        found = [q for q in await self._judge.pending(self._who) if tool_call_id in (None, q.tool_call_id)]
+        """Answer a question of this session: that of a call (by its id, or the question's own), or the oldest.
+
+        Raises `NotFoundError` if there is none, and `AmbiguousError` if there are several by that id.
+        """
+        pending = await self._judge.pending(self._who)
+        found = [q for q in pending if tool_call_id in (None, q.tool_call_id, q.id)]
         if not found:
             raise NotFoundError(f"No pending permission request for session '{self.id}'")
+        if tool_call_id is not None and len(found) > 1:
+            raise AmbiguousError
         answer = msgspec.structs.replace(YES if decision == "approved" else NO, feedback=feedback)
         await self._judge.answer(found[0], answer, self.user)
         if found[0].id not in self.waiting:
@@ -301,6 +323,9 @@ class AgentSession:
         started = time.perf_counter()
         try:
             content = await _run(tool, taken.params)
+        except asyncio.CancelledError:
+            self._judge.note("tool.failed", call, self._who, {"status": "error", "error": "the call was aborted"})
+            raise
         except Exception as error:  # noqa: BLE001 - a tool's fault is a result for the model
             text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
             self._judge.note("tool.failed", call, self._who, {"status": "error", "error": text[:1000]})

@@ -91,6 +91,7 @@ def define_tool(
         schema, read = _describe(parameters), _type_reader(parameters)
     if not callable(execute):
         raise ToolError(f"`{name}` has nothing to execute")
+    _refuse_generator(execute, name)
     return Tool(
         name=name,
         description=description,
@@ -124,6 +125,7 @@ def tool(
     """Make a tool of a function: its name, its docstring and its type hints say the rest."""
 
     def make(function: Callable[..., Any]) -> Tool:
+        _refuse_generator(function, name or function.__name__)
         record = _record_of(function)
         return Tool(
             name=name or function.__name__,
@@ -137,6 +139,12 @@ def tool(
         )
 
     return make if function is None else make(function)
+
+
+def _refuse_generator(function: Callable[..., Any], name: str) -> None:
+    """Refuse what has not run when it returns: the log would say that it ended before it began."""
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise ToolError(f"`{name}` gives its result in pieces; a tool returns it whole")
 
 
 def _record_of(function: Callable[..., Any]) -> type[msgspec.Struct]:
@@ -180,7 +188,7 @@ def _as_object(given: Any) -> dict[str, Any]:
     """Copy an input as JSON: what is decided about can not be changed by whoever still holds it."""
     try:
         copied = msgspec.json.decode(msgspec.json.encode(given))
-    except (TypeError, ValueError, msgspec.MsgspecError, RecursionError) as error:
+    except Exception as error:  # noqa: BLE001 - however it can not be written, it is no input
         raise InputError(f"the input is not JSON: {error}") from None
     if not isinstance(copied, dict):
         raise InputError("the input must be an object")
@@ -216,9 +224,11 @@ def _type_reader(kind: type[Any]) -> Callable[[Any], Input]:
                 return Input(params.model_dump(mode="json"), params)
             params = msgspec.convert(plain, kind)
             return Input(_as_object(msgspec.to_builtins(params)), params)
-        except msgspec.ValidationError as error:
+        except InputError:
+            raise
+        except ValueError as error:  # pydantic's, and msgspec's
             raise InputError(str(error)) from None
-        except ValueError as error:
-            raise InputError(str(error)) from None
+        except Exception as error:  # noqa: BLE001 - a validator may raise what it likes
+            raise InputError(f"{type(error).__name__}: {error}") from None
 
     return read

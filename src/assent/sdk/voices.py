@@ -1,8 +1,12 @@
-"""Asking a tool's own check, or a hook: whatever it does, there is an opinion in time, and a fault is a deny."""
+"""Asking a tool's own check, or a hook: whatever it does, there is an opinion in time, and a fault is a deny.
+
+What it is asked about is a copy of its own: what it changes there, then or later, is not what runs.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import copy
 import inspect
 import threading
 from collections.abc import Callable
@@ -23,11 +27,19 @@ class NonsenseError(Exception):
 
 async def ask_voice(voice: Callable[..., Any], *given: Any, seconds: float = PATIENCE) -> Any:
     """Call a function, sync or async, and return what it says; raises what it raises, and `TimeoutError`."""
-    async with asyncio.timeout(seconds):
-        if inspect.iscoroutinefunction(voice):
-            return await voice(*given)
-        said = await call_in_thread(voice, *given)
-        return await said if inspect.isawaitable(said) else said
+    try:
+        async with asyncio.timeout(seconds):
+            if inspect.iscoroutinefunction(voice):
+                return await voice(*given)
+            said = await call_in_thread(voice, *given)
+            return await said if inspect.isawaitable(said) else said
+    except SystemExit:
+        raise RuntimeError("it raised SystemExit") from None
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("it was cancelled by itself") from None
 
 
 async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
@@ -39,8 +51,9 @@ async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
         if future.done():
             return
         if error is not None:
-            # A future can not carry this one.
-            future.set_exception(RuntimeError("it stopped") if isinstance(error, StopIteration) else error)
+            # A future can not carry the one, and the others would end the loop, or look like our own end.
+            fatal = isinstance(error, StopIteration) or not isinstance(error, Exception)
+            future.set_exception(RuntimeError(f"it raised {type(error).__name__}") if fatal else error)
         else:
             future.set_result(result)
 
@@ -62,7 +75,7 @@ async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
 async def hear_check(check: Callable[[Any], Any], params: Any, *, seconds: float = PATIENCE) -> Opinion:
     """Ask a tool's own check."""
     try:
-        verdict, reason = read_verdict(await ask_voice(check, params, seconds=seconds))
+        verdict, reason = read_verdict(await ask_voice(check, copy.deepcopy(params), seconds=seconds))
     except Exception as error:  # noqa: BLE001 - a check that fails is heard as its strictest
         return _fault(Source.TOOL_CHECK, "tool-check", "the tool's own check", error, seconds)
     return _opinion(Source.TOOL_CHECK, "tool-check", verdict, reason or "said by the tool's own check")
@@ -80,7 +93,7 @@ class Heard(msgspec.Struct, frozen=True):
 async def hear_hook(hook: Callable[..., Any], name: str, given: dict[str, Any], *, seconds: float = PATIENCE) -> Heard:
     """Ask a hook: it says a verdict, or `{"input": …}` to have another input, or both, or nothing."""
     try:
-        said = await ask_voice(hook, name, given, seconds=seconds)
+        said = await ask_voice(hook, name, copy.deepcopy(given), seconds=seconds)
         changed = _changed(said)
         if said is None or (changed is not None and "decision" not in said):
             return Heard(changed=changed)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from assent.server.envelopes import Envelope
 
 MOST_RECORDS = 20_000
+_event = msgspec.json.Decoder(Event)
 _FAMILIES = ("permission", "sandbox", "process", "tool", "action", "hook")
 
 
@@ -44,7 +45,7 @@ async def export_evidence(daemon: Daemon, request: Request) -> Reply:
         "exportedAt": format_time(time.time()),
         "exportedBy": who.user,
         "summary": _summarise(records, timeline),
-        "status": _statuses(timeline),
+        "status": _statuses(records, timeline),
         "timeline": timeline,
         "toolCalls": _tool_calls(timeline),
         "failures": [e.event_id for e in timeline if e.type.endswith((".failed", ".error", ".violation"))],
@@ -85,13 +86,15 @@ def _summarise(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[st
     }
 
 
-def _statuses(timeline: list[Envelope]) -> dict[str, str]:
+def _statuses(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[str, str]:
     """Say of each family of events whether it is here, was not needed, or can not be tied to its call."""
+    # An envelope of a tool always names a call, if need be one that was made up: only the record tells.
+    loose = any(r.type.startswith("tool.") and not _event.decode(r.body).tool_call_id for r in records)
     statuses = {}
     for family in _FAMILIES:
-        events = [e for e in timeline if e.type.startswith(f"{family}.")]
-        loose = family == "tool" and any(e.tool_call_id == f"call_{e.sequence}" for e in events)
-        statuses[family] = "missing_correlation" if loose else "exported" if events else "not_applicable"
+        there = any(e.type.startswith(f"{family}.") for e in timeline)
+        statuses[family] = "exported" if there else "not_applicable"
+    statuses |= {"tool": "missing_correlation"} if loose else {}
     return statuses | {"transcript": "unsupported"}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assent.approvals.errors import AlreadyAnsweredError, ContradictionError, RefusedError
+from assent.approvals.errors import AlreadyAnsweredError, AmbiguousError, ContradictionError, RefusedError
 from assent.model import AssentError, ForbiddenError, NotFoundError, StoreError
 from assent.server.messages import Refusal, StoppingError
 
@@ -17,6 +17,8 @@ def refusal_of(error: Exception) -> Refusal | None:
             return Refusal(400, f"The modified input is not allowed: {error}")
         case ContradictionError():
             return Refusal(400, str(error))
+        case AmbiguousError():
+            return Refusal(409, str(error))
         case NotFoundError():
             return Refusal(404, "Not found")
         case ForbiddenError():

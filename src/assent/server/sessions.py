@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
+from assent.approvals.errors import AmbiguousError
 from assent.audit.following import follow
 from assent.audit.search import Query, Record
 from assent.model import Answer, Approval, AssentError, Event, State, Verdict
@@ -142,14 +143,18 @@ async def respond(daemon: Daemon, request: Request) -> Reply:
 
 
 async def find_pending(daemon: Daemon, who: Principal, session: str, call_id: str | None) -> Approval | None:
-    """Return the question of a call, or the oldest of a session, among those that a principal may see."""
+    """Return the question of a call, or the oldest of a session, of those that one may see; or `AmbiguousError`."""
     cursor: str | None = None
     user = None if who.role is Role.ADMIN else who.user
+    named: list[Approval] = []
     while True:
         found, cursor = await daemon.approvals.list(user=user, states=(State.PENDING,), limit=500, cursor=cursor)
         for approval in found:
-            named = call_id in (None, approval.call_id, approval.id)
-            if approval.session.id == session and named and may_see(who, approval):
-                return approval
-        if cursor is None:
-            return None
+            known = call_id in (None, approval.call_id, approval.id)
+            if approval.session.id == session and known and may_see(who, approval):
+                named.append(approval)
+        if (named and call_id is None) or len(named) > 1 or cursor is None:
+            break
+    if call_id is not None and len(named) > 1:
+        raise AmbiguousError
+    return named[0] if named else None

@@ -361,7 +361,7 @@ ROUTES: tuple[Route, ...] = (
         summary="Answer a session's question: that of a call, or the oldest.",
         takes=sessions.RespondBody,
         gives=sessions.Responded,
-        errors=(404,),
+        errors=(404, 409),
     ),
     Route(
         method="GET",
