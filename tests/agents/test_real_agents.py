@@ -77,6 +77,8 @@ class Scene:
             if word == "outside.txt":
                 self.leave_the_sandbox(person)
             if answer is None:
+                # What became of the call before may still be on its way.
+                until(lambda: self._reported(person, "cat missing.txt"), SECONDS, pause=0.1)
                 self.daemon.kill()
             else:
                 done = person.post("/api/permissions", json={"requestId": asked["id"], **answer})
@@ -87,6 +89,10 @@ class Scene:
         self.daemon.user_file.write_text("permissions: {mode: default}\n")
         call = {"toolName": "Bash", "toolInput": {"command": "sh ./approved.sh"}, "cwd": str(self.place.project)}
         until(lambda: person.post("/api/decide", json=call).json()["decision"] == "ask")
+
+    def _reported(self, person, text: str) -> bool:
+        events = person.get("/api/audit", params={"limit": 50}).json()["events"]
+        return any(e["type"] in ("tool.result", "tool.failed") and text in e["text"] for e in events)
 
     def _pending(self, person, word: str) -> dict | None:
         found = person.get("/api/permissions").json()["pending"]
