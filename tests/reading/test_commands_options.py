@@ -218,3 +218,20 @@ def test_options_end_at_the_command_that_is_run() -> None:
     found = match_words("x", ordered, words("-q +x cmd -q"))
     assert [w.text for w in found.operands] == ["cmd", "-q"]
     assert found.fault == "`+x` is not an option of `x` that is known"
+
+
+@pytest.mark.parametrize(
+    ("line", "present", "sure"),
+    [
+        ("--all=true f", {"--all"}, True),
+        ("--all=false f", set(), True),
+        ("--all --all=false f", {"--all"}, True),
+        ("--all=1 f", {"--all"}, False),
+        ("--all= f", {"--all"}, False),
+        ("--all=$ f", {"--all"}, False),
+    ],
+)
+def test_a_switch_may_be_written_out_where_the_entry_says_so(line: str, present: set[str], sure: bool) -> None:
+    found = match_words("x", entry(TEXT + "  booleans: true\n"), words(line))
+    assert (found.present, found.fault is None) == (present, sure)
+    assert match_words("x", entry(), words(line)).fault is not None
