@@ -13,6 +13,7 @@ from assent.runs.messages import DaemonMessage, RunError, RunSummary, StrategyCo
 
 if TYPE_CHECKING:
     from assent.store.cursor import Cursor
+    from assent.store.store import Store
 
 COLUMNS = "id, user_id, node, status, strategy, path, cwd, created_at, started_at, ended_at, reason"
 SELECT_RUNS = f"SELECT {COLUMNS} FROM runs"  # noqa: S608 - constants
@@ -95,6 +96,12 @@ def read_run(row: Sequence[Any]) -> RunRecord:
     )
     found = dict(zip(names, row, strict=True))
     return RunRecord(**found | {"status": Status(found["status"])})
+
+
+async def find_record(store: Store, run_id: str) -> RunRecord | None:
+    """Return what is kept of a run, wherever it is done."""
+    rows = await store.query(SELECT_RUNS + " WHERE id = :id", {"id": run_id})
+    return read_run(rows[0]) if rows else None
 
 
 def status_event(record: RunRecord, *, agent: str = "", **more: Any) -> Event:

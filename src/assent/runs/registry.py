@@ -15,12 +15,10 @@ from typing import Any
 from assent.approvals import questions
 from assent.approvals.errors import AlreadyAnsweredError
 from assent.model import (
-    Answer,
     Approval,
     ConfigError,
     NotFoundError,
     Principal,
-    Scope,
     Session,
     State,
     ToolCall,
@@ -28,7 +26,7 @@ from assent.model import (
 )
 from assent.policy.guard import Patch
 from assent.runs.audience import Subscriber
-from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_elsewhere, find_record, stop_elsewhere
+from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_elsewhere, stop_elsewhere
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
 from assent.runs.ground import Ground
@@ -46,7 +44,17 @@ from assent.runs.messages import (
 from assent.runs.parsing import ProtocolError, check_globs
 from assent.runs.preparing import check_profiles, load, settle
 from assent.runs.processes import put_in, run_process
-from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, summarise
+from assent.runs.questions import answer_of
+from assent.runs.records import (
+    SELECT_RUNS,
+    RunRecord,
+    Status,
+    find_record,
+    insert_run,
+    read_run,
+    status_event,
+    summarise,
+)
 from assent.runs.recovery import RESTARTED, SILENT, close_left
 from assent.runs.run import Run
 from assent.runs.strategy import list_strategies
@@ -60,12 +68,6 @@ MOST_LISTED = 200
 MOST_ACTIVE = 1000
 SHUT_DOWN = "the daemon was stopped while it ran"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-_WORDS: dict[str, tuple[Verdict, Scope]] = {
-    "allow": (Verdict.ALLOW, Scope.ONCE),
-    "deny": (Verdict.DENY, Scope.ONCE),
-    "allow-session": (Verdict.ALLOW, Scope.SESSION),
-    "deny-session": (Verdict.DENY, Scope.SESSION),
-}
 
 
 class Runs:
@@ -177,7 +179,7 @@ class Runs:
         run_id = wish.run_id or f"run_{secrets.token_hex(8)}"
         if wish.strategy_path is None:
             return await self._attach(run_id, who)
-        if known is not None or run_id in self._preparing or await self._find_record(run_id) is not None:
+        if known is not None or run_id in self._preparing or await find_record(self._ground.store, run_id) is not None:
             raise _failed(f"Run already exists: {run_id}")
         if self.active + len(self._preparing) >= MOST_ACTIVE:
             raise _failed(f"there are {MOST_ACTIVE} runs already")
@@ -203,7 +205,7 @@ class Runs:
     async def stop(self, run_id: str, who: Principal) -> None:
         """End a run before its time."""
         run = self._runs.get(run_id)
-        record = None if run is not None else await self._find_record(run_id)
+        record = None if run is not None else await find_record(self._ground.store, run_id)
         if record is None or not self._is_elsewhere(record):
             await self._find_active(run_id, who).stop()
             return
@@ -241,16 +243,15 @@ class Runs:
             "NO_PENDING_PERMISSION", f"No pending permission request {wanted} for run {said.run_id}"
         )
         run = self._runs.get(said.run_id)
-        verdict, scope = _WORDS[said.decision]
         if run is None:
             await self._check_elsewhere(said.run_id, wanted, who, missing)
-            return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
+            return await self._answer(said, who, missing)
         self._check(run.record, who)
         async with run.answers:
             if not run.is_open(wanted):
                 raise missing
             with run.answering(wanted, subscriber):
-                return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
+                return await self._answer(said, who, missing)
 
     async def update_policy(self, wish: UpdatePolicy, who: Principal) -> None:
         """Add to the path policies of a run's guards."""
@@ -299,15 +300,15 @@ class Runs:
 
     # Within
 
-    async def _answer(self, wanted: str, answer: Answer, who: Principal, missing: ProtocolError) -> Approval:
+    async def _answer(self, said: PermissionDecision, who: Principal, missing: ProtocolError) -> Approval:
         try:
-            return await self._ground.gate.answer(wanted, answer, who)
+            return await self._ground.gate.answer(said.permission_request_id, answer_of(said.decision), who)
         except (NotFoundError, AlreadyAnsweredError):
             raise missing from None
 
     async def _check_elsewhere(self, run_id: str, wanted: str, who: Principal, missing: ProtocolError) -> None:
         """Raise unless another daemon's run asks this, of somebody who may answer."""
-        record = await self._find_record(run_id)
+        record = await find_record(self._ground.store, run_id)
         if record is None or not self._is_elsewhere(record):
             raise missing
         self._check(record, who)
@@ -361,23 +362,20 @@ class Runs:
     async def _find(self, run_id: str, who: Principal) -> tuple[RunRecord, Run | None]:
         """Find what is known of a run that somebody may see, and the run itself while it is remembered."""
         run = self._runs.get(run_id)
-        record = run.record if run is not None else await self._find_record(run_id)
+        record = run.record if run is not None else await find_record(self._ground.store, run_id)
         if record is None:
             raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
         self._check(record, who)
         return record, run
 
     async def _attach(self, run_id: str, who: Principal) -> PastRun | RunElsewhere:
-        record = await self._find_record(run_id)
+        record = await find_record(self._ground.store, run_id)
         if record is None:
             raise _failed("strategyPath is required when preparing a new run")
         self._check(record, who)
         if self._is_elsewhere(record):
             return await find_elsewhere(self._ground.store, self._ground.log, record)
         return await read_back(self._ground.store, record)
-
-    async def _find_record(self, run_id: str) -> RunRecord | None:
-        return await find_record(self._ground.store, run_id)
 
     def _forget_old(self) -> None:
         over = [run_id for run_id, run in self._runs.items() if run.is_over and run.is_written]

@@ -36,16 +36,12 @@ from assent.runs.messages import (
     PermissionResolved,
     PolicyName,
     PolicyUpdated,
-    RunError,
     RunPrepared,
-    StrategyCompleted,
-    StrategyError,
     StrategyStarted,
-    Usage,
     stamp,
 )
 from assent.runs.questions import Questions, outcome_of, request_message
-from assent.runs.records import SELECT_RUNS, RunRecord, Status, end_message, read_run, status_event, update_run
+from assent.runs.records import RunRecord, Status, end_message, find_record, status_event, update_run
 from assent.runs.strategy import Strategy
 from assent.store.cursor import Cursor
 
@@ -60,8 +56,8 @@ class Ending(msgspec.Struct, frozen=True):
     """How a run ends."""
 
     status: Status
-    reason: str | None
-    message: DaemonMessage
+    reason: str | None = None
+    result: str = ""
 
 
 Judge: TypeAlias = Callable[[ToolCall, Session, Consent, Sequence[Opinion]], Decision]
@@ -308,9 +304,7 @@ class Run:
 
     async def stop(self, reason: str = STOPPED, *, status: Status = Status.CANCELLED) -> None:
         """End it before its time, withdrawing what it asks."""
-        code: Any = "CANCELLED" if status is Status.CANCELLED else "EXECUTION_ERROR"
-        message = StrategyError(ts=self.now, run_id=self.id, error=RunError(code, reason))
-        ending = Ending(status, reason, message)
+        ending = Ending(status, reason)
         async with self._turn:
             if self._main is None:
                 if self.record.is_active:
@@ -343,17 +337,10 @@ class Run:
     def _ending(self) -> Ending:
         work = self._work
         if work is not None and not work.cancelled() and work.exception() is None:
-            result = work.result()
-            done = StrategyCompleted(ts=self.now, run_id=self.id, result=result, usage=Usage())
-            return Ending(Status.COMPLETED, None, done)
+            return Ending(Status.COMPLETED, result=work.result())
         if self._stopping is not None:
             return self._stopping
-        reason = self._reason(None if work is None or work.cancelled() else work.exception())
-        return Ending(
-            Status.ERROR,
-            reason,
-            StrategyError(ts=self.now, run_id=self.id, error=RunError("EXECUTION_ERROR", reason)),
-        )
+        return Ending(Status.ERROR, self._reason(None if work is None or work.cancelled() else work.exception()))
 
     def _reason(self, error: BaseException | None) -> str:
         if isinstance(error, ToolError):
@@ -370,26 +357,19 @@ class Run:
         Where another daemon has ended it, because nothing was heard of this one, that is how it ended.
         """
         await self.withdraw(ending.reason or "the run is over")
-        message = ending.message
-        result = message.result if isinstance(message, StrategyCompleted) else None
         self.record = msgspec.structs.replace(
             self.record, status=ending.status, ended_at=self.ground.clock(), reason=ending.reason
         )
         try:
-            if not await self._keep(self.record, result=None if result is None else result[:KEPT_RESULT]):
-                self.record = await self._find_ended()
-                message = end_message(self.record)
+            if not await self._keep(self.record, result=ending.result[:KEPT_RESULT] or None):
+                self.record = await find_record(self.ground.store, self.id) or self.record
         except StoreError as error:
             # It has ended all the same, and its row is closed as soon as that can be done.
             self.is_written = False
             self.ground.report("run.unrecorded", error)
-        self.say(message)
+        self.say(end_message(self.record, ending.result))
         self.audience.close()
         self.is_over = True
-
-    async def _find_ended(self) -> RunRecord:
-        rows = await self.ground.store.query(SELECT_RUNS + " WHERE id = :id", {"id": self.id})
-        return read_run(rows[0]) if rows else self.record
 
     async def withdraw(self, why: str) -> None:
         """Cancel every question that is open."""
