@@ -56,6 +56,11 @@ def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount,
     return tuple(Mount(path, strongest[path]) for path in sorted(strongest, key=_order))
 
 
+def still_there(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    """Leave out what was to be hidden and is gone: bubblewrap can not mount on nothing."""
+    return tuple(mount for mount in mounts if mount.kind != "mask" or os.path.lexists(mount.path))
+
+
 def _order(path: str) -> tuple[int, str]:
     return path.count("/"), path
 
