@@ -27,6 +27,10 @@ class Way(NamedTuple):
 
 EVIL = "printf '[core]\\n\\trepositoryformatversion = 0\\n\\tbare = false\\n\\tfsmonitor = %s\\n' \"$RUN\""
 STORE = "mkdir -p {0}/objects {0}/refs; echo 'ref: refs/heads/main' > {0}/HEAD; "
+SUBMODULE = (
+    "mkdir -p .git/modules; git init -q sub --separate-git-dir .git/modules/sub;"
+    "git -C sub commit -q --allow-empty -m one; git add sub"
+)
 
 WAYS = {
     "settings included that are not there": Way(
@@ -75,14 +79,13 @@ WAYS = {
         "git -C ../other status",
     ),
     "a submodule's common folder": Way(
-        "mkdir -p .git/modules; git init -q sub --separate-git-dir .git/modules/sub; git -C sub commit -q --allow-empty -m one; git add sub",
+        SUBMODULE,
         STORE.format("evil") + f"{EVIL} > evil/config; echo ../../../evil > .git/modules/sub/commondir",
         "git status",
     ),
     "a new submodule's settings": Way(
         "true",
-        "mkdir -p .git/modules; git init -q sub --separate-git-dir .git/modules/sub; git -C sub commit -q --allow-empty -m one; git add sub;"
-        f"{EVIL} > .git/modules/sub/config",
+        f"{SUBMODULE}; {EVIL} > .git/modules/sub/config",
         "git status",
         ".git/modules/sub/config",
     ),
