@@ -107,7 +107,8 @@ class Sandbox:
         boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
         user = boundary.user
         owner = (user.uid, user.gid) if user.dropped else None
-        self._placeholders = Placeholders(os.path.join(home, "sandbox", "places"), boundary.profile.protected, owner)
+        places = os.path.join(home, "sandbox", "places")
+        self._placeholders = Placeholders(places, boundary.profile.protected, owner, boundary.files)
         self._stack.callback(self._placeholders.release)
         if boundary.profile.write_roots:
             self._binds = ((caches.open_cache(home, boundary.profile.write_roots, user), mounts.CACHE),)

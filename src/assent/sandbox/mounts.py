@@ -11,6 +11,7 @@ import msgspec
 from assent.model import within
 from assent.sandbox.boundary import Boundary
 from assent.sandbox.mechanisms import Bubblewrap
+from assent.sandbox.repositories import HOOKS
 
 Kind: TypeAlias = Literal["write", "way", "read", "private", "protect", "empty", "mask"]
 
@@ -96,7 +97,8 @@ def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
                 words += ["--bind", mount.path, mount.path]
             case "empty":
                 # What is put there is gone with the sandbox. Many read-only mounts would take much longer.
-                words += ["--perms", "0555", "--tmpfs", mount.path]
+                entered = os.path.basename(mount.path) not in HOOKS
+                words += ["--perms", "0555" if entered else "0444", "--tmpfs", mount.path]
             case "mask":
                 if os.path.isdir(mount.path):
                     words += ["--perms", "0111" if mount.path in holding else "0000", "--tmpfs", mount.path]
