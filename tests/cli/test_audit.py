@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -74,7 +75,7 @@ def test_a_whole_log_verifies(kept):
 
 
 def test_a_broken_log_is_said_to_be_and_where(kept):
-    with sqlite3.connect(kept.state / "assent.db") as connection:
+    with contextlib.closing(sqlite3.connect(kept.state / "assent.db")) as connection, connection:
         connection.execute("UPDATE events SET verdict = 'deny' WHERE position = 2")
     ended = kept.run("audit", "verify")
     assert ended.code == 1

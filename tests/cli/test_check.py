@@ -59,7 +59,7 @@ def test_the_exit_code_and_the_first_word_give_the_verdict(policy, capsys, words
         ([], "nothing to decide"),
         (["--tool", "Foo", "text"], "must be a JSON object"),
         (["--tool", "Write", "{broken"], "not JSON"),
-        (["--tool", "Write", '{"a": ' + "[" * 3000], "nested too deeply"),
+        (["--tool", "Write", '{"a": ' + "[" * 100_000], "nested too deeply"),
         (["--tool", "", "x"], "--tool needs a name"),
         (["--cwd", "/does/not/exist", "ls"], "no folder `/does/not/exist`"),
         (["--cwd", "/etc/passwd", "ls"], "no folder `/etc/passwd`"),

@@ -116,6 +116,10 @@ def test_a_chain_of_links_too_long_to_follow_has_no_end(tmp_path):
     for index in range(1500):
         (tmp_path / f"l{index}").symlink_to(f"l{index + 1}")
     assert follow_links(str(tmp_path / "l0")) is None
+    assert follow_links(str(tmp_path / f"l{1500 - 41}" / "new")) is None
+    assert follow_links(str(tmp_path / f"l{1500 - 40}")) == str(tmp_path / "l1500")
+    (tmp_path / "l1500").symlink_to("l0")
+    assert follow_links(str(tmp_path / "l0")) is None
 
 
 def test_a_disk_that_fails_gives_no_end(monkeypatch):
@@ -137,7 +141,6 @@ def test_a_disk_that_fails_gives_no_end(monkeypatch):
         "link/new",
         "dangling",
         "dangling/x",
-        "loop",
         "no/such",
         "dir/../link/file",
         "dir/file/",
@@ -155,7 +158,6 @@ def test_the_quick_way_to_follow_links_agrees_with_the_slow_one(name, tmp_path):
     (tmp_path / "gone (deleted)").touch()
     (tmp_path / "link").symlink_to("dir")
     (tmp_path / "dangling").symlink_to("nowhere/else")
-    (tmp_path / "loop").symlink_to("loop")
     path = f"{tmp_path}/{name}"
     assert follow_links(path) == os.path.realpath(path)
 

@@ -2,6 +2,8 @@
 
 import os
 import stat
+import subprocess
+import sys
 
 import pytest
 
@@ -69,7 +71,7 @@ def test_anything_else_in_a_files_place_is_an_error(tmp_path, make, message):
 
 
 def test_a_name_no_file_can_have_is_an_error():
-    with pytest.raises(ConfigError, match="can not be read: embedded null byte"):
+    with pytest.raises(ConfigError, match=r"can not be read: .*embedded null"):
         find_file("/tmp/a\0b")
 
 
@@ -197,12 +199,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeypat
 def test_a_crash_between_write_and_rename_leaves_the_old_file(tmp_path):
     path = tmp_path / "f"
     write_private(str(path), b"old")
-    child = os.fork()
-    if child == 0:
-        files.os.replace = lambda *args: os._exit(9)
-        write_private(str(path), b"new")
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    crash = (
+        "import os, sys; from assent.config.files import write_private;"
+        "os.replace = lambda *args: os._exit(9); write_private(sys.argv[1], b'new')"
+    )
+    assert subprocess.run([sys.executable, "-c", crash, str(path)], check=False, timeout=60).returncode == 9
     assert path.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 2
     write_private(str(path), b"newer")

@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-import os
 import stat
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -178,12 +179,12 @@ def test_a_file_that_others_could_write_is_not_believed(home, project, part):
 
 def test_a_crash_before_the_rename_leaves_what_was_trusted(home, project):
     trust(str(project), home=home)
-    child = os.fork()
-    if child == 0:
-        os.replace = lambda *args: os._exit(9)
-        forget(str(project), home=home)
-        os._exit(0)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    crash = (
+        "import os, sys; from assent.config.trust import forget;"
+        "os.replace = lambda *args: os._exit(9); forget(sys.argv[1], home=sys.argv[2])"
+    )
+    done = subprocess.run([sys.executable, "-c", crash, str(project), home], check=False, timeout=60)
+    assert done.returncode == 9
     assert is_trusted(str(project), RULES, home=home)
 
 

@@ -6,6 +6,7 @@ What was cut off at the end is found up to the last seal: by the head in the dat
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import shutil
 import sqlite3
 import subprocess
@@ -64,7 +65,7 @@ class Copy:
 
     def run(self, sql, *parameters):
         if self.address.engine == "sqlite":
-            with sqlite3.connect(self.address.path) as connection:
+            with contextlib.closing(sqlite3.connect(self.address.path)) as connection, connection:
                 return connection.execute(sql, parameters).fetchall()
         import psycopg
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -72,7 +73,7 @@ def text_of(result):
 def events(world, kind=None):
     import sqlite3
 
-    with sqlite3.connect(Path(world[1]["ASSENT_HOME"]) / "assent.db") as store:
+    with contextlib.closing(sqlite3.connect(Path(world[1]["ASSENT_HOME"]) / "assent.db")) as store, store:
         rows = store.execute("SELECT type, tool, verdict, text FROM events ORDER BY position").fetchall()
     return [row for row in rows if kind is None or row[0] == kind]
 
@@ -150,7 +151,7 @@ def test_how_far_a_call_is_what_its_server_says_beside_and_that_it_was_ended_are
 def bodies(world, kind):
     import sqlite3
 
-    with sqlite3.connect(Path(world[1]["ASSENT_HOME"]) / "assent.db") as store:
+    with contextlib.closing(sqlite3.connect(Path(world[1]["ASSENT_HOME"]) / "assent.db")) as store, store:
         rows = store.execute("SELECT body FROM events WHERE type = ? ORDER BY position", (kind,))
         return [json.loads(body) for (body,) in rows]
 
@@ -201,7 +202,7 @@ def test_the_server_itself_runs_inside_a_boundary_that_is_on_record(world):
     assert text_of(read) == "note a"
     import sqlite3
 
-    with sqlite3.connect(Path(world[1]["ASSENT_HOME"]) / "assent.db") as store:
+    with contextlib.closing(sqlite3.connect(Path(world[1]["ASSENT_HOME"]) / "assent.db")) as store, store:
         query = "SELECT body FROM events WHERE type = 'sandbox.applied' ORDER BY position"
         profiles = [json.loads(body)["sandboxProfile"] for (body,) in store.execute(query)]
     assert {profile["name"] for profile in profiles} == {"workspace-write"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 import stat
@@ -92,7 +93,7 @@ def test_after_a_crash_a_sound_file_is_opened_with_all_that_was_answered_for(hom
 
 def test_after_a_crash_a_damaged_file_is_refused(home):
     subprocess.run([sys.executable, "-c", CRASH, str(home)], check=False)
-    with sqlite3.connect(home / "assent.db") as connection:
+    with contextlib.closing(sqlite3.connect(home / "assent.db")) as connection, connection:
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
         size = connection.execute("PRAGMA page_size").fetchone()[0]
         os.link(home / "assent.db-wal", home / "kept-wal")

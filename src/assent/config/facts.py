@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import os
 import sys
@@ -119,10 +120,15 @@ def follow_links(path: str) -> str | None:
 
 
 def _ask_kernel(path: str) -> str | None:
-    """Have the kernel say what it would open; much quicker than walking the path, where it can."""
+    """Have the kernel say what it would open; much quicker than walking the path, where it can.
+
+    Raises `OSError` for more links than it follows: whoever walks the path might follow them all.
+    """
     try:
         handle = os.open(path, _NAME_ONLY)
-    except OSError:
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise
         return None
     try:
         name = os.readlink(f"/proc/self/fd/{handle}")
