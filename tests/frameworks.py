@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Annotated
 
 from agents.models.interface import Model
 from langchain.agents import create_agent
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel
 from langchain_core.messages import AIMessage, ToolMessage
+from langchain_core.tools import BaseTool, InjectedToolCallId
 from langchain_core.tools import tool as langchain_tool
-from langgraph.prebuilt import ToolNode
+from langgraph.prebuilt import InjectedState, ToolNode
 from openai.types.responses import (
     ResponseFunctionShellToolCall,
     ResponseFunctionToolCall,
     ResponseOutputMessage,
     ResponseOutputText,
 )
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr, field_validator
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import DeferredToolRequests, ToolReturnPart
 from pydantic_ai.messages import ModelResponse as PydanticResponse
@@ -55,10 +57,52 @@ class Scripted(FakeMessagesListChatModel):
         return self
 
 
-def ask_langchain(app, path, *, is_async):
+class Below(BaseModel):
+    """Makes something else of a path, and of some another thing each time that it reads them."""
+
+    path: str
+    pin: SecretStr = SecretStr("0000")
+
+    @field_validator("path")
+    @classmethod
+    def put_below(cls, path: str) -> str:
+        READ.append(path)
+        return {"passwd": "/etc/passwd", "odd": f"/tmp/{len(READ)}"}.get(path, path)
+
+
+class Counting(BaseTool):
+    """A tool of its own kind: with a state, and with what the framework gives it besides."""
+
+    name: str = "remove"
+    description: str = "Remove a file."
+    args_schema: type[BaseModel] = Below
+    count: int = 0
+
+    def _run(self, path: str, pin: SecretStr) -> str:
+        self.count += 1
+        assert isinstance(pin, SecretStr)
+        return remove(path)
+
+
+def remove_here(
+    path: str, state: Annotated[dict, InjectedState], tool_call_id: Annotated[str, InjectedToolCallId]
+) -> str:
+    """Remove a file."""
+    assert (state["messages"], tool_call_id) != ([], "")
+    return remove(path)
+
+
+READ: list[str] = []
+LANGCHAIN_TOOLS = {
+    "a function": lambda: langchain_tool("remove", args_schema=Below)(lambda path, pin: remove(path)),
+    "a class": Counting,
+}
+
+
+def ask_langchain(app, path, *, is_async, tool=None):
     call = {"name": "remove", "args": {"path": path}, "id": "call-1", "type": "tool_call"}
     model = Scripted(responses=[AIMessage("", tool_calls=[call]), AIMessage("done")])
-    agent = create_agent(model, [langchain_tool(remove)], middleware=[AssentMiddleware(app)])
+    agent = create_agent(model, [tool or langchain_tool(remove)], middleware=[AssentMiddleware(app)])
     given = {"messages": [("user", "go")]}
     found = asyncio.run(agent.ainvoke(given)) if is_async else agent.invoke(given)
     return next(m for m in found["messages"] if isinstance(m, ToolMessage))

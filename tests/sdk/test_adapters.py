@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 
 import pytest
 
@@ -156,6 +157,46 @@ def test_langchain_a_call_that_its_tool_does_not_take_is_on_record_as_failed(fra
     assert frameworks.ask_langchain(app, ["/tmp/a"], is_async=False).status == "error"
     assert frameworks.RAN == []
     assert [kind for kind in recorded(app) if kind in ("tool.result", "tool.failed")] == ["tool.failed"]
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("kind", ["a function", "a class"])
+def test_langchain_a_call_is_decided_as_its_schema_has_made_it_and_runs_as_just_that(
+    frameworks, app, person, kind, is_async
+):
+    frameworks.READ.clear()
+    tool = frameworks.LANGCHAIN_TOOLS[kind]()
+    refused = frameworks.ask_langchain(app, "passwd", is_async=is_async, tool=tool)
+    assert (refused.status, "denied by remove(/etc/**)" in refused.content) == ("error", True)
+    # Read anew, it would be another path.
+    assert frameworks.ask_langchain(app, "odd", is_async=is_async, tool=tool).content == "removed /tmp/2"
+    assert frameworks.READ == ["passwd", "odd"]
+    person.changed = {"path": "passwd", "pin": "1"}
+    assert "denied by remove(/etc/**)" in frameworks.ask_langchain(app, "/srv/a", is_async=is_async, tool=tool).content
+    person.changed = {"path": "odd", "pin": "1"}
+    assert frameworks.ask_langchain(app, "/srv/a", is_async=is_async, tool=tool).content == "removed /tmp/6"
+    assert frameworks.RAN == ["/tmp/2", "/tmp/6"]
+    if kind == "a class":
+        assert tool.count == 2
+    assert recorded(app).count("tool.result") == 2
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_langchain_what_the_framework_gives_a_tool_besides_is_not_decided_about(frameworks, app, is_async):
+    tool = frameworks.langchain_tool("remove")(frameworks.remove_here)
+    assert frameworks.ask_langchain(app, "/tmp/a", is_async=is_async, tool=tool).content == "removed /tmp/a"
+    assert "denied by" in frameworks.ask_langchain(app, "/etc/a", is_async=is_async, tool=tool).content
+    app.judge._log._store.write(app.judge._log._write_notes).result()
+    rows = app.judge.store.fetch("SELECT body FROM events WHERE type = 'tool.started'")
+    assert [json.loads(bytes(row[0]))["payload"]["args"] for row in rows] == [{"path": "/tmp/a"}]
+
+
+def test_langchain_a_tool_that_can_not_be_guarded_does_not_run(frameworks, app, monkeypatch):
+    from assent.sdk import langchain
+
+    monkeypatch.setattr(langchain, "_guarded", lambda kind: None)
+    assert "can not be guarded" in frameworks.ask_langchain(app, "/tmp/a", is_async=False).content
+    assert frameworks.RAN == []
 
 
 def test_pydantic_ai_capability(frameworks, app, person):

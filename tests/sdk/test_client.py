@@ -15,7 +15,16 @@ from pathlib import Path
 import pytest
 
 import assent.cli
-from assent import ApiError, AsyncClient, Client, UnreachableError, create_agent_app, define_tool, parse_rules
+from assent import (
+    ApiError,
+    AsyncClient,
+    Client,
+    UnreachableError,
+    create_agent_app,
+    create_stream_route,
+    define_tool,
+    parse_rules,
+)
 from assent.model import ConfigError
 from assent.runs.messages import RequestPermission, StrategyCompleted
 from assent.sdk.requests import Endpoint
@@ -27,6 +36,7 @@ from assent.server.table import ROUTES
 from daemons import Running, until
 from keeping import soon
 from runners import write_strategy
+from serving import Served
 
 RAN: list = []
 _numbers = itertools.count()
@@ -434,6 +444,25 @@ def test_a_handler_with_a_token_of_somebody_who_may_answers(daemon, agent_token,
     with shared_app(daemon, agent_token, approval_handler=Says("approved"), answer_token=user_token) as app:
         assert app.run_tool("deploy", {"handled": True}, session_id="handled").content == "done"
     assert RAN == [{"handled": True}]
+
+
+@pytest.mark.parametrize("word", ["approved", "rejected"])
+def test_a_handler_that_is_made_for_a_session_is_asked_about_the_shared_queues_questions_too(
+    daemon, agent_token, user_token, word
+):
+    RAN.clear()
+
+    async def turn(session, message):
+        return await session.call_tool("deploy", {"made": message})
+
+    with shared_app(daemon, agent_token, turn=turn, answer_token=user_token) as app:
+        router = create_stream_route(
+            app, authorize=lambda *_: daemon.user, create_permission_approval_handler=lambda _: Says(word)
+        )
+        with Served(router) as running, running.client() as client:
+            answer = client.post(f"/api/sessions/made-{word}/stream", json={"message": word}, timeout=60)
+    assert f'"decision":"{word}"' in answer.text
+    assert ([{"made": word}] if word == "approved" else []) == RAN
 
 
 def test_questions_come_and_are_answered_over_the_sockets_too(daemon, agent_token, user_token):

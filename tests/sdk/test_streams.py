@@ -202,16 +202,22 @@ class Asks:
         return self.said[self.session_id, tool_call_id]
 
 
-def test_a_maker_of_handlers_needs_to_know_nothing_but_its_session():
+@pytest.mark.parametrize("before", [None, queue_approvals], ids=["nobody", "a queue"])
+def test_a_maker_of_handlers_needs_to_know_nothing_but_its_session_and_is_asked_once(before):
     RAN.clear()
     said = {("s", "call-a.txt"): "approved", ("s", "call-b.txt"): "rejected"}
-    with make_app() as app:
+    made = []
+    with make_app(approval_handler=before) as app:
         router = create_stream_route(
-            app, authorize=authorize, create_permission_approval_handler=lambda session_id: Asks(session_id, said)
+            app,
+            authorize=authorize,
+            create_permission_approval_handler=lambda session_id: made.append(session_id) or Asks(session_id, said),
         )
         with Served(router) as running, running.client(authorization="Bearer ann") as client:
             heard = ask(client, "s", "a.txt b.txt")
             heard.wait_end()
+            assert respond(client, "s").status_code == 404
+    assert made == ["s"]
     assert [e["decision"] for e in heard.events if e["type"] == "permission_resolved"] == ["approved", "rejected"]
     assert RAN == ["a.txt"]
 

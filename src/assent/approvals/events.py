@@ -76,7 +76,7 @@ def begun(call: ToolCall, session: Session, profile: SandboxProfile, **more: Any
     """Say that a call runs, inside which boundary, and with what."""
     return (
         happened("sandbox.applied", call, session, more, profile=profile),
-        happened("tool.started", call, session, {**more, "args": outline(call.input)}, profile=profile),
+        happened("tool.started", call, session, {**more, "args": outline(call.input, call.secrets)}, profile=profile),
     )
 
 

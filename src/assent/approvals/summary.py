@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from assent.model import Reading, ToolCall
@@ -10,6 +11,7 @@ from assent.policy.guard import command_text
 LONGEST = 2000
 LONGEST_VALUE = 400
 LARGEST_OUTLINE = 4000
+MASKED = "[masked:secret]"
 _MOST_ITEMS = 50
 _DEEPEST = 6
 
@@ -32,12 +34,20 @@ def cut(text: str, limit: int) -> str:
     return kept[:space] if space > limit // 2 else kept
 
 
-def outline(given: dict[str, Any]) -> dict[str, Any]:
-    """Return a call's input in short: long texts and lists are cut, and say so."""
+def outline(given: dict[str, Any], secrets: Collection[str] = ()) -> dict[str, Any]:
+    """Return a call's input in short: long texts and lists are cut, and say so; fields called secret are masked."""
+    given = mask(given, secrets) if secrets else given
     if len(given) <= _MOST_ITEMS and all(_is_short(value) for value in given.values()):
         return given
     outlined: dict[str, Any] = _Outline().of(given, _DEEPEST)
     return outlined
+
+
+def mask(value: Any, names: Collection[str]) -> Any:
+    """Return a value with everything masked that stands under one of these names."""
+    if isinstance(value, dict):
+        return {name: MASKED if name in names else mask(each, names) for name, each in value.items()}
+    return [mask(each, names) for each in value] if isinstance(value, list) else value
 
 
 def _is_short(value: Any) -> bool:

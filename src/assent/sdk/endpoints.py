@@ -110,12 +110,14 @@ class Endpoints(Looking):
         opinion: dict[str, str] | None = None,
         interactive: bool | None = None,
         runs_in: SandboxProfile | None = None,
+        secrets: Sequence[str] | None = None,
         traceparent: str | None = None,
         wait: float | None = None,
     ) -> Ask[Evaluated]:
         """Have an action decided, as an agent, with the facts behind it; `opinion` can only tighten.
 
-        `runs_in` says that it runs at once if it may, and inside what: that is recorded with the decision.
+        `runs_in` says that it runs at once if it may, and inside what: that is recorded with the decision. `secrets`
+        names fields that are masked there.
         """
         body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         body |= {"toolCallId": call_id, "mode": mode, "hostOpinion": opinion, "interactive": interactive}
@@ -123,7 +125,7 @@ class Endpoints(Looking):
             "POST",
             "/api/runtime/evaluate_permission",
             "runtime:Evaluated",
-            body=body | {"runsIn": runs_in},
+            body=body | {"runsIn": runs_in, "secretFields": secrets},
             query={"wait": wait},
             headers={"Traceparent": traceparent},
         )

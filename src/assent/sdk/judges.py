@@ -185,7 +185,7 @@ class Embedded:
 
     def _begin(self, call: ToolCall, session: Session) -> tuple[Event | Entry, ...]:
         """Say that a call runs, inside which boundary, and with what."""
-        args = encode_plain(outline(call.input))
+        args = encode_plain(outline(call.input, call.secrets))
         if args is None or call.call_id is None or call.trace is not None or not fits(call.call_id):
             return begun(call, session, self._profile)
         drawn = self._draw(call.tool, session)

@@ -13,7 +13,9 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_jsonable_python
 
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
+from assent.sdk.schemas import InputError
 from assent.sdk.sessions import denial_text
+from assent.sdk.values import write_out
 
 
 class _NotAllowed(ToolFailed):
@@ -35,13 +37,17 @@ class AssentCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         """Decide one call; the tool runs with exactly the input that was decided about."""
-        session, plain = self._app.session(self._session_id), _plain(args)
-        judgement, given = await session.decide(tool_def.name, plain, tool_call_id=call.tool_call_id)
-        if not judgement.allowed:
-            raise _NotAllowed(denial_text(tool_def.name, judgement))
         del ctx
+        session, name, call_id = self._app.session(self._session_id), tool_def.name, call.tool_call_id
+        try:
+            written = write_out(args, to_jsonable_python)
+        except InputError as error:
+            raise _NotAllowed(session.refuse_input(name, call_id, error).reason) from None
+        judgement, given = await session.decide(name, written.plain, tool_call_id=call_id, secret=written.secrets)
+        if not judgement.allowed:
+            raise _NotAllowed(denial_text(name, judgement))
         # What was not changed stays as the framework validated it.
-        return args if given == plain else given
+        return args if given == written.plain else given
 
     async def wrap_tool_execute(
         self,
@@ -73,7 +79,7 @@ async def answer_deferred(
     results = DeferredToolResults()
     session = app.session(session_id)
     for call in requests.approvals:
-        plain = _plain(call.args_as_dict())
+        plain = call.args_as_dict()
         judgement, given = await session.decide(call.tool_name, plain, tool_call_id=call.tool_call_id)
         if not judgement.allowed:
             results.approvals[call.tool_call_id] = ToolDenied(denial_text(call.tool_name, judgement))
@@ -81,11 +87,3 @@ async def answer_deferred(
             changed = None if given == plain else given
             results.approvals[call.tool_call_id] = ToolApproved(override_args=changed)
     return results
-
-
-def _plain(args: dict[str, Any]) -> Any:
-    """Write validated arguments as JSON has them; what can not be written is refused where it is decided."""
-    try:
-        return to_jsonable_python(args)
-    except ValueError:
-        return args

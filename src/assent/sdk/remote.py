@@ -72,6 +72,7 @@ class Remote:
                 opinion=opinion,
                 interactive=session.interactive,
                 runs_in=self.profile,
+                secrets=call.secrets or None,
                 traceparent=_traceparent(call),
                 wait=wait,
             )

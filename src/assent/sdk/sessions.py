@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import secrets
 import time
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from assent.approvals.errors import AmbiguousError
+from assent.approvals.summary import mask
 from assent.model import (
     DENY,
     Answer,
@@ -84,6 +86,7 @@ class AgentSession:
         self.handler = handler
         """Who is asked; None means that only the queue of questions is there, if `queue` says so."""
         self.queue = queue
+        self._open = False
         self._cwd = cwd
         self.waiting: set[str] = set()
         """The questions that a call of this process waits for."""
@@ -107,6 +110,12 @@ class AgentSession:
         can_ask = self._who.interactive and (self.queue or self.handler is not None)
         return msgspec.structs.replace(self._who, interactive=can_ask)
 
+    def open_to(self, make_handler: Callable[[str], ApprovalHandler | None]) -> None:
+        """Let questions be asked here, by the handler that is made for this session, once; without one they wait."""
+        if not self._open:
+            self.handler = make_handler(self.id) or self.handler
+            self.queue = self._open = True
+
     async def call_tool(
         self, name: str, given: Any = None, *, tool_call_id: str | None = None, traceparent: str | None = None
     ) -> ToolResult:
@@ -122,7 +131,7 @@ class AgentSession:
             taken = tool.read({} if given is None else given)
             judgement, taken = await self._decide(call, taken, tool.read, tool.check_permissions)
         except InputError as error:
-            return self._reject(call, f'Invalid input for tool "{name}": {error}')
+            return self._reject(call, _unfit(name, error))
         if not judgement.allowed:
             return self._fail(call, denial_text(name, judgement), judgement)
         return await self._execute(tool, taken, call, judgement)
@@ -135,19 +144,25 @@ class AgentSession:
         tool_call_id: str | None = None,
         check: Callable[[Any], Any] | None = None,
         heard: Sequence[Opinion] = (),
+        secret: tuple[str, ...] = (),
         traceparent: str | None = None,
     ) -> tuple[Judgement, dict[str, Any]]:
         """Decide a call that somebody else will run, and return the input to run it with.
 
-        `heard` is what the host has to say about it already; none of it can loosen.
+        `heard` is what the host has to say about it already; none of it can loosen. `secret` names fields to be masked
+        in the log.
         """
         call = ToolCall(tool=name, call_id=tool_call_id or new_call_id(), trace=read_trace(traceparent))
         try:
-            judgement, taken = await self._decide(call, read_object(given), read_object, check, heard)
+            read = functools.partial(read_object, secrets=secret)
+            judgement, taken = await self._decide(call, read(given), read, check, heard)
         except InputError as error:
-            failed = self._reject(call, f'Invalid input for tool "{name}": {error}')
-            return refuse(failed.content), given
+            return self.refuse_input(name, tool_call_id, error), given
         return judgement, taken.plain
+
+    def refuse_input(self, name: str, call_id: str | None, error: InputError) -> Judgement:
+        """Refuse a call whose input can not be decided about, on record."""
+        return refuse(self._reject(ToolCall(tool=name, call_id=call_id), _unfit(name, error)).content)
 
     def note_result(self, name: str, call_id: str, *, error: Exception | None = None) -> None:
         """Write down what became of a call that somebody else ran."""
@@ -184,8 +199,9 @@ class AgentSession:
             taken = read(told.changed) if told.changed is not None else taken
         if check is not None:
             heard.append(await hear_check(check, taken.params))
-        call = msgspec.structs.replace(call, input=taken.plain, cwd=self._cwd)
-        self.feed.put("tool.before", toolCallId=call.call_id, toolName=call.tool, input=taken.plain)
+        call = msgspec.structs.replace(call, input=taken.plain, cwd=self._cwd, secrets=taken.secrets)
+        shown = mask(call.input, call.secrets) if call.secrets else call.input
+        self.feed.put("tool.before", toolCallId=call.call_id, toolName=call.tool, input=shown)
         judgement = await self._ask(call, heard)
         if judgement.allowed and judgement.input is not None:
             return await self._reconsider(judgement, read, check, call)
@@ -352,6 +368,10 @@ async def _run(tool: Tool, params: Any) -> Any:
         return await tool.execute(params)
     result = await call_in_thread(tool.execute, params) if tool.blocking else tool.execute(params)
     return await result if inspect.isawaitable(result) else result
+
+
+def _unfit(name: str, error: InputError) -> str:
+    return f'Invalid input for tool "{name}": {error}'
 
 
 def _name_of(hook: Hook) -> str:

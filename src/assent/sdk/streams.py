@@ -128,9 +128,8 @@ class _Routes:
             raise Refusal(400, "The session's id is too long")
         user = await self._who(request, session_id)
         session = self._app.session(session_id, user=user)
-        if self._make_handler is not None and not session.queue:
-            session.handler = self._make_handler(session_id)
-            session.queue = True
+        if self._make_handler is not None:
+            session.open_to(self._make_handler)
         return session
 
     async def _who(self, request: Request, session_id: str) -> str:

@@ -11,6 +11,7 @@ import msgspec
 
 from assent.model import AssentError
 from assent.sdk.schemas import InputError, compile_schema
+from assent.sdk.values import write_out
 
 Check: TypeAlias = Callable[[Any], Any]
 """Takes the input and says "allow", "ask" or "deny", perhaps as `{"decision": …, "reason": …}`; sync or async."""
@@ -28,6 +29,8 @@ class Input(msgspec.Struct, frozen=True):
 
     plain: dict[str, Any]
     params: Any
+    secrets: tuple[str, ...] = ()
+    """Names of fields whose types call them secret."""
 
 
 class Tool:
@@ -195,10 +198,10 @@ def _as_object(given: Any) -> dict[str, Any]:
     return copied
 
 
-def read_object(given: Any) -> Input:
+def read_object(given: Any, secrets: tuple[str, ...] = ()) -> Input:
     """Take any object for an input: for tools whose schema somebody else checks."""
     plain = _as_object(given)
-    return Input(plain, plain)
+    return Input(plain, plain, secrets)
 
 
 def _schema_reader(schema: Mapping[str, Any]) -> Callable[[Any], Input]:
@@ -212,23 +215,41 @@ def _schema_reader(schema: Mapping[str, Any]) -> Callable[[Any], Input]:
     return read
 
 
+def _leaf_of(kind: type[Any]) -> Callable[[Any], Any]:
+    """Return what writes the smallest parts of a type."""
+    if not hasattr(kind, "model_validate"):
+        return msgspec.to_builtins
+    from pydantic_core import to_jsonable_python  # noqa: PLC0415 - whose models are used has it
+
+    return to_jsonable_python
+
+
+def complain(error: ValueError) -> str:
+    """Say what is wrong with an input without repeating it: it may be a secret."""
+    faults = getattr(error, "errors", None)
+    if not callable(faults):
+        return str(error)
+    found = faults(include_url=False, include_context=False, include_input=False)
+    return "; ".join(f"{'.'.join(map(str, each['loc'])) or 'input'}: {each['msg']}" for each in found)
+
+
 def _type_reader(kind: type[Any]) -> Callable[[Any], Input]:
     """Read into a type. What is decided about is the whole value, with what was left out filled in."""
-    validate = getattr(kind, "model_validate", None)
+    validate, leaf = getattr(kind, "model_validate", None), _leaf_of(kind)
 
     def read(given: Any) -> Input:
         plain = _as_object(given)
         try:
-            if validate is not None:
-                params = validate(plain)
-                return Input(params.model_dump(mode="json"), params)
-            params = msgspec.convert(plain, kind)
-            return Input(_as_object(msgspec.to_builtins(params)), params)
+            params = msgspec.convert(plain, kind) if validate is None else validate(plain)
+            written = write_out(params, leaf)
         except InputError:
             raise
         except ValueError as error:  # pydantic's, and msgspec's
-            raise InputError(str(error)) from None
+            raise InputError(complain(error)) from None
         except Exception as error:  # noqa: BLE001 - a validator may raise what it likes
             raise InputError(f"{type(error).__name__}: {error}") from None
+        if not isinstance(written.plain, dict):
+            raise InputError("the input must be an object")
+        return Input(written.plain, params, written.secrets)
 
     return read

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
@@ -71,6 +71,8 @@ class EvaluateBody(msgspec.Struct, frozen=True, rename="camel"):
     """False where the host has nobody to ask: then an ask is a denial, and no question is left behind."""
     runs_in: SandboxProfile | None = None
     """The boundary inside which the host runs the action at once, if it may: recorded with the decision."""
+    secret_fields: Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)] = ()
+    """Fields of the input that their tool calls secret: masked where the log has what a call runs with."""
 
 
 class Evaluated(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
@@ -152,6 +154,7 @@ async def evaluate(daemon: Daemon, request: Request) -> Reply:
         modes=(MODES[body.mode],) if body.mode is not None else (),
     )
     call, session = place(daemon, request, asked)
+    call = msgspec.structs.replace(call, secrets=body.secret_fields) if body.secret_fields else call
     session = session if body.interactive else msgspec.structs.replace(session, interactive=False)
     aside = _listen(body, session, request)
     wait = read_seconds(request.query, "wait", high=daemon.settings.wait)

@@ -1,0 +1,93 @@
+"""A validated value as JSON has it, exactly as it is: what a tool gets is what is decided about.
+
+How a type shows itself (fields left out, secrets masked, serializers of its own) is for showing: it counts for nothing.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from assent.sdk.schemas import InputError
+
+DEEPEST = 200
+_LISTS = (list, tuple, set, frozenset)
+_PLAIN = (str, int, float, bool, type(None))
+
+
+class Written(msgspec.Struct, frozen=True):
+    """A value as JSON, and the names of the fields whose types call them secret."""
+
+    plain: Any
+    secrets: tuple[str, ...] = ()
+
+
+def write_out(value: Any, leaf: Callable[[Any], Any] = msgspec.to_builtins) -> Written:
+    """Write a value out, or raise `InputError`; `leaf` writes what has no parts, such as a date."""
+    writer = _Writer(leaf)
+    try:
+        plain = writer.write(value, "", DEEPEST)
+    except InputError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what can not be written can not be decided about
+        raise InputError(f"it can not be written down: {type(error).__name__}: {error}") from None
+    return Written(plain, tuple(sorted(writer.secrets)))
+
+
+class _Writer:
+    def __init__(self, leaf: Callable[[Any], Any]) -> None:
+        self._leaf = leaf
+        self.secrets: set[str] = set()
+
+    def write(self, value: Any, name: str, depth: int) -> Any:
+        """Write one value that stands under a name."""
+        if type(value) in _PLAIN:
+            return value
+        if depth == 0:
+            raise InputError("it is nested too deeply")
+        if isinstance(value, Mapping):
+            return self._object(value.items(), depth, len(value))
+        if isinstance(value, _LISTS):
+            return [self.write(each, name, depth - 1) for each in value]
+        if isinstance(value, Iterator):
+            raise InputError(f"`{name}` is read once, and then gone")
+        if callable(getattr(value, "get_secret_value", None)):
+            self.secrets.add(name)
+            return self.write(value.get_secret_value(), name, depth - 1)
+        fields = _fields(value)
+        if fields is None:
+            return self._leaf(value)
+        return self.write(value.root, name, depth - 1) if _is_root(value) else self._object(fields, depth)
+
+    def _object(self, items: Iterable[tuple[Any, Any]], depth: int, count: int | None = None) -> dict[str, Any]:
+        written: dict[str, Any] = {}
+        for key, each in items:
+            name = key if isinstance(key, str) else str(self._leaf(key))
+            written[name] = self.write(each, name, depth - 1)
+        if count is not None and len(written) != count:
+            raise InputError("two of its fields have the same name")
+        return written
+
+
+def _fields(value: Any) -> Iterable[tuple[str, Any]] | None:
+    """Return the parts of a record with their names, whoever made it; None for what has none."""
+    kind = type(value)
+    if isinstance(value, msgspec.Struct):
+        config = value.__struct_config__
+        tag = ((config.tag_field, config.tag),) if config.tag_field is not None else ()
+        return (*tag, *((f.encode_name, getattr(value, f.name)) for f in msgspec.structs.fields(kind)))
+    if hasattr(kind, "model_fields"):
+        names = (*kind.model_fields, *kind.model_computed_fields)
+        extra = getattr(value, "__pydantic_extra__", None) or {}
+        return (*((name, getattr(value, name)) for name in names), *extra.items())
+    if dataclasses.is_dataclass(value):
+        return tuple((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
+    return None
+
+
+def _is_root(value: Any) -> bool:
+    """Tell whether a model is only another name for what it holds."""
+    return getattr(type(value), "__pydantic_root_model__", False) is True
