@@ -14,9 +14,9 @@ from assent.reading.paths import Located
 from assent.reading.touching import (
     Ground,
     connection,
+    is_own,
     locate,
     looking,
-    own_read,
     reading,
     secret_variable,
     worse,
@@ -112,7 +112,7 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         for name in let_through(text):
             found = Word(name, splits=True)
             operation = reading(locate(found, ground.place, ground.cwd), ground, glob=is_pattern(found))
-            if operation.secret or own_read(operation, ground):
+            if operation.secret or is_own(operation.resource, ground.place):
                 yield operation
     if any(MADE in hint for hint in word.hints):
         yield from guessed_reads(word, ground)
@@ -209,7 +209,7 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
-            if found.secret or found.tier is not SAFE or own_read(found, ground):
+            if found.secret or found.tier is not SAFE or is_own(found.resource, ground.place):
                 yield found
 
 
@@ -221,16 +221,10 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
         yield from _stray_reads(word, ground)
 
 
-def own_folder(ground: Ground) -> Iterator[Operation]:
-    """Yield the use of a folder that is Assent's own."""
-    if ground.cwd is not None and any(within(ground.cwd, own) for own in ground.place.facts.assent_paths):
-        yield reading(Located(ground.cwd), ground)
-
-
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
     if is_pattern(word) and not _URL.match(word.text) and not _DOTTED.fullmatch(word.text):
         located = locate(word, ground.place, ground.cwd)
         found = looking(reading(located, ground, glob=True), located, ground)
-        if found.secret or own_read(found, ground):
+        if found.secret or is_own(found.resource, ground.place):
             yield found
