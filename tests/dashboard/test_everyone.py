@@ -87,7 +87,8 @@ WATCH = """window.jumps = [];
 
 
 def jumps(page) -> list[str]:
-    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.evaluate("requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))")
+    page.wait_for_function("window.drawn", polling=20)
     return page.evaluate("window.jumps")
 
 
