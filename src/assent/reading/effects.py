@@ -19,7 +19,6 @@ from assent.reading.touching import (
     looking,
     reading,
     secret_variable,
-    worse,
     writing,
 )
 from assent.reading.web import Address, decode, read_address, read_host
@@ -145,7 +144,7 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
 
 
 def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
-    """Yield the read of a database, and its making where the file is not known to be there."""
+    """Yield the read of a database, and the write of an empty file where it is not known to be there."""
     if word.text in ("", ":memory:"):
         return
     uri = None if word.splits else _DATABASE.fullmatch(word.text)
@@ -154,7 +153,7 @@ def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     located, glob = locate(file, ground.place, ground.cwd), is_pattern(file)
     sure = located.known and not glob and not ground.elsewhere
     if not (uri and uri["kept"]) and not (sure and ground.place.facts.exists(located.path)):
-        yield worse(writing(located, ground, glob=glob), "makes an empty database where there is none")
+        yield writing(located, ground, glob=glob)  # an empty file, where a redirection may put one
 
 
 def _transfer_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
