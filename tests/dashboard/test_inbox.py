@@ -257,7 +257,7 @@ def test_a_key_meant_for_one_question_does_not_answer_the_next(page, ask, outcom
     expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", first)
     page.evaluate(PRESS_ONCE_GONE, first)
     person.post("/api/permissions", json={"requestId": first, "decision": "reject"})
-    page.wait_for_function("window.pressed")
+    until(lambda: page.evaluate("window.pressed"))
     expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", second)
     still(page)
     page.keyboard.press("d")
