@@ -142,7 +142,7 @@ WATCH = """window.jumps = [];
 
 def jumps(page) -> list[str]:
     page.evaluate("requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))")
-    page.wait_for_function("window.drawn", polling=20)
+    until(lambda: page.evaluate("window.drawn"))
     return page.evaluate("window.jumps")
 
 

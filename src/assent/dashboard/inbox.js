@@ -306,8 +306,24 @@ export class Inbox {
     }
   }
 
-  async answerAll(ids, body) {
-    if (!ids.length) return;
+  // What nobody can have read is not allowed with the others: what was not shown yet, and what was shown in part.
+  unread(id) {
+    if (!this.cards.has(id)) return "Not allowed with the others: it was not shown yet.";
+    return this.current !== id && isCut(this.live.questions.get(id)) ? "Not allowed with the others: it is long. Look at the whole of it." : "";
+  }
+
+  leaveOut(id, reason) {
+    const card = this.cards.get(id);
+    if (card) card.state.error = reason;
+    else this.faults.set(id, reason);
+    this.redraw(id);
+  }
+
+  async answerAll(selected, body) {
+    if (!selected.length) return;
+    const unread = body.decision === "reject" ? new Map() : new Map(selected.map((id) => [id, this.unread(id)]).filter(([, reason]) => reason));
+    for (const [id, reason] of unread) this.leaveOut(id, reason);
+    const ids = selected.filter((id) => !unread.has(id));
     this.quiet = true;
     let done = 0;
     let next = 0;
@@ -316,7 +332,7 @@ export class Inbox {
     };
     await Promise.all(Array.from({ length: 6 }, work));
     this.quiet = false;
-    const failed = ids.length - done;
+    const failed = selected.length - done;
     toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
   }
 
