@@ -30,12 +30,14 @@ class Served:
     def __enter__(self) -> Self:
         self._thread.start()
         while not self._server.started:
+            assert self._thread.is_alive(), "the server did not start"
             time.sleep(0.005)
         return self
 
     def __exit__(self, *_: object) -> None:
         self._server.should_exit = True
-        self._thread.join()
+        self._thread.join(60)
+        assert not self._thread.is_alive(), "the server does not end"
         self._socket.close()
 
     def client(self, **headers: str) -> httpx.Client:

@@ -20,7 +20,7 @@ from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
 from assent.approvals.outcome import leads_elsewhere, refuse_moved, relied_on, strict, turn_down
-from assent.approvals.standing import are_standing, use_enablement
+from assent.approvals.standing import are_standing, check_run, use_enablement
 from assent.approvals.summary import summarise
 from assent.approvals.tickets import put_ticket
 from assent.audit.entry import Entry
@@ -245,6 +245,8 @@ class Gate:
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
                 raise _StaleError
+            if decision.verdict is ALLOW:
+                check_run(cursor, session)
             self._log.append(cursor, (entry, *more))
             if ticket is not None:
                 put_ticket(cursor, ticket)
@@ -293,6 +295,7 @@ class Gate:
 
     def _put_question(self, cursor: Cursor, approval_id: str, case: Case) -> Put:
         decision, call = case.decision, case.call
+        check_run(cursor, case.session)
         settled = questions.find_settled(cursor, decision.digest, case.kind, call.call_id)
         if settled is not None:
             return Put(decision, settled)
@@ -354,6 +357,7 @@ class Gate:
         more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> Approval | None:
+            check_run(cursor, session)
             used = questions.use_answer(cursor, approval)
             if used is not None:
                 self._log.append(cursor, (entry, *more))

@@ -77,9 +77,9 @@ def ask(daemon, agent, person):
         return agent.post("/api/hooks/classify", json=body).json()["requestId"]
 
     yield question
-    while left := person.get("/api/permissions").json()["pending"]:
-        for each in left:
-            person.post("/api/permissions", json={"requestId": each["id"], "decision": "reject"})
+    for each in person.get("/api/permissions").json()["pending"]:
+        person.post("/api/permissions", json={"requestId": each["id"], "decision": "reject"})
+    assert person.get("/api/permissions").json()["pending"] == []
 
 
 @pytest.fixture

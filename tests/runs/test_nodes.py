@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import os
+import signal
+
 import pytest
 
+from assent.runs.recovery import SILENT
 from daemons import Running, until
 from runners import Runner, write_strategy
+
+LEASE = "4"
 
 
 @pytest.fixture
 def nodes(tmp_path, postgres):
-    url = postgres.new_database()
-    one, two = (Running(tmp_path / name, "--store", url, "--rate", "0") for name in ("one", "two"))
+    url = postgres.ready_database()
+    flags = ("--store", url, "--rate", "0", "--lease", LEASE)
+    one, two = (Running(tmp_path / name, *flags) for name in ("one", "two"))
     with one, two:
         yield one, two
 
 
 def status(client, run):
+    return listed(client, run)["status"]
+
+
+def listed(client, run):
     (found,) = [r for r in client.ask("list_runs", "run_list")["runs"] if r["runId"] == run]
-    return found["status"]
+    return found
 
 
 def test_a_run_is_answered_at_any_node_and_read_back_at_every(nodes, tmp_path):
@@ -38,14 +49,6 @@ def test_a_run_is_answered_at_any_node_and_read_back_at_every(nodes, tmp_path):
         assert (tmp_path / "x").read_text() == "x"
         told = there.ask("prepare_run", "run_prepared", runId=run)["conversation"]["records"]
         assert (told[1]["decision"], told[-1]["result"]) == ("allow", done["result"])
-        left = here.launch(strategy)
-        here.hear("request_permission", runId=left)
-        one.kill()
-        assert status(there, left) == "running"
-        one.start()
-        assert status(there, left) == "error"
-        there.send("subscribe", runId=left)
-        assert there.hear("strategy_error", runId=left)["error"]["message"] == "the daemon was restarted while it ran"
 
 
 def test_a_run_is_followed_answered_and_stopped_at_another_node(nodes, tmp_path):
@@ -83,3 +86,80 @@ def test_a_run_is_followed_answered_and_stopped_at_another_node(nodes, tmp_path)
         again = {"runId": run, "permissionRequestId": last["requestId"], "decision": "allow"}
         assert there.refused("permission_decision", **again)[0] == "NO_PENDING_PERMISSION"
     assert not (tmp_path / "y").exists()
+
+
+def test_a_run_whose_daemon_died_for_good_is_ended_by_another(nodes, tmp_path):
+    one, two = nodes
+    person = one.owner
+    until(lambda: two.api(person).get("/api/login").status_code == 200)
+    asking = write_strategy(tmp_path, f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/x, content: x}}}}")
+    program = tmp_path / "p.yaml"
+    program.write_text("name: p\nprocess: {agent: p, command: [sh, -c, 'echo \"<$ASSENT_TOKEN>\"; exec sleep 300']}\n")
+    with Runner(one, person) as here, Runner(two, person) as there:
+        lent = program_token(here, here.launch(program))
+        until(lambda: two.api(lent).get("/api/permissions").status_code == 200)
+        said = two.api(lent).post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "ls"}})
+        assert (said.status_code, "done by another daemon" in said.json()["error"]) == (403, True)
+        prepared = here.prepare(asking, runId="prepared")["runId"]
+        run = here.launch(asking)
+        question = here.hear("request_permission", runId=run)["requestId"]
+        there.send("subscribe", runId=run)
+        there.hear("request_permission", runId=run)
+        one.kill()
+        assert there.hear("strategy_error", runId=run)["error"] == {"code": "EXECUTION_ERROR", "message": SILENT}
+        for left in (run, prepared):
+            assert (status(there, left), listed(there, left)["error"]) == ("error", SILENT)
+        assert there.find("permission_resolved", requestId=question)["decision"] == "cancelled"
+        outcome = two.api(person).get(f"/api/permissions/{question}").json()
+        assert outcome["status"] == "cancelled"
+        until(lambda: two.api(lent).get("/api/permissions").status_code == 401)
+        one.start()
+        assert status(there, run) == "error"
+        told = two.api(person).get(f"/api/audit?session={run}&type=run.status").json()["events"]
+        assert [event["body"]["payload"]["status"] for event in told].count("error") == 1
+
+
+def program_token(client, run):
+    text = ""
+    while ">" not in text:
+        event = client.hear("agent_streaming", runId=run)["event"]
+        text += event.get("text", "")
+    return text.partition("<")[2].partition(">")[0]
+
+
+def test_a_daemon_that_was_away_too_long_does_no_more_of_its_runs(nodes, tmp_path):
+    one, two = nodes
+    person = one.owner
+    until(lambda: two.api(person).get("/api/login").status_code == 200)
+    write = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/FILE, content: x}}}}\n"
+    asking = write_strategy(tmp_path, write.replace("FILE", "asked"), name="asking")
+    working = write_strategy(
+        tmp_path,
+        "- {agent: a, tool: run_command, input: {command: 'echo at it; sleep 300'}, on_error: continue}\n"
+        "- {agent: a, tool: write_file, input: {path: after, content: x}}",
+        name="working",
+    )
+    with Runner(one, person) as here, Runner(two, person) as there:
+        busy = here.launch(working)
+        here.hear("agent_streaming", runId=busy, event={"type": "text", "text": "at it\n"})
+        ready = here.prepare(asking, runId="ready")["runId"]
+        run = here.launch(asking)
+        question = here.hear("request_permission", runId=run)
+        os.kill(one.process.pid, signal.SIGSTOP)
+        try:
+            there.decide(run, question, "allow")  # heard of at the other only when it comes back
+            for left in (run, busy, ready):
+                until(lambda left=left: status(there, left) == "error")
+        finally:
+            os.kill(one.process.pid, signal.SIGCONT)
+        assert here.refused("start_run", runId=ready)[0] == "START_FAILED"
+        for left in (run, busy, ready):
+            assert here.find("strategy_error", runId=left)["error"]["message"] == SILENT
+            assert listed(here, left)["error"] == SILENT
+        assert here.refused("stop_run", runId=run)[0] == "RUN_NOT_FOUND"
+        again = here.launch(write_strategy(tmp_path, "- {agent: a, tool: list_dir, input: {path: .}}"))
+        here.hear("strategy_completed", runId=again)
+    assert not (tmp_path / "asked").exists()
+    assert not (one.project / "after").exists()
+    for left in (run, busy):
+        assert not one.api(person).get(f"/api/audit?session={left}&type=tool.result").json()["events"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import socket
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -268,3 +269,23 @@ def test_the_log_has_a_run_from_its_beginning_to_its_end_in_order(daemon, tmp_pa
             assert event["runId"] == run
     applied = next(e for e in bodies if e["type"] == "sandbox.applied")
     assert {"bubblewrap", "landlock", "seccomp"} <= {m["name"] for m in applied["sandboxProfile"]["mechanisms"]}
+
+
+def test_nothing_begins_in_a_run_that_was_ended_behind_its_daemons_back(daemon, tmp_path):
+    steps = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/asked, content: x}}, on_error: continue}}\n"
+    strategy = write_strategy(tmp_path, steps + "- {agent: a, tool: list_dir, input: {path: .}}")
+    with Runner(daemon) as client:
+        run = client.launch(strategy)
+        question = client.hear("request_permission")
+        ready = client.prepare(strategy)["runId"]
+        with contextlib.closing(sqlite3.connect(daemon.state / "assent.db", timeout=30)) as store, store:
+            ended = "UPDATE runs SET status = 'error', ended_at = 1, reason = 'ended elsewhere' WHERE id IN (?, ?)"
+            store.execute(ended, (run, ready))
+        client.decide(run, question, "allow")
+        assert client.hear("strategy_error", runId=run)["error"]["message"] == "ended elsewhere"
+        assert client.refused("start_run", runId=ready) == ("START_FAILED", f"Prepared run not found: {ready}")
+        (listed,) = [r for r in client.ask("list_runs", "run_list")["runs"] if r["runId"] == run]
+        assert (listed["status"], listed["error"]) == ("error", "ended elsewhere")
+    events = daemon.api(daemon.owner).get(f"/api/audit?session={run}&limit=100").json()["events"]
+    assert "tool.started" not in [event["type"] for event in events]
+    assert not (tmp_path / "asked").exists()

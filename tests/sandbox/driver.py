@@ -1,6 +1,8 @@
 """Starting `assent run` from outside, as different people, for probes that know nothing of it."""
 
+import contextlib
 import os
+import select
 import shutil
 import subprocess
 import sys
@@ -107,6 +109,26 @@ class World:
             **settings,
         )
 
+    @contextlib.contextmanager
+    def waiting(self, *words, options=(), argv=()):
+        """A command that says `up` and then reads; lent from there on, and ended with its launcher."""
+        running = subprocess.Popen(
+            argv or self.argv(*words, options=options),
+            env=self.environ,
+            cwd=self.workspace,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            assert select.select([running.stdout], [], [], 60)[0]
+            assert running.stdout.readline() == "up\n"
+            yield running
+        finally:
+            running.kill()
+            running.communicate(timeout=60)
+
     def sh(self, script, **more):
         """Run a script of shell inside, and return what it printed."""
         return self.run("sh", "-c", script, **more)
@@ -117,3 +139,9 @@ class World:
     def left_over(self):
         """Everything in the workspace, by name."""
         return sorted(str(p.relative_to(self.workspace)) for p in self.workspace.rglob("*"))
+
+
+def make_repository(world):
+    """Make a repository of the workspace."""
+    subprocess.run(["git", "init", "-q", world.workspace], check=True, timeout=60)
+    world.give(world.workspace)

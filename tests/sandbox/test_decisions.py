@@ -205,6 +205,15 @@ def report(ticket):
     return {"runId": "r", "events": [{"type": "runtime.error", "reason": "test"}], "decisionId": ticket}
 
 
+def test_that_a_boundary_could_not_be_kept_up_is_in_the_log_and_in_the_journal(daemon):
+    lost = {"type": "process.terminated", "stopped": "boundary", "reason": "x: Operation not permitted"}
+    told = daemon.api(daemon.owner).post("/api/sandbox/events", json={"runId": "lost", "events": [lost]})
+    assert told.status_code == 200
+    (event,) = [e for e in events(daemon, "process.terminated", None) if e["runId"] == "lost"]
+    assert event["payload"]["reason"] == lost["reason"]
+    assert [(line["run"], line["level"]) for line in daemon.logged("sandbox.lost")] == [("lost", "error")]
+
+
 def test_what_is_asked_to_run_outside_was_stopped_inside_first(on_failure, agent):
     daemon = on_failure
     outside = daemon.home / "later"

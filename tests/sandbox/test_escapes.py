@@ -5,17 +5,13 @@ import socket
 import subprocess
 
 import pytest
+from driver import make_repository
 
 SECRET = "the-secret-text"
 
 
-def git(world):
-    subprocess.run(["git", "init", "-q", world.workspace], check=True)
-    world.give(world.workspace)
-
-
 def test_a_protected_file_is_read_and_not_written(world):
-    git(world)
+    make_repository(world)
     before = (world.workspace / ".git/config").read_text()
     done = world.sh("cat .git/config && echo evil >> .git/config")
     assert before in done.stdout
@@ -24,7 +20,7 @@ def test_a_protected_file_is_read_and_not_written(world):
 
 
 def test_a_folder_above_a_protected_one_can_not_be_renamed(world):
-    git(world)
+    make_repository(world)
     done = world.sh("mv .git .git2; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; mv .git/info .git/info2")
     assert "busy" in done.stderr
     assert not (world.workspace / ".git2").exists()
@@ -53,7 +49,7 @@ def test_a_protected_name_that_does_not_exist_can_not_be_made(world, name):
 
 @pytest.mark.parametrize("name", ["config.worktree", "info/attributes", "commondir", "hooks/post-checkout"])
 def test_a_repository_s_store_takes_no_new_settings(world, name):
-    git(world)
+    make_repository(world)
     done = world.sh(
         f"echo evil > .git/{name}; rm -rf .git/{name}; cp /etc/hostname .git/{name};git status >/dev/null && echo works"
     )
@@ -63,7 +59,7 @@ def test_a_repository_s_store_takes_no_new_settings(world, name):
 
 @pytest.mark.parametrize("there", [True, False])
 def test_hooks_and_settings_that_a_repository_keeps_elsewhere_are_protected(own_world, there):
-    git(own_world)
+    make_repository(own_world)
     store = own_world.workspace / ".git/config"
     store.write_text(store.read_text() + "[core]\n\thooksPath = tools/hooks # ours\n[include] path = ../local.cfg\n")
     own_world.write("local.cfg", "[user]\n")
@@ -82,7 +78,7 @@ def test_hooks_and_settings_that_a_repository_keeps_elsewhere_are_protected(own_
 
 
 def test_the_other_files_of_a_workspace_are_still_written(world):
-    git(world)
+    make_repository(world)
     done = world.sh(
         "mkdir -p src .github && echo a > src/a && echo b > .gitignore && echo c > conftest.py && ls -A src"
     )
@@ -99,7 +95,7 @@ def test_a_symbolic_link_out_of_the_workspace_leads_nowhere(world):
 
 
 def test_a_protected_file_with_a_second_name_is_not_started_with(world):
-    git(world)
+    make_repository(world)
     os.link(world.workspace / ".git/config", world.workspace / "second")
     done = world.sh("echo evil >> second")
     assert done.returncode == 4
@@ -108,7 +104,7 @@ def test_a_protected_file_with_a_second_name_is_not_started_with(world):
 
 
 def test_no_hard_link_is_made_to_a_protected_or_outer_file(world):
-    git(world)
+    make_repository(world)
     target = world.write(world.outside / "file", "old")
     done = world.sh(f"ln .git/config second; ln {target} third; ls")
     assert "second" not in done.stdout
@@ -331,84 +327,7 @@ def test_tmp_and_run_are_its_own(world):
 
 
 def test_nothing_of_ours_is_left_in_the_workspace(world):
-    git(world)
+    make_repository(world)
     before = world.left_over()
     world.sh("git status; ls -A")
     assert world.left_over() == before
-
-
-def test_stand_ins_stay_while_another_sandbox_needs_them(world):
-    first = subprocess.Popen(
-        world.argv("sh", "-c", "echo up; read line; mkdir -p .vscode; echo evil > .vscode/tasks.json; echo done"),
-        env=world.environ,
-        cwd=world.workspace,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert first.stdout.readline() == "up\n"
-    world.sh("true")
-    assert (world.workspace / ".vscode").is_dir()
-    out, _ = first.communicate("go\n", timeout=60)
-    assert out == "done\n"
-    assert world.left_over() == []
-
-
-WAITING = """
-echo up; read line; i=0
-while [ $i -lt 500 ]; do
-    i=$((i+1))
-    (: >> .git/config) 2>&- || cat .env 2>&- || mkdir -p .vscode/$i 2>&- || mv .git .git2 2>&- || { echo held; exit 0; }
-    sleep 0.05
-done
-echo open
-"""
-
-
-def test_what_is_replaced_outside_while_it_runs_is_covered_again(world):
-    git(world)
-    world.write(".env", SECRET)
-    running = subprocess.Popen(
-        world.argv("sh", "-c", WAITING),
-        env=world.environ,
-        cwd=world.workspace,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert running.stdout.readline() == "up\n"
-    for name in (".git/config", ".env"):
-        world.write("new", SECRET)
-        os.replace(world.workspace / "new", world.workspace / name)
-    os.rmdir(world.workspace / ".vscode")
-    out, _ = running.communicate("go\n", timeout=100)
-    assert out.endswith("held\n")
-    assert (world.workspace / ".git/config").read_text() == SECRET
-
-
-AGENT = """#!/bin/sh
-echo up; read line; i=0
-while [ $i -lt 500 ] && (: >> .git/config) 2>&-; do i=$((i+1)); sleep 0.05; done
-cat ~/.claude/.credentials.json
-"""
-
-
-def test_an_agent_keeps_its_own_login_when_that_is_renewed_outside(own_world):
-    git(own_world)
-    own_world.write("claude", AGENT, mode=0o755)
-    login = own_world.write(own_world.home / ".claude/.credentials.json", "first")
-    running = subprocess.Popen(
-        own_world.argv("./claude", options=["--profile", "agent"]),
-        env=own_world.environ,
-        cwd=own_world.workspace,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert running.stdout.readline() == "up\n"
-    for name, path in (("login", login), ("config", own_world.workspace / ".git/config")):
-        os.replace(own_world.write(own_world.outside / name, "second"), path)
-    assert running.communicate("go\n", timeout=100)[0] in ("first", "second")

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from assent.approvals.rows import ENABLEMENT_COLUMNS, read_enablement, read_grant
-from assent.model import Consent, Enablement, Grant, Session
+from assent.model import Consent, Enablement, Grant, NotFoundError, Session
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
@@ -101,6 +101,16 @@ def are_standing(cursor: Cursor, grant_ids: Iterable[str]) -> bool:
     """Tell, in the transaction that records a decision, whether all grants it relied on still hold."""
     sql = "SELECT 1 FROM grants WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
     return all(cursor.fetch(sql, grant_id, cursor.now) for grant_id in grant_ids)
+
+
+def check_run(cursor: Cursor, session: Session) -> None:
+    """Raise `NotFoundError` for a run that is over, in the transaction that lets something in it begin.
+
+    Whoever ended it, this daemon or another one that took this one for dead, nothing begins in it afterwards.
+    """
+    sql = "SELECT 1 FROM runs WHERE id = ? AND status IN ('pending', 'running')"
+    if session.run and not cursor.fetch(sql, session.id):
+        raise NotFoundError(f"the run {session.id} is over")
 
 
 def use_enablement(cursor: Cursor, enablement: Enablement) -> bool:

@@ -8,35 +8,87 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import quote
 
 from assent.model import StoreError
 from assent.store.address import Address
 from assent.store.cursor import Row, faults
 
-_PAGE = 500
+_PAGE = 128
 
 
-class Snapshot:
+class Snapshot(Protocol):
     """Everything read through it belongs to one moment."""
-
-    def __init__(self, cursor: Callable[[str], Any], translate: Callable[[str], str]) -> None:
-        self._cursor = cursor
-        self._translate = translate
 
     def fetch(self, sql: str, *parameters: Any) -> list[Row]:
         """Return all rows of a small query."""
-        with contextlib.closing(self._cursor("")) as cursor:
-            return list(cursor.execute(self._translate(sql), parameters).fetchall())
 
     def pages(self, name: str, sql: str, *parameters: Any) -> Iterator[list[Row]]:
-        """Go through the rows of a large query, some hundred at a time; `name` tells it from others under way."""
-        with contextlib.closing(self._cursor(name)) as cursor:
+        """Go through the rows of a large query, a hundred or so at a time; `name` tells it from others under way."""
+
+
+class _Server:
+    def __init__(self, connection: Any, translate: Callable[[str], str]) -> None:
+        self._connection = connection
+        self._translate = translate
+
+    def fetch(self, sql: str, *parameters: Any) -> list[Row]:
+        return list(self._connection.execute(self._translate(sql), parameters).fetchall())
+
+    def pages(self, name: str, sql: str, *parameters: Any) -> Iterator[list[Row]]:
+        with self._connection.cursor(name) as cursor:
             cursor.execute(self._translate(sql), parameters)
             while rows := cursor.fetchmany(_PAGE):
                 yield rows
+
+
+class _File:
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def fetch(self, sql: str, *parameters: Any) -> list[Row]:
+        return self._connection.execute(sql, parameters).fetchall()
+
+    def pages(self, name: str, sql: str, *parameters: Any) -> Iterator[list[Row]]:
+        # To be called with a row is half the work of fetching it: most of that is a lock for every column.
+        taker = _Taker()
+        with contextlib.closing(self._connection.execute(f"{sql} LIMIT 0", parameters)) as cursor:
+            columns = [column[0] for column in cursor.description]
+            self._connection.create_function(f"take_{name}", len(columns), taker.take)
+            query = f"SELECT 1 FROM ({sql}) WHERE take_{name}({', '.join(columns)})"  # noqa: S608 - constants
+            try:
+                for _ in cursor.execute(query, parameters):
+                    yield taker.pages.popleft()
+            except sqlite3.OperationalError as error:
+                if "user-defined function" not in str(error):
+                    raise
+                # SQLite keeps to itself what stopped a function: text that is none, or a person.
+                self.fetch(f"{sql} LIMIT 1 OFFSET ?", *parameters, taker.taken + len(taker.page))
+                raise KeyboardInterrupt from None
+        if taker.page:
+            yield taker.page
+
+
+class _Taker:
+    """Gathers pages. The driver looks one ahead, so that there may be two of them."""
+
+    def __init__(self) -> None:
+        self.page: list[Row] = []
+        self.pages: deque[list[Row]] = deque()
+        self.taken = 0
+
+    def take(self, *row: Any) -> bool:
+        """Take a row, and say whether a page is full."""
+        self.page.append(row)
+        if len(self.page) < _PAGE:
+            return False
+        self.pages.append(self.page)
+        self.taken += _PAGE
+        self.page = []
+        return True
 
 
 @contextlib.contextmanager
@@ -55,13 +107,13 @@ def _open_server(conninfo: str) -> Iterator[Snapshot]:
 
     with contextlib.closing(postgres.connect(conninfo)) as server:
         server.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        yield Snapshot(lambda name: server.cursor(name) if name else server.cursor(), postgres.translate)
+        yield _Server(server, postgres.translate)
 
 
 @contextlib.contextmanager
 def _open_file(path: str) -> Iterator[Snapshot]:
     with contextlib.closing(_connect(path)) as connection:
-        yield Snapshot(lambda _name: connection.cursor(), str)
+        yield _File(connection)
 
 
 def _connect(path: str) -> sqlite3.Connection:

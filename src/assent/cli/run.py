@@ -211,6 +211,7 @@ class _Run:
             profile=profile,
             exit_code=ended.code,
             stopped=ended.stopped,
+            reason=None if ended.stopped is None else ended.why_stopped,
             programs=ended.programs or None,
         )
         try:

@@ -48,6 +48,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     queue: int = 256
     heartbeat: float = 30.0
     grace: float = 10.0
+    lease: float = 30.0
     agent_prompt: AgentPrompt = "inbox"
     notify_desktop: bool = True
     notify_url: str = ""
@@ -107,6 +108,13 @@ def read_duration(text: str) -> float:
     return seconds
 
 
+def _lease(text: str) -> float:
+    seconds = read_duration(text)
+    if seconds < 1:
+        raise ValueError("it must be at least a second")
+    return seconds
+
+
 def _size(text: str) -> int:
     found = _SIZE.fullmatch(text)
     size = int(found[1]) * {"": 1, "k": 1 << 10, "m": MIB}[(found[2] or "").lower()] if found else 0
@@ -162,6 +170,7 @@ SETTINGS = (
     Setting("queue", _whole(1, 10**5), "N", "messages kept for a WebSocket that reads slowly, before it is dropped"),
     Setting("heartbeat", read_duration, "TIME", "how often a WebSocket hears a heartbeat"),
     Setting("grace", read_duration, "TIME", "how long a stopping daemon waits for requests under way"),
+    Setting("lease", _lease, "TIME", "how long a daemon may be silent before others on its store end its runs"),
     Setting(
         "agent_prompt",
         _choice("inbox", "defer"),

@@ -54,3 +54,5 @@ class Token(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: float | None = None
     revoked_at: float | None = None
     kind: TokenKind = "bearer"
+    run: str | None = None
+    """The run whose program it was made for."""

@@ -6,6 +6,7 @@ What is not surely understood is dangerous, and what can not be read at all is s
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -14,7 +15,7 @@ from assent.catalog import Entry, assignment_is_inert, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
-from assent.reading.effects import argument_effects, own_folder, role_effects, surroundings
+from assent.reading.effects import argument_effects, role_effects, surroundings
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables
@@ -42,7 +43,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
-from assent.reading.touching import Ground, locate, secret_variable, working
+from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import is_echo, is_time, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
@@ -56,6 +57,7 @@ _MOST_MOVES = 16
 """Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
+_first, _text = operator.itemgetter(0), operator.attrgetter("text")
 
 
 def read_line(
@@ -107,7 +109,12 @@ class _Reader:
             self.functions |= frozenset(script.functions)
         if script.unreadable:
             self.findings.blur(script.unreadable)
-        traces = [self._traced(c, frame) for c in script.commands]
+        traces = []
+        for command in script.commands:
+            begin = len(self.findings.operations)
+            trace = self.read_command(command, frame)
+            trace.span = (begin, len(self.findings.operations))
+            traces.append(trace)
         for name in script.bound:
             if not assignment_is_inert(name):
                 self.assign(name, Word(UNKNOWN), DANGEROUS)
@@ -117,12 +124,6 @@ class _Reader:
         mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)
         return traces
-
-    def _traced(self, command: Command, frame: Frame) -> Trace:
-        begin = len(self.findings.operations)
-        trace = self.read_command(command, frame)
-        trace.span = (begin, len(self.findings.operations))
-        return trace
 
     def read_command(self, command: Command, frame: Frame) -> Trace:
         within = self._bounded(command)
@@ -152,8 +153,7 @@ class _Reader:
         if not command.constant:
             self._given(name, command, index)
             self._around(command, index)
-        for folder in _folders(command):
-            self.findings.extend(own_folder(Ground(self.place, folder, index)))
+        self._used(command, index)
         if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
         trace.network = self.findings.connects(index)
@@ -170,6 +170,12 @@ class _Reader:
             return command
         self.findings.blur(f"a command has more than {_MOST_WORDS} words")
         return msgspec.structs.replace(command, words=command.words[:_MOST_WORDS])
+
+    def _used(self, command: Command, index: int) -> None:
+        """Add the use of a folder that is Assent's own."""
+        for folder in _folders(command):
+            if folder is not None and is_own(folder, self.place):
+                self.findings.extend((reading(Located(folder), Ground(self.place, folder, index)),))
 
     def _given(self, name: str, command: Command, index: int) -> None:
         """Judge the variables that a command is given."""
@@ -279,7 +285,7 @@ class _Reader:
         match = in_case(match, clauses)
         entry = match.entry
         roles, extra = roles_of(match, clauses)
-        kinds = {r for r, _ in roles}
+        kinds = set(map(_first, roles))
         judged = []
         if not kinds.isdisjoint(LANGUAGES):
             judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
@@ -291,7 +297,7 @@ class _Reader:
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         unseen = () if said.tier is SAFE else unseen_words(match, roles, command.words[1:] if opaque else ())
         index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
-        sweep = entry.sweep or any(c.sweep for c in clauses)
+        sweep = entry.sweep or (bool(clauses) and any(c.sweep for c in clauses))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
                 ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
@@ -365,7 +371,7 @@ class _Reader:
         plain: tuple[str, ...] = (),
     ) -> int:
         """Add a command; of its `unseen` words nobody knows what it does with them."""
-        argv = tuple([w.text for w in command.words])
+        argv = tuple(map(_text, command.words))
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,

@@ -17,13 +17,12 @@ from assent.reading.roles import QUIET, Judgement
 from assent.reading.touching import (
     Ground,
     connection,
+    is_own,
     locate,
     looking,
-    own_read,
     reading,
     secret_read,
     secret_variable,
-    worse,
     writing,
 )
 from assent.reading.web import REMOTE, URL, Address, decode, read_address, read_host
@@ -124,7 +123,7 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         for name in let_through(text):
             found = Word(name, splits=True)
             operation = reading(locate(found, ground.place, ground.cwd), ground, glob=is_pattern(found))
-            if operation.secret or own_read(operation, ground):
+            if operation.secret or is_own(operation.resource, ground.place):
                 yield operation
     if any(MADE in hint for hint in word.hints):
         yield from guessed_reads(word, ground)
@@ -168,7 +167,7 @@ def _write_effects(role: Role, word: Word, located: Located, ground: Ground) -> 
 
 
 def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
-    """Yield the read of a database, and its making where the file is not known to be there."""
+    """Yield the read of a database, and the write of an empty file where it is not known to be there."""
     if word.text in ("", ":memory:"):
         return
     uri = None if word.splits else _DATABASE.fullmatch(word.text)
@@ -177,7 +176,7 @@ def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     located, glob = locate(file, ground.place, ground.cwd), is_pattern(file)
     sure = located.known and not glob and not ground.elsewhere
     if not (uri and uri["kept"]) and not (sure and ground.place.facts.exists(located.path)):
-        yield worse(writing(located, ground, glob=glob), "makes an empty database where there is none")
+        yield writing(located, ground, glob=glob)  # an empty file, where a redirection may put one
 
 
 def _transfer_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
@@ -232,7 +231,7 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
-            if found.secret or found.tier is not SAFE or own_read(found, ground):
+            if found.secret or found.tier is not SAFE or is_own(found.resource, ground.place):
                 yield found
 
 
@@ -244,18 +243,12 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
         yield from _stray_reads(word, ground)
 
 
-def own_folder(ground: Ground) -> Iterator[Operation]:
-    """Yield the use of a folder that is Assent's own."""
-    if ground.cwd is not None and any(within(ground.cwd, own) for own in ground.place.facts.assent_paths):
-        yield reading(Located(ground.cwd), ground)
-
-
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
     if is_pattern(word) and not URL.match(word.text) and not _DOTTED.fullmatch(word.text):
         located = locate(word, ground.place, ground.cwd)
         found = looking(reading(located, ground, glob=True), located, ground)
-        if found.secret or own_read(found, ground):
+        if found.secret or is_own(found.resource, ground.place):
             yield found
 
 

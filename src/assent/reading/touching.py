@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import msgspec
 
 import assent.regex as re
@@ -18,7 +20,6 @@ from assent.model import (
     Operation,
     Tier,
     fold,
-    within,
 )
 from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
@@ -116,9 +117,16 @@ def worse(operation: Operation, reason: str) -> Operation:
     return msgspec.structs.replace(operation, tier=tier, reason=reason)
 
 
-def own_read(operation: Operation, ground: Ground) -> bool:
-    """Tell whether a read is of Assent's own files."""
-    return any(within(operation.resource, own) for own in ground.place.facts.assent_paths)
+def is_own(path: str, place: Place) -> bool:
+    """Tell whether a path is one of Assent's own."""
+    own = place.facts.assent_paths
+    return bool(own) and (path in own or path.startswith(_below(own)))
+
+
+@functools.lru_cache(maxsize=64)
+def _below(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what everything below these paths starts with."""
+    return tuple(p if p.endswith("/") else p + "/" for p in paths)
 
 
 def writing(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import secrets
 from collections.abc import Callable, Iterator
@@ -26,6 +27,7 @@ RECORDED_OUTPUT = 2000
 _KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
 _KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]*PRIVATE KEY-----")
 Tell = Callable[[dict[str, Any]], None]
+_log = logging.getLogger(__name__)
 
 
 class Excerpt:
@@ -125,7 +127,11 @@ class ProcessAccount:
         """Say what it was kept from, and how it ended: by itself, well or not, or by us."""
         kind: EventType = "process.completed" if not ended.code else "process.failed"
         kind = kind if ended.stopped is None else "process.terminated"
-        done = self._finish(kind, code=ended.code, stopped=ended.stopped, output=cut(output, RECORDED_OUTPUT) or None)
+        reason = None if ended.stopped is None else ended.why_stopped
+        if ended.stopped == "boundary":
+            _log.error("a sandbox could not be kept up: %s", ended.fault)
+        kept = cut(output, RECORDED_OUTPUT) or None
+        done = self._finish(kind, code=ended.code, stopped=ended.stopped, reason=reason, output=kept)
         stopped = (violation_event(self._run.record, self._place, v) for v in ended.violations)
         return (*stopped, done)
 

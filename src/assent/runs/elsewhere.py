@@ -13,7 +13,7 @@ from assent.runs.audience import Subscriber
 from assent.runs.history import PastRun, read_back, retell
 from assent.runs.messages import DaemonMessage, FlowNode, RunPrepared, StrategyStarted
 from assent.runs.questions import request_message
-from assent.runs.records import ACTIVE, SELECT_RUNS, RunRecord, read_run
+from assent.runs.records import ACTIVE, RunRecord, find_record
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
@@ -122,12 +122,6 @@ class Followers:
 async def find_elsewhere(store: Store, log: Log, record: RunRecord) -> RunElsewhere:
     """Read what is on record of a run of another daemon."""
     return RunElsewhere(store, log, await read_back(store, record))
-
-
-async def find_record(store: Store, run_id: str) -> RunRecord | None:
-    """Return what is kept of a run, wherever it is done."""
-    rows = await store.query(SELECT_RUNS + " WHERE id = :id", {"id": run_id})
-    return read_run(rows[0]) if rows else None
 
 
 async def stop_elsewhere(store: Store, run_id: str) -> bool:

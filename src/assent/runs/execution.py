@@ -29,6 +29,7 @@ from assent.model import (
 )
 from assent.runs import commands, files
 from assent.runs.accounts import RECORDED_OUTPUT, ProcessAccount
+from assent.runs.deeds import Deed
 from assent.runs.files import ToolError
 from assent.runs.inputs import with_input
 from assent.runs.messages import (
@@ -103,6 +104,7 @@ class StepWork:
         self._place = Place(step.agent, step.name, self._call_id)
         self._streamed = 0
         self._account = ProcessAccount(run, self._place, step.tool)
+        self._deed: Deed | None = None
         self._given: dict[str, Any] = {}
         """The input that was decided about last, and that runs."""
 
@@ -110,7 +112,7 @@ class StepWork:
         """Do the step and tell of it; returns its result, or raises `ToolError` if its failure ends the run."""
         run, step = self._run, self._step
         call = self._make_call()
-        await run.record_events((status_event(run.record, agent=step.agent, step=step.name, tool=step.tool),))
+        await run.record_begin((status_event(run.record, agent=step.agent, step=step.name, tool=step.tool),))
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=step.name, message=step.message or _describe(step)))
         arguments = encode(call.input).decode()
         self._stream(ToolCalled(self._call_id, step.tool, arguments[:SHOWN_ARGUMENTS]))
@@ -156,10 +158,17 @@ class StepWork:
         try:
             result = await self._work(call, ruling)
         except asyncio.CancelledError:
-            run.ground.log.note(self._event("tool.failed", error="cancelled: the run was stopped"))
+            run.ground.log.note(self._cut_short())
             raise
         await self._run.record_events((self._event("tool.result", output=cut(result, RECORDED_OUTPUT)),))
         return result
+
+    def _cut_short(self) -> Event:
+        """Say what came of it when the run was stopped."""
+        if self._deed is not None and self._deed.is_done:
+            return self._event("tool.result", output="it was done when the run was stopped")
+        doubt = ", and the disk has not answered yet" if self._deed is not None and not self._deed.is_over else ""
+        return self._event("tool.failed", error=f"cancelled: the run was stopped{doubt}")
 
     def _begin(self, call: ToolCall) -> tuple[Event, ...]:
         """Return what is recorded with the decision that lets a tool begin; a command begins once it has a boundary."""
@@ -182,10 +191,10 @@ class StepWork:
             case ReadFile():
                 return _shown(await self._in_thread(files.read_text, path))
             case WriteFile(content=content):
-                size = await self._in_thread(files.write_text, path, content)
+                size = await self._change(files.write_text, path, content)
                 return f"wrote {size} bytes to {path}"
             case EditFile(old=old, new=new):
-                size = await self._in_thread(files.edit_text, path, old, new)
+                size = await self._change(files.edit_text, path, old, new)
                 return f"edited {path}, now {size} bytes"
             case ListDir():
                 return _shown(await self._in_thread(files.list_names, path))
@@ -193,6 +202,12 @@ class StepWork:
                 return _shown(await self._in_thread(files.search_text, path, pattern, self._reader(call, ruling)))
             case _:
                 assert_never(given)
+
+    async def _change(self, work: Callable[..., T], *arguments: Any) -> T:
+        """Change a file, unless the run is ended before that comes about; once it is over, nothing of it can."""
+        self._deed = Deed(self._run.check)
+        changing = functools.partial(work, *arguments, self._deed.check)
+        return await self._deed.do(self._run.ground.threads, changing, FILE_SECONDS)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
@@ -241,7 +256,7 @@ class StepWork:
     async def _applied(self, profile: SandboxProfile) -> None:
         """Put the boundary, then the tool's start on record, before its first instruction."""
         applied = applied_event(self._run.record, self._place, profile)
-        await self._run.record_events((applied, self._started(self._given), self._account.begin()))
+        await self._run.record_begin((applied, self._started(self._given), self._account.begin()))
 
     def _violated(self, violation: Violation) -> None:
         self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")

@@ -15,7 +15,7 @@ import os
 import secrets
 import stat
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 import re2
@@ -39,6 +39,8 @@ _WAY = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _HANDLE = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+Check: TypeAlias = Callable[[], None]
+"""Called before anything is changed, and at the last moment before a file is replaced; what it raises ends it there."""
 _UNSEARCHED = (".git",)
 _ACCESS = "system.posix_acl_access"
 
@@ -61,15 +63,16 @@ def read_text(path: str, limit: int = LARGEST_READ) -> Found:
     return Found(data[:limit].decode("utf-8", "replace"), cut=len(data) > limit)
 
 
-def write_text(path: str, content: str) -> int:
+def write_text(path: str, content: str, check: Check = lambda: None) -> int:
     """Make a file hold this text: whoever looks sees the old one or the new one. Return its size."""
     data = content.encode("utf-8", "surrogatepass")
+    check()
     with _folder_of(path, make=True) as (folder, name):
-        _replace(folder, name, data, path, expected=None)
+        _replace(folder, name, data, path, check)
     return len(data)
 
 
-def edit_text(path: str, old: str, new: str) -> int:
+def edit_text(path: str, old: str, new: str, check: Check = lambda: None) -> int:
     """Replace one piece of a file, which must be in it exactly once, unless the file changes meanwhile."""
     with _folder_of(path) as (folder, name):
         descriptor = _open_file(folder, name, path)
@@ -84,7 +87,13 @@ def edit_text(path: str, old: str, new: str) -> int:
         if found != 1:
             raise ToolError(f"the text to replace is in {path} {found} times, and must be there once")
         changed = data.replace(old.encode(), new.encode())
-        _replace(folder, name, changed, path, expected=seen)
+
+        def recheck() -> None:
+            check()
+            if _stamp(_look(folder, name, path)) != seen:
+                raise ToolError(f"{path} was changed by somebody else meanwhile")
+
+        _replace(folder, name, changed, path, recheck)
     return len(changed)
 
 
@@ -200,13 +209,12 @@ def _read_up_to(descriptor: int, limit: int) -> bytes:
     return b"".join(pieces)
 
 
-def _replace(folder: int, name: str, data: bytes, path: str, *, expected: tuple[int, ...] | None) -> None:
+def _replace(folder: int, name: str, data: bytes, path: str, check: Check) -> None:
     passing = f".assent-{secrets.token_hex(8)}"
     try:
         before = _look(folder, name, path)
         _write_new(folder, passing, data, before, None if before is None else _access_of(folder, name))
-        if expected is not None and _stamp(_look(folder, name, path)) != expected:
-            raise ToolError(f"{path} was changed by somebody else meanwhile")
+        check()
         os.rename(passing, name, src_dir_fd=folder, dst_dir_fd=folder)
         os.fsync(folder)
     except OSError as error:

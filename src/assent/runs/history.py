@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -17,17 +16,13 @@ from assent.runs.messages import (
     DaemonMessage,
     FlowNode,
     PermissionResolved,
-    RunError,
     RunPrepared,
     StepStarted,
-    StrategyCompleted,
-    StrategyError,
     ToolReturned,
-    Usage,
     stamp,
 )
 from assent.runs.questions import outcome_word
-from assent.runs.records import PROCESS, RunRecord, Status
+from assent.runs.records import PROCESS, RunRecord, end_message
 from assent.store.store import Store
 
 _CALLS = ("tool.result", "tool.failed", "process.completed", "process.failed", "process.terminated")
@@ -70,12 +65,7 @@ class PastRun(msgspec.Struct, frozen=True):
 
     def end(self) -> DaemonMessage:
         """Say how it ended."""
-        record, ts = self.record, stamp(self.record.ended_at or self.record.created_at)
-        if record.status is Status.COMPLETED:
-            result = self.events[-1].payload.get("result", "") if self.events else ""
-            return StrategyCompleted(ts=ts, run_id=record.id, result=str(result), usage=Usage())
-        code: Any = "CANCELLED" if record.status is Status.CANCELLED else "EXECUTION_ERROR"
-        return StrategyError(ts=ts, run_id=record.id, error=RunError(code, record.reason or ""))
+        return end_message(self.record, str(self.events[-1].payload.get("result", "")) if self.events else "")
 
 
 async def read_back(store: Store, record: RunRecord) -> PastRun:

@@ -92,7 +92,7 @@ class ProcessWork:
         run, plan = self._run, self._plan
         boundary = boundary_of(run)
         pointing = await asyncio.to_thread(run.ground.point_hooks, plan.hooks)
-        await run.record_events((status_event(run.record, agent=plan.agent, step=plan.agent),))
+        await run.record_begin((status_event(run.record, agent=plan.agent, step=plan.agent),))
         message = plan.message or " ".join(plan.command)
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
         async with run.ground.lend_token(run) as token:
@@ -128,7 +128,7 @@ class ProcessWork:
     async def _applied(self, in_force: SandboxProfile) -> None:
         """Put the boundary, then the start on record, before its first instruction."""
         applied = applied_event(self._run.record, self._place, in_force)
-        await self._run.record_events((applied, self._account.begin()))
+        await self._run.record_begin((applied, self._account.begin()))
 
     def _violated(self, violation: Violation) -> None:
         self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")

@@ -12,16 +12,19 @@ from assent.model import (
     FS_EXEC,
     FS_READ,
     FS_WRITE,
+    Answer,
     Approval,
     Decision,
     Operation,
     Scope,
     State,
     ToolCall,
+    Verdict,
 )
 from assent.model.canonical import canonical
 from assent.policy.guard import SessionDecision, command_text, session_decision
 from assent.runs.guards import Guards, ToolGuard
+from assent.runs.messages import Decision as Word
 from assent.runs.messages import Outcome, RequestPermission, SubjectKind, stamp
 from assent.runs.tools import TOOLS
 
@@ -31,6 +34,12 @@ _SHOWN_OPERATIONS = 20
 _CONTENTS = ("content", "old", "new", "command")
 _KINDS: dict[str, SubjectKind] = {FS_READ: "fs.read", FS_WRITE: "fs.write", FS_EXEC: "fs.exec"}
 """What else a program may ask about, such as a web page, is a command as far as the protocol knows."""
+_ANSWERS: dict[Word, tuple[Verdict, Scope]] = {
+    "allow": (Verdict.ALLOW, Scope.ONCE),
+    "deny": (Verdict.DENY, Scope.ONCE),
+    "allow-session": (Verdict.ALLOW, Scope.SESSION),
+    "deny-session": (Verdict.DENY, Scope.SESSION),
+}
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -75,6 +84,12 @@ class Questions:
         subject = session_decision(approval.call, approval.decision.reading, "allow")
         with self._lock:
             self._open.setdefault(approval.id, Question(guard, subject))
+
+
+def answer_of(word: Word) -> Answer:
+    """Say what a word of the protocol means as an answer."""
+    verdict, scope = _ANSWERS[word]
+    return Answer(verdict=verdict, scope=scope)
 
 
 def request_message(run_id: str, approval: Approval, call: ToolCall, decision: Decision) -> RequestPermission:

@@ -9,17 +9,23 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.model import Event, EventType, SandboxProfile, Violation
-from assent.runs.messages import RunSummary, stamp
+from assent.runs.messages import DaemonMessage, RunError, RunSummary, StrategyCompleted, StrategyError, Usage, stamp
 
 if TYPE_CHECKING:
     from assent.store.cursor import Cursor
+    from assent.store.store import Store
 
 COLUMNS = "id, user_id, node, status, strategy, path, cwd, created_at, started_at, ended_at, reason"
 SELECT_RUNS = f"SELECT {COLUMNS} FROM runs"  # noqa: S608 - constants
 _INSERT = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * 11)})"  # noqa: S608 - constants
-_UPDATE = "UPDATE runs SET status = ?, started_at = ?, ended_at = ?, reason = ? WHERE id = ?"
+_UPDATE = (
+    "UPDATE runs SET status = ?, started_at = ?, ended_at = ?, reason = ? "
+    "WHERE id = ? AND status IN ('pending', 'running')"
+)
 
 
+LONGEST_SUMMARY = 200
+_SAID = ("error", "output", "text")
 PROCESS = "process"
 """What stands for a tool where a run is one program."""
 
@@ -69,9 +75,10 @@ def insert_run(cursor: Cursor, record: RunRecord) -> None:
     )
 
 
-def update_run(cursor: Cursor, record: RunRecord) -> None:
-    """Write what became of a run."""
-    cursor.execute(_UPDATE, record.status.value, record.started_at, record.ended_at, record.reason, record.id)
+def update_run(cursor: Cursor, record: RunRecord) -> bool:
+    """Write what became of a run; false if it had ended before, which is for good."""
+    changed = (record.status.value, record.started_at, record.ended_at, record.reason)
+    return cursor.execute(_UPDATE, *changed, record.id) == 1
 
 
 def read_run(row: Sequence[Any]) -> RunRecord:
@@ -91,6 +98,12 @@ def read_run(row: Sequence[Any]) -> RunRecord:
     )
     found = dict(zip(names, row, strict=True))
     return RunRecord(**found | {"status": Status(found["status"])})
+
+
+async def find_record(store: Store, run_id: str) -> RunRecord | None:
+    """Return what is kept of a run, wherever it is done."""
+    rows = await store.query(SELECT_RUNS + " WHERE id = :id", {"id": run_id})
+    return read_run(rows[0]) if rows else None
 
 
 def status_event(record: RunRecord, *, agent: str = "", **more: Any) -> Event:
@@ -114,8 +127,20 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def tool_event(kind: EventType, record: RunRecord, place: Place, tool: str, **more: Any) -> Event:
-    """Say what a tool of a run does."""
-    return _event_at(kind, record, place, {"tool": tool, **more})
+    """Say what a tool of a run does, or how it fared, which a list of records shows in one line."""
+    summary = _outcome(more)
+    return _event_at(kind, record, place, {"tool": tool, **({"summary": summary} if summary else {}), **more})
+
+
+def _outcome(told: dict[str, Any]) -> str:
+    """Sum up an end: its code, who stopped it, and the first line of what it said.
+
+    A line is whole: what looks for secrets would not know the half of one.
+    """
+    code, said = told.get("code"), next((told[name] for name in _SAID if isinstance(told.get(name), str)), "")
+    line = said.strip().partition("\n")[0]
+    words = (f"exit {code}" if code else "", told.get("stopped"), line if len(line) <= LONGEST_SUMMARY else "")
+    return " · ".join(word for word in words if word)
 
 
 def applied_event(record: RunRecord, place: Place, profile: SandboxProfile) -> Event:
@@ -148,6 +173,15 @@ def _event(kind: EventType, record: RunRecord, agent: str, payload: dict[str, An
         run_id=record.id,
         payload={key: value for key, value in about.items() if value is not None},
     )
+
+
+def end_message(record: RunRecord, result: str = "") -> DaemonMessage:
+    """Say how a run ended."""
+    ts = stamp(record.ended_at or record.created_at)
+    if record.status is Status.COMPLETED:
+        return StrategyCompleted(ts=ts, run_id=record.id, result=result, usage=Usage())
+    code: Any = "CANCELLED" if record.status is Status.CANCELLED else "EXECUTION_ERROR"
+    return StrategyError(ts=ts, run_id=record.id, error=RunError(code, record.reason or ""))
 
 
 def summarise(record: RunRecord) -> RunSummary:

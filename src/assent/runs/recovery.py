@@ -1,31 +1,45 @@
-"""What a process left behind that ended too soon: its runs are over, and what they asked is withdrawn."""
+"""What a daemon left behind that ended too soon: its runs are over, and what they asked is withdrawn."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 import msgspec
 
 from assent.approvals import questions
 from assent.approvals.rows import APPROVAL_COLUMNS, read_approval
-from assent.audit.log import Log
 from assent.model import State
-from assent.runs.records import SELECT_RUNS, Status, read_run, status_event, update_run
+from assent.runs.ground import Ground
+from assent.runs.records import SELECT_RUNS, RunRecord, Status, read_run, status_event, update_run
 from assent.store.cursor import Cursor
 
 RESTARTED = "the daemon was restarted while it ran"
+SILENT = "the daemon that ran it died or hangs: nothing was heard of it for too long"
+_ACTIVE_AT = SELECT_RUNS + " WHERE node = ? AND status IN ('pending', 'running')"
 _PENDING = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE state = 'pending'"  # noqa: S608 - constants
 
 
-def close_left(cursor: Cursor, log: Log, node: str) -> tuple[str, ...]:
-    """Report the runs of a node that were active when it ended as failed, on record; return which they were."""
-    sql = SELECT_RUNS + " WHERE node = ? AND status IN ('pending', 'running')"
-    left = {record.id: record for record in map(read_run, cursor.fetch(sql, node))}
-    if not left:
-        return ()
+def find_active(cursor: Cursor, node: str) -> dict[str, RunRecord]:
+    """Return the runs of a node that are not over."""
+    return {record.id: record for record in map(read_run, cursor.fetch(_ACTIVE_AT, node))}
+
+
+def close_left(cursor: Cursor, ground: Ground, node: str, reason: str) -> None:
+    """Report the runs of a node that were active when it ended as failed, on record."""
+    left = find_active(cursor, node).values()
+    ended = {"status": Status.ERROR, "ended_at": cursor.now, "reason": reason}
+    end_runs(cursor, ground, {record.id: msgspec.structs.replace(record, **ended) for record in left})
+
+
+def end_runs(cursor: Cursor, ground: Ground, ended: Mapping[str, RunRecord]) -> None:
+    """Write down how runs ended, unless that is on record already, with all that ends with them."""
+    if not ended:
+        return
     for approval in map(read_approval, cursor.fetch(_PENDING)):
-        if approval.session.run and approval.session.id in left:
-            questions.end_question(cursor, log, approval.id, State.CANCELLED, RESTARTED)
-    for record in left.values():
-        ended = msgspec.structs.replace(record, status=Status.ERROR, ended_at=cursor.now, reason=RESTARTED)
-        update_run(cursor, ended)
-        log.append(cursor, (log.prepare(status_event(ended)),))
-    return tuple(left)
+        if approval.session.run and approval.session.id in ended:
+            reason = ended[approval.session.id].reason or "the run is over"
+            questions.end_question(cursor, ground.log, approval.id, State.CANCELLED, reason)
+    for record in ended.values():
+        if update_run(cursor, record):
+            ground.log.append(cursor, (ground.log.prepare(status_event(record)),))
+        ground.end_tokens(cursor, record.id)

@@ -6,22 +6,19 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import re
 import secrets
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from typing import Any
-
-import msgspec
 
 from assent.approvals import questions
 from assent.approvals.errors import AlreadyAnsweredError
 from assent.model import (
-    Answer,
     Approval,
     ConfigError,
     NotFoundError,
     Principal,
-    Scope,
     Session,
     State,
     ToolCall,
@@ -29,11 +26,13 @@ from assent.model import (
 )
 from assent.policy.guard import Patch
 from assent.runs.audience import Subscriber
-from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_elsewhere, find_record, stop_elsewhere
+from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_elsewhere, stop_elsewhere
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
+from assent.runs.ground import Ground
 from assent.runs.guards import MOST_GLOBS
 from assent.runs.history import PastRun, read_back
+from assent.runs.leases import Lease
 from assent.runs.messages import (
     GuardChain,
     PermissionDecision,
@@ -45,9 +44,19 @@ from assent.runs.messages import (
 from assent.runs.parsing import ProtocolError, check_globs
 from assent.runs.preparing import check_profiles, load, settle
 from assent.runs.processes import put_in, run_process
-from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, status_event, summarise
-from assent.runs.recovery import close_left
-from assent.runs.run import Ground, Run
+from assent.runs.questions import answer_of
+from assent.runs.records import (
+    SELECT_RUNS,
+    RunRecord,
+    Status,
+    find_record,
+    insert_run,
+    read_run,
+    status_event,
+    summarise,
+)
+from assent.runs.recovery import RESTARTED, SILENT, close_left
+from assent.runs.run import Run
 from assent.runs.strategy import list_strategies
 from assent.sandbox import find_machine
 from assent.store.cursor import Cursor
@@ -59,25 +68,18 @@ MOST_LISTED = 200
 MOST_ACTIVE = 1000
 SHUT_DOWN = "the daemon was stopped while it ran"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
-_WORDS: dict[str, tuple[Verdict, Scope]] = {
-    "allow": (Verdict.ALLOW, Scope.ONCE),
-    "deny": (Verdict.DENY, Scope.ONCE),
-    "allow-session": (Verdict.ALLOW, Scope.SESSION),
-    "deny-session": (Verdict.DENY, Scope.SESSION),
-}
 
 
 class Runs:
     """The runs of one daemon. Everything but `hear` happens on its loop."""
 
-    def __init__(self, ground: Ground, *, node: str, config_home: str | None) -> None:
+    def __init__(self, ground: Ground, *, node: str, lease: float, config_home: str | None) -> None:
         self._ground = ground
         self._node = node
+        self._lease = Lease(ground, node, lease)
         self._config_home = config_home
         self._runs: dict[str, Run] = {}
         self._preparing: set[str] = set()
-        self._lent: dict[str, str] = {}
-        """The tokens of programs at work, with their runs."""
         self._chores: set[asyncio.Task[None]] = set()
         self.followers = Followers()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -85,7 +87,7 @@ class Runs:
     @property
     def active(self) -> int:
         """Return how many runs are not over."""
-        return sum(run.record.is_active for run in self._runs.values())
+        return sum(run.record.is_active for run in tuple(self._runs.values()))
 
     # What the rest of the daemon needs
 
@@ -96,34 +98,23 @@ class Runs:
             raise NotFoundError(f"the run {session.id} is over")
         return run
 
-    def recognise(self, who: Principal) -> Principal:
-        """Say of a run's own program whose it is."""
-        run_id = self._lent.get(who.token)
-        return who if run_id is None else msgspec.structs.replace(who, run=run_id)
-
     def place(self, who: Principal, call: ToolCall, session: Session) -> tuple[ToolCall, Session]:
-        """Put the call of a run's own program into that run; everyone else's stays as it is."""
+        """Put the call of a run's own program into that run; everyone else's stays as it is.
+
+        Raises `NotFoundError` for a run that is over, or another daemon's: its guards are there, and nowhere else.
+        """
         if who.run is None:
             return call, session
         run = self._runs.get(who.run)
         if run is None:
-            raise NotFoundError(f"the run {who.run} is over")
+            raise NotFoundError(f"the run {who.run} is over, or done by another daemon: its program asks there")
         more = {"modes": session.modes, "path": session.path, "shell": session.shell}
         return put_in(run, call), run.session(session.agent, **more)
 
-    def lend(self, token: str, run_id: str) -> None:
-        """Have the calls made with a token be those of a run."""
-        self._lent[token] = run_id
-
-    def take_back(self, token: str) -> None:
-        """End that."""
-        self._lent.pop(token, None)
-
     def hear(self, topic: str, ref: str, value: Any) -> None:
         """Take in what became of a question, in the store's own thread: before whoever waits for it goes on."""
-        if topic == STOP_TOPIC and self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has closed, and all runs with it
-                self._loop.call_soon_threadsafe(self._obey_stop, ref)
+        if topic == STOP_TOPIC:
+            self._call(self._obey_stop, ref)
         if topic == questions.TOPIC and isinstance(value, Approval) and value.session.run:
             run = self._runs.get(value.session.id)
             if run is not None:
@@ -139,11 +130,12 @@ class Runs:
             # It was asked at the very moment when the run ended.
             self._later(run.withdraw(run.record.reason or "the run is over"))
 
-    async def recover(self) -> tuple[str, ...]:
-        """Close what an earlier process left behind, and name it: its runs are over, what they asked is withdrawn."""
+    async def recover(self) -> None:
+        """Close what an earlier process left behind: its runs are over, what they asked is withdrawn."""
         self._loop = asyncio.get_running_loop()
-        log, node = self._ground.log, self._node
-        return await self._ground.store.commit(lambda cursor: close_left(cursor, log, node))
+        ground, node = self._ground, self._node
+        await ground.store.commit(lambda cursor: close_left(cursor, ground, node, RESTARTED))
+        self._lease.keep(self._standing, functools.partial(self._call, self._take_in))
 
     async def close(self) -> None:
         """End every run, since the daemon stops."""
@@ -152,6 +144,19 @@ class Runs:
         stops = [run.stop(SHUT_DOWN, status=Status.ERROR) for run in active]
         await asyncio.gather(*stops, *self._chores, return_exceptions=True)
         self._ground.threads.shutdown(wait=False, cancel_futures=True)
+
+    def _standing(self) -> tuple[tuple[str, ...], dict[str, RunRecord]]:
+        runs = tuple(self._runs.values())
+        here = tuple(run.id for run in runs if not run.is_over)
+        return here, {run.id: run.record for run in runs if run.is_over and not run.is_written}
+
+    def _take_in(self, lost: Collection[str], written: Collection[str]) -> None:
+        """Do no more of the runs that others ended while this daemon was away."""
+        for run_id in written:
+            self._runs[run_id].is_written = True
+        for run in (self._runs[run_id] for run_id in lost):
+            if run.record.is_active:
+                self._later(run.stop(SILENT, status=Status.ERROR))
 
     def _obey_stop(self, run_id: str) -> None:
         """End a run because a client of another daemon asked for it, and may."""
@@ -174,7 +179,7 @@ class Runs:
         run_id = wish.run_id or f"run_{secrets.token_hex(8)}"
         if wish.strategy_path is None:
             return await self._attach(run_id, who)
-        if known is not None or run_id in self._preparing or await self._find_record(run_id) is not None:
+        if known is not None or run_id in self._preparing or await find_record(self._ground.store, run_id) is not None:
             raise _failed(f"Run already exists: {run_id}")
         if self.active + len(self._preparing) >= MOST_ACTIVE:
             raise _failed(f"there are {MOST_ACTIVE} runs already")
@@ -200,7 +205,7 @@ class Runs:
     async def stop(self, run_id: str, who: Principal) -> None:
         """End a run before its time."""
         run = self._runs.get(run_id)
-        record = None if run is not None else await self._find_record(run_id)
+        record = None if run is not None else await find_record(self._ground.store, run_id)
         if record is None or not self._is_elsewhere(record):
             await self._find_active(run_id, who).stop()
             return
@@ -238,16 +243,15 @@ class Runs:
             "NO_PENDING_PERMISSION", f"No pending permission request {wanted} for run {said.run_id}"
         )
         run = self._runs.get(said.run_id)
-        verdict, scope = _WORDS[said.decision]
         if run is None:
             await self._check_elsewhere(said.run_id, wanted, who, missing)
-            return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
+            return await self._answer(said, who, missing)
         self._check(run.record, who)
         async with run.answers:
             if not run.is_open(wanted):
                 raise missing
             with run.answering(wanted, subscriber):
-                return await self._answer(wanted, Answer(verdict=verdict, scope=scope), who, missing)
+                return await self._answer(said, who, missing)
 
     async def update_policy(self, wish: UpdatePolicy, who: Principal) -> None:
         """Add to the path policies of a run's guards."""
@@ -296,15 +300,15 @@ class Runs:
 
     # Within
 
-    async def _answer(self, wanted: str, answer: Answer, who: Principal, missing: ProtocolError) -> Approval:
+    async def _answer(self, said: PermissionDecision, who: Principal, missing: ProtocolError) -> Approval:
         try:
-            return await self._ground.gate.answer(wanted, answer, who)
+            return await self._ground.gate.answer(said.permission_request_id, answer_of(said.decision), who)
         except (NotFoundError, AlreadyAnsweredError):
             raise missing from None
 
     async def _check_elsewhere(self, run_id: str, wanted: str, who: Principal, missing: ProtocolError) -> None:
         """Raise unless another daemon's run asks this, of somebody who may answer."""
-        record = await self._find_record(run_id)
+        record = await find_record(self._ground.store, run_id)
         if record is None or not self._is_elsewhere(record):
             raise missing
         self._check(record, who)
@@ -335,6 +339,7 @@ class Runs:
         entry = self._ground.log.prepare(status_event(record))
 
         def work(cursor: Cursor) -> None:
+            self._lease.renew(cursor)
             insert_run(cursor, record)
             self._ground.log.append(cursor, (entry,))
 
@@ -357,14 +362,14 @@ class Runs:
     async def _find(self, run_id: str, who: Principal) -> tuple[RunRecord, Run | None]:
         """Find what is known of a run that somebody may see, and the run itself while it is remembered."""
         run = self._runs.get(run_id)
-        record = run.record if run is not None else await self._find_record(run_id)
+        record = run.record if run is not None else await find_record(self._ground.store, run_id)
         if record is None:
             raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
         self._check(record, who)
         return record, run
 
     async def _attach(self, run_id: str, who: Principal) -> PastRun | RunElsewhere:
-        record = await self._find_record(run_id)
+        record = await find_record(self._ground.store, run_id)
         if record is None:
             raise _failed("strategyPath is required when preparing a new run")
         self._check(record, who)
@@ -372,16 +377,19 @@ class Runs:
             return await find_elsewhere(self._ground.store, self._ground.log, record)
         return await read_back(self._ground.store, record)
 
-    async def _find_record(self, run_id: str) -> RunRecord | None:
-        return await find_record(self._ground.store, run_id)
-
     def _forget_old(self) -> None:
-        over = [run_id for run_id, run in self._runs.items() if not run.record.is_active]
+        over = [run_id for run_id, run in self._runs.items() if run.is_over and run.is_written]
         for run_id in over[: max(0, len(over) - MOST_REMEMBERED)]:
             del self._runs[run_id]
 
     async def _in_thread(self, work: Callable[[], Any]) -> Any:
         return await asyncio.get_running_loop().run_in_executor(self._ground.threads, work)
+
+    def _call(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Do something on the loop, from any thread."""
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has closed, and all runs with it
+                self._loop.call_soon_threadsafe(action, *arguments)
 
     def _later(self, chore: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(chore)

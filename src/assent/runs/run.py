@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Awaitable, Callable, Sequence
-from concurrent.futures import Executor
 from typing import Any, TypeAlias
 
 import msgspec
 
-from assent.agents.wiring import Pointing
-from assent.audit.log import Log
-from assent.gate import Gate
+from assent.approvals.standing import check_run
 from assent.model import (
     Approval,
     Consent,
     Decision,
     Event,
+    NotFoundError,
     Opinion,
     Policy,
     Session,
@@ -29,8 +26,9 @@ from assent.model import (
 )
 from assent.policy.guard import Patch
 from assent.runs.audience import Audience, Subscriber
-from assent.runs.engines import Engines, Setting
+from assent.runs.engines import Setting
 from assent.runs.files import ToolError
+from assent.runs.ground import Ground
 from assent.runs.guards import Guards, ToolGuard
 from assent.runs.messages import (
     DaemonMessage,
@@ -38,51 +36,28 @@ from assent.runs.messages import (
     PermissionResolved,
     PolicyName,
     PolicyUpdated,
-    RunError,
     RunPrepared,
-    StrategyCompleted,
-    StrategyError,
     StrategyStarted,
-    Usage,
     stamp,
 )
 from assent.runs.questions import Questions, outcome_of, request_message
-from assent.runs.records import RunRecord, Status, status_event, update_run
+from assent.runs.records import RunRecord, Status, end_message, find_record, status_event, update_run
 from assent.runs.strategy import Strategy
 from assent.store.cursor import Cursor
-from assent.store.store import Store
 
 KEPT_RESULT = 2000
 """How many characters of what a run came to are kept in the log."""
 _NOTHING_SAID = Consent()
+_IS_ACTIVE = "SELECT 1 FROM runs WHERE id = :id AND status IN ('pending', 'running')"
 STOPPED = "Run cancelled by client"
-
-
-class Ground(msgspec.Struct, frozen=True, kw_only=True):
-    """What all runs of a daemon stand on."""
-
-    gate: Gate
-    store: Store
-    log: Log
-    engines: Engines
-    threads: Executor
-    """Where files are read and written."""
-    environ: dict[str, str]
-    report: Callable[[str, Exception], None]
-    """Told of faults of ours."""
-    lend_token: Callable[[Run], contextlib.AbstractAsyncContextManager[str]]
-    """Lends a process a token that may only ask, for as long as it runs."""
-    point_hooks: Callable[[str | None], Pointing] = lambda _: Pointing()
-    """Makes an agent's settings visible to a process, and says how it is pointed at them; blocks."""
-    clock: Callable[[], float] = time.time
 
 
 class Ending(msgspec.Struct, frozen=True):
     """How a run ends."""
 
     status: Status
-    reason: str | None
-    message: DaemonMessage
+    reason: str | None = None
+    result: str = ""
 
 
 Judge: TypeAlias = Callable[[ToolCall, Session, Consent, Sequence[Opinion]], Decision]
@@ -116,6 +91,8 @@ class Run:
         self._stopping: Ending | None = None
         self.is_over = False
         """Whether everyone was told how it ended; what it did is in the log then."""
+        self.is_written = True
+        """Whether how it ended is on record, if it did."""
         self._turn = asyncio.Lock()
         self.answers = asyncio.Lock()
         """Answers are taken one after the other, so that it is known whose was the first."""
@@ -288,8 +265,27 @@ class Run:
     # Living
 
     async def record_events(self, events: Sequence[Event]) -> None:
-        """Write down what happens, before it does; raises `StoreError` if that fails."""
+        """Write down what happened; raises `StoreError` if that fails."""
         await self.ground.gate.record(events)
+
+    async def record_begin(self, events: Sequence[Event]) -> None:
+        """Write down what begins, before it does; raises `ToolError` if the run was ended, here or elsewhere."""
+        log = self.ground.log
+        entries = [log.prepare(event) for event in events]
+
+        def work(cursor: Cursor) -> None:
+            check_run(cursor, self.session(""))
+            log.append(cursor, entries)
+
+        try:
+            await self.ground.store.commit(work)
+        except NotFoundError as error:
+            raise ToolError(str(error)) from None
+
+    def check(self) -> None:
+        """Raise `ToolError` unless the run goes on, as the store has it at this moment; blocks, in any thread."""
+        if not self.ground.store.fetch(_IS_ACTIVE, {"id": self.id}):
+            raise ToolError(f"the run {self.id} is over; nothing was changed")
 
     async def start(self, given: str, work: Work) -> None:
         """Begin, once that is on record; raises `ToolError` for one that has begun, or is over."""
@@ -297,7 +293,9 @@ class Run:
             if self.record.status is not Status.PENDING:
                 raise ToolError(f"Run already started: {self.id}")
             record = msgspec.structs.replace(self.record, status=Status.RUNNING, started_at=self.ground.clock())
-            await self._keep(record)
+            if not await self._keep(record):
+                await self._end(self._ending())
+                raise ToolError(f"Prepared run not found: {self.id}")
             self.record = record
             self.input = given
             if given:
@@ -306,9 +304,7 @@ class Run:
 
     async def stop(self, reason: str = STOPPED, *, status: Status = Status.CANCELLED) -> None:
         """End it before its time, withdrawing what it asks."""
-        code: Any = "CANCELLED" if status is Status.CANCELLED else "EXECUTION_ERROR"
-        message = StrategyError(ts=self.now, run_id=self.id, error=RunError(code, reason))
-        ending = Ending(status, reason, message)
+        ending = Ending(status, reason)
         async with self._turn:
             if self._main is None:
                 if self.record.is_active:
@@ -341,17 +337,10 @@ class Run:
     def _ending(self) -> Ending:
         work = self._work
         if work is not None and not work.cancelled() and work.exception() is None:
-            result = work.result()
-            done = StrategyCompleted(ts=self.now, run_id=self.id, result=result, usage=Usage())
-            return Ending(Status.COMPLETED, None, done)
+            return Ending(Status.COMPLETED, result=work.result())
         if self._stopping is not None:
             return self._stopping
-        reason = self._reason(None if work is None or work.cancelled() else work.exception())
-        return Ending(
-            Status.ERROR,
-            reason,
-            StrategyError(ts=self.now, run_id=self.id, error=RunError("EXECUTION_ERROR", reason)),
-        )
+        return Ending(Status.ERROR, self._reason(None if work is None or work.cancelled() else work.exception()))
 
     def _reason(self, error: BaseException | None) -> str:
         if isinstance(error, ToolError):
@@ -363,19 +352,22 @@ class Run:
         return "an internal error"
 
     async def _end(self, ending: Ending) -> None:
-        """Withdraw what is asked, write down how it ended, then tell it."""
+        """Withdraw what is asked, write down how it ended, then tell it.
+
+        Where another daemon has ended it, because nothing was heard of this one, that is how it ended.
+        """
         await self.withdraw(ending.reason or "the run is over")
-        result = ending.message.result if isinstance(ending.message, StrategyCompleted) else None
-        record = msgspec.structs.replace(
+        self.record = msgspec.structs.replace(
             self.record, status=ending.status, ended_at=self.ground.clock(), reason=ending.reason
         )
-        self.record = record
         try:
-            await self._keep(record, result=None if result is None else result[:KEPT_RESULT])
+            if not await self._keep(self.record, result=ending.result[:KEPT_RESULT] or None):
+                self.record = await find_record(self.ground.store, self.id) or self.record
         except StoreError as error:
-            # It has ended all the same; the next start finds its row open, and closes it.
+            # It has ended all the same, and its row is closed as soon as that can be done.
+            self.is_written = False
             self.ground.report("run.unrecorded", error)
-        self.say(ending.message)
+        self.say(end_message(self.record, ending.result))
         self.audience.close()
         self.is_over = True
 
@@ -384,11 +376,14 @@ class Run:
         cancelled = [self.ground.gate.cancel(question, why) for question in self.questions.ids]
         await asyncio.gather(*cancelled, return_exceptions=True)
 
-    async def _keep(self, record: RunRecord, **more: Any) -> None:
+    async def _keep(self, record: RunRecord, **more: Any) -> bool:
+        """Write down where it is; false if it had been ended before."""
         entry = self.ground.log.prepare(status_event(record, **more))
 
-        def work(cursor: Cursor) -> None:
-            update_run(cursor, record)
+        def work(cursor: Cursor) -> bool:
+            if not update_run(cursor, record):
+                return False
             self.ground.log.append(cursor, (entry,))
+            return True
 
-        await self.ground.store.commit(work)
+        return await self.ground.store.commit(work)

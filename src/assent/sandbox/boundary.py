@@ -11,7 +11,7 @@ import msgspec
 from assent.model import SandboxProfile, within
 from assent.sandbox import roots
 from assent.sandbox.errors import Unavailable
-from assent.sandbox.repositories import find_obeyed
+from assent.sandbox.repositories import Kind, find_obeyed, find_stores, is_settings_file
 from assent.sandbox.secrets import find_secrets
 from assent.sandbox.user import User, find_user
 
@@ -20,7 +20,6 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix/sto
 _ONLY_IF_THERE = ("assent.yaml",)
 """A new one can only tighten what holds, and everyone in the project would stumble over a stand-in."""
 _MOST_LINKS_LOOKED_AT = 512
-_MOST_MODULES = 64
 
 
 class Boundary(msgspec.Struct, frozen=True):
@@ -29,6 +28,8 @@ class Boundary(msgspec.Struct, frozen=True):
     profile: SandboxProfile
     """With real paths, and with everything that is hidden or protected by name."""
     user: User
+    files: frozenset[str]
+    """What of the protected is read as a file: where it is missing, no folder can stand there."""
     mount_points: tuple[str, ...]
     """Folders on the way to a protected or hidden path: as mounts they can not be renamed."""
 
@@ -39,7 +40,9 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ) -> 
     write = roots.real_roots(profile, user.homes)
     read = tuple(real for r in profile.read_roots if (real := roots.real_path(r)) is not None)
     named = {*read, *write}
-    protected = tuple(dict.fromkeys(p for p in _protected(profile, write, user.homes) if p not in named))
+    obeyed = {p: kind for root in write for p, kind in _obeyed(root, user.homes) if p not in named}
+    protected = tuple(dict.fromkeys((*(p for p in _protected(profile, write) if p not in named), *obeyed)))
+    files = frozenset(p for p in protected if is_settings_file(p) or obeyed.get(p) == "file")
     _refuse_links(protected)
     hidden = (*_mask(profile.masked), *find_secrets(user.homes, write, environ))
     masked = tuple(dict.fromkeys(p for p in hidden if p not in named))
@@ -52,7 +55,7 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ) -> 
         protected=protected,
     )
     points = _on_the_way((*protected, *(m for m in masked if os.path.lexists(m))), write)
-    return Boundary(settled, user, points)
+    return Boundary(settled, user, files, points)
 
 
 def _system() -> tuple[str, ...]:
@@ -63,8 +66,17 @@ def _mask(paths: Iterable[str]) -> list[str]:
     return [real for path in paths if (real := roots.real_path(path)) is not None]
 
 
-def _protected(profile: SandboxProfile, write: tuple[str, ...], homes: tuple[str, ...]) -> Iterable[str]:
-    """Yield what is protected by real names: the profile's list, submodules, Assent's own code and Python."""
+def _obeyed(root: str, homes: tuple[str, ...]) -> Iterable[tuple[str, Kind]]:
+    """Yield what git's settings name inside a root, or the first folder on the way to it that is missing."""
+    if os.path.isdir(os.path.join(root, ".git")):
+        for path, kind in find_obeyed(root, homes):
+            if within(path, root) and path != root:
+                found = _first_missing(path, root)
+                yield found, kind if found == path else "folder"
+
+
+def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]:
+    """Yield what is protected by real names: the profile's list, other stores, Assent's own code and Python."""
     real_roots = {root: os.path.realpath(root) for root in profile.write_roots}
     for path in profile.protected:
         root = next((r for r in real_roots if within(path, r)), None)
@@ -74,9 +86,7 @@ def _protected(profile: SandboxProfile, write: tuple[str, ...], homes: tuple[str
         if not real.endswith(_ONLY_IF_THERE) or os.path.lexists(real):
             yield _first_missing(real, real_roots[root])
     for root in write:
-        yield from _stores(os.path.join(root, ".git", "modules"))
-        if os.path.isdir(os.path.join(root, ".git")):
-            yield from (_first_missing(p, root) for p in find_obeyed(root, homes) if within(p, root) and p != root)
+        yield from (_first_missing(path, root) for path in find_stores(os.path.join(root, ".git")))
     for own in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
         if any(within(os.path.realpath(own), root) for root in write):
             yield os.path.realpath(own)
@@ -92,24 +102,6 @@ def _first_missing(path: str, root: str) -> str:
         if name == ".git" and not os.path.lexists(os.path.join(here, "HEAD")):
             return here  # no repository, perhaps the stand-in of another sandbox
     return path
-
-
-def _stores(folder: str) -> Iterable[str]:
-    """Yield what decides what runs in the stores of submodules, which may lie in each other."""
-    folders = [folder]
-    for place in folders:
-        try:
-            inner = sorted(e.path for e in os.scandir(place) if e.is_dir(follow_symlinks=False))
-        except OSError:
-            continue
-        for path in inner:
-            if os.path.lexists(os.path.join(path, "HEAD")):
-                yield from (p for n in ("config", "hooks") if os.path.lexists(p := os.path.join(path, n)))
-                folders.append(os.path.join(path, "modules"))
-            else:
-                folders.append(path)
-        if len(folders) > _MOST_MODULES:
-            raise Unavailable(f"{folder} holds more submodules than can be protected")
 
 
 def _refuse_links(protected: Iterable[str]) -> None:

@@ -39,6 +39,7 @@ NOTHING = -3
 PROXY_PORT = 3128
 _SETUP_SECONDS = 30
 _MOST_VIOLATIONS = 1000
+_MOST_TRIES = 5
 
 Applied: TypeAlias = Callable[[SandboxProfile], Awaitable[None] | None]
 Ask: TypeAlias = Callable[[Violation], Awaitable[bool]]
@@ -106,7 +107,8 @@ class Sandbox:
         boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
         user = boundary.user
         owner = (user.uid, user.gid) if user.dropped else None
-        self._placeholders = Placeholders(os.path.join(home, "sandbox", "places"), boundary.profile.protected, owner)
+        places = os.path.join(home, "sandbox", "places")
+        self._placeholders = Placeholders(places, boundary.profile.protected, owner, boundary.files)
         self._stack.callback(self._placeholders.release)
         if boundary.profile.write_roots:
             self._binds = ((caches.open_cache(home, boundary.profile.write_roots, user), mounts.CACHE),)
@@ -147,21 +149,16 @@ class Sandbox:
             raise CommandNotStarted("there is no command", code=127)
         group = Group(boundary.profile.process_limits)
         self._groups = [*(known for known in self._groups if known.is_there), group]
-        order = self._order(boundary, machine, argv, group, environment or {}, terminal)
         pipes = _Pipes(stdin, stdout, stderr)
         started = None
         guards = contextlib.ExitStack()
         guards.callback(group.remove)
-        upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
-        guards.callback(upkeep.close)
         try:
-            started = (
-                launch(boundary, order, machine, pipes.inner) if bare is None else launch_bare(bare, order, pipes.inner)
-            )
+            order = self._order(boundary, machine, argv, group, environment or {}, terminal)
+            upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
+            guards.callback(upkeep.close)
+            started = await self._set_up(boundary, order, machine, pipes)
             pipes.close_inner()
-            async with asyncio.timeout(_SETUP_SECONDS):
-                await wait_readable(started.control.fileno())
-            started.read_report()
             started.tie()
             group.shut(entered=started.grouped)
             process = await self._begin(group, guards, started, order, boundary, machine, pipes)
@@ -175,6 +172,25 @@ class Sandbox:
             guards.close()
             raise
         return process
+
+    async def _set_up(self, boundary: Boundary, order: Order, machine: Machine, pipes: _Pipes) -> Started:
+        """Start everything but the command; once more, if what was to be hidden went away meanwhile."""
+        for _ in range(_MOST_TRIES):
+            if self._bare is None:
+                started = launch(boundary, order, machine, pipes.inner)
+            else:
+                started = launch_bare(self._bare, order, pipes.inner)
+            try:
+                await _hear_report(started)
+            except BaseException as error:
+                started.abandon()
+                there = mounts.still_there(order.mounts)
+                if not isinstance(error, Unavailable) or there == order.mounts:
+                    raise
+                order = msgspec.structs.replace(order, mounts=there)
+            else:
+                return started
+        raise Unavailable("what is to be hidden comes and goes too quickly")
 
     def _order(
         self,
@@ -249,9 +265,7 @@ class Sandbox:
     ) -> None:
         """Keep up the boundary until the command ends."""
         self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
-        task = asyncio.get_running_loop().create_task(
-            upkeep.watch(namespace, places.add, lambda: process.kill("boundary"))
-        )
+        task = asyncio.get_running_loop().create_task(upkeep.watch(namespace, places.add, process.lose))
         guards.callback(task.cancel)
 
     def _hear(self, violations: list[Violation]) -> Callable[[Violation], None]:
@@ -294,6 +308,15 @@ class Sandbox:
             environment=tuple(names),
             environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
         )
+
+
+async def _hear_report(started: Started) -> None:
+    try:
+        async with asyncio.timeout(_SETUP_SECONDS):
+            await wait_readable(started.control.fileno())
+    except TimeoutError:
+        raise Unavailable(f"the sandbox did not stand within {_SETUP_SECONDS} seconds") from None
+    started.read_report()
 
 
 async def _look_for_programs(profile: SandboxProfile, supervisor: Supervisor | None, began: int) -> Programs:

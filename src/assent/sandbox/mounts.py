@@ -11,6 +11,7 @@ import msgspec
 from assent.model import within
 from assent.sandbox.boundary import Boundary
 from assent.sandbox.mechanisms import Bubblewrap
+from assent.sandbox.repositories import HOOKS
 
 Kind: TypeAlias = Literal["write", "way", "read", "private", "protect", "empty", "mask"]
 
@@ -56,6 +57,11 @@ def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount,
     return tuple(Mount(path, strongest[path]) for path in sorted(strongest, key=_order))
 
 
+def still_there(mounts: tuple[Mount, ...]) -> tuple[Mount, ...]:
+    """Leave out what was to be hidden and is gone: bubblewrap can not mount on nothing."""
+    return tuple(mount for mount in mounts if mount.kind != "mask" or os.path.lexists(mount.path))
+
+
 def _order(path: str) -> tuple[int, str]:
     return path.count("/"), path
 
@@ -91,7 +97,8 @@ def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
                 words += ["--bind", mount.path, mount.path]
             case "empty":
                 # What is put there is gone with the sandbox. Many read-only mounts would take much longer.
-                words += ["--perms", "0555", "--tmpfs", mount.path]
+                entered = os.path.basename(mount.path) not in HOOKS
+                words += ["--perms", "0555" if entered else "0444", "--tmpfs", mount.path]
             case "mask":
                 if os.path.isdir(mount.path):
                     words += ["--perms", "0111" if mount.path in holding else "0000", "--tmpfs", mount.path]

@@ -1,7 +1,7 @@
 """Empty stand-ins for protected names that do not exist: a mount needs something to lie on.
 
-Each is written down before it is made, is shared by all sandboxes that need it, and goes with the last of them; what a
-killed one left is removed by the next.
+Each is written down before it is made (a folder with a slash at its end), is shared by all sandboxes that need it, and
+goes with the last of them; what a killed one left is removed by the next.
 """
 
 from __future__ import annotations
@@ -17,35 +17,43 @@ import msgspec
 
 from assent.config.files import make_private_folder
 from assent.sandbox.errors import Unavailable
+from assent.sandbox.repositories import HOOKS
 
+FOLDER_MODE, HOOK_MODE = 0o755, 0o444
+"""A folder that could be entered would be taken for a program, by the name of a hook."""
 _LOCK = "lock"
 _SUFFIX = ".places"
-# In a repository's store a folder would stop git; elsewhere a file would be committed.
-_FILES: dict[str, bytes] = {
-    ".git/config": b"",
-    ".git/config.worktree": b"",
-    ".git/info/attributes": b"",
-    ".git/commondir": b".\n",
-}
+_CONTENTS = {"commondir": b".\n"}
+"""What is said in a file that must not be empty: that a store's common folder is itself."""
 _CANNOT = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 class Placeholders:
     """The stand-ins of one sandbox."""
 
-    def __init__(self, folder: str, paths: Iterable[str], owner: tuple[int, int] | None = None) -> None:
-        """Make what is missing. `folder` is where it is written down; `owner` is whose workspace it is."""
+    def __init__(
+        self,
+        folder: str,
+        paths: Iterable[str],
+        owner: tuple[int, int] | None = None,
+        files: frozenset[str] = frozenset(),
+    ) -> None:
+        """Make what is missing, as folders, which git does not see; but `files` are read, and a folder would stop it.
+
+        `folder` is where it is written down; `owner` is whose workspace it is.
+        """
         self._folder = folder
         self._owner = owner
+        self._files = files
         self._journal = os.path.join(folder, os.urandom(8).hex() + _SUFFIX)
         make_private_folder(folder)
         with _locked(folder):
             live = _sweep(folder)
-            missing = [path for path in paths if path in live or not os.path.lexists(path)]
+            missing = [e for path in paths if (e := self._entry(path)) in live or not os.path.lexists(path)]
             self.descriptor = _write_down(self._journal, missing)
             # Whoever is handed this keeps the stand-ins from being taken away: bubblewrap would make what is missing.
             try:
-                self.made = tuple(path for path in missing if path in live or self._make(path))
+                self.made = tuple(_path(entry) for entry in missing if entry in live or self._make(entry))
             except OSError as error:
                 self._remove(frozenset())
                 raise Unavailable(f"a protected name can not be held: {error}") from None
@@ -59,11 +67,11 @@ class Placeholders:
     def add(self, path: str) -> bool:
         """Make one more, for a name that has just gone; tell whether it stands."""
         with _locked(self._folder):
-            names = _read(self._journal)
-            if path not in names:
-                os.pwrite(self.descriptor, msgspec.json.encode([*names, path]), 0)  # longer than what it replaces
+            entries, entry = _read(self._journal), self._entry(path)
+            if entry not in entries:
+                os.pwrite(self.descriptor, msgspec.json.encode([*entries, entry]), 0)  # longer than what it replaces
             try:
-                return self._make(path)
+                return self._make(entry)
             except OSError:
                 return False
 
@@ -78,14 +86,18 @@ class Placeholders:
         os.close(self.descriptor)
         self.descriptor = -1
 
-    def _make(self, path: str) -> bool:
+    def _entry(self, path: str) -> str:
+        return path if path in self._files else path + "/"
+
+    def _make(self, entry: str) -> bool:
         """Make one; False if nobody could make anything there."""
+        path = _path(entry)
         try:
-            if (content := _content(path)) is None:
-                os.mkdir(path, 0o755)
+            if entry != path:
+                os.mkdir(path, FOLDER_MODE if os.path.basename(path) not in HOOKS else HOOK_MODE)
             else:
                 descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-                os.write(descriptor, content)
+                os.write(descriptor, _content(path))
                 os.close(descriptor)
             if self._owner is not None:
                 os.chown(path, *self._owner, follow_symlinks=False)
@@ -96,8 +108,12 @@ class Placeholders:
         return True
 
 
-def _content(path: str) -> bytes | None:
-    return next((content for name, content in _FILES.items() if path.endswith("/" + name)), None)
+def _path(entry: str) -> str:
+    return entry.removesuffix("/")
+
+
+def _content(path: str) -> bytes:
+    return _CONTENTS.get(os.path.basename(path), b"")
 
 
 def _write_down(journal: str, paths: list[str]) -> int:
@@ -160,20 +176,21 @@ def _read(journal: str) -> list[str]:
 
 
 def _remove_all(journal: str, needed: frozenset[str]) -> None:
-    for path in reversed(_read(journal)):
-        if path not in needed:
-            _remove_one(path)
+    for entry in reversed(_read(journal)):
+        if entry not in needed:
+            _remove_one(entry)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(journal)
 
 
-def _remove_one(path: str) -> None:
+def _remove_one(entry: str) -> None:
     """Remove a stand-in, unless somebody has put something in its place."""
-    content = _content(path)
+    path = _path(entry)
     with contextlib.suppress(OSError):
-        if content is None:
+        if entry != path:
             os.rmdir(path)
             return
+        content = _content(path)
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             same = os.read(descriptor, len(content) + 1) == content

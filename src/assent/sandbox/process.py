@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
@@ -33,6 +33,8 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     """As a shell tells it: 128 and the number of the signal, if one ended it."""
     stopped: Stop | None = None
     """What Assent ended it for."""
+    fault: str = ""
+    """Where that is the boundary itself: what went wrong with it."""
     violations: tuple[Violation, ...] = ()
     programs: Programs = Programs()
     """What it left in the workspace that runs later, or decides what does."""
@@ -40,9 +42,16 @@ class Ended(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def why_stopped(self) -> str:
         """Say what Assent ended it for."""
-        if self.stopped == "boundary":
-            return "what was replaced outside could no longer be kept from it"
-        return f"its limit of {self.stopped} was reached"
+        match self.stopped:
+            case None:
+                return "nothing"
+            case "boundary":
+                return f"what was replaced outside could no longer be kept from it ({self.fault})"
+            case "cancelled":
+                return "it was cancelled"
+            case "wall time" | "output":
+                return f"its limit of {self.stopped} was reached"
+        assert_never(self.stopped)
 
 
 class Process:
@@ -68,6 +77,7 @@ class Process:
         self._watch = os.pidfd_open(process.pid)
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: Stop | None = None
+        self._fault = ""
         self._ended: Ended | None = None
         self._waiting = asyncio.Lock()
         self.profile = profile
@@ -91,6 +101,11 @@ class Process:
                     if error.errno != errno.EINVAL:
                         raise
                     signal.pidfd_send_signal(self._pid, number)
+
+    def lose(self, fault: str) -> None:
+        """End it because its boundary can no longer be kept up."""
+        self._fault = self._fault or fault
+        self.kill("boundary")
 
     def kill(self, why: Stop = "cancelled") -> None:
         """End the command and everything it started, at once."""
@@ -124,7 +139,7 @@ class Process:
         os.close(self._pid)
         os.close(self._leash)
         shown = 128 - code if code < 0 else code
-        return Ended(code=shown, stopped=self._stopped, violations=self._violations())
+        return Ended(code=shown, stopped=self._stopped, fault=self._fault, violations=self._violations())
 
     async def _emptied(self) -> None:
         """Wait until what was killed with it is gone: the kernel needs a moment. Nobody may ever bury the dead."""

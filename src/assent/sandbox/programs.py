@@ -14,16 +14,15 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from assent.catalog.match import Names
-from assent.catalog.places import PROTECTED, is_control_plane
+from assent.catalog.places import is_control_plane
 from assent.model import printable, within
+from assent.sandbox.repositories import store_part
 
 _COARSE = getattr(time, "CLOCK_REALTIME_COARSE", 5)
 """The clock by which the kernel dates changes."""
 _MOST_NAMED = 20
 _MOST_ENTRIES = 50_000
 _AT_ONCE = 500
-_STORE = Names(tuple(name for name in PROTECTED if name.startswith(".git/")), ())
 _ANYONE_EXECUTES = 0o111
 _BUILD_FILES = frozenset(
     [
@@ -75,8 +74,8 @@ async def find_programs(roots: Iterable[str], apart: frozenset[str], since: int)
                 await asyncio.sleep(0)
             if entry is None:
                 complete = False
-            elif _counts(entry, root, roots, since):
-                found.add(printable(entry.path))
+            elif (path := _find(entry, root, roots, since)) is not None:
+                found.add(printable(path))
     return _name(found, complete=complete)
 
 
@@ -111,20 +110,21 @@ def _may_have_changed(folder: str, since: int) -> bool:
         return True
 
 
-def _counts(entry: os.DirEntry[str], root: str, roots: tuple[str, ...], since: int) -> bool:
+def _find(entry: os.DirEntry[str], root: str, roots: tuple[str, ...], since: int) -> str | None:
+    """Return what is to be named because of this entry, if anything."""
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:
-        return False  # gone since
+        return None  # gone since
     if found.st_ctime_ns < since or stat.S_ISDIR(found.st_mode) or _is_inert(entry.path):
-        return False
+        return None
     if stat.S_ISLNK(found.st_mode):
         target = os.path.realpath(entry.path)
         if not any(within(target, each) for each in roots):
-            return True
+            return entry.path
     elif found.st_mode & _ANYONE_EXECUTES:
-        return True
-    return _decides(entry.path[len(root) :])
+        return entry.path
+    return store_part(entry.path) or (entry.path if _decides(entry.path[len(root) :]) else None)
 
 
 def _is_inert(path: str) -> bool:
@@ -132,7 +132,7 @@ def _is_inert(path: str) -> bool:
 
 
 def _decides(path: str) -> bool:
-    """Tell whether tools obey a file by its name; of a repository's store, not all that git keeps there."""
+    """Tell whether tools obey a file by its name; a repository's store is looked at by itself."""
     if "/.git/" in path:
-        return _STORE.find(path)
+        return False
     return path.rpartition("/")[2].lower() in _BUILD_FILES or is_control_plane(path)

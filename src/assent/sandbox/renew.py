@@ -38,6 +38,8 @@ def main(argv: list[str]) -> None:
             _lay(kind, path.encode("utf-8", "surrogateescape"))
         except FileNotFoundError:
             continue  # gone once more: whoever looks will see
+        except OSError as error:
+            sys.exit(f"{path}: {error.strerror}")
 
 
 def _enter(mounts: int) -> None:

@@ -1,7 +1,7 @@
 """Keeps what is protected or hidden so, while a command runs and others replace those files outside.
 
 A mount goes with the file it lies on. What was replaced is found by looking, many times a second, and covered again;
-if that fails, the command is ended.
+if that fails, the command is ended, and why is told.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable
 
-from assent.model import within
+from assent.model import printable, within
 from assent.sandbox.mounts import Mount
 from assent.sandbox.streams import wait_readable
 
@@ -21,6 +21,11 @@ RENEW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "renew.py")
 _KEPT = ("way", "protect", "empty", "mask")
 _PAUSE = 0.025
 _SECONDS = 10
+_LONGEST_COMPLAINT = 4096
+
+
+class _NotRenewedError(Exception):
+    """A mount could not be put back."""
 
 
 class Upkeep:
@@ -39,14 +44,15 @@ class Upkeep:
         for path in self._held:
             self._let_go(path)
 
-    async def watch(self, namespace: int, stand_in: Callable[[str], bool], end: Callable[[], None]) -> None:
-        """Look until cancelled. `stand_in` puts something where a protected name is gone; `end` ends the command."""
+    async def watch(self, namespace: int, stand_in: Callable[[str], bool], end: Callable[[str], None]) -> None:
+        """Look until cancelled. `stand_in` puts something where a protected name is gone; `end` is told the fault."""
         try:
-            while not (words := self._plan(stand_in)) or await _run(namespace, words):  # noqa: ASYNC110 - nobody tells
+            while True:
+                if words := self._plan(stand_in):
+                    await _renew(namespace, words)
                 await asyncio.sleep(_PAUSE)
-        except Exception:  # noqa: BLE001, S110 - what can not be looked after is not held: it ends, as below
-            pass
-        end()
+        except Exception as error:  # noqa: BLE001 - what can not be looked after is not held, whatever the fault
+            end(str(error) or type(error).__name__)
 
     def _plan(self, stand_in: Callable[[str], bool]) -> list[str]:
         """Say what is to be put back, and hold what is there now."""
@@ -67,27 +73,40 @@ class Upkeep:
             self._held[path] = -1
 
 
-async def _run(namespace: int, words: list[str]) -> bool:
-    """Put mounts back; tell whether that went well."""
+async def _renew(namespace: int, words: list[str]) -> None:
+    """Put mounts back, or raise `_NotRenewedError`."""
+    heard, said = os.pipe2(os.O_CLOEXEC)
     process = subprocess.Popen(  # noqa: S603, ASYNC220 - ourselves, and it takes no time
         [sys.executable, "-I", "-S", RENEW, str(namespace), *words],
         env={},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=said,
         pass_fds=[namespace],
     )
+    os.close(said)
     watch = os.pidfd_open(process.pid)
     try:
         async with asyncio.timeout(_SECONDS):
             await wait_readable(watch)
+        if process.wait() != 0:
+            raise _NotRenewedError(_last_line(heard) or f"it ended with {process.returncode}")
     except TimeoutError:
-        return False
+        raise _NotRenewedError(f"it took more than {_SECONDS} seconds") from None
     finally:
         os.close(watch)
+        os.close(heard)
         process.kill()
         process.wait()
-    return process.returncode == 0
+
+
+def _last_line(descriptor: int) -> str:
+    os.set_blocking(descriptor, False)
+    try:
+        said = os.read(descriptor, _LONGEST_COMPLAINT).decode(errors="replace").strip()
+    except BlockingIOError:
+        return ""
+    return printable(said.splitlines()[-1]) if said else ""
 
 
 def _word(kind: str, path: str) -> str:

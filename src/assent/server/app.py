@@ -100,7 +100,6 @@ class App:
             check_cookie_use(headers, method)
         if principal is not None:
             self._daemon.rates.take(principal.token)
-            principal = self._daemon.runs.recognise(principal)
         if method == "POST":
             check_content_type(headers)
         body = b""

@@ -8,9 +8,9 @@ import msgspec
 
 from assent.agents.hook import HookAnswer
 from assent.gate import Ruling
-from assent.model import Session, ToolCall
+from assent.model import NotFoundError, Session, ToolCall
 from assent.server.calls import place_call
-from assent.server.messages import read_seconds
+from assent.server.messages import Refusal, read_seconds
 from assent.server.rulings import answer_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,10 @@ class Judged(msgspec.Struct, frozen=True):
 def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
     """Put a hook's call into its session."""
     call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.headers)
-    return daemon.runs.place(request.who, call, session)
+    try:
+        return daemon.runs.place(request.who, call, session)
+    except NotFoundError as error:
+        raise Refusal(403, f"Forbidden: {error}") from None
 
 
 async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:

@@ -26,15 +26,26 @@ from assent.config.interpreter import find_python
 from assent.config.places import assent_home, user_file
 from assent.config.version import find_version
 from assent.gate import Gate
-from assent.model import Event, EventType, Session, ToolCall
+from assent.model import Event, EventType, NotFoundError, Session, ToolCall
 from assent.model.principal import Role
 from assent.runs.engines import Engines
+from assent.runs.ground import Ground
 from assent.runs.registry import Runs
-from assent.runs.run import Ground, Run
+from assent.runs.run import Run
 from assent.server.daemon import Daemon
 from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
-from assent.server.keys import LINK_SECONDS, SELECT_TOKENS, Wish, hash_secret, is_valid, issue, revoke, token_of
+from assent.server.keys import (
+    LINK_SECONDS,
+    SELECT_TOKENS,
+    Wish,
+    hash_secret,
+    is_valid,
+    issue,
+    revoke,
+    revoke_of_run,
+    token_of,
+)
 from assent.server.projects import Projects
 from assent.store.store import Store, open_store
 from assent.weighing import Decider
@@ -72,7 +83,9 @@ def assemble(
         decide_in = _Deciders(projects)
         gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home)
         keys = Identities(store, cookie=cookie_name(settings, port))
-        decide_in.runs = runs = _make_runs(gate, store, log, projects, journal, keys, environ)
+        ground = _lay_ground(gate, store, log, projects, journal, keys, environ)
+        config_home = os.path.dirname(user_file(environ))
+        decide_in.runs = runs = Runs(ground, node=log.writer, lease=settings.lease, config_home=config_home)
         daemon = Daemon(
             settings=settings,
             door=make_door(settings, port),
@@ -106,7 +119,7 @@ class _Deciders:
         return (self.runs.find_decider if session.run else self._projects)(call, session)
 
 
-def _make_runs(
+def _lay_ground(
     gate: Gate,
     store: Store,
     log: Log,
@@ -114,8 +127,8 @@ def _make_runs(
     journal: Journal,
     keys: Identities,
     environ: Mapping[str, str],
-) -> Runs:
-    ground = Ground(
+) -> Ground:
+    return Ground(
         gate=gate,
         store=store,
         log=log,
@@ -123,11 +136,10 @@ def _make_runs(
         threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
         environ=dict(environ),
         report=journal.fault,
-        lend_token=lambda run: _lend_token(runs, store, log, keys, run),
+        lend_token=lambda run: _lend_token(store, log, keys, run),
+        end_tokens=lambda cursor, run: revoke_of_run(cursor, run, log),
         point_hooks=lambda agent: point_hooks(assent_home(environ), agent),
     )
-    runs = Runs(ground, node=log.writer, config_home=os.path.dirname(user_file(environ)))
-    return runs
 
 
 def point_hooks(home: str, agent: str | None) -> Pointing:
@@ -148,7 +160,7 @@ def point_hooks(home: str, agent: str | None) -> Pointing:
 
 
 @contextlib.asynccontextmanager
-async def _lend_token(runs: Runs, store: Store, log: Log, keys: Identities, run: Run) -> AsyncIterator[str]:
+async def _lend_token(store: Store, log: Log, keys: Identities, run: Run) -> AsyncIterator[str]:
     """Lend a run's program a token of its own, which may only ask, and ends with it."""
     plan = run.strategy.process
     wish = Wish(
@@ -156,20 +168,19 @@ async def _lend_token(runs: Runs, store: Store, log: Log, keys: Identities, run:
         user=run.record.user,
         agent=plan.agent if plan is not None else "",
         label=f"run {run.id}",
+        run=run.id,
         workspace=(run.setting.cwd,),
         interactive=run.interactive,
         seconds=plan.timeout + 60 if plan is not None else 60,
     )
     issued = await store.commit(issue(wish, run.record.user, log))
     await asyncio.wrap_future(keys.look())
-    runs.lend(issued.token.id, run.id)
     try:
         yield issued.secret
     finally:
-        # In this order: a token that is still good is never anybody else's than the run's.
-        await store.commit(revoke(issued.token.id, run.record.user, log))
+        with contextlib.suppress(NotFoundError):  # whoever took this daemon for dead has ended it already
+            await store.commit(revoke(issued.token.id, run.record.user, log))
         await asyncio.wrap_future(keys.look())
-        runs.take_back(issued.token.id)
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:

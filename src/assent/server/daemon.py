@@ -12,7 +12,6 @@ from assent.audit.following import last_position
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
-from assent.server.keys import revoke_labelled
 from assent.server.messages import CallerGone, Refusal, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.notifier import Notifier
@@ -99,8 +98,7 @@ class Daemon:
         """Begin the chores, on the loop that serves."""
         self._loop = asyncio.get_running_loop()
         self.closing = self._loop.create_future()
-        for run in await self.runs.recover():
-            await self.store.commit(revoke_labelled(f"run {run}", "start", self.log))
+        await self.runs.recover()
         await self.refresh_tokens()
         self.store.subscribe(self.runs.hear)
         self.store.subscribe(self.keys.hear)

@@ -135,6 +135,7 @@ def principal_of(token: Token) -> Principal:
         remote=token.remote,
         interactive=token.interactive,
         workspace=token.workspace,
+        run=token.run,
     )
 
 

@@ -23,12 +23,12 @@ LINK_SECONDS = 15 * 60.0
 COOKIE_SECONDS = 14 * 86400.0
 COLUMNS = (
     "id, kind, role, user_id, agent_id, label, remote, interactive, workspace, created_at, expires_at, revoked_at, "
-    "used_at, hash"
+    "used_at, run, hash"
 )
 SELECT_TOKENS = f"SELECT {COLUMNS} FROM tokens"  # noqa: S608 - constants
 _INSERT = (
     "INSERT INTO tokens (id, hash, kind, role, user_id, agent_id, label, remote, interactive, workspace, created_at, "
-    "expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "expires_at, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
 _ROOTS = msgspec.json.Decoder(tuple[str, ...])
 
@@ -46,6 +46,8 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     """How long it lives; None is until it is revoked."""
     kind: TokenKind = "bearer"
+    run: str | None = None
+    """The run whose program it is for."""
 
 
 class Issued(msgspec.Struct, frozen=True):
@@ -78,6 +80,7 @@ def issue(wish: Wish, by: str, log: Log) -> Callable[[Cursor], Issued]:
             created_at=cursor.now,
             expires_at=None if wish.seconds is None else cursor.now + wish.seconds,
             kind=wish.kind,
+            run=wish.run,
         )
         cursor.execute(_INSERT, *_row(token, hash_secret(secret)))
         _tell(cursor, log, "token.created", token, by)
@@ -144,19 +147,10 @@ def revoke(token_id: str, by: str, log: Log) -> Callable[[Cursor], Token]:
     return work
 
 
-def revoke_labelled(label: str, by: str, log: Log) -> Callable[[Cursor], int]:
-    """Return the job that ends every agent's token with this label."""
-
-    def work(cursor: Cursor) -> int:
-        found = cursor.fetch(
-            SELECT_TOKENS + " WHERE label = ? AND role = 'agent' AND revoked_at IS NULL",
-            label,
-        )
-        for row in found:
-            revoke(row[0], by, log)(cursor)
-        return len(found)
-
-    return work
+def revoke_of_run(cursor: Cursor, run: str, log: Log) -> None:
+    """End every token of a run, in a job of the store."""
+    for row in cursor.fetch(SELECT_TOKENS + " WHERE run = ? AND revoked_at IS NULL", run):
+        revoke(row[0], "the run is over", log)(cursor)
 
 
 def revoke_sessions(user: str, by: str, log: Log) -> Callable[[Cursor], int]:
@@ -189,6 +183,7 @@ def token_of(row: Sequence[Any]) -> Token:
         created_at=row[9],
         expires_at=row[10],
         revoked_at=row[11],
+        run=row[13],
     )
 
 
@@ -211,6 +206,7 @@ def _row(token: Token, hashed: bytes) -> tuple[Any, ...]:
         msgspec.json.encode(token.workspace).decode(),
         token.created_at,
         token.expires_at,
+        token.run,
     )
 
 

@@ -82,6 +82,8 @@ async def report(daemon: Daemon, request: Request) -> Reply:
     if body.decision_id is None and request.who.role is Role.AGENT:
         raise Refusal(403, "Forbidden")
     await daemon.gate.tickets.report(body.decision_id, body.run_id, body.events, request.who)
+    if any(event.stopped == "boundary" for event in body.events):
+        daemon.journal.note("error", "sandbox.lost", run=body.run_id, decision=body.decision_id)
     return reply(Recorded(len(body.events)))
 
 

@@ -165,6 +165,19 @@ runs = Table(
     Column("ended_at", Double),
     Column("reason", Text),
     Index("runs_by_time", "created_at", "id"),
+    Index(
+        "runs_active",
+        "node",
+        sqlite_where=text("status IN ('pending', 'running')"),
+        postgresql_where=text("status IN ('pending', 'running')"),
+    ),
+)
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("until", Double, nullable=False),
 )
 
 tickets = Table(
@@ -200,4 +213,5 @@ tokens = Table(
     Column("expires_at", Double),
     Column("revoked_at", Double),
     Column("used_at", Double),
+    Column("run", Text),
 )

@@ -1,0 +1,79 @@
+"""A run that is stopped while a file of it is being written, on a disk that takes its time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+
+import pytest
+
+from assent.audit.search import Query, search
+from assent.config.settings import ServerSettings
+from assent.model.principal import Principal, Role
+from assent.runs import files
+from assent.runs.messages import PrepareRun
+from assent.server.assembly import assemble
+from assent.server.journal import Journal
+from runners import write_strategy
+
+SECONDS = 30
+PERSON = Principal(role=Role.ADMIN, user="me")
+
+
+class SlowDisk:
+    """Holds one function of the file layer up until it is told to go on."""
+
+    def __init__(self, monkeypatch, where, name) -> None:
+        self.begun, self.go_on = threading.Event(), threading.Event()
+        real = getattr(where, name)
+
+        def held(*arguments, **more):
+            if name == "rename" and "dst_dir_fd" not in more:  # somebody else's
+                return real(*arguments, **more)
+            self.begun.set()
+            assert self.go_on.wait(SECONDS)
+            return real(*arguments, **more)
+
+        monkeypatch.setattr(where, name, held)
+
+
+async def stop_midway(daemon, strategy, folder, disk):
+    """Stop a run once its write has begun; return the run's id."""
+    await daemon.start()
+    try:
+        run = await daemon.runs.prepare(PrepareRun(strategy_path=str(strategy), cwd=str(folder)), PERSON)
+        await daemon.runs.start(run.id, None, PERSON)
+        assert await asyncio.to_thread(disk.begun.wait, SECONDS)
+        stopping = asyncio.create_task(daemon.runs.stop(run.id, PERSON))
+        done, _ = await asyncio.wait((stopping,), timeout=0.1)
+        assert not done
+        assert not run.is_over
+        disk.go_on.set()
+        await asyncio.wait_for(stopping, SECONDS)
+        assert run.is_over
+        return run.id
+    finally:
+        disk.go_on.set()
+        await daemon.stop()
+
+
+@pytest.mark.parametrize(
+    ("held", "there", "told"),
+    [
+        ((files, "_write_new"), False, ("tool.failed", "cancelled: the run was stopped")),
+        ((files.os, "rename"), True, ("tool.result", "it was done when the run was stopped")),
+    ],
+    ids=["before it is replaced", "as it is replaced"],
+)
+def test_a_write_is_done_and_on_record_as_done_or_is_not_once_the_run_is_over(tmp_path, monkeypatch, held, there, told):
+    folder = (tmp_path / "project").resolve()
+    folder.mkdir()
+    strategy = write_strategy(tmp_path, "- {agent: a, tool: write_file, input: {path: x, content: new}}")
+    settings = ServerSettings(notify_desktop=False, socket=False)
+    with assemble(settings, str(tmp_path / "home"), port=1, journal=Journal("json", "error"), routes=()) as daemon:
+        run = asyncio.run(stop_midway(daemon, strategy, folder, SlowDisk(monkeypatch, *held)))
+        daemon.log.close()
+        found = asyncio.run(search(daemon.store, Query(session=run), limit=100)).records
+    assert [path.name for path in folder.iterdir()] == ["x"] * there
+    (event,) = [record.event for record in found if record.event.type in ("tool.failed", "tool.result")]
+    assert (event.type, event.payload.get("output", event.payload.get("error"))) == told
