@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from browsing import PHONE, Visitor, settle
+from browsing import PHONE, Visitor, settle, still
 from daemons import Running, until
 from keeping import ASKED, SESSION, Node, line
 
@@ -45,6 +45,7 @@ def test_no_page_has_a_serious_fault_for_those_who_can_not_see_it(visit, ask, sc
         found[path] = faults(page)
     page.goto("/")
     expect(page.locator(".card.open")).to_be_visible()
+    still(page)
     for key in keys:
         page.keyboard.press(key)
         found[key] = faults(page)
@@ -158,6 +159,7 @@ def test_a_thousand_questions_are_held_a_few_are_drawn_and_every_one_is_reached(
     expect(current).to_be_in_viewport()
     assert set(cards.evaluate_all("(cards) => cards.map((card) => card.dataset.id)")) == known
     last = current.get_attribute("data-id")
+    still(page)
     page.keyboard.press("d")
     expect(page.get_by_text("999 questions waiting")).to_be_visible()
     assert running.api(running.owner).get(f"/api/permissions/{last}").json()["status"] == "rejected"
@@ -174,9 +176,10 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
         visitor = Visitor(browser, running)
         page = visitor.log_in()
         expect(page.locator(f"#q-{before}")).to_be_visible()
+        still(page)
         page.keyboard.press("s")
         expect(page.locator(f"#q-{granted}")).to_have_count(0)
-        expect(page.locator(".moving")).to_have_count(0)
+        still(page)
         running.kill()
         expect(page.locator("#link")).to_contain_text("can not be reached")
         page.keyboard.press("a")

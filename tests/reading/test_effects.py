@@ -311,7 +311,8 @@ def test_a_database_that_may_not_be_there_is_made(text: str, read: str, made: bo
     found = list(role_effects("database", Word(text), Ground(place, "/code/app")))
     assert shown([o for o in found if o.kind is FS_READ]) == [read]
     written = [o for o in found if o.kind is FS_WRITE]
-    assert (shown(written), [o.tier for o in written]) == (([read], [Tier.DANGEROUS]) if made else ([], []))
+    tier = Tier.SAFE if read == "/code/app/new.db" else Tier.DANGEROUS
+    assert (shown(written), [o.tier for o in written]) == (([read], [tier]) if made else ([], []))
 
 
 def test_a_database_in_memory_is_no_file() -> None:

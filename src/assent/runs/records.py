@@ -24,6 +24,8 @@ _UPDATE = (
 )
 
 
+LONGEST_SUMMARY = 200
+_SAID = ("error", "output", "text")
 PROCESS = "process"
 """What stands for a tool where a run is one program."""
 
@@ -125,8 +127,20 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def tool_event(kind: EventType, record: RunRecord, place: Place, tool: str, **more: Any) -> Event:
-    """Say what a tool of a run does."""
-    return _event_at(kind, record, place, {"tool": tool, **more})
+    """Say what a tool of a run does, or how it fared, which a list of records shows in one line."""
+    summary = _outcome(more)
+    return _event_at(kind, record, place, {"tool": tool, **({"summary": summary} if summary else {}), **more})
+
+
+def _outcome(told: dict[str, Any]) -> str:
+    """Sum up an end: its code, who stopped it, and the first line of what it said.
+
+    A line is whole: what looks for secrets would not know the half of one.
+    """
+    code, said = told.get("code"), next((told[name] for name in _SAID if isinstance(told.get(name), str)), "")
+    line = said.strip().partition("\n")[0]
+    words = (f"exit {code}" if code else "", told.get("stopped"), line if len(line) <= LONGEST_SUMMARY else "")
+    return " · ".join(word for word in words if word)
 
 
 def applied_event(record: RunRecord, place: Place, profile: SandboxProfile) -> Event:
