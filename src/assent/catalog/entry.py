@@ -52,10 +52,12 @@ Reader: TypeAlias = Literal["", "find"]
 Kind: TypeAlias = Literal[
     "",
     "ansible",
+    "ast-grep",
     "bazel",
     "bundler",
     "cargo",
     "composer",
+    "ctags",
     "dotnet",
     "fixers",
     "git",
@@ -76,6 +78,7 @@ Kind: TypeAlias = Literal[
     "sbt",
     "terraform",
     "tflint",
+    "uv",
     "vagrant",
     "yarn",
 ]
