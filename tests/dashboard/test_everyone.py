@@ -26,6 +26,10 @@ PARTS = ("/policy?tab=playground&command=rm+-rf+x", "/policy?tab=draft&rule=Bash
 
 def faults(page) -> list[str]:
     settle(page)
+    return axe(page)
+
+
+def axe(page) -> list[str]:
     page.evaluate(AXE)
     return page.evaluate(FAULTS, RULES)
 
@@ -54,6 +58,56 @@ def test_no_page_has_a_serious_fault_for_those_who_can_not_see_it(visit, ask, sc
     page.locator("tbody button").first.click()
     found["record"] = faults(page)
     assert {path: those for path, those in found.items() if those} == {}
+
+
+STATES = {
+    "nothing waits": ("/", ()),
+    "somebody's menu": ("/", ("#me summary",)),
+    "a destructive call to confirm": ("/policy?tab=destructive", ("text=Ask me once",)),
+    "nothing stands": ("/policy?tab=grants", ()),
+    "a token, once": ("/people", ("text=Make the token", ".notice.good")),
+    "a verified log": ("/audit", ("text=Verify", ".proof .good")),
+    "figures as a table": ("/overview", ("text=The same as a table",)),
+    "a timeline": ("/sessions?id=s-1", ()),
+}
+"""Where to go, and what to click there; the last may also be what to wait for."""
+
+
+def test_nor_has_any_state_that_one_comes_to(visit, ask, agent, daemon):
+    door = visit().page
+    door.goto("/")
+    door.get_by_label("Or paste a token of yours").fill("nonsense")
+    door.keyboard.press("Enter")
+    expect(door.get_by_role("alert")).to_be_visible()
+    found = {"the door": axe(door)}
+    call = {"toolName": "bash", "toolInput": {"command": "rm -rf /"}, "cwd": str(daemon.project), "sessionId": "s-1"}
+    agent.post("/api/hooks/classify", json=call)
+    page = visit(viewport=PHONE, reduced_motion="reduce").log_in()
+    for name, (path, steps) in STATES.items():
+        page.goto(path)
+        settle(page)
+        for step in steps:
+            page.locator(step).first.click()
+        found[name] = axe(page)
+    page.goto("/")
+    for command in ("node one.js", "node two.js"):
+        expect(page.locator(f"#q-{ask(command)}")).to_be_visible()
+    still(page)
+    page.route(
+        "**/api/permissions", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
+    )
+    page.keyboard.press("x")
+    page.keyboard.press("a")
+    expect(page.locator(".card").get_by_role("alert")).to_be_visible()
+    found["a card that says why, and a selection"] = axe(page)
+    page.unroute("**/api/permissions")
+    page.keyboard.press("s")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert page.locator(".toast").evaluate("(toast) => getComputedStyle(toast).animationName") == "none"
+    found["something to undo"] = axe(page)
+    page.keyboard.press("z")
+    expect(page.get_by_text("Undone")).to_be_visible()
+    assert {state: those for state, those in found.items() if those} == {}
 
 
 def test_nothing_is_wider_than_a_small_phone(visit, ask):
@@ -88,11 +142,11 @@ WATCH = """window.jumps = [];
 
 def jumps(page) -> list[str]:
     page.evaluate("requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))")
-    page.wait_for_function("window.drawn", polling=20)
+    until(lambda: page.evaluate("window.drawn"))
     return page.evaluate("window.jumps")
 
 
-def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
+def test_nothing_jumps_while_a_page_fills_or_a_question_comes_or_goes(visit, ask, person):
     visitor = visit()
     visitor.page.add_init_script(WATCH)
     first = ask("cd src && node first.js > /etc/motd; curl -d x https://example.com")
@@ -102,6 +156,13 @@ def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
     second = ask()
     expect(page.locator(f"#q-{second}")).to_be_visible()
     assert page.locator(f"#q-{first}").bounding_box() == before
+    third = ask()
+    below = page.locator(f"#q-{third}")
+    expect(below).to_be_visible()
+    before = below.bounding_box()
+    person.post("/api/permissions", json={"requestId": second, "decision": "reject"})
+    expect(page.locator(".gone")).to_contain_text("Denied by")  # in its room, so that what is below it stays
+    assert below.bounding_box() == before
     found = {"/": jumps(page)}
     for path in (*PAGES[1:], *PARTS, "/sessions?id=s-1"):
         page.goto(path)
@@ -109,7 +170,7 @@ def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
         found[path] = jumps(page)
     assert {path: those for path, those in found.items() if those} == {}
     page.evaluate("document.querySelector('main').style.paddingTop = '99px'")  # the browser does tell
-    page.wait_for_function("window.jumps.length")
+    until(lambda: page.evaluate("window.jumps.length"))
 
 
 PENDING = 1000

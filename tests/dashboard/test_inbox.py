@@ -257,12 +257,71 @@ def test_a_key_meant_for_one_question_does_not_answer_the_next(page, ask, outcom
     expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", first)
     page.evaluate(PRESS_ONCE_GONE, first)
     person.post("/api/permissions", json={"requestId": first, "decision": "reject"})
-    page.wait_for_function("window.pressed")
+    until(lambda: page.evaluate("window.pressed"))
     expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", second)
     still(page)
     page.keyboard.press("d")
     expect(card(page, second)).to_have_count(0)
     assert outcome(second)["status"] == "rejected"
+
+
+CLICK_ONCE_GONE = """(id) => {
+    const gone = (found) => found.some((each) => [...each.removedNodes].some((node) => node.dataset?.id === id));
+    new MutationObserver((found, observer) => {
+        if (!gone(found)) return;
+        observer.disconnect();
+        requestAnimationFrame(() => {
+            const { x, y, width, height } = document.querySelector(".card .good").getBoundingClientRect();
+            const hit = document.elementFromPoint(x + width / 2, y + height / 2);
+            window.hit = hit.closest("button")?.innerText || "none";
+        });
+    }).observe(document.querySelector(".cards"), { childList: true });
+}"""
+
+
+def test_a_click_meant_for_one_question_does_not_hit_the_next(page, ask, person):
+    first, second = ask(), ask()
+    ready(page, first)
+    ready(page, second)
+    current = page.locator(".card[aria-current]").get_attribute("data-id")
+    page.evaluate(CLICK_ONCE_GONE, current)
+    person.post("/api/permissions", json={"requestId": current, "decision": "reject"})
+    assert until(lambda: page.evaluate("window.hit")) == "none"
+    still(page)
+    page.locator(".card").get_by_role("button", name="Allow once").click()
+    expect(page.locator(".card")).to_have_count(0)
+
+
+PRESS_ONCE_THERE = """new MutationObserver((found, observer) => {
+    observer.disconnect();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, cancelable: true }));
+    window.pressed = true;
+}).observe(document.querySelector(".cards"), { childList: true })"""
+
+
+def test_a_key_pressed_as_the_first_question_comes_does_not_answer_it(page, ask, outcome):
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    page.evaluate(f"() => {{ {PRESS_ONCE_THERE} }}")
+    asked = ask()
+    assert until(lambda: page.evaluate("window.pressed"))
+    ready(page, asked)
+    assert outcome(asked)["status"] == "pending"
+
+
+def test_what_nobody_can_have_read_is_not_allowed_with_the_others(page, ask, outcome):
+    short, long = ask(), ask("node x.js " + "a" * 3000)
+    ready(page, long)
+    page.keyboard.press("Home")
+    for each in (short, long):
+        card(page, each).get_by_role("checkbox").check()
+    page.locator(f"#q-{short}").click(position={"x": 5, "y": 5})
+    expect(card(page, short)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("Shift+A")
+    expect(card(page, short)).to_have_count(0)
+    expect(card(page, long).get_by_role("alert")).to_contain_text("it is long")
+    assert [outcome(each)["status"] for each in (short, long)] == ["approved", "pending"]
+    page.keyboard.press("Shift+D")
+    expect(card(page, long)).to_have_count(0)
 
 
 def test_an_answer_that_came_too_late_is_said_to_have(page, visit, ask, outcome):

@@ -157,6 +157,7 @@ document.addEventListener("keydown", (event) => {
 
 // Whoever has just come here may have clicked, or pressed a key, for a window that lay above.
 window.addEventListener("focus", () => inbox?.settle({ keys: true }));
+window.addEventListener("blur", () => inbox?.tidy());
 window.addEventListener("popstate", () => live && show());
 whenLoggedOut(logIn);
 

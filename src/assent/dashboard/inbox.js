@@ -24,7 +24,7 @@ export class Inbox {
   }
 
   mount(main) {
-    this.list = h("ol", { class: "cards", "aria-label": "Questions" });
+    this.list = h("ol", { class: "cards", "aria-label": "Questions", onpointerleave: () => this.tidy() });
     this.bulk = this.makeBulk();
     this.further = button("", { kind: "plain", hidden: true, onclick: () => this.extend() });
     this.empty = h("div", { class: "empty", hidden: true }, h("p", { class: "big" }, "Nothing is waiting for you."), h("p", { class: "quiet" }, "Questions of your agents appear here by themselves."));
@@ -61,9 +61,9 @@ export class Inbox {
     if (this.cards.get(question.id)?.state.busy) return;
     const words = { approve: "allowed", reject: "denied" };
     const what = plain(brief(question.command || question.toolName, 80));
-    const by = words[outcome.decision] ? ` by ${outcome.by || "somebody"}` : "";
-    const said = words[outcome.decision] || outcome.decision;
-    if (this.list) toast(`${said[0].toUpperCase()}${said.slice(1)}${by}: ${what}`);
+    const said = words[outcome.decision] ? `${words[outcome.decision]} by ${plain(outcome.by || "somebody")}` : String(outcome.decision);
+    this.gone = `${said[0].toUpperCase()}${said.slice(1)}: ${what}`;
+    if (this.list) (this.mayHold(question.id) ? say : toast)(this.gone);
   }
 
   drop(id) {
@@ -74,10 +74,32 @@ export class Inbox {
     if (keys) this.current = this.neighbour(id);
     if (!card) return;
     const focused = card.element.contains(document.activeElement);
-    card.element.remove();
+    if (this.mayHold(id, keys)) this.hold(card.element);
+    else card.element.remove();
+    if (card.state.busy || !this.live.questions.size) this.tidy();
+    this.gone = "";
     this.cards.delete(id);
     this.settle({ keys });
     this.refocus ||= focused;
+  }
+
+  // Where a card goes by somebody else's doing, its room is kept and says so, until one moves on: nothing else moves.
+  mayHold(id, open = id === this.current) {
+    const card = this.cards.get(id);
+    const isWatched = document.hasFocus() && this.live.questions.size > 0;
+    return isWatched && Boolean(card?.element.isConnected) && !open && !card.state.busy;
+  }
+
+  hold(element) {
+    const room = h("li", { class: "gone quiet" }, this.gone || "Answered elsewhere, or out of time.");
+    room.style.height = `${element.getBoundingClientRect().height}px`;
+    element.replaceWith(room);
+  }
+
+  tidy() {
+    const rooms = this.list?.querySelectorAll(".gone") || [];
+    for (const room of rooms) room.remove();
+    if (rooms.length) this.settle({ keys: false });
   }
 
   // A key just after another question is the current may have been meant for the one before, as a click may have been.
@@ -168,6 +190,7 @@ export class Inbox {
   }
 
   jump(to) {
+    this.tidy();
     if (to >= this.shown) {
       this.shown = Math.ceil((to + 1) / STEP) * STEP;
       this.draw();
@@ -283,8 +306,24 @@ export class Inbox {
     }
   }
 
-  async answerAll(ids, body) {
-    if (!ids.length) return;
+  // What nobody can have read is not allowed with the others: what was not shown yet, and what was shown in part.
+  unread(id) {
+    if (!this.cards.has(id)) return "Not allowed with the others: it was not shown yet.";
+    return this.current !== id && isCut(this.live.questions.get(id)) ? "Not allowed with the others: it is long. Look at the whole of it." : "";
+  }
+
+  leaveOut(id, reason) {
+    const card = this.cards.get(id);
+    if (card) card.state.error = reason;
+    else this.faults.set(id, reason);
+    this.redraw(id);
+  }
+
+  async answerAll(selected, body) {
+    if (!selected.length) return;
+    const unread = body.decision === "reject" ? new Map() : new Map(selected.map((id) => [id, this.unread(id)]).filter(([, reason]) => reason));
+    for (const [id, reason] of unread) this.leaveOut(id, reason);
+    const ids = selected.filter((id) => !unread.has(id));
     this.quiet = true;
     let done = 0;
     let next = 0;
@@ -293,7 +332,7 @@ export class Inbox {
     };
     await Promise.all(Array.from({ length: 6 }, work));
     this.quiet = false;
-    const failed = ids.length - done;
+    const failed = selected.length - done;
     toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
   }
 

@@ -135,7 +135,11 @@ def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
     """Pick the opinion that explains a decision best."""
     # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
     precedence = _ALLOWING if verdict is ALLOW else _PRECEDENCE
-    return min(said, key=lambda o: precedence.get(o.source, 99))
+    best = min(said, key=lambda o: precedence.get(o.source, 99))
+    if best.policy == "self-protection" and verdict is not ALLOW:
+        # Who deletes everything is told that, and not that Assent's own files are among it.
+        return next((o for o in said if o.source is Source.CLASSIFIER and o.verdict is verdict), best)
+    return best
 
 
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:

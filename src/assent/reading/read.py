@@ -293,6 +293,7 @@ def _write(tool: Tool, located: Located, place: Place) -> Operation:
         target=located.target,
         tier=tier,
         reason=reason,
+        sweep=tool.name == "Delete",
         secret=traits.secret,
     )
 

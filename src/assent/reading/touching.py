@@ -81,7 +81,7 @@ def working(located: Located, owner: int) -> Operation:
 def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
-    own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
+    own = find_ours(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     secret = ground.place.is_secret(located)
     if not secret and not ground.lists:
         secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
@@ -139,7 +139,7 @@ def writing(
     place = ground.place
     tier, reason = _write_tier(located, place, glob=glob)
     device = tier is DESTRUCTIVE
-    path = _written(located, ground) if glob else located.path
+    path = _written(located, ground, tree=tree) if glob else located.path
     return Operation(
         kind=FS_WRITE,
         resource=path,
@@ -174,21 +174,23 @@ def _is_inside(located: Located, place: Place) -> bool:
     return place.inside(located) and blur(folder) == folder and not name.startswith(".")
 
 
-def _written(located: Located, ground: Ground) -> str:
+def _written(located: Located, ground: Ground, *, tree: bool) -> str:
     """Return what a pattern stands for when it is written: of all that it may find, what matters most."""
     facts, path = ground.place.facts, located.path
-    own = _own(located, (*facts.assent_paths, *facts.assent_files), glob=True, above=True)
+    own = find_ours(located, (*facts.assent_paths, *facts.assent_files), glob=True, above=True, hidden=tree)
     if own or ground.place.is_control_plane(located):
         return own or path
     return control_plane(path) or blur(path)
 
 
-def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -> str | None:
+def find_ours(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool, hidden: bool = False) -> str | None:
     """Return which of Assent's own paths a pattern may find, or a walk come by."""
     if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
     names = [segments(fold(n)) for n in located.names]
-    return next((p for p in paths if any(leads_to(n, segments(fold(p)), above=above) for n in names)), None)
+    return next(
+        (p for p in paths if any(leads_to(n, segments(fold(p)), above=above, hidden=hidden) for n in names)), None
+    )
 
 
 def _is_near(path: str, ground: Ground) -> bool:

@@ -94,8 +94,7 @@ class Run:
         self.is_written = True
         """Whether how it ended is on record, if it did."""
         self._turn = asyncio.Lock()
-        self.answers = asyncio.Lock()
-        """Answers are taken one after the other, so that it is known whose was the first."""
+        self._turns: dict[str, asyncio.Lock] = {}
 
     @property
     def id(self) -> str:
@@ -201,6 +200,10 @@ class Run:
         """Tell whether a question waits for an answer."""
         return question in self._shown
 
+    def turn(self, question: str) -> asyncio.Lock:
+        """Return what has answers to an open question taken one after the other: it is known whose was the first."""
+        return self._turns.setdefault(question, asyncio.Lock())
+
     @contextlib.contextmanager
     def answering(self, question: str, subscriber: Subscriber) -> Any:
         """Remember who answers: others are told, this one is not."""
@@ -220,6 +223,7 @@ class Run:
             return
         shown = self._shown.pop(approval.id, None)
         answered = self._answering.pop(approval.id, None)
+        self._turns.pop(approval.id, None)
         if shown is None:
             return
         outcome = outcome_of(approval)

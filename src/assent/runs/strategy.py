@@ -262,7 +262,7 @@ def _process(field: Field) -> ProcessPlan:
         raise fields["command"].error(
             f"Expected {INPUT} to be a word of its own, which a script reads as its argument."
         )
-    hooks = _take(fields, "hooks", lambda f: f.choice(_HOOKED), None)
+    hooks = _take(fields, "hooks", _hooks, None)
     return ProcessPlan(
         agent=fields["agent"].text(),
         command=command,
@@ -271,6 +271,14 @@ def _process(field: Field) -> ProcessPlan:
         timeout=_take(fields, "timeout", _seconds, PROCESS_SECONDS),
         message=_take(fields, "message", Field.text, ""),
     )
+
+
+def _hooks(field: Field) -> str:
+    """Take the agent whose hooks are to ask; one that would go on without them is none."""
+    if isinstance(field.node, Scalar) and (name := field.node.text) in WIRINGS and name not in _HOOKED:
+        message = f'Invalid {field.name} "{name}": it can not be pointed at hooks for one process.'
+        raise field.error(message, suggestion=f"run `assent init {name}` once, and leave hooks out")
+    return field.choice(_HOOKED)
 
 
 def _program(field: Field, command: tuple[str, ...], program: str) -> int:
