@@ -128,3 +128,8 @@ def test_nothing_begins_in_a_run_that_was_ended_and_its_end_stays_as_it_is(share
 def test_a_daemon_without_runs_writes_nothing(shared):
     shared.beat(shared.one)
     assert shared.store.fetch("SELECT count(*) FROM nodes") == [(0,)]
+
+
+def test_a_second_run_of_an_id_is_not_written(shared):
+    first = shared.begin(shared.one, "one")
+    assert shared.write(lambda cursor: insert_run(cursor, first)) is False

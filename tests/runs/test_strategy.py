@@ -87,6 +87,9 @@ BAD = {
     "name: x\nsteps:\n- {agent: a, tool: read_file, input: {}}": "s.yaml:3: Invalid steps.0.input: Object missing",
     "name: x\nsteps:\n- {agent: a, tool: read_file, input: {path: [x]}}": "s.yaml:3: Invalid steps.0.input: Expected",
     "name: x\nsteps:\n- {agent: a, tool: run_command, input: {command: x, timeout: -1}}": "s.yaml:3: Invalid steps.0",
+    "name: x\nsteps:\n- {agent: a, tool: run_command, input: {command: x, timeout: %s}}" % ("9" * 5000): (
+        "s.yaml:3: Invalid steps.0"
+    ),
     "name: x\nsteps:\n- parallel: []": "s.yaml:3: Expected steps.0.parallel not to be empty.",
     f"name: x\nsteps:\n- parallel:\n  - parallel: [{STEP}]": "s.yaml:4: Unknown configuration field",
     f"name: x\nsteps:\n- {STEP[:-1]}, name: n}}\n- {STEP[:-1]}, name: n}}": "s.yaml:4: Another step is called 'n'.",

@@ -59,10 +59,12 @@ Reader: TypeAlias = Literal["", "find"]
 Kind: TypeAlias = Literal[
     "",
     "ansible",
+    "ast-grep",
     "bazel",
     "bundler",
     "cargo",
     "composer",
+    "ctags",
     "dotnet",
     "fixers",
     "git",
@@ -83,6 +85,7 @@ Kind: TypeAlias = Literal[
     "sbt",
     "terraform",
     "tflint",
+    "uv",
     "vagrant",
     "yarn",
 ]

@@ -205,9 +205,9 @@ def _own_command(argv: tuple[str, ...]) -> str | None:
 
 def _replaces_program(argv: tuple[str, ...]) -> bool:
     """Tell whether a package manager is told to put another Assent in place of this one, or none."""
-    if not any(map(_is_assent, argv)):
+    if _VERBS.isdisjoint(argv) or not any(map(_is_assent, argv)):
         return False
-    return not _VERBS.isdisjoint(argv) and any(basename(w).lower().rstrip("0123456789.") in _MANAGERS for w in argv)
+    return any(basename(w).lower().rstrip("0123456789.") in _MANAGERS for w in argv)
 
 
 def _after_launcher(argv: tuple[str, ...]) -> tuple[str, ...]:

@@ -118,8 +118,8 @@ class _Reader:
         for name in script.bound:
             if not assignment_is_inert(name):
                 self.assign(name, Word(UNKNOWN), DANGEROUS)
-        if len(traces) == 1 and script.commands[0].constant and not traces[0].output:
-            return traces  # there is nothing that could flow into it
+        if len(traces) == 1 and _stands_alone(script.commands[0]) and not traces[0].output:
+            return traces
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)
@@ -388,6 +388,11 @@ class _Reader:
                 rollback=said.rollback or None,
             )
         )
+
+
+def _stands_alone(command: Command) -> bool:
+    """Tell whether there is nothing that could flow into a command, which is the only one."""
+    return command.constant and not command.endless
 
 
 def _folders(command: Command) -> Iterable[str | None]:

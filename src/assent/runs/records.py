@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 COLUMNS = "id, user_id, node, status, strategy, path, cwd, created_at, started_at, ended_at, reason"
 SELECT_RUNS = f"SELECT {COLUMNS} FROM runs"  # noqa: S608 - constants
-_INSERT = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * 11)})"  # noqa: S608 - constants
+_INSERT = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * 11)}) ON CONFLICT DO NOTHING"  # noqa: S608 - constants
 _UPDATE = (
     "UPDATE runs SET status = ?, started_at = ?, ended_at = ?, reason = ? "
     "WHERE id = ? AND status IN ('pending', 'running')"
@@ -66,13 +66,14 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in ACTIVE
 
 
-def insert_run(cursor: Cursor, record: RunRecord) -> None:
-    """Write a new run."""
-    cursor.execute(
+def insert_run(cursor: Cursor, record: RunRecord) -> bool:
+    """Write a new run; false if there is one of this id."""
+    put = cursor.execute(
         _INSERT,
         *(record.id, record.user, record.node, record.status.value, record.strategy, record.path, record.cwd),
         *(record.created_at, record.started_at, record.ended_at, record.reason),
     )
+    return put == 1
 
 
 def update_run(cursor: Cursor, record: RunRecord) -> bool:

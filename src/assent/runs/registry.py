@@ -283,7 +283,7 @@ class Runs:
         if run is None or run.write_input is None or agent not in run.strategy.agents:
             raise missing
         try:
-            await run.write_input(text if text.endswith("\n") else text + "\n")
+            run.write_input(text if text.endswith("\n") else text + "\n")
         except ToolError:
             raise missing from None
         run.note_input(agent, text)
@@ -347,7 +347,8 @@ class Runs:
 
         def work(cursor: Cursor) -> None:
             self._lease.renew(cursor)
-            insert_run(cursor, record)
+            if not insert_run(cursor, record):  # another daemon was quicker
+                raise _failed(f"Run already exists: {run_id}")
             self._ground.log.append(cursor, (entry,))
 
         await self._ground.store.commit(work)

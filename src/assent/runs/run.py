@@ -78,7 +78,7 @@ class Run:
         self.profile: str | None = None
         """The profile that a person chose for its process."""
         self.input = ""
-        self.write_input: Callable[[str], Awaitable[None]] | None = None
+        self.write_input: Callable[[str], None] | None = None
         """Writes to the program of a `process` run, while there is one."""
         self.guards = Guards(ground.engines.find(setting), setting.cwd, ground.gate, self.on_ask)
         self.questions = Questions(self.guards)
@@ -388,6 +388,8 @@ class Run:
             if not update_run(cursor, record):
                 return False
             self.ground.log.append(cursor, (entry,))
+            if not record.is_active:
+                self.ground.end_tokens(cursor, record.id)
             return True
 
         return await self.ground.store.commit(work)

@@ -35,6 +35,8 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 BUNDLED = os.path.join(os.path.dirname(__file__), "strategies")
 MOST_STEPS = 1000
 PROCESS_SECONDS = 3600.0
+LONGEST_NUMBER = 18
+"""How many digits a number may have; none here is that large."""
 
 _TOP = ("name", "description", "mode", "profile", "interactive", "ask", "deny", "steps", "process")
 _STEP = ("name", "agent", "tool", "input", "message", "mode", "profile", "override", "on_error")
@@ -305,7 +307,7 @@ def _plain(node: Node) -> Any:
             return {key: _plain(value) for key, value in items.items()}
         case SequenceNode(items=entries):
             return [_plain(entry) for entry in entries]
-        case Scalar(text=text, kind="int") if text.lstrip("-").isdigit():
+        case Scalar(text=text, kind="int") if text.lstrip("-").isdigit() and len(text) <= LONGEST_NUMBER:
             return int(text)
         case Scalar(text=text, kind="float"):
             return _number(text)
