@@ -41,6 +41,11 @@ def settle(page: Page) -> None:
     expect(page.locator("main")).not_to_contain_text("Looking …", use_inner_text=True)
 
 
+def still(page: Page) -> None:
+    """Wait until a page takes keys and clicks again, after something moved in it."""
+    expect(page.locator(".moving")).to_have_count(0)
+
+
 class Visitor:
     """One browser of one person, which keeps everything the page complained about."""
 

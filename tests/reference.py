@@ -82,9 +82,7 @@ def voices(case: Case) -> set[bool]:
 
 def settle(case: Case, operations: list[Operation], op: Operation, mode: Mode, votes: bool) -> tuple[Verdict, bool]:
     """Hear everybody about one operation, as one mode sees it."""
-    if op.kind in (READ, WRITE, EXEC) and (
-        within(op.resource, ASSENT) or (goes_with(ASSENT, op) and not blocked(case))
-    ):
+    if op.kind in (READ, WRITE, EXEC) and (within(op.resource, ASSENT) or goes_with(ASSENT, op)):
         return DENY, False
     asks = [Ask(firm=True, built_in=True)] if op.kind is WRITE and op.resource in CONTROL else []
     boxed = False
@@ -112,12 +110,6 @@ def settle(case: Case, operations: list[Operation], op: Operation, mode: Mode, v
     nobody = not case.session.interactive or any(p.interactive is False for p in case.policies)
     refused = mode in (Mode.PLAN, Mode.DONT_ASK) or (mode is Mode.STRICT and any(a.built_in for a in asks))
     return (ALLOW if not asks else DENY if refused or nobody else ASK), boxed
-
-
-def blocked(case: Case) -> bool:
-    """Tell whether the call is denied as destructive, unless a person enables it."""
-    destroys = any(op.tier is DESTRUCTIVE for op in read(case))
-    return destroys and True in voices(case) and any(mode is not Mode.BYPASS for mode in modes(case))
 
 
 def cell(

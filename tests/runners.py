@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 import time
 from pathlib import Path
 
 from websockets.sync.client import connect
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
 class Runner:
@@ -37,7 +40,7 @@ class Runner:
                 message = json.loads(self.ws.recv(timeout=max(0.01, end - time.monotonic())))
             except TimeoutError:
                 raise AssertionError(f"no {kind} in {seconds} s, but {self.heard[-5:]}") from None
-            assert message["ts"].endswith("Z")
+            assert STAMP.fullmatch(message["ts"]), message
             self.heard.append(message)
             if message["type"] == kind and all(message.get(k) == v for k, v in fields.items()):
                 return message

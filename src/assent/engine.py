@@ -117,11 +117,11 @@ class Engine:
 
     def _recall(self, key: Key, call: ToolCall, session: Session, guard: Guard, place: Place) -> Decision:
         """Decide a line as it was decided before; or anew, and remember it if it came before."""
+        if not self._memory.expects(key):
+            return self._weigh(call, session, _NOTHING_SAID, guard, place)
         decision = self._memory.recall(key, guard, place)
         if decision is not None:
             return decision
-        if not self._memory.expects(key):
-            return self._weigh(call, session, _NOTHING_SAID, guard, place)
         linked = guard.linked(place)
         facts, witness = watch(place.facts)
         watched = Place(facts, place.cwd, place.workspace, place.run, place.lexicon, place.shell)

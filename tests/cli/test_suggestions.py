@@ -66,7 +66,8 @@ def test_nothing_is_suggested_where_no_rule_should_or_can_help(here, command):
 @pytest.mark.parametrize(
     ("command", "advice"),
     [
-        ("rm -rf /", "no rule is suggested for what can not be undone"),
+        ("git push --force", "no rule is suggested for what can not be undone"),
+        ("rm -rf /", "no policy lets a call touch Assent itself"),
         ("assent approve 7", "no policy lets a call touch Assent itself"),
         ("cat .env", "say yes when you are asked"),
         ("npm run *", "no rule can name exactly this call"),

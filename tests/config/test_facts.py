@@ -31,7 +31,10 @@ def test_the_world_is_described(environ, monkeypatch):
     assert (seen.now, seen.home, seen.disk, seen.sandbox) == (12.5, environ["HOME"], "known", False)
     assert seen.case_insensitive
     assert seen.assent_paths == (environ["ASSENT_HOME"],)
-    assert seen.assent_files == ("/m/assent.yaml", f"{environ['HOME']}/.config/assent/assent.yaml")
+    written = ("/m/assent.yaml", f"{environ['HOME']}/.config/assent/assent.yaml")
+    assert seen.assent_files[:2] == written
+    # The program itself, where it is installed.
+    assert {name.rpartition("/")[2] for name in seen.assent_files[2:]} <= {"assent"}
     assert seen.assent_endpoints == ENDPOINTS == ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
 
 

@@ -34,6 +34,12 @@ FILES = [
     ("maven", ".mvn/jvm.config", "", True),
     ("bazel", "tools/bazel", "", True),
     ("mise", "mise.toml", "", True),
+    ("ast-grep", "sgconfig.yml", "customLanguages:\n  x:\n    libraryPath: x.so", True),
+    ("ast-grep", "sgconfig.yml", "ruleDirs: [rules]", False),
+    ("uv", ".venv/bin/python", "", True),
+    ("ctags", ".ctags.d/x.ctags", "-o Makefile", True),
+    ("uv", ".python-version", "./x/bin/python", True),
+    ("uv", ".python-version", "3.12", False),
     ("poetry", ".venv/bin/python", "", True),
     ("python-tools", "conftest.py", "", True),
     ("vagrant", "Vagrantfile", "", True),
@@ -66,7 +72,7 @@ def test_what_is_above_counts_up_to_the_home_directory(tmp_path, tool, name, tex
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    only_here = tool == "terraform"
+    only_here = tool in ("ctags", "terraform")
     assert (find_project_code(tool, str(inner), None) is None) is only_here
     assert find_project_code(tool, str(inner), str(tmp_path)) is None
     assert find_project_code(tool, str(tmp_path), str(tmp_path)) is None

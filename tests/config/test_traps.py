@@ -32,6 +32,8 @@ TEXTS = (
     "yarnPath: ./x\n",
     'yarn-path "./x"\n',
     "write-changes =\n",
+    "customLanguages: {x: {libraryPath: ./x.so}}\n",
+    "./x/bin/python\n",
 )
 """Of these at least one is what a sign looks for."""
 
@@ -44,6 +46,11 @@ GIT = (
     "[diff]\n\texternal = ./x\n",
     '[diff "d"]\n\tcommand = ./x\n',
     '[diff "d"]\n\ttextconv = ./x\n',
+    '[man "man"]\n\tpath = ./x\n',
+    '[browser "firefox"]\n\tpath = ./x\n',
+    '[trailer "t"]\n\tcmd = ./x\n',
+    '[lfs "extension.x"]\n\tclean = ./x\n',
+    "[delta]\n\tpager = ./x\n",
     '[filter "f"]\n\tclean = ./x\n',
     '[filter "f"]\n\tprocess = ./x\n',
     "[log]\n\tshowSignature = true\n[gpg]\n\tprogram = ./x\n",

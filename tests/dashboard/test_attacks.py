@@ -7,6 +7,7 @@ import http.server
 import json
 import threading
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Error, expect
@@ -16,12 +17,27 @@ from browsing import settle
 LINES = [
     line.encode().decode("unicode_escape") for line in (Path(__file__).parent / "attacks.txt").read_text().splitlines()
 ]
+LURKS = r"""() => {
+    const hidden = new RegExp("[\\u202a-\\u202e\\u2066-\\u2069\\u200b-\\u200f\\u061c\\u00ad\\ufeff\\u2028" +
+        "\\u{e0000}-\\u{e007f}\\x00-\\x09\\x0b-\\x1f\\x7f]", "u");
+    const found = [document.title].filter((text) => hidden.test(text));
+    const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT | NodeFilter.SHOW_ELEMENT);
+    while (walk.nextNode()) {
+        const node = walk.currentNode;
+        const said = node.nodeType === Node.TEXT_NODE ? [node.data] : [...node.attributes].map((each) => each.value);
+        found.push(...said.filter((text) => hidden.test(text)));
+    }
+    return found;
+}"""
+"""Whatever a page shows, or says to whoever hovers over it or hears it, that is invisible or turns text around."""
+ODD = "\u202egnol\u200b-<b>name</b>-\U000e0041" + "x" * 60
 SPY = "window.attacked = []; for (const n of ['alert', 'confirm', 'prompt']) window[n] = () => window.attacked.push(n);"
 PATHS = (
     "/",
     "/audit",
     "/sessions",
     "/sessions?id=s-1",
+    f"/sessions?id={quote(ODD)}",
     "/overview",
     "/policy",
     "/policy?tab=__proto__#<img src=x onerror=alert(1)>",
@@ -32,9 +48,11 @@ PATHS = (
 
 def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon, agent):
     owner.page.add_init_script(SPY)
-    hostile = daemon.api(
-        daemon.mint("agent", agent="<img src=x onerror=alert(1)>", label='"><script>alert(1)</script>')
-    )
+    wide = "<img src=x onerror=alert(1)>" + "x" * 90  # a name that hides something is refused
+    hostile = daemon.api(daemon.mint("agent", agent=wide, label='"><script>alert(1)</script>'))
+    answered = ask(f"node '{ODD}.js'", session=ODD)
+    answer = {"requestId": answered, "decision": "reject", "feedback": f"<i>no</i>{ODD}"}
+    daemon.api(daemon.owner).post("/api/permissions", json=answer)
     asked = [ask(line) for line in LINES]
     body = {
         "toolName": "<b>tool</b>",
@@ -42,9 +60,14 @@ def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon
         "sessionId": "<script>alert(2)</script>",
     }
     asked.append(hostile.post("/api/hooks/classify", json=body).json()["requestId"])
+    odd = body | {
+        "toolInput": {f"__proto__{ODD}": ODD, "__proto__": {ODD: 1}, "file_path": f"/{ODD}"},
+        "sessionId": ODD,
+    }
+    asked.append(hostile.post("/api/hooks/classify", json=odd).json()["requestId"])
     hostile.post("/api/hooks/classify", json=body | {"sessionId": 'x\n{"position": 1}\r\n=cmd()'})
     daemon.user_file.write_text(
-        json.dumps({"permissions": {"deny": [{"rule": f"Bash({LINES[0]})", "reason": LINES[1]}]}})
+        json.dumps({"permissions": {"deny": [{"rule": f"Bash({LINES[0]})", "reason": f"{LINES[1]}{ODD}"}]}})
     )
     for path in PATHS:
         page.goto(path)
@@ -54,6 +77,7 @@ def test_nothing_in_a_call_is_run_or_hidden_on_any_page(owner, page, ask, daemon
             "document.querySelectorAll('main script, main iframe, main b, main i, main svg[onload], main img').length"
         )
         assert strange == 0
+        assert page.evaluate(LURKS) == [], path
     daemon.user_file.unlink()
     exported = daemon.api(daemon.owner).get("/api/audit/export").text.split("\n")
     places = [json.loads(line)["position"] for line in exported if line]

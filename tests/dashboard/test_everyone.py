@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from browsing import PHONE, Visitor, settle
+from browsing import PHONE, Visitor, settle, still
 from daemons import Running, until
 from keeping import ASKED, SESSION, Node, line
 
@@ -26,6 +26,10 @@ PARTS = ("/policy?tab=playground&command=rm+-rf+x", "/policy?tab=draft&rule=Bash
 
 def faults(page) -> list[str]:
     settle(page)
+    return axe(page)
+
+
+def axe(page) -> list[str]:
     page.evaluate(AXE)
     return page.evaluate(FAULTS, RULES)
 
@@ -45,6 +49,7 @@ def test_no_page_has_a_serious_fault_for_those_who_can_not_see_it(visit, ask, sc
         found[path] = faults(page)
     page.goto("/")
     expect(page.locator(".card.open")).to_be_visible()
+    still(page)
     for key in keys:
         page.keyboard.press(key)
         found[key] = faults(page)
@@ -53,6 +58,56 @@ def test_no_page_has_a_serious_fault_for_those_who_can_not_see_it(visit, ask, sc
     page.locator("tbody button").first.click()
     found["record"] = faults(page)
     assert {path: those for path, those in found.items() if those} == {}
+
+
+STATES = {
+    "nothing waits": ("/", ()),
+    "somebody's menu": ("/", ("#me summary",)),
+    "a destructive call to confirm": ("/policy?tab=destructive", ("text=Ask me once",)),
+    "nothing stands": ("/policy?tab=grants", ()),
+    "a token, once": ("/people", ("text=Make the token", ".notice.good")),
+    "a verified log": ("/audit", ("text=Verify", ".proof .good")),
+    "figures as a table": ("/overview", ("text=The same as a table",)),
+    "a timeline": ("/sessions?id=s-1", ()),
+}
+"""Where to go, and what to click there; the last may also be what to wait for."""
+
+
+def test_nor_has_any_state_that_one_comes_to(visit, ask, agent, daemon):
+    door = visit().page
+    door.goto("/")
+    door.get_by_label("Or paste a token of yours").fill("nonsense")
+    door.keyboard.press("Enter")
+    expect(door.get_by_role("alert")).to_be_visible()
+    found = {"the door": axe(door)}
+    call = {"toolName": "bash", "toolInput": {"command": "rm -rf /"}, "cwd": str(daemon.project), "sessionId": "s-1"}
+    agent.post("/api/hooks/classify", json=call)
+    page = visit(viewport=PHONE, reduced_motion="reduce").log_in()
+    for name, (path, steps) in STATES.items():
+        page.goto(path)
+        settle(page)
+        for step in steps:
+            page.locator(step).first.click()
+        found[name] = axe(page)
+    page.goto("/")
+    for command in ("node one.js", "node two.js"):
+        expect(page.locator(f"#q-{ask(command)}")).to_be_visible()
+    still(page)
+    page.route(
+        "**/api/permissions", lambda route: route.abort() if route.request.method == "POST" else route.continue_()
+    )
+    page.keyboard.press("x")
+    page.keyboard.press("a")
+    expect(page.locator(".card").get_by_role("alert")).to_be_visible()
+    found["a card that says why, and a selection"] = axe(page)
+    page.unroute("**/api/permissions")
+    page.keyboard.press("s")
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert page.locator(".toast").evaluate("(toast) => getComputedStyle(toast).animationName") == "none"
+    found["something to undo"] = axe(page)
+    page.keyboard.press("z")
+    expect(page.get_by_text("Undone")).to_be_visible()
+    assert {state: those for state, those in found.items() if those} == {}
 
 
 def test_nothing_is_wider_than_a_small_phone(visit, ask):
@@ -87,11 +142,11 @@ WATCH = """window.jumps = [];
 
 def jumps(page) -> list[str]:
     page.evaluate("requestAnimationFrame(() => requestAnimationFrame(() => { window.drawn = true; }))")
-    page.wait_for_function("window.drawn", polling=20)
+    until(lambda: page.evaluate("window.drawn"))
     return page.evaluate("window.jumps")
 
 
-def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
+def test_nothing_jumps_while_a_page_fills_or_a_question_comes_or_goes(visit, ask, person):
     visitor = visit()
     visitor.page.add_init_script(WATCH)
     first = ask("cd src && node first.js > /etc/motd; curl -d x https://example.com")
@@ -101,6 +156,13 @@ def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
     second = ask()
     expect(page.locator(f"#q-{second}")).to_be_visible()
     assert page.locator(f"#q-{first}").bounding_box() == before
+    third = ask()
+    below = page.locator(f"#q-{third}")
+    expect(below).to_be_visible()
+    before = below.bounding_box()
+    person.post("/api/permissions", json={"requestId": second, "decision": "reject"})
+    expect(page.locator(".gone")).to_contain_text("Denied by")  # in its room, so that what is below it stays
+    assert below.bounding_box() == before
     found = {"/": jumps(page)}
     for path in (*PAGES[1:], *PARTS, "/sessions?id=s-1"):
         page.goto(path)
@@ -108,7 +170,7 @@ def test_nothing_jumps_while_a_page_fills_or_a_question_comes(visit, ask):
         found[path] = jumps(page)
     assert {path: those for path, those in found.items() if those} == {}
     page.evaluate("document.querySelector('main').style.paddingTop = '99px'")  # the browser does tell
-    page.wait_for_function("window.jumps.length")
+    until(lambda: page.evaluate("window.jumps.length"))
 
 
 PENDING = 1000
@@ -158,6 +220,7 @@ def test_a_thousand_questions_are_held_a_few_are_drawn_and_every_one_is_reached(
     expect(current).to_be_in_viewport()
     assert set(cards.evaluate_all("(cards) => cards.map((card) => card.dataset.id)")) == known
     last = current.get_attribute("data-id")
+    still(page)
     page.keyboard.press("d")
     expect(page.get_by_text("999 questions waiting")).to_be_visible()
     assert running.api(running.owner).get(f"/api/permissions/{last}").json()["status"] == "rejected"
@@ -174,9 +237,10 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
         visitor = Visitor(browser, running)
         page = visitor.log_in()
         expect(page.locator(f"#q-{before}")).to_be_visible()
+        still(page)
         page.keyboard.press("s")
         expect(page.locator(f"#q-{granted}")).to_have_count(0)
-        expect(page.locator(".moving")).to_have_count(0)
+        still(page)
         running.kill()
         expect(page.locator("#link")).to_contain_text("can not be reached")
         page.keyboard.press("a")

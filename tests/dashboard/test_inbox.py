@@ -9,6 +9,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from browsing import still
 from daemons import until
 
 NUMBERS = itertools.count(1)
@@ -16,6 +17,12 @@ NUMBERS = itertools.count(1)
 
 def card(page, asked):
     return page.locator(f"#q-{asked}")
+
+
+def ready(page, asked):
+    """Wait until a question is there and the page takes keys and clicks for it."""
+    expect(card(page, asked)).to_be_visible()
+    still(page)
 
 
 def test_a_question_appears_by_itself_with_all_there_is_to_know(page, ask, daemon):
@@ -53,7 +60,7 @@ def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(page,
 )
 def test_an_answer_by_key_or_button_is_the_answer(page, ask, outcome, key, button, expected):
     by_key = ask()
-    expect(card(page, by_key)).to_be_visible()
+    ready(page, by_key)
     page.keyboard.press(key)
     expect(card(page, by_key)).to_have_count(0)
     by_hand = ask()
@@ -65,7 +72,7 @@ def test_an_answer_by_key_or_button_is_the_answer(page, ask, outcome, key, butto
 
 def test_a_session_answer_stands_and_can_be_undone(page, ask, person):
     asked = ask()
-    expect(card(page, asked)).to_be_visible()
+    ready(page, asked)
     page.keyboard.press("s")
     grants = until(lambda: [g for g in person.get("/api/grants").json()["grants"] if g.get("requestId") == asked])
     assert grants[0]["scope"] == "session"
@@ -78,6 +85,7 @@ def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(
     for name in ("one", "two", "three"):
         ask(f"cargo install {name}")
     expect(page.locator(".card")).to_have_count(3)
+    still(page)
     page.keyboard.press("w")
     pattern = page.get_by_label("Allow what this covers")
     expect(pattern).to_have_value("Bash(cargo install:*)")
@@ -102,7 +110,7 @@ def test_always_shows_an_editable_pattern_and_counts_what_it_would_have_covered(
 
 def test_until_a_time_ends_then(page, ask, person):
     asked = ask()
-    expect(card(page, asked)).to_be_visible()
+    ready(page, asked)
     page.keyboard.press("u")
     page.get_by_label("How long").select_option("for an hour")
     page.get_by_role("button", name="Allow", exact=True).click()
@@ -114,7 +122,7 @@ def test_until_a_time_ends_then(page, ask, person):
 
 def test_a_denial_may_have_words_for_the_agent(page, ask, outcome):
     asked = ask()
-    expect(card(page, asked)).to_be_visible()
+    ready(page, asked)
     page.keyboard.press("f")
     page.get_by_label("Tell the agent why").fill("use the staging database")
     page.get_by_role("button", name="Deny", exact=True).click()
@@ -124,7 +132,7 @@ def test_a_denial_may_have_words_for_the_agent(page, ask, outcome):
 
 def test_an_edit_shows_its_difference_and_is_decided_again(page, ask, agent, daemon):
     asked = ask("node job.js --env production")
-    expect(card(page, asked)).to_be_visible()
+    ready(page, asked)
     page.keyboard.press("e")
     text = page.get_by_label("The command")
     text.fill("node job.js --env staging")
@@ -140,7 +148,7 @@ def test_an_edit_shows_its_difference_and_is_decided_again(page, ask, agent, dae
 
 def test_nothing_that_a_call_is_given_is_left_out(page, ask, agent, daemon):
     def opened(asked):
-        expect(card(page, asked)).to_be_visible()
+        ready(page, asked)
         page.keyboard.press("End")
         expect(card(page, asked)).to_have_attribute("aria-current", "true")
         return card(page, asked).locator(".input")
@@ -165,7 +173,7 @@ def test_nothing_that_a_call_is_given_is_left_out(page, ask, agent, daemon):
 
 def test_a_pattern_that_hides_something_says_what_it_is(page, ask):
     asked = ask(tool="frob\u202enicate", what="this")
-    expect(card(page, asked)).to_be_visible()
+    ready(page, asked)
     page.keyboard.press("w")
     expect(page.get_by_text("The pattern holds invisible characters.")).to_be_visible()
     page.get_by_label("Allow what this covers").fill("Bash(node:*)")
@@ -174,7 +182,7 @@ def test_a_pattern_that_hides_something_says_what_it_is(page, ask):
 
 def test_an_edit_that_policy_denies_leaves_the_card_with_the_reason(page, ask, outcome):
     asked = ask()
-    expect(card(page, asked)).to_be_visible()
+    ready(page, asked)
     page.keyboard.press("e")
     page.get_by_label("The command").fill("rm -rf /")
     page.keyboard.press("Control+Enter")
@@ -222,7 +230,7 @@ def test_several_are_answered_and_an_answer_is_taken_back_by_keys_alone(page, as
     page.keyboard.press("Shift+D")
     expect(page.locator(".card")).to_have_count(1)
     assert [outcome(each)["status"] for each in asked] == ["rejected"] * 3 + ["pending"]
-    expect(page.locator(".moving")).to_have_count(0)
+    still(page)
     page.keyboard.press("s")
     expect(page.get_by_role("button", name="Undo")).to_be_visible()
     page.keyboard.press("z")
@@ -244,17 +252,76 @@ PRESS_ONCE_GONE = """(id) => {
 
 def test_a_key_meant_for_one_question_does_not_answer_the_next(page, ask, outcome, person):
     first, second = ask(), ask()
-    expect(card(page, second)).to_be_visible()
+    ready(page, second)
     page.keyboard.press("j")
     expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", first)
     page.evaluate(PRESS_ONCE_GONE, first)
     person.post("/api/permissions", json={"requestId": first, "decision": "reject"})
-    page.wait_for_function("window.pressed")
+    until(lambda: page.evaluate("window.pressed"))
     expect(page.locator(".card[aria-current]")).to_have_attribute("data-id", second)
-    expect(page.locator(".moving")).to_have_count(0)
+    still(page)
     page.keyboard.press("d")
     expect(card(page, second)).to_have_count(0)
     assert outcome(second)["status"] == "rejected"
+
+
+CLICK_ONCE_GONE = """(id) => {
+    const gone = (found) => found.some((each) => [...each.removedNodes].some((node) => node.dataset?.id === id));
+    new MutationObserver((found, observer) => {
+        if (!gone(found)) return;
+        observer.disconnect();
+        requestAnimationFrame(() => {
+            const { x, y, width, height } = document.querySelector(".card .good").getBoundingClientRect();
+            const hit = document.elementFromPoint(x + width / 2, y + height / 2);
+            window.hit = hit.closest("button")?.innerText || "none";
+        });
+    }).observe(document.querySelector(".cards"), { childList: true });
+}"""
+
+
+def test_a_click_meant_for_one_question_does_not_hit_the_next(page, ask, person):
+    first, second = ask(), ask()
+    ready(page, first)
+    ready(page, second)
+    current = page.locator(".card[aria-current]").get_attribute("data-id")
+    page.evaluate(CLICK_ONCE_GONE, current)
+    person.post("/api/permissions", json={"requestId": current, "decision": "reject"})
+    assert until(lambda: page.evaluate("window.hit")) == "none"
+    still(page)
+    page.locator(".card").get_by_role("button", name="Allow once").click()
+    expect(page.locator(".card")).to_have_count(0)
+
+
+PRESS_ONCE_THERE = """new MutationObserver((found, observer) => {
+    observer.disconnect();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "a", bubbles: true, cancelable: true }));
+    window.pressed = true;
+}).observe(document.querySelector(".cards"), { childList: true })"""
+
+
+def test_a_key_pressed_as_the_first_question_comes_does_not_answer_it(page, ask, outcome):
+    expect(page.get_by_text("Nothing is waiting for you.")).to_be_visible()
+    page.evaluate(f"() => {{ {PRESS_ONCE_THERE} }}")
+    asked = ask()
+    assert until(lambda: page.evaluate("window.pressed"))
+    ready(page, asked)
+    assert outcome(asked)["status"] == "pending"
+
+
+def test_what_nobody_can_have_read_is_not_allowed_with_the_others(page, ask, outcome):
+    short, long = ask(), ask("node x.js " + "a" * 3000)
+    ready(page, long)
+    page.keyboard.press("Home")
+    for each in (short, long):
+        card(page, each).get_by_role("checkbox").check()
+    page.locator(f"#q-{short}").click(position={"x": 5, "y": 5})
+    expect(card(page, short)).to_have_attribute("aria-current", "true")
+    page.keyboard.press("Shift+A")
+    expect(card(page, short)).to_have_count(0)
+    expect(card(page, long).get_by_role("alert")).to_contain_text("it is long")
+    assert [outcome(each)["status"] for each in (short, long)] == ["approved", "pending"]
+    page.keyboard.press("Shift+D")
+    expect(card(page, long)).to_have_count(0)
 
 
 def test_an_answer_that_came_too_late_is_said_to_have(page, visit, ask, outcome):
@@ -264,9 +331,10 @@ def test_an_answer_that_came_too_late_is_said_to_have(page, visit, ask, outcome)
     one.route(
         "**/api/permissions", lambda route: held.append(route) if route.request.method == "POST" else route.continue_()
     )
+    still(one)
     one.keyboard.press("a")
     until(lambda: one.wait_for_timeout(10) or held)
-    expect(card(two, asked)).to_be_visible()
+    ready(two, asked)
     two.keyboard.press("d")
     expect(card(one, asked)).to_have_count(0)
     held[0].continue_()
@@ -312,6 +380,7 @@ def test_keys_walk_through_the_cards_and_a_held_key_answers_one(page, ask):
     expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
     page.keyboard.press("a")
     page.keyboard.press("Escape")
+    still(page)
     expect(page.get_by_role("dialog")).to_have_count(0)
     expect(page.locator(".card")).to_have_count(3)
     page.keyboard.down("d")
@@ -340,7 +409,8 @@ def test_two_browsers_see_each_others_answers(page, visit, ask):
     one, two = page, visit().log_in()
     asked = ask()
     expect(card(one, asked)).to_be_visible()
-    expect(card(two, asked)).to_be_visible()
+    ready(two, asked)
+    still(one)
     one.keyboard.press("a")
     expect(card(two, asked)).to_have_count(0)
     expect(two.get_by_text("allowed by")).to_be_visible()
@@ -470,5 +540,6 @@ def test_an_admin_sees_everybodys_questions_and_a_user_their_own(page, visit, da
     asked = other.post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": "node e.js"}}).json()
     expect(card(admin, asked["requestId"])).to_contain_text("for eve")
     expect(user.locator(".card")).to_have_count(0)
+    still(admin)
     admin.keyboard.press("d")
     expect(admin.locator(".card")).to_have_count(0)

@@ -50,6 +50,7 @@ def test_a_run_is_watched_with_its_guards_its_sandbox_and_its_outcomes_and_stopp
         expect(guards.locator("dt").filter(has_text="read_file")).to_have_count(1)
         for happened in ("applied", "violation", "failed"):
             expect(rows(page).filter(has_text=happened).first).to_be_visible()
+        expect(rows(page).filter(has_text="process failed")).to_contain_text("exit 1")
         rows(page).filter(has_text="violation").first.get_by_role("button").click()
         expect(page.get_by_role("dialog")).to_contain_text("/var/never")
         page.keyboard.press("Escape")

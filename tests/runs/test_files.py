@@ -255,3 +255,16 @@ def test_a_search_that_finds_too_much_is_cut(folder):
     (folder / "a").write_text("x\n" * 600)
     found = files.search_text(str(folder), "x", yes)
     assert (len(found.text.splitlines()), found.cut) == (files.MOST_MATCHES, True)
+
+
+def test_a_pattern_that_is_none_is_said_so_and_nothing_is_written_about_it(folder, capfd):
+    with pytest.raises(ToolError, match=r"^the pattern can not be read: missing \): \(secret$"):
+        files.search_text(str(folder), "(secret", yes)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_search_among_very_many_folders_comes_to_an_end(folder, monkeypatch):
+    monkeypatch.setattr(files, "MOST_LOOKED_AT", 20)
+    for number in range(30):
+        (folder / str(number)).mkdir()
+    assert files.search_text(str(folder), "x", yes) == files.Found("", cut=True)

@@ -10,8 +10,9 @@ from assent.model import NotFoundError, Session
 from assent.runs.ground import Ground
 from assent.runs.leases import Lease
 from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, update_run
-from assent.runs.recovery import SILENT, end_runs
+from assent.runs.recovery import MOST_AT_ONCE, SILENT, end_runs
 from assent.store.store import open_store
+from daemons import until
 
 SECONDS = 30.0
 
@@ -80,6 +81,28 @@ def test_a_run_of_a_silent_daemon_is_ended_once_and_it_finds_that_out(shared):
     assert shared.beat(shared.one, "r") == {"r"}
 
 
+def test_many_runs_are_ended_a_few_at_a_time_so_that_others_can_write(shared):
+    for number in range(2 * MOST_AT_ONCE + 1):
+        shared.begin(shared.one, "one", f"r{number}")
+    shared.now += SECONDS
+    counts = []
+    for _ in range(3):
+        shared.beat(shared.two)
+        counts.append(len(shared.ended))
+    assert counts == [MOST_AT_ONCE, 2 * MOST_AT_ONCE, 2 * MOST_AT_ONCE + 1]
+
+
+def test_all_of_them_are_ended_without_another_beat(shared):
+    for number in range(MOST_AT_ONCE + 1):
+        shared.begin(shared.one, "one", f"r{number}")
+    shared.now += SECONDS
+    beats = []
+    shared.store.every = lambda _seconds, _needed, work: beats.append(work)
+    shared.two.keep(lambda: ((), {}), lambda *_: None)
+    shared.write(beats[0])
+    until(lambda: len(shared.ended) == MOST_AT_ONCE + 1)
+
+
 def test_one_that_was_away_and_comes_back_first_keeps_its_runs(shared):
     shared.begin(shared.one, "one")
     shared.now += 10 * SECONDS
@@ -105,3 +128,8 @@ def test_nothing_begins_in_a_run_that_was_ended_and_its_end_stays_as_it_is(share
 def test_a_daemon_without_runs_writes_nothing(shared):
     shared.beat(shared.one)
     assert shared.store.fetch("SELECT count(*) FROM nodes") == [(0,)]
+
+
+def test_a_second_run_of_an_id_is_not_written(shared):
+    first = shared.begin(shared.one, "one")
+    assert shared.write(lambda cursor: insert_run(cursor, first)) is False

@@ -357,3 +357,22 @@ def test_several_questions_are_pending_at_once_and_the_first_answer_wins(client,
         "NO_PENDING_PERMISSION",
         f"No pending permission request {again} for run {run}",
     )
+
+
+def test_answers_that_come_in_a_burst_all_count_in_their_order_before_what_follows_them(client, daemon, tmp_path):
+    steps = "\n".join(
+        f"  - {{agent: a, tool: write_file, input: {{path: {tmp_path}/{n}, content: x}}}}" for n in range(9)
+    )
+    run = client.launch(write_strategy(tmp_path, f"- parallel:\n{steps}\n"))
+    asked = [client.hear("request_permission") for _ in range(9)]
+    for question in asked:
+        client.decide(run, question, "allow")
+        client.decide(run, question, "deny")
+    client.send("list_runs", requestId="then")
+    for _ in range(9):
+        assert client.hear("error")["code"] == "NO_PENDING_PERMISSION"
+    client.hear("run_list", requestId="then")  # whatever follows answers is obeyed after them
+    states = [daemon.api(daemon.owner).get(f"/api/permissions/{q['requestId']}").json()["status"] for q in asked]
+    assert states == ["approved"] * 9
+    client.find("strategy_completed", runId=run)
+    assert all((tmp_path / str(number)).exists() for number in range(9))

@@ -62,6 +62,18 @@ def test_it_is_given_input_while_it_runs(client, tmp_path):
     )
 
 
+def test_a_program_that_reads_nothing_holds_up_nobody_who_writes_to_it(client, tmp_path):
+    run = client.launch(strategy(tmp_path, ["sleep", "600"]))
+    until(lambda: _gave(client, run))
+    piece = {"requestId": "in", "runId": run, "agentName": "helper", "text": "x" * 60_000}
+    for _ in range(20):
+        client.send("user_input", **piece)
+    assert client.hear("error")["code"] == "NO_PENDING_INPUT"  # after a mebibyte that nobody has read
+    client.quiet()
+    client.send("stop_run", runId=run)
+    assert client.hear("strategy_error", runId=run)["error"]["code"] == "CANCELLED"
+
+
 def _gave(client, run) -> bool:
     client.send("user_input", requestId="in", runId=run, agentName="helper", text="words")
     return not any(m["type"] == "error" for m in client.quiet())

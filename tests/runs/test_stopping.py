@@ -23,13 +23,15 @@ PERSON = Principal(role=Role.ADMIN, user="me")
 class SlowDisk:
     """Holds one function of the file layer up until it is told to go on."""
 
-    def __init__(self, monkeypatch, where, name) -> None:
+    def __init__(self, monkeypatch, where, name, held_up=()) -> None:
         self.begun, self.go_on = threading.Event(), threading.Event()
         real = getattr(where, name)
 
         def held(*arguments, **more):
             if name == "rename" and "dst_dir_fd" not in more:  # somebody else's
                 return real(*arguments, **more)
+            if isinstance(held_up, list):
+                held_up.append(arguments)
             self.begun.set()
             assert self.go_on.wait(SECONDS)
             return real(*arguments, **more)
@@ -77,3 +79,17 @@ def test_a_write_is_done_and_on_record_as_done_or_is_not_once_the_run_is_over(tm
     assert [path.name for path in folder.iterdir()] == ["x"] * there
     (event,) = [record.event for record in found if record.event.type in ("tool.failed", "tool.result")]
     assert (event.type, event.payload.get("output", event.payload.get("error"))) == told
+
+
+def test_a_search_ends_with_its_run(tmp_path, monkeypatch):
+    folder = (tmp_path / "project").resolve()
+    folder.mkdir()
+    for number in range(3):
+        (folder / str(number)).write_text("x")
+    opened = []
+    disk = SlowDisk(monkeypatch, files, "_matches", opened)
+    strategy = write_strategy(tmp_path, "- {agent: a, tool: search_files, input: {pattern: x}}")
+    settings = ServerSettings(notify_desktop=False, socket=False)
+    with assemble(settings, str(tmp_path / "home"), port=1, journal=Journal("json", "error"), routes=()) as daemon:
+        asyncio.run(stop_midway(daemon, strategy, folder, disk))
+    assert len(opened) == 1

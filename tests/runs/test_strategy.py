@@ -87,6 +87,9 @@ BAD = {
     "name: x\nsteps:\n- {agent: a, tool: read_file, input: {}}": "s.yaml:3: Invalid steps.0.input: Object missing",
     "name: x\nsteps:\n- {agent: a, tool: read_file, input: {path: [x]}}": "s.yaml:3: Invalid steps.0.input: Expected",
     "name: x\nsteps:\n- {agent: a, tool: run_command, input: {command: x, timeout: -1}}": "s.yaml:3: Invalid steps.0",
+    "name: x\nsteps:\n- {agent: a, tool: run_command, input: {command: x, timeout: %s}}" % ("9" * 5000): (
+        "s.yaml:3: Invalid steps.0"
+    ),
     "name: x\nsteps:\n- parallel: []": "s.yaml:3: Expected steps.0.parallel not to be empty.",
     f"name: x\nsteps:\n- parallel:\n  - parallel: [{STEP}]": "s.yaml:4: Unknown configuration field",
     f"name: x\nsteps:\n- {STEP[:-1]}, name: n}}\n- {STEP[:-1]}, name: n}}": "s.yaml:4: Another step is called 'n'.",
@@ -95,7 +98,9 @@ BAD = {
     f"name: x\ndeny: ['Bash(']\nsteps: [{STEP}]": "s.yaml:2: Invalid permission rule",
     "name: x\nprocess: {agent: a}": "s.yaml:2: Expected process to have command.",
     "name: x\nprocess: {agent: a, command: []}": "s.yaml:2: Expected process.command to name a program.",
-    "name: x\nprocess: {agent: a, command: [x], hooks: gemini}": 's.yaml:2: Invalid process.hooks "gemini".',
+    "name: x\nprocess: {agent: a, command: [x], hooks: gemini}": 's.yaml:2: Invalid process.hooks "gemini": it can not '
+    "be pointed at hooks for one process. (run `assent init gemini` once, and leave hooks out)",
+    "name: x\nprocess: {agent: a, command: [x], hooks: claude}": 's.yaml:2: Invalid process.hooks "claude".',
     "name: x\nprocess: {agent: a, command: [x], hooks: codex}": "s.yaml:2: Expected process.command to start codex",
     "name: x\nprocess: {agent: a, command: [x], timeout: soon}": "s.yaml:2: Invalid process.timeout",
     "name: x\nprocess: {agent: a, command: [x], timeout: [1]}": "s.yaml:2: Expected process.timeout to be a time",

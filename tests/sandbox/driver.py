@@ -98,12 +98,12 @@ class World:
         argv = [self.python, "-m", "assent", "run", *options, "--", *words]
         return as_user(argv) if self.launcher == "user" else argv
 
-    def run(self, *words, options=(), environ=None, cwd=None, **more):
+    def run(self, *words, options=(), environ=None, cwd=None, argv=(), **more):
         settings = {"capture_output": True, "text": True, "timeout": 120, "check": False} | more
         if "input" not in settings:
             settings.setdefault("stdin", subprocess.DEVNULL)
         return subprocess.run(  # noqa: PLW1510 - said above
-            self.argv(*words, options=options),
+            argv or self.argv(*words, options=options),
             env=self.environ | (environ or {}),
             cwd=cwd or self.workspace,
             **settings,

@@ -19,6 +19,7 @@ Role: TypeAlias = Literal[
     "write",  # a file or folder that is created, replaced or removed
     "edit",  # read and written
     "remove",  # a file or folder that goes, with all that is in it
+    "access",  # a file or folder that is reached otherwise from then on: other rights, another owner, a mount
     "move",  # read, and gone from its place with all that is in it
     "database",  # a file that is read, and made where there is none
     "exec",  # a file whose content is run
@@ -27,7 +28,13 @@ Role: TypeAlias = Literal[
     "save",  # an address that is fetched into a file of the same name
     "url",  # an address that is contacted; a plain path is read
     "from",  # a local file that is read, or host:path
-    "to",  # a local file that is written, or host:path
+    "to",  # a local file that is written, or a folder that the others come into; or host:path
+    "mirror",  # a local folder of which all goes that is not in the others; or host:path
+    "dest",  # a file that is written, or a folder that the other arguments come into by their names
+    "trees",  # the same, where folders come with all that is in them
+    "into",  # a folder that is filled with what no argument names
+    "renew",  # a folder in which files that no argument names may change, as a rule its own
+    "anywhere",  # says that what is unpacked goes wherever the archive says
     "data",  # what is sent: text, @file, or name=@file
     "line",  # a shell line that is run: part of what this command is for
     "helper",  # a shell line that is run, where the command is not for running others
@@ -52,10 +59,12 @@ Reader: TypeAlias = Literal["", "find"]
 Kind: TypeAlias = Literal[
     "",
     "ansible",
+    "ast-grep",
     "bazel",
     "bundler",
     "cargo",
     "composer",
+    "ctags",
     "dotnet",
     "fixers",
     "git",
@@ -76,6 +85,7 @@ Kind: TypeAlias = Literal[
     "sbt",
     "terraform",
     "tflint",
+    "uv",
     "vagrant",
     "yarn",
 ]

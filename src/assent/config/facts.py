@@ -1,7 +1,7 @@
 """The world as one decision sees it, looked up here so that reading and deciding need not look."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH110, PTH113, PTH115, PTH116, PTH117, PTH118, PTH120
+# ruff: noqa: PTH110, PTH113, PTH115, PTH116, PTH117, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
@@ -31,6 +31,7 @@ HOOKS_FILE = "hooks.json"
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 CASE_INSENSITIVE = sys.platform in ("darwin", "win32")
 
+_INSTALLED = ("site-packages", "dist-packages")
 _VARIABLES = ("HOME", "ASSENT_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
 
 _Stamp: TypeAlias = tuple[int, int, int, int] | None
@@ -167,9 +168,23 @@ def _watched(managed: str, *values: str | None) -> tuple[str | None, tuple[str, 
 @functools.lru_cache(maxsize=16)
 def _own_places(watched: tuple[str, ...], _stamps: tuple[_Stamp, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ours, hooks, managed, user = watched
-    written = [managed, user, *_read_hooks(hooks)]
+    written = [managed, user, *_read_hooks(hooks), *_program()]
     links = [link for path in (ours, *written) for link in _find_links(path)]
     return _both_names([ours]), tuple(dict.fromkeys((*_both_names(written), *links)))
+
+
+@functools.cache
+def _program() -> tuple[str, ...]:
+    """Name what runs as Assent: the program beside this interpreter, what starts it by another name, its code."""
+    beside = os.path.join(os.path.dirname(sys.executable), "assent")
+    code = os.path.dirname(os.path.dirname(__file__))
+    # From a checkout it is what somebody works on, and no installation.
+    found = [code] if os.path.basename(os.path.dirname(code)) in _INSTALLED else []
+    if not is_program(beside):
+        return tuple(found)
+    real = os.path.realpath(beside)
+    named = [os.path.join(folder, "assent") for folder in os.get_exec_path() if os.path.isabs(folder)]
+    return tuple(dict.fromkeys((*found, beside, *(n for n in named if os.path.realpath(n) == real))))
 
 
 def _find_links(path: str) -> list[str]:

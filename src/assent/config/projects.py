@@ -38,6 +38,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         Sign(n, upward=False)
         for n in ("ansible.cfg", "library", "module_utils", "plugins", "collections", "roles", "action_plugins")
     ),
+    "ast-grep": tuple(Sign(n, "customLanguages") for n in ("sgconfig.yml", "sgconfig.yaml")),
     "bazel": (
         *(Sign(n) for n in ("WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", ".bazelrc", ".bazelversion")),
         *(Sign(n) for n in (".bazeliskrc", "tools/bazel", "tools/bazel.bat")),
@@ -52,6 +53,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         Sign("rust-toolchain", r"\bpath\s*=|[/\\]"),
     ),
     "composer": tuple(Sign(n) for n in ("composer.json", "vendor/composer")),
+    "ctags": tuple(Sign(n, upward=False) for n in (".ctags", ".ctags.d", "ctags.d")),
     "dotnet": (Sign("global.json", r'"(?:paths|msbuild-sdks)"'), Sign(".config/dotnet-tools.json")),
     "gradle": tuple(
         Sign(n)
@@ -118,6 +120,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     "sbt": (Sign(".sbtopts"), Sign(".jvmopts"), Sign("project/build.properties"), Sign("build.sbt")),
     "terraform": (Sign(".terraform", upward=False), Sign("terraform.rc", upward=False)),
     "tflint": (Sign(".tflint.hcl"), Sign(".tflint.d")),
+    "uv": (Sign(".venv"), Sign(".python-version", r"[/\\]"), Sign(".python-versions", r"[/\\]")),
     "vagrant": (Sign("Vagrantfile"), Sign(".vagrant")),
     "yarn": (
         Sign(".yarnrc.yml", r"yarnPath|plugins|Path|registry|Registry"),

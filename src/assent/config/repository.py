@@ -37,7 +37,8 @@ _RUNS = re.compile(
     r"|diff\..+\.(?:command|textconv)|filter\..+\.(?:clean|smudge|process)|merge\..+\.driver|.*tool\..+\.cmd"
     r"|gpg\.(?:.+\.)?program|credential\.(?:.+\.)?helper|include\.path|includeif\..+\.path"
     r"|remote\..+\.(?:uploadpack|receivepack|vcs)|protocol\.(?:ext\.)?allow|tar\..+\.command|uploadpack\.packobjectshook"
-    r"|hook\..+\.command|sequence\.editor|interactive\.difffilter|trailer\..+\.command|(?:browser|man)\..+\.cmd|pager\..+|core\.attributesfile"
+    r"|hook\..+\.command|sequence\.editor|interactive\.difffilter|trailer\..+\.(?:command|cmd)|pager\..+|core\.attributesfile"
+    r"|(?:browser|man)\..+\.(?:cmd|path)|lfs\..+\.(?:clean|smudge|path)|delta\.(?:.+\.)?pager"
     r"|core\.worktree|extensions\.partialclone"
 )
 _HARMLESS = re.compile(r"|true|false|yes|no|on|off|0|1|cat|git-lfs (?:clean|smudge|filter-process)[-\w% ]*")

@@ -52,7 +52,7 @@ const SPANS = [
   ["14400", "for 4 hours"],
   ["day", "until midnight"],
   ["604800", "for a week"],
-  ["at", "until a time of your own"],
+  ["at", "until a time …"],
 ];
 
 function form(label, body, { submit, cancel, done, kind = "good" }) {
@@ -88,7 +88,7 @@ export function liveCount(where, read) {
       const found = await post("/api/policy/try", { days: DAYS, ...body }, running.signal);
       const asked = found.asked ? `${found.changed.toLocaleString("en")} of the ${count(found.asked, "question")}` : "none, as nothing was asked,";
       const all = EVERYTHING.test(found.rule) ? h("p", { class: "notice warn" }, "This covers whatever it is given, but what can not be undone and what is asked about every time.") : null;
-      put(where, all, h("strong", {}, found.changed ? `It would have answered ${asked}` : `It would have answered none of the ${count(found.asked, "question")}`), ` that today's rules ask about, in the calls of the last ${DAYS} days (${count(found.calls, "call")}${found.whole ? "" : ", the latest ones"}).`);
+      put(where, all, h("strong", {}, found.changed ? `It would have answered ${asked}` : `It would have answered none of the ${count(found.asked, "question")}${found.asked ? ", this one included," : ""}`), ` that today's rules ask about, in the calls of the last ${DAYS} days (${count(found.calls, "call")}${found.whole ? "" : ", the latest ones"}).`);
     } catch (error) {
       if (error.name !== "AbortError") put(where, h("span", { class: "bad" }, told(error.message)));
     }
@@ -113,12 +113,12 @@ export function widerForm(question, { submit, cancel }) {
     if (span.value === "day") body.expiresIn = endOfDay();
     else if (span.value === "at") body.expiresIn = Math.round((new Date(at.value) - Date.now()) / 1000);
     else if (/^\d+$/.test(span.value)) body.expiresIn = Number(span.value);
-    if (Number.isNaN(body.expiresIn)) throw new Error("Say until when.");
+    if (Number.isNaN(body.expiresIn)) throw Object.assign(new Error("Say until when."), { field: at });
     if (question.destructive && destructive.checked) body.destructive = true;
     return { decision: body.scope === "always" ? "approve_always" : "approve", ...body };
   };
   const made = form("Allow more than this call", [
-    h("div", { class: "fields" }, field("Allow what this covers", pattern, "A rule, for this agent and workspace. Narrow it or widen it; empty is exactly this call."), field("How long", span), at),
+    h("div", { class: "fields" }, field("Allow what this covers", pattern, "A rule, for this agent and workspace. Narrow it or widen it; empty is exactly this call."), h("div", { class: "stacked top" }, field("How long", span), at)),
     question.destructive ? h("label", { class: "check" }, destructive, " also where it can not be undone") : null,
     really,
     counted,

@@ -51,8 +51,8 @@ function onChange(change) {
   inbox.changed(change);
   if (!change.added.length || change.first) return;
   announce(change.added.map((id) => live.questions.get(id)), (question) => {
-    inbox.current = question.id;
-    go("/");
+    if (shownPage.load) go("/");
+    inbox.reveal(question.id);
   });
 }
 
@@ -68,6 +68,11 @@ const glyph = (d) => svg("svg", { class: "glyph", viewBox: "0 0 16 16", "aria-hi
 function drawFrame() {
   put(byId("nav"), h("ul", {}, mine().map((page, index) => h("li", {}, h("a", { href: page.path, "data-page": page.path, "aria-keyshortcuts": String(index + 1) }, glyph(page.glyph), h("span", {}, page.name), page.path === "/" ? h("span", { id: "badge", class: "badge", hidden: true }) : null)))));
   const menu = h("details", { class: "menu" }, h("summary", {}, h("span", {}, who.userId), h("span", { class: "quiet" }, who.role)), h("div", { class: "panel" }, wishes(), h("a", { href: "/docs" }, "The API"), button("Log out", { onclick: () => logOut("") }), button("Log out everywhere", { onclick: () => logOut("?everywhere=true") })));
+  menu.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !menu.open) return;
+    menu.open = false;
+    menu.firstElementChild.focus();
+  });
   put(byId("me"), menu);
 }
 
@@ -98,6 +103,13 @@ export function go(address) {
   show();
 }
 
+// Goes to a page for somebody who chose it: what they read or type next is there.
+function turn(address) {
+  byId("main").focus({ preventScroll: true });
+  go(address);
+  say(`${shownPage.name} page`);
+}
+
 async function show() {
   const page = pageOf(location.pathname);
   leave();
@@ -124,20 +136,19 @@ async function show() {
 
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='/']");
+  for (const menu of document.querySelectorAll(".menu[open]")) if (!menu.contains(event.target)) menu.open = false;
   if (!link || !live || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
   const address = new URL(link.href);
   if (!PAGES.some((page) => page.path === address.pathname)) return;
   event.preventDefault();
-  go(address.pathname + address.search);
-  byId("main").focus({ preventScroll: true });
-  say(`${shownPage.name} page`);
+  turn(address.pathname + address.search);
 });
 
 document.addEventListener("keydown", (event) => {
   if (!live || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
   if (event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable]")) return;
   const page = /^[1-6]$/.test(event.key) ? mine()[Number(event.key) - 1] : null;
-  if (page) go(page.path);
+  if (page) turn(page.path);
   else if (event.key === "?" || !shownPage?.load) {
     if (!inbox.key(event)) return;
   } else return;
@@ -146,6 +157,7 @@ document.addEventListener("keydown", (event) => {
 
 // Whoever has just come here may have clicked, or pressed a key, for a window that lay above.
 window.addEventListener("focus", () => inbox?.settle({ keys: true }));
+window.addEventListener("blur", () => inbox?.tidy());
 window.addEventListener("popstate", () => live && show());
 whenLoggedOut(logIn);
 

@@ -13,7 +13,7 @@ const CHOICES = {
   tier: [...any("tier"), ...plainly(["safe", "dangerous", "destructive"])],
   source: [...any("source"), ...plainly(["rule", "mode", "classifier", "protection", "path_policy", "session", "grant", "tool_check", "hook", "host_policy", "person", "expiry", "sandbox", "not_interactive", "error"])],
   type: [...any("event"), ...plainly(["permission.evaluated", "permission.requested", "permission.resolved", "grant.created", "grant.revoked", "destructive.enabled", "destructive.revoked", "sandbox.applied", "sandbox.violation", "tool.started", "tool.result", "tool.failed", "tool.progress", "process.started", "process.completed", "process.failed", "process.terminated", "process.output", "hook.started", "hook.completed", "hook.failed", "run.status", "policy.changed", "token.created", "token.revoked", "daemon.started", "daemon.stopped", "evidence.changed", "runtime.warning", "runtime.error"])],
-  span: [["", "any time"], ["3600", "the last hour"], ["86400", "the last day"], ["604800", "the last 7 days"], ["2592000", "the last 30 days"], ["between", "between two times"]],
+  span: [["", "any time"], ["3600", "the last hour"], ["86400", "the last day"], ["604800", "the last 7 days"], ["2592000", "the last 30 days"], ["between", "between …"]],
 };
 const NAMES = ["text", "agent", "tool", "verdict", "tier", "source", "type", "session", "approval", "span", "from", "to"];
 
@@ -31,12 +31,13 @@ export function mount(main, { who }) {
   const choice = (name, label) => make(name, label, select(CHOICES[name], ""));
   const later = debounce(150, () => search());
   const moment = (name, label) => make(name, label, h("input", { type: "datetime-local", step: "1" }));
-  const between = h("div", { class: "between", hidden: true }, "from ", moment("from", "From when"), " to ", moment("to", "Until when"));
+  const between = h("div", { class: "between", hidden: true }, h("label", {}, "from ", moment("from", "From when")), h("label", {}, "to ", moment("to", "Until when")));
   const rows = h("tbody");
   const state = h("p", { class: "quiet", role: "status" });
-  const more = h("div", { class: "more" });
+  const older = button("Older records", { kind: "plain", hidden: true, onclick: () => next() });
+  const more = h("div", { class: "more" }, older);
   const exporting = h("a", { class: "button", href: "/api/audit/export", download: "assent-log.jsonl" }, "Export");
-  const proof = h("div", {});
+  const proof = h("div", { class: "proof" });
   put(
     main,
     h("div", { class: "title wide" }, h("h1", {}, "Audit"), state, h("span", { class: "gap" }), exporting, who.role === "admin" ? button("Verify", { onclick: () => verify(proof) }) : null),
@@ -90,7 +91,8 @@ export function mount(main, { who }) {
       cursor = page.cursor;
       found += page.events.length;
       put(state, cursor ? `the newest ${found.toLocaleString("en")}` : found ? count(found, "record") : "Nothing was found.");
-      put(more, cursor ? button("Older records", { kind: "plain", onclick: () => next() }) : null);
+      if (!cursor && document.activeElement === older) rows.lastElementChild?.querySelector("button").focus();
+      older.hidden = !cursor;
     } catch (error) {
       if (error.name !== "AbortError") put(state, h("span", { class: "bad" }, error.message));
     } finally {
@@ -126,7 +128,10 @@ async function verify(place) {
 
 function outcome({ report, error }) {
   if (!report) return h("p", { class: "notice bad", role: "alert" }, `It could not be verified: ${error}`);
-  if (report.ok) return h("p", { class: "notice good", role: "status" }, `Every one of ${count(report.events, "record")} is as it was written. ${count(report.checkpoints, "seal")} and ${count(report.anchors, "anchor")} hold; sealed up to position ${report.sealed}.`);
+  if (report.ok) {
+    const sealed = report.checkpoints ? `${count(report.checkpoints, "seal")} and ${count(report.anchors, "anchor")} hold, up to position ${report.sealed}.` : "None of it is sealed yet.";
+    return h("p", { class: "notice good", role: "status" }, `Every one of ${count(report.events, "record")} is as it was written. ${sealed}`);
+  }
   const { what, position } = report.broken;
   return h("p", { class: "notice bad", role: "alert" }, "The log is not as it was written: ", told(what), position ? ` (position ${position})` : null);
 }

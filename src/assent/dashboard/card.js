@@ -8,6 +8,7 @@ import { ago, code, count, duration, isOdd, plain, shown, tier, told } from "./t
 import { countOf, touched, tree } from "./tree.js";
 
 const SHORT = 400;
+const narrow = matchMedia("(max-width: 720px)"); // what it touches is said above; there the buttons come first
 const FEW_LINES = 6;
 const STAY = 100;
 const COMMANDS = ["command", "input", "cmd", "CommandLine", "commandLine"];
@@ -116,7 +117,7 @@ function whole({ question }) {
     why,
     warnings(question),
     facts(question, operations),
-    operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 }, h("summary", {}, `What it would do (${count(countOf(operations), "operation")})`), tree(operations)) : null,
+    operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 && !narrow.matches }, h("summary", {}, `What it would do (${count(countOf(operations), "operation")})`), tree(operations)) : null,
     earlier(question),
   ];
 }
@@ -152,7 +153,7 @@ function facts(question, operations) {
   const outside = (path) => question.workspace?.length && path.startsWith("/") && !question.workspace.some((root) => path === root || path.startsWith(`${root}/`));
   const touching = touched(operations).map(([label, found]) => [
     label,
-    found.slice(0, 12).map((each) => [h("code", { class: each.tier, title: plain(each.reason) }, told(each.resource)), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace ") : " "]).concat(found.length > 12 ? [`and ${found.length - 12} more, below`] : []),
+    found.slice(0, FEW_LINES).map((each) => h("div", {}, h("code", { class: each.tier, title: plain(each.reason) }, told(each.resource)), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace") : null)).concat(found.length > FEW_LINES ? [`and ${found.length - FEW_LINES} more, below`] : []),
   ]);
   const rows = [
     ["In", question.cwd ? h("code", {}, told(question.cwd)) : "no folder is known"],

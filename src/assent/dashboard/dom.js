@@ -22,6 +22,7 @@ export function svg(tag, properties, ...children) {
 }
 
 export function put(parent, ...children) {
+  parent.stamp = undefined;
   parent.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return parent;
 }
@@ -60,13 +61,44 @@ export function select(options, chosen, properties = {}) {
   return made;
 }
 
-// Asks in a dialog of its own; gives what `onsubmit` gives, or nothing if it was left.
-export function dialog(title, body, actions) {
-  const box = h("dialog", { "aria-label": title }, h("h2", {}, title), body, h("div", { class: "row end" }, actions));
+// Opens a dialog: it holds the focus until it is left, by Escape or a click beside it, and then gives it back.
+export function showDialog(box) {
   box.addEventListener("close", () => box.remove());
+  box.addEventListener("click", (event) => event.target === box && box.close());
   document.body.append(box);
   box.showModal();
   return box;
+}
+
+const SETTLE = 400;
+
+// A click just after something moved may have been meant for what was there before: for a moment none is taken.
+export function settle(place, done = () => {}) {
+  place.classList.add("moving");
+  clearTimeout(place.settling);
+  place.settling = setTimeout(() => {
+    place.classList.remove("moving");
+    done();
+  }, SETTLE);
+}
+
+const nameOf = (control) => [control.tagName, control.getAttribute("href"), control.ariaLabel || control.textContent].join(" ");
+
+// Draws a place anew if what it shows has changed, and not under a hand: what had the focus has it again, what was
+// unfolded stays so, and where the focused thing is gone its place has the focus.
+export function renew(place, data, draw) {
+  const stamp = JSON.stringify(data);
+  if (place.stamp === stamp) return;
+  const held = place.contains(document.activeElement) ? nameOf(document.activeElement) : null;
+  const unfolded = new Set([...place.querySelectorAll("details[open] > summary")].map(nameOf));
+  if (place.stamp !== undefined) settle(place);
+  put(place, draw());
+  place.stamp = stamp;
+  for (const summary of place.querySelectorAll("details > summary")) if (unfolded.has(nameOf(summary))) summary.parentElement.open = true;
+  if (held === null) return;
+  const again = [...place.querySelectorAll("a, button, summary")].find((each) => nameOf(each) === held);
+  if (!again) place.tabIndex = -1;
+  (again || place).focus({ preventScroll: true });
 }
 
 export function debounce(milliseconds, action) {

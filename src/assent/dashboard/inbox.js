@@ -3,11 +3,10 @@
 import { post, remove } from "./api.js";
 import { editForm, feedbackForm, grantOf, widerForm } from "./answers.js";
 import { clockText, drawCard, isCut, makeCard } from "./card.js";
-import { button, byId, h, put, say, toast } from "./dom.js";
+import { button, byId, h, put, say, settle, showDialog, toast } from "./dom.js";
 import { brief, count, plain } from "./text.js";
 
 const STEP = 30;
-const SETTLE = 400;
 const WORDS = { once: { decision: "approve" }, session: { decision: "approve", scope: "session" }, deny: { decision: "reject" } };
 const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
 const ANSWERS = "aswudfe";
@@ -25,12 +24,13 @@ export class Inbox {
   }
 
   mount(main) {
-    this.list = h("ol", { class: "cards", "aria-label": "Questions" });
-    this.bulk = h("div", { class: "bulk", role: "region", "aria-label": "Answer the selection", hidden: true });
+    this.list = h("ol", { class: "cards", "aria-label": "Questions", onpointerleave: () => this.tidy() });
+    this.bulk = this.makeBulk();
+    this.further = button("", { kind: "plain", hidden: true, onclick: () => this.extend() });
     this.empty = h("div", { class: "empty", hidden: true }, h("p", { class: "big" }, "Nothing is waiting for you."), h("p", { class: "quiet" }, "Questions of your agents appear here by themselves."));
     this.loading = h("p", { class: "quiet" }, "Looking …");
     this.summary = h("p", { class: "quiet", role: "status" });
-    this.more = h("div", { class: "more" });
+    this.more = h("div", { class: "more" }, this.further);
     put(main, h("div", { class: "title" }, h("h1", {}, "Inbox"), this.summary, h("span", { class: "gap" }), button("Keys", { key: "?", kind: "plain", onclick: () => this.help() })), this.loading, this.empty, this.list, this.more, this.bulk);
     this.watcher = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && this.extend(), { rootMargin: "600px" });
     this.watcher.observe(this.more);
@@ -61,8 +61,9 @@ export class Inbox {
     if (this.cards.get(question.id)?.state.busy) return;
     const words = { approve: "allowed", reject: "denied" };
     const what = plain(brief(question.command || question.toolName, 80));
-    const by = words[outcome.decision] ? ` by ${outcome.by || "somebody"}` : "";
-    if (this.list) toast(`${words[outcome.decision] || outcome.decision}${by}: ${what}`);
+    const said = words[outcome.decision] ? `${words[outcome.decision]} by ${plain(outcome.by || "somebody")}` : String(outcome.decision);
+    this.gone = `${said[0].toUpperCase()}${said.slice(1)}: ${what}`;
+    if (this.list) (this.mayHold(question.id) ? say : toast)(this.gone);
   }
 
   drop(id) {
@@ -73,22 +74,38 @@ export class Inbox {
     if (keys) this.current = this.neighbour(id);
     if (!card) return;
     const focused = card.element.contains(document.activeElement);
-    card.element.remove();
+    if (this.mayHold(id, keys)) this.hold(card.element);
+    else card.element.remove();
+    if (card.state.busy || !this.live.questions.size) this.tidy();
+    this.gone = "";
     this.cards.delete(id);
     this.settle({ keys });
-    if (focused && this.current) this.refocus = true;
+    this.refocus ||= focused;
   }
 
-  // A click just after cards moved may have been meant for another one, and so a key just after another one is the
-  // current: for a moment none is taken.
+  // Where a card goes by somebody else's doing, its room is kept and says so, until one moves on: nothing else moves.
+  mayHold(id, open = id === this.current) {
+    const card = this.cards.get(id);
+    const isWatched = document.hasFocus() && this.live.questions.size > 0;
+    return isWatched && Boolean(card?.element.isConnected) && !open && !card.state.busy;
+  }
+
+  hold(element) {
+    const room = h("li", { class: "gone quiet" }, this.gone || "Answered elsewhere, or out of time.");
+    room.style.height = `${element.getBoundingClientRect().height}px`;
+    element.replaceWith(room);
+  }
+
+  tidy() {
+    const rooms = this.list?.querySelectorAll(".gone") || [];
+    for (const room of rooms) room.remove();
+    if (rooms.length) this.settle({ keys: false });
+  }
+
+  // A key just after another question is the current may have been meant for the one before, as a click may have been.
   settle({ keys }) {
-    this.list?.classList.add("moving");
     this.deaf ||= keys;
-    clearTimeout(this.settling);
-    this.settling = setTimeout(() => {
-      this.deaf = false;
-      this.list?.classList.remove("moving");
-    }, SETTLE);
+    if (this.list) settle(this.list, () => (this.deaf = false));
   }
 
   neighbour(id) {
@@ -103,7 +120,10 @@ export class Inbox {
     this.loading.hidden = this.live.loaded;
     this.empty.hidden = !this.live.loaded || total > 0;
     put(this.summary, this.live.loaded && total ? `${count(total, "question")} waiting` : "");
-    if (!this.live.questions.has(this.current)) this.current = ids[0] ?? null;
+    if (!this.live.questions.has(this.current)) {
+      this.current = ids[0] ?? null;
+      if (this.current) this.settle({ keys: true });
+    }
     for (const id of ids.slice(0, this.shown)) {
       if (this.cards.has(id)) continue;
       const card = makeCard(this.live.questions.get(id), this);
@@ -114,9 +134,10 @@ export class Inbox {
     }
     const open = this.cards.get(this.current);
     if (open && !open.element.classList.contains("open")) drawCard(open, this);
-    if (this.refocus && open) open.element.focus({ preventScroll: true });
+    if (this.refocus) (open?.element || byId("main")).focus({ preventScroll: true });
     this.refocus = false;
-    put(this.more, total > this.shown ? button(`Show more of the other ${(total - this.shown).toLocaleString("en")}`, { kind: "plain", onclick: () => this.extend() }) : null);
+    this.further.hidden = total <= this.shown;
+    put(this.further, `Show more of the other ${Math.max(0, total - this.shown).toLocaleString("en")}`);
     this.drawBulk();
   }
 
@@ -150,6 +171,16 @@ export class Inbox {
     }
   }
 
+  // Brings somebody who was called to what they were called for, which may have been answered meanwhile.
+  reveal(id) {
+    if (!this.live.questions.has(id)) {
+      toast("That question does not wait any more.");
+      return;
+    }
+    this.settle({ keys: true });
+    this.jump(this.ids.indexOf(id));
+  }
+
   // The first step only shows where we are.
   step(by) {
     const ids = this.ids;
@@ -159,6 +190,7 @@ export class Inbox {
   }
 
   jump(to) {
+    this.tidy();
     if (to >= this.shown) {
       this.shown = Math.ceil((to + 1) / STEP) * STEP;
       this.draw();
@@ -174,11 +206,19 @@ export class Inbox {
     this.drawBulk();
   }
 
-  drawBulk() {
-    this.bulk.hidden = this.selected.size === 0;
-    if (this.bulk.hidden) return;
+  makeBulk() {
     const ids = () => [...this.selected];
-    put(this.bulk, h("strong", {}, `${this.selected.size} selected`), button("Allow each once", { key: "Shift+A", kind: "good", onclick: () => this.answerAll(ids(), WORDS.once) }), button("For their sessions", { key: "Shift+S", onclick: () => this.answerAll(ids(), WORDS.session) }), button("Deny", { key: "Shift+D", kind: "refuse", onclick: () => this.answerAll(ids(), WORDS.deny) }), button("Select all", { kind: "plain", onclick: () => this.ids.forEach((id) => this.select(id, true)) }), button("Clear", { kind: "plain", onclick: () => ids().forEach((id) => this.select(id, false)) }));
+    this.counted = h("strong", {});
+    const choose = [button("Select all", { kind: "plain", onclick: () => this.ids.forEach((id) => this.select(id, true)) }), button("Clear", { kind: "plain", onclick: () => ids().forEach((id) => this.select(id, false)) })];
+    const answers = [button("Allow each once", { key: "Shift+A", kind: "good", onclick: () => this.answerAll(ids(), WORDS.once) }), button("Their sessions", { key: "Shift+S", onclick: () => this.answerAll(ids(), WORDS.session) }), button("Deny", { key: "Shift+D", kind: "refuse", onclick: () => this.answerAll(ids(), WORDS.deny) })];
+    return h("div", { class: "bulk", role: "region", "aria-label": "Answer the selection", hidden: true }, h("div", { class: "row" }, this.counted, choose), h("div", { class: "row" }, answers));
+  }
+
+  drawBulk() {
+    const none = this.selected.size === 0;
+    if (none && this.bulk.contains(document.activeElement)) (this.cards.get(this.current)?.element || byId("main")).focus({ preventScroll: true });
+    this.bulk.hidden = none;
+    put(this.counted, `${this.selected.size} selected`);
   }
 
   // What a button or a key asks for.
@@ -210,6 +250,7 @@ export class Inbox {
       } catch (error) {
         state.error = error.message;
         drawCard(card, this);
+        (error.field || state.form.focus).focus();
       }
     };
     state.form = make(question, { submit, cancel });
@@ -234,6 +275,7 @@ export class Inbox {
         card.state.form?.lock(false);
         this.redraw(id);
         card.state.form?.focus.focus();
+        if (this.list && id === this.current) card.element.querySelector("[role=alert]")?.scrollIntoView({ block: "nearest" });
       } else this.faults.set(id, error.message);
       if (!this.live.questions.has(id)) toast(`Not ${DONE[body.decision].toLowerCase()}: ${error.message}`, { bad: true });
       return false;
@@ -264,8 +306,24 @@ export class Inbox {
     }
   }
 
-  async answerAll(ids, body) {
-    if (!ids.length) return;
+  // What nobody can have read is not allowed with the others: what was not shown yet, and what was shown in part.
+  unread(id) {
+    if (!this.cards.has(id)) return "Not allowed with the others: it was not shown yet.";
+    return this.current !== id && isCut(this.live.questions.get(id)) ? "Not allowed with the others: it is long. Look at the whole of it." : "";
+  }
+
+  leaveOut(id, reason) {
+    const card = this.cards.get(id);
+    if (card) card.state.error = reason;
+    else this.faults.set(id, reason);
+    this.redraw(id);
+  }
+
+  async answerAll(selected, body) {
+    if (!selected.length) return;
+    const unread = body.decision === "reject" ? new Map() : new Map(selected.map((id) => [id, this.unread(id)]).filter(([, reason]) => reason));
+    for (const [id, reason] of unread) this.leaveOut(id, reason);
+    const ids = selected.filter((id) => !unread.has(id));
     this.quiet = true;
     let done = 0;
     let next = 0;
@@ -274,7 +332,7 @@ export class Inbox {
     };
     await Promise.all(Array.from({ length: 6 }, work));
     this.quiet = false;
-    const failed = ids.length - done;
+    const failed = selected.length - done;
     toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
   }
 
@@ -283,6 +341,14 @@ export class Inbox {
     if (this.deaf && ANSWERS.includes(event.key)) {
       say("The question has changed. Look at it, and press the key again.");
       return true;
+    }
+    const here = document.activeElement?.closest(".card")?.dataset.id;
+    if (here && here !== this.current && this.cards.has(here)) {
+      this.choose(here, { focus: true });
+      if (ANSWERS.includes(event.key)) {
+        say("This is the question now. Look at it, and press the key again.");
+        return true;
+      }
     }
     const keys = {
       j: () => this.step(1),
@@ -312,11 +378,10 @@ export class Inbox {
 
   help() {
     if (document.querySelector("dialog")) return;
-    const rows = [["j k", "next and previous question"], ["Home End", "the first and the last"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["Shift+A Shift+S Shift+D", "the same answers, for all that are selected"], ["z", "take back what was just allowed for longer"], ["1 – 6", "go to a page"], ["Esc", "leave a form"]];
-    const box = h("dialog", { "aria-label": "Keys" }, h("h2", {}, "Keys"), h("dl", { class: "keys" }, rows.map(([key, what]) => [h("dt", {}, key.split(" ").map((each) => h("kbd", {}, each))), h("dd", {}, what)])), h("div", { class: "actions" }, button("Close", { onclick: () => box.close() })));
-    box.addEventListener("close", () => box.remove());
-    document.body.append(box);
-    box.showModal();
+    const rows = [["j k", "next and previous question"], ["Home End", "the first and the last"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["Shift+A Shift+S Shift+D", "the same answers, for all that are selected"], ["z", "take back what was just allowed for longer"], ["1 … 6", "go to a page"], ["Esc", "leave a form"]];
+    const key = (word) => (word === "…" ? word : h("kbd", {}, word));
+    const close = button("Close", { kind: "plain", key: "Esc", onclick: () => box.close() });
+    const box = showDialog(h("dialog", { "aria-label": "Keys" }, h("div", { class: "title" }, h("h2", {}, "Keys"), h("span", { class: "gap" }), close), h("dl", { class: "keys" }, rows.map(([words, what]) => [h("dt", {}, words.split(" ").map(key)), h("dd", {}, what)]))));
   }
 }
 

@@ -36,8 +36,10 @@ function ask(door, enter, fault = "") {
       problem.hidden = false;
       put(problem, shown(error.message));
       send.disabled = false;
+      token.focus();
     }
     token.value = "";
   });
   put(door, form);
+  token.focus();
 }

@@ -3,7 +3,7 @@
 import { ruleFor } from "./answers.js";
 import { get } from "./api.js";
 import { bars, share } from "./chart.js";
-import { button, h, put, select } from "./dom.js";
+import { button, h, put, renew, select } from "./dom.js";
 import { openRecord } from "./record.js";
 import { duration, plain, time, told } from "./text.js";
 
@@ -38,20 +38,19 @@ export function mount(main, { go }) {
       const [found, now] = await Promise.all([get("/api/stats/history", { days: days.value }), get("/api/stats")]);
       const rate = found.calls ? ((found.asked / found.calls) * 100).toFixed(found.asked / found.calls < 0.1 ? 1 : 0) : "0";
       const expired = (found.answers.expired || 0) + (found.answers.cancelled || 0);
-      put(
-        body,
+      renew(body, [found, now.policyFault], () => [
         now.policyFault ? h("p", { class: "notice bad" }, "A policy file is broken; the rules before the last change are in force: ", told(now.policyFault)) : null,
         h("div", { class: "figures4" }, figure(found.calls.toLocaleString("en"), "calls decided"), figure(rate, "questions per hundred calls"), figure(found.answerMedian === undefined ? "–" : duration(found.answerMedian), "to an answer, typically", found.answerSlow === undefined ? null : `one in ten over ${duration(found.answerSlow)}`), figure(found.violations.toLocaleString("en"), "stopped by a sandbox"), figure(expired.toLocaleString("en"), "questions nobody answered")),
         h("section", { class: "panel" }, h("h2", {}, "Decisions over time"), bars(found.points, found.seconds, "Decisions over time, by verdict")),
         h("section", { class: "panel" }, h("h2", {}, "Asked most often"), asked(found, go)),
         h("section", { class: "panel" }, h("h2", {}, "Sandbox violations"), stopped(found)),
-      );
+      ]);
     } catch (error) {
       put(body, h("p", { class: "notice bad", role: "alert" }, error.message));
     }
   };
   days.addEventListener("change", show);
   show();
-  const timer = setInterval(show, 60000);
+  const timer = setInterval(() => document.visibilityState === "visible" && show(), 60000);
   return () => clearInterval(timer);
 }

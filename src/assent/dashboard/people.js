@@ -1,8 +1,8 @@
 // Who may do what, for an admin: people and agents by their tokens, new tokens shown once, old ones taken back.
 
 import { get, post, remove } from "./api.js";
-import { button, field, h, put, select, toast } from "./dom.js";
-import { shown, time, told } from "./text.js";
+import { button, field, h, put, renew, select, toast } from "./dom.js";
+import { plain, shown, time, told } from "./text.js";
 
 const SPANS = [["", "until it is revoked"], ["86400", "a day"], ["604800", "a week"], ["2592000", "30 days"], ["31536000", "a year"]];
 const KINDS = { bearer: "token", cookie: "browser", link: "one-time link" };
@@ -30,7 +30,8 @@ export function mount(main, { who }) {
   const remote = h("input", { type: "checkbox" });
   const alone = h("input", { type: "checkbox" });
   const forAgents = h("div", { class: "fields3" }, field("Agent", agent), field("Workspace", workspace, "Fixed; without it, the project a call is made in."), h("div", { class: "stacked" }, h("label", { class: "check" }, remote, "on another disk than the daemon's"), h("label", { class: "check" }, alone, "nobody can be asked: deny instead")));
-  const form = h("form", { class: "panel" }, h("h2", {}, "New token"), h("div", { class: "fields3" }, field("Role", role), field("User", user), field("Label", label), field("Good for", span)), forAgents, problem, h("div", { class: "actions" }, button("Make the token", { kind: "good", type: "submit" })), made);
+  const send = button("Make the token", { kind: "good", type: "submit" });
+  const form = h("form", { class: "panel" }, h("h2", {}, "New token"), h("div", { class: "fields3" }, field("Role", role), field("User", user), field("Label", label), field("Good for", span)), forAgents, problem, h("div", { class: "actions" }, send), made);
   role.addEventListener("change", () => (forAgents.hidden = role.value !== "agent"));
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
@@ -39,7 +40,7 @@ export function mount(main, { who }) {
     if (role.value === "agent") Object.assign(body, { agent: agent.value.trim(), remote: remote.checked, interactive: alone.checked ? false : undefined, workspace: workspace.value.trim() ? [workspace.value.trim()] : [] });
     try {
       const { secret } = await post("/api/tokens", body);
-      put(made, h("div", { class: "notice good" }, h("p", {}, "This is the token. It is not shown again."), h("pre", { class: "code" }, secret), h("div", { class: "row" }, button("Copy", { onclick: () => copy(secret) }), button("I have it", { onclick: () => made.replaceChildren() }))));
+      put(made, h("div", { class: "notice good" }, h("p", {}, "This is the token. It is not shown again."), h("pre", { class: "code" }, secret), h("div", { class: "row" }, button("Copy", { onclick: () => copy(secret) }), button("I have it", { onclick: () => (made.replaceChildren(), send.focus()) }))));
       draw();
     } catch (error) {
       problem.hidden = false;
@@ -52,7 +53,7 @@ export function mount(main, { who }) {
     try {
       const { tokens } = await get("/api/tokens");
       const people = Map.groupBy ? Map.groupBy(tokens, (each) => each.user) : grouped(tokens);
-      put(list, h("div", { class: "stack" }, [...people].map(([name, theirs]) => person(name, theirs))));
+      renew(list, tokens, () => h("div", { class: "stack" }, [...people].map(([name, theirs]) => person(name, theirs))));
     } catch (error) {
       put(list, h("p", { class: "notice bad", role: "alert" }, error.message));
     }
@@ -65,7 +66,7 @@ export function mount(main, { who }) {
   }
 
   function person(name, theirs) {
-    const rows = theirs.map((token) => h("tr", {}, h("td", {}, h("span", { class: "tag" }, token.role)), h("td", { class: "name" }, KINDS[token.kind] || token.kind), h("td", { class: "said" }, told([token.agent, token.label].filter(Boolean).join(" · ") || "–"), token.remote ? h("span", { class: "quiet" }, " elsewhere") : null, token.workspace.length ? [" ", h("code", {}, told(token.workspace.join(", ")))] : null), h("td", { class: "quiet name" }, time(token.created_at * 1000)), h("td", { class: "quiet name" }, token.expires_at ? time(token.expires_at * 1000) : "no end"), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${token.id}`, onclick: () => revoke(token) }))));
+    const rows = theirs.map((token) => h("tr", {}, h("td", {}, h("span", { class: "tag" }, token.role)), h("td", { class: "name" }, KINDS[token.kind] || token.kind), h("td", { class: "said" }, told([token.agent, token.label].filter(Boolean).join(" · ") || "–"), token.remote ? h("span", { class: "quiet" }, " elsewhere") : null, token.workspace.length ? [" ", h("code", {}, told(token.workspace.join(", ")))] : null), h("td", { class: "quiet name" }, time(token.created_at * 1000)), h("td", { class: "quiet name" }, token.expires_at ? time(token.expires_at * 1000) : "no end"), h("td", {}, button("Revoke", { kind: "plain", "aria-label": plain(`Revoke ${token.id}, ${[token.agent, token.label].filter(Boolean).join(" ") || token.role}`), onclick: () => revoke(token) }))));
     const agents = [...new Set(theirs.map((each) => each.agent).filter(Boolean))];
     return h("section", { class: "panel" }, h("h2", {}, told(name)), agents.length ? h("p", { class: "quiet" }, "Agents: ", told(agents.join(", "))) : null, h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Role", "Kind", "Agent and label", "Made", "Ends", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, rows))));
   }

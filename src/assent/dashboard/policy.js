@@ -1,9 +1,9 @@
 // Policy: what is in force and where it was written, what people said for longer, and two places to try things out.
 
 import { get, post, remove } from "./api.js";
-import { button, debounce, dialog, field, h, put, select, toast } from "./dom.js";
+import { button, debounce, field, h, put, renew, select, showDialog, toast } from "./dom.js";
 import { decided, facts } from "./record.js";
-import { count, duration, plain, shown, time, told, verdict } from "./text.js";
+import { code, count, duration, plain, shown, time, told, verdict } from "./text.js";
 
 const TABS = [["rules", "In force"], ["grants", "Standing answers"], ["destructive", "Destructive"], ["playground", "Playground"], ["draft", "Draft a rule"]];
 
@@ -79,9 +79,9 @@ function ruleLine(rule) {
 function grants(body, { who }) {
   const draw = () => guarded(body, async () => {
     const { grants: found } = await get("/api/grants");
-    put(body, found.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Answer", "Covers", "For", "Ends", "By", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, found.map(row)))) : h("div", { class: "empty" }, h("p", { class: "big" }, "Nothing stands."), h("p", { class: "quiet" }, "Answers for a session, for a time or for always are listed here, and can be taken back.")));
+    renew(body, found, () => (found.length ? h("div", { class: "table" }, h("table", {}, h("thead", {}, h("tr", {}, ["Answer", "Covers", "For", "Ends", "By", ""].map((head) => h("th", { scope: "col" }, head || h("span", { class: "unseen" }, "Action"))))), h("tbody", {}, found.map(row)))) : h("div", { class: "empty" }, h("p", { class: "big" }, "Nothing stands."), h("p", { class: "quiet" }, "Answers for a session, for a time or for always are listed here, and can be taken back."))));
   });
-  const row = (grant) => h("tr", {}, h("td", {}, verdict(grant.verdict)), h("td", { class: "said" }, grant.pattern ? h("code", {}, told(grant.pattern)) : h("span", {}, "exactly one call ", h("code", { class: "quiet" }, (grant.digest || "").slice(0, 12))), grant.destructive ? h("span", { class: "tier destructive" }, "also destructive") : null), h("td", { class: "quiet" }, told([who.userId === grant.userId ? "" : grant.userId, grant.agentId, grant.sessionId ? `session ${grant.sessionId}` : ""].filter(Boolean).join(" · "))), h("td", { class: "quiet" }, grant.expiresAt ? time(grant.expiresAt) : grant.scope === "session" ? "with the session" : "no end"), h("td", { class: "quiet" }, told(grant.by), " ", time(grant.createdAt)), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${plain(grant.pattern || grant.id)}`, onclick: () => revoke(grant) })));
+  const row = (grant) => h("tr", {}, h("td", {}, verdict(grant.verdict)), h("td", { class: "said" }, grant.pattern ? h("code", {}, told(grant.pattern)) : h("span", {}, "exactly one call ", grant.requestId ? h("a", { href: `/audit?approval=${encodeURIComponent(grant.requestId)}` }, "in the audit log") : h("code", { class: "quiet" }, (grant.digest || "").slice(0, 12))), grant.destructive ? h("span", { class: "tier destructive" }, "also destructive") : null), h("td", { class: "quiet for" }, told([who.userId === grant.userId ? "" : grant.userId, grant.agentId, grant.sessionId ? `session ${grant.sessionId}` : ""].filter(Boolean).join(" · "))), h("td", { class: "quiet name" }, grant.expiresAt ? time(grant.expiresAt) : grant.scope === "session" ? "with the session" : "no end"), h("td", { class: "quiet name" }, told(grant.by), " ", time(grant.createdAt)), h("td", {}, button("Revoke", { kind: "plain", "aria-label": `Revoke ${plain(grant.pattern || grant.id)}`, onclick: () => revoke(grant) })));
   const revoke = (grant) => remove(`/api/grants/${encodeURIComponent(grant.id)}`).then(() => { toast("Revoked: it will be asked again."); draw(); }, (error) => toast(error.message, { bad: true }));
   draw();
 }
@@ -89,40 +89,47 @@ function grants(body, { who }) {
 // --- what can not be undone
 
 function destructive(body, { who }) {
-  const open = h("div", { class: "stack" });
+  const enabled = h("div", { class: "stack" });
   const blocked = h("div", {});
   const agent = h("input", { type: "text", placeholder: "claude-code", required: true });
   const minutes = select([["5", "5 minutes"], ["15", "15 minutes"], ["60", "an hour"]], "15");
   const form = h("form", { class: "panel" }, h("h2", {}, "Ask instead of blocking, for a while"), h("p", { class: "quiet" }, "Calls that can not be undone are blocked. For a while they can be asked about instead; that alone allows nothing."), h("div", { class: "fields3" }, field("All calls of this agent", agent), field("For", minutes), h("div", { class: "stacked" }, button("Ask about them", { type: "submit" }))));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    confirm(`destructive calls of ${agent.value}`, agent.value, () => enable({ agentId: agent.value.trim(), minutes: Number(minutes.value) }));
+    confirm(h("p", {}, "All destructive calls of ", h("strong", {}, told(agent.value.trim())), "."), agent.value.trim(), () => enable({ agentId: agent.value.trim(), minutes: Number(minutes.value) }));
   });
   const enable = (wish) => post("/api/destructive", wish).then(() => { toast("They are asked about now, until the time is up."); draw(); }, (error) => toast(error.message, { bad: true }));
-  put(body, open, form, h("section", { class: "panel" }, h("h2", {}, "Blocked lately"), blocked));
+  put(body, enabled, form, h("section", { class: "panel" }, h("h2", {}, "Blocked lately"), blocked));
 
   // Whoever enables it says so by typing a word, not by a click that may have been meant for something else.
-  function confirm(what, word, action) {
+  function confirm(subject, word, action) {
     const typed = h("input", { type: "text", class: "mono", autocomplete: "off", spellcheck: "false" });
-    const yes = button("Ask about it", { kind: "refuse", disabled: true, onclick: () => { box.close(); action(); } });
+    const yes = button("Ask about it", { kind: "refuse", disabled: true, type: "submit" });
     typed.addEventListener("input", () => (yes.disabled = typed.value.trim() !== word));
-    const box = dialog(`Ask about ${what}?`, h("div", { class: "stack" }, h("p", {}, "It can not be undone once it is allowed and has run."), field(`Type ${word} to confirm`, typed)), [button("Cancel", { onclick: () => box.close() }), yes]);
+    const asked = h("form", { class: "stack" }, subject, h("p", {}, "It can not be undone once it is allowed and has run."), field(["Type ", h("code", {}, shown(word)), " to confirm"], typed), h("div", { class: "row end" }, button("Cancel", { onclick: () => box.close() }), yes));
+    const box = showDialog(h("dialog", { "aria-label": "Ask instead of blocking?" }, h("h2", {}, "Ask instead of blocking?"), asked));
+    asked.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (yes.disabled) return;
+      box.close();
+      action();
+    });
     typed.focus();
   }
 
   const once = (event) => {
     const word = (event.text.split(/\s+/)[0] || event.tool).slice(0, 40);
-    confirm("this one call, once, within five minutes", word, () => enable({ digest: event.digest, minutes: 5 }));
+    confirm([h("p", {}, "This one call, once, within five minutes:"), code(event.text, { render: told })], word, () => enable({ digest: event.digest, minutes: 5 }));
   };
 
   function draw() {
-    guarded(open, async () => {
+    guarded(enabled, async () => {
       const { enablements } = await get("/api/destructive");
-      put(open, enablements.map((each) => h("p", { class: "notice warn row" }, h("span", { class: "gap" }, "Destructive calls of ", h("strong", {}, told(each.agentId || each.sessionId || `call ${(each.digest || "").slice(0, 12)}`)), ` are asked about for `, h("span", { class: "countdown", "data-until": each.until }, duration((each.until - Date.now()) / 1000)), " more, by ", told(each.by)), button("Block again", { onclick: () => remove(`/api/destructive/${encodeURIComponent(each.id)}`).then(draw) }))));
+      renew(enabled, enablements, () => enablements.map((each) => h("p", { class: "notice warn row" }, h("span", { class: "gap" }, "Destructive calls of ", h("strong", {}, told(each.agentId || each.sessionId || `call ${(each.digest || "").slice(0, 12)}`)), ` are asked about for `, h("span", { class: "countdown", "data-until": each.until }, duration((each.until - Date.now()) / 1000)), " more, by ", told(each.by)), button("Block again", { "aria-label": `Block again: ${plain(each.agentId || each.sessionId || "this call")}`, onclick: () => remove(`/api/destructive/${encodeURIComponent(each.id)}`).then(draw) }))));
     });
     guarded(blocked, async () => {
       const { events } = await get("/api/audit", { tier: "destructive", verdict: "deny", type: "permission.evaluated", user: who.role === "admin" ? undefined : who.userId, brief: "true", limit: 20 });
-      put(blocked, events.length ? h("div", { class: "table" }, h("table", {}, h("tbody", {}, events.map((event) => h("tr", {}, h("td", {}, time(event.at * 1000)), h("td", { class: "quiet" }, told(event.agent)), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 200)), event.text.length > 200 ? "…" : null)), h("td", {}, event.user === who.userId ? button("Ask me once", { kind: "plain", "aria-label": `Ask me once about ${plain(event.text.slice(0, 80))}`, onclick: () => once(event) }) : null)))))) : h("p", { class: "quiet" }, "Nothing was blocked."));
+      renew(blocked, events, () => (events.length ? h("div", { class: "table" }, h("table", {}, h("tbody", {}, events.map((event) => h("tr", {}, h("td", {}, time(event.at * 1000)), h("td", { class: "quiet name" }, told(event.agent)), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 200)), event.text.length > 200 ? "…" : null)), h("td", {}, event.user === who.userId ? button("Ask me once", { kind: "plain", "aria-label": `Ask me once about ${plain(event.text.slice(0, 80))}`, onclick: () => once(event) }) : null)))))) : h("p", { class: "quiet" }, "Nothing was blocked.")));
     });
   }
 

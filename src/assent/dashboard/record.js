@@ -1,7 +1,7 @@
 // One record of the log, whole: what was decided and why, by which rule of which file, and its place in the chain.
 
 import { get } from "./api.js";
-import { button, h, put } from "./dom.js";
+import { button, h, put, showDialog } from "./dom.js";
 import { code, count, shown, tier, time, told, verdict } from "./text.js";
 import { tree } from "./tree.js";
 
@@ -68,10 +68,7 @@ function payloadRows(payload) {
 export async function openRecord(position) {
   const body = h("div", { class: "sheetbody" }, h("p", { class: "quiet" }, "Looking …"));
   const box = h("dialog", { class: "sheet", "aria-label": `Record ${position}` }, h("div", { class: "title" }, h("h2", {}, `Record ${position}`), h("span", { class: "gap" }), button("Close", { kind: "plain", key: "Esc", onclick: () => box.close() })), body);
-  box.addEventListener("close", () => box.remove());
-  box.addEventListener("click", (event) => event.target === box && box.close());
-  document.body.append(box);
-  box.showModal();
+  showDialog(box);
   try {
     const { event, chain: link } = await get(`/api/audit/${position}`);
     const { payload = {}, permissionDecision, violation, sandboxProfile } = event.body;
@@ -91,10 +88,10 @@ export async function openRecord(position) {
 }
 
 // A line of a list of records.
-export function line(event, open = openRecord) {
-  const at = h("button", { type: "button", class: "plain when", "aria-label": `Record ${event.position}`, onclick: () => open(event.position) }, time(event.at * 1000));
-  const cells = [h("td", {}, at), h("td", { class: "quiet name" }, told(event.agent || "–")), h("td", { class: "mono" }, told(event.tool || event.type.split(".")[0])), h("td", {}, event.verdict ? verdict(event.verdict) : h("span", { class: "quiet" }, event.type.split(".")[1])), h("td", {}, event.tier ? tier(event.tier) : null), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 300)), event.text.length > 300 ? "…" : null))];
-  return h("tr", { onclick: (click) => !click.target.closest("button, a") && open(event.position) }, cells);
+export function line(event, show = openRecord) {
+  const at = h("button", { type: "button", class: "plain when", "aria-label": `Record ${event.position}`, onclick: () => show(event.position) }, time(event.at * 1000));
+  const cells = [h("td", {}, at), h("td", { class: "quiet name" }, told(event.agent || "–")), h("td", { class: "mono" }, told(event.tool || "–")), h("td", {}, event.verdict ? verdict(event.verdict) : h("span", { class: "quiet" }, event.type.replace(/^permission\./, "").replace(".", " "))), h("td", {}, event.tier ? tier(event.tier) : null), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 300)), event.text.length > 300 ? "…" : null))];
+  return h("tr", { onclick: (click) => !click.target.closest("button, a") && show(event.position) }, cells);
 }
 
-export const heads = () => h("tr", {}, ["Time", "Agent", "Tool", "Verdict", "Tier", "Call and reason"].map((name) => h("th", { scope: "col" }, name)));
+export const heads = () => h("tr", {}, ["Time", "Agent", "Tool", "What", "Tier", "Call and reason"].map((name) => h("th", { scope: "col" }, name)));

@@ -1,22 +1,23 @@
 // The daemon's own runs: which there are, how they stand, what guards their tools, and stopping them.
 
 import { get, remove } from "./api.js";
-import { button, h, put, toast } from "./dom.js";
-import { ago, told } from "./text.js";
+import { button, h, renew, toast } from "./dom.js";
+import { ago, plain, told } from "./text.js";
 
 const GOING = ["pending", "running"];
 const KINDS = { pending: "ask", running: "ask", completed: "allow", error: "deny", cancelled: "deny" };
 
 export function runCard(run, look) {
-  const stop = async (event) => {
-    event.target.disabled = true;
+  const stop = async ({ currentTarget: pressed }) => {
+    if (pressed.ariaDisabled) return; // and not `disabled`, which would take the focus away
+    pressed.ariaDisabled = "true";
     await remove(`/api/runs/${encodeURIComponent(run.runId)}`).catch((error) => toast(error.message, { bad: true }));
     look();
   };
   return h(
     "li",
     { class: "card session" },
-    h("div", { class: "head" }, h("strong", {}, h("a", { href: `/sessions?id=${encodeURIComponent(run.runId)}` }, told(run.strategyName || run.runId))), h("span", { class: "quiet" }, told(run.runId)), h("span", { class: `verdict ${KINDS[run.status]}` }, run.status), h("span", { class: "clock quiet" }, `begun ${ago(Date.parse(run.startedAt || run.createdAt))}`), GOING.includes(run.status) ? button("Stop", { kind: "refuse", onclick: stop }) : null),
+    h("div", { class: "head" }, h("strong", {}, h("a", { href: `/sessions?id=${encodeURIComponent(run.runId)}` }, told(run.strategyName || run.runId))), h("span", { class: "quiet" }, told(run.runId)), h("span", { class: `verdict ${KINDS[run.status]}` }, run.status), h("span", { class: "clock quiet", "data-since": Date.parse(run.startedAt || run.createdAt) }, `begun ${ago(Date.parse(run.startedAt || run.createdAt))}`), GOING.includes(run.status) ? button("Stop", { kind: "refuse", "aria-label": `Stop ${plain(run.strategyName || run.runId)}, ${plain(run.runId)}`, onclick: stop }) : null),
     h("p", { class: "quiet" }, "in ", h("code", {}, told(run.cwd))),
     run.error ? h("p", { class: "notice bad" }, told(run.error)) : null,
   );
@@ -32,7 +33,7 @@ function chains(guards) {
 export async function drawRun(place, id) {
   try {
     const { run, guards } = await get(`/api/runs/${encodeURIComponent(id)}`);
-    put(place, h("section", { class: "panel wide", "aria-label": "The run" }, h("ul", {}, runCard(run, () => drawRun(place, id))), chains(guards)));
+    renew(place, [run, guards], () => h("section", { class: "panel wide", "aria-label": "The run" }, h("ul", {}, runCard(run, () => drawRun(place, id))), chains(guards)));
   } catch (error) {
     if (error.status === 404) return false;
     throw error;

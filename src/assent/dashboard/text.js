@@ -19,6 +19,17 @@ function escapeOf(char) {
 
 const nameOf = (char) => `U+${char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`;
 
+// A mark on nothing it belongs to, or the third on one letter: these can strike through, or pile up over, their neighbours.
+const PILED = /(?<=^|[^\p{L}\p{M}])\p{M}+|(?<=\p{M}{2})\p{M}+/gu;
+const MARK = /\p{M}/u;
+
+// Where in a text marks are piled up.
+function piles(text) {
+  const found = new Set();
+  if (MARK.test(text)) for (const { index, 0: run } of text.matchAll(PILED)) for (let at = 0; at < run.length; at++) found.add(index + at);
+  return found;
+}
+
 // What one character is: itself, one that may only look like another, or one that hides.
 function kindOf(char, ours) {
   if (char === "\n" || (char >= " " && char <= "~") || ours.includes(char)) return "";
@@ -35,11 +46,13 @@ function node(kind, run) {
 // The text as nodes. A letter beyond ASCII is underlined: it may only look like the one it is taken for.
 export function shown(text, ours = "") {
   if (!ODD.test(text)) return [text];
-  if (text.length > MANY) return [[...text].map((char) => (kindOf(char, ours) === "escaped" ? escapeOf(char) : char)).join("")];
+  if (text.length > MANY) return [spell(text)];
   const nodes = [];
-  let [run, before] = ["", ""];
+  const piled = piles(text);
+  let [run, before, at] = ["", "", 0];
   for (const char of text) {
-    const kind = kindOf(char, ours);
+    const kind = piled.has(at) ? "escaped" : kindOf(char, ours);
+    at += char.length;
     if (kind !== before && run) {
       nodes.push(node(before, run));
       run = "";
@@ -54,11 +67,14 @@ export function shown(text, ours = "") {
 export const told = (text) => shown(String(text ?? "").replaceAll(UNKNOWN, "…"), "…·–“”");
 
 // The same as a string, for titles and notifications.
-export function plain(text) {
-  return ODD.test(text) ? [...text].map((c) => (c === UNKNOWN ? "…" : c !== "\n" && HIDDEN.test(c) ? escapeOf(c) : c)).join("") : text;
+export const plain = (text) => (ODD.test(text) ? spell(text.replaceAll(UNKNOWN, "…")) : text);
+
+function spell(text) {
+  const escapes = (run) => [...run].map(escapeOf).join("");
+  return [...text.replace(PILED, escapes)].map((char) => (char !== "\n" && HIDDEN.test(char) ? escapeOf(char) : char)).join("");
 }
 
-export const isOdd = (text) => ODD.test(text) && LURKING.test(text);
+export const isOdd = (text) => ODD.test(text) && (LURKING.test(text) || text.search(PILED) >= 0);
 
 // The beginning of a text, for where there is no room for more.
 export const brief = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);

@@ -6,6 +6,7 @@ import msgspec
 
 from assent.model.words import (
     COMMAND_EXECUTE,
+    DESTRUCTIVE,
     FS_READ,
     NET_CONNECT,
     SAFE,
@@ -80,14 +81,14 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def destructive(self) -> bool:
         """Tell whether something in it can not be undone."""
-        return self.tier is Tier.DESTRUCTIVE
+        return self.tier is DESTRUCTIVE
 
     @property
     def impact_scope(self) -> str | None:
         """Name what a destructive call would hit."""
-        return next((o.impact for o in self.operations if o.tier is Tier.DESTRUCTIVE and o.impact), None)
+        return next((o.impact for o in self.operations if o.tier is DESTRUCTIVE and o.impact), None)
 
     @property
     def rollback_advice(self) -> str | None:
         """Say how a destructive call could be undone."""
-        return next((o.rollback for o in self.operations if o.tier is Tier.DESTRUCTIVE and o.rollback), None)
+        return next((o.rollback for o in self.operations if o.tier is DESTRUCTIVE and o.rollback), None)

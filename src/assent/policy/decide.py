@@ -54,7 +54,7 @@ _PRECEDENCE = {
 _ALLOWING = {**_PRECEDENCE, Source.CLASSIFIER: 100}
 _SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
-_rank = operator.attrgetter("rank")
+_rank, _rule = operator.attrgetter("rank"), operator.attrgetter("rule")
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -94,10 +94,11 @@ def _judge(
     row = TABLE[mode]
     boundary = sandbox = None
     if view.reading.tool == "Bash":
-        if guard.merged.profiles.names:
-            boundary = guard.merged.profiles.boundary(view.place)
+        profiles = guard.merged.profiles
+        if profiles.own or profiles.others:
+            boundary = profiles.boundary(view.place)
         if row.dangerous in _SANDBOXED:
-            sandbox = guard.merged.profiles.boundary(view.place, SANDBOX)
+            sandbox = profiles.boundary(view.place, SANDBOX)
     # A boundary that a policy demands stays, whatever it stopped; one that the mode chose may be asked about.
     stopped = consent.stopped if boundary is None and row.dangerous == "sandbox" else ""
     held = sandbox is not None and not stopped and _holds(row, sandbox, view)
@@ -134,13 +135,16 @@ def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
     """Pick the opinion that explains a decision best."""
     # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
     precedence = _ALLOWING if verdict is ALLOW else _PRECEDENCE
-    return min(said, key=lambda o: precedence.get(o.source, 99))
+    best = min(said, key=lambda o: precedence.get(o.source, 99))
+    if best.policy == "self-protection" and verdict is not ALLOW:
+        # Who deletes everything is told that, and not that Assent's own files are among it.
+        return next((o for o in said if o.source is Source.CLASSIFIER and o.verdict is verdict), best)
+    return best
 
 
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
     winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
-    rules = [o.rule for o in said if o.rule]
     merged = guard.merged
     return Decision(
         verdict=judgement.verdict,
@@ -148,7 +152,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         available=boundary is None or view.facts.sandbox,
         decision_source=winner.source,
         decision_reason=winner.reason,
-        rule_refs=tuple(dict.fromkeys(rules)) if rules else (),
+        rule_refs=tuple(dict.fromkeys(filter(None, map(_rule, said)))),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=judgement.opinions,

@@ -113,13 +113,13 @@ def _blocked(index: int, operation: Operation, *, enabled: bool) -> Opinion:
 
 
 def _cell(index: int, operation: Operation, row: Row, guard: Guard, *, held: bool) -> Opinion:
-    classifier = guard.merged.classifier
-    cell: Cell = row.dangerous if classifier and operation.tier is not SAFE else row.safe
+    classifier, is_safe = guard.merged.classifier, operation.tier is SAFE
+    cell: Cell = row.safe if is_safe or not classifier else row.dangerous
     if guard.merged.muted and row.mode is _UNTRUSTED:
         cell = "ask"
     verdict, sandboxed = _value(cell, operation, held=held)
     # The tier's own word is what the default mode would say; all else is the mode's.
-    by_tier = classifier and not sandboxed and verdict is (ALLOW if operation.tier is SAFE else ASK)
+    by_tier = classifier and not sandboxed and verdict is (ALLOW if is_safe else ASK)
     return Opinion(
         verdict=verdict,
         source=_CLASSIFIER if by_tier else _MODE,

@@ -13,7 +13,6 @@ from assent.model import (
     YES,
     Certainty,
     Layer,
-    Mode,
     Operation,
     Opinion,
     Rule,
@@ -32,18 +31,12 @@ MOST_MAYBES = 8
 
 def hear(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
     """Collect every opinion on one operation: protections, rules, path policies, session decisions."""
-    blocked = view.reading.destructive and _blocks(view, guard)
-    found = protect(index, operation, view, embedded=guard.merged.embedded, blocked=blocked)
+    found = protect(index, operation, view, embedded=guard.merged.embedded)
     for link in guard.links:
         found += _said(index, operation, view, link)
     if guard.session:
         found += _session(index, operation, view, guard)
     return found
-
-
-def _blocks(view: View, guard: Guard) -> bool:
-    """Tell whether what is destructive is denied as such, unless a person enables it."""
-    return guard.merged.classifier and any(m is not Mode.BYPASS for m in (*guard.merged.modes, *view.session.modes))
 
 
 def _said(index: int, operation: Operation, view: View, link: NamedPolicy) -> list[Opinion]:

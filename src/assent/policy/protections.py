@@ -43,15 +43,58 @@ COMMANDS = OWN_COMMANDS | {
 }
 """The first of these among the words of a line is what Assent is told to do."""
 
+_NEAR = "it may touch Assent's own files"
 _LAUNCHERS = ("python", "pypy", "uv", "pipx", "poetry", "pdm", "hatch", "pipenv", "rye", "pixi", "conda", "mamba")
+_MANAGERS = frozenset(
+    (
+        *(
+            "pip",
+            "pipx",
+            "uv",
+            "poetry",
+            "pdm",
+            "hatch",
+            "pipenv",
+            "rye",
+            "pixi",
+            "conda",
+            "mamba",
+            "micromamba",
+            "brew",
+        ),
+        *(
+            "apt",
+            "apt-get",
+            "aptitude",
+            "dpkg",
+            "dnf",
+            "yum",
+            "rpm",
+            "zypper",
+            "pacman",
+            "apk",
+            "nix-env",
+            "snap",
+            "port",
+        ),
+    )
+)
+_VERBS = frozenset(
+    (
+        *("install", "uninstall", "add", "remove", "rm", "reinstall", "upgrade", "update", "inject", "autoremove"),
+        *("purge", "erase", "delete", "downgrade", "-r", "-e", "-P", "-R", "-S", "-U", "-i"),
+    )
+)
 _MODULE_OPTION = re.compile(r"^-[A-Za-z]*m")
 
 
-def protect(index: int, operation: Operation, view: View, *, embedded: bool, blocked: bool = False) -> list[Opinion]:
-    """Return what the protections say about one operation. `blocked`: as destructive, the call is denied anyway."""
+def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> list[Opinion]:
+    """Return what the protections say about one operation."""
     found = []
-    if why := _self_harm(operation, view, blocked=blocked):
+    if why := _self_harm(operation, view):
         found.append(_opinion(DENY, "self-protection", why, index))
+    elif why := _self_doubt(operation, view):
+        found.append(_opinion(ASK, "self-protection", why, index, firm=True))
     elif operation.kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
         shown = operation.resource.replace(UNKNOWN, "…")
         why = f"{shown} decides what runs later: a person must agree to each change"
@@ -73,19 +116,28 @@ def _opinion(verdict: Verdict, policy: str, reason: str, index: int, *, firm: bo
     )
 
 
-def _self_harm(operation: Operation, view: View, *, blocked: bool) -> str | None:
+def _self_harm(operation: Operation, view: View) -> str | None:
     kind = operation.kind
     if kind is NET_CONNECT:
         return _own_endpoint(operation.resource, view)
     if kind is TOOL_CALL:
         return None
-    facts = view.place.facts
-    own = _own(facts.assent_paths, facts.assent_files)
-    trees = operation.sweep and not blocked
-    harm = own.harm(operation, operation.resource, trees=trees)
+    own = _own(view.facts.assent_paths, view.facts.assent_files)
+    harm = own.harm(operation, operation.resource)
     if harm is None and operation.target is not None and operation.target != operation.resource:
-        harm = own.harm(operation, operation.target, trees=trees)
+        harm = own.harm(operation, operation.target)
     return harm if harm is not None or not operation.argv else _own_command(operation.argv)
+
+
+def _self_doubt(operation: Operation, view: View) -> str | None:
+    """Say why an operation may touch what is Assent's own, where that is not known before it runs."""
+    if operation.mentions or (operation.kind is FS_WRITE and not operation.known):
+        own = _own(view.facts.assent_paths, view.facts.assent_files)
+        if operation.mentions:
+            found = any(own.is_at(path) for path in operation.mentions)
+            return _NEAR if found or _replaces_program(operation.argv) else None
+        return _NEAR if not operation.globbed and own.is_after(operation.resource.partition(UNKNOWN)[0]) else None
+    return _NEAR if operation.argv and _replaces_program(operation.argv) else None
 
 
 class _Own(msgspec.Struct, frozen=True):
@@ -96,24 +148,43 @@ class _Own(msgspec.Struct, frozen=True):
     """What every path below these starts with."""
     files: frozenset[str]
 
-    def harm(self, operation: Operation, name: str, *, trees: bool) -> str | None:
+    inside: tuple[str, ...]
+    """What every path below one of the files starts with, which may be folders."""
+
+    def harm(self, operation: Operation, name: str) -> str | None:
         """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
         low = fold(name)
         if low in self.paths or low.startswith(self.below):
             return "it touches Assent's own files"
         if operation.kind is not FS_WRITE:
             return None
-        if trees and any(within(p, low) for p in self.paths):
+        if operation.sweep and any(within(p, low) for p in self.paths):
             return "it touches Assent's own files"
-        if low in self.files or (trees and any(within(p, low) for p in self.files)):
+        if low in self.files or low.startswith(self.inside):
+            return "it changes how Assent is configured"
+        if operation.sweep and any(within(p, low) for p in self.files):
             return "it changes how Assent is configured"
         return None
+
+    def is_at(self, path: str) -> bool:
+        """Tell whether a path is Assent's own."""
+        low = fold(path)
+        return low in self.paths or low in self.files or low.startswith((*self.below, *self.inside))
+
+    def is_after(self, known: str) -> bool:
+        """Tell whether a path that starts so, and of which no more is known, may be Assent's own."""
+        low = fold(known)
+        return low.startswith("/") and any(p.startswith(low) for p in (*self.paths, *self.files))
 
 
 @functools.lru_cache(maxsize=64)
 def _own(paths: tuple[str, ...], files: tuple[str, ...]) -> _Own:
-    low = _folded(paths)
-    return _Own(low, tuple(p + "/" for p in sorted(low)), _folded(files))
+    low, written = _folded(paths), _folded(files)
+    return _Own(low, _below(low), written, _below(written))
+
+
+def _below(paths: frozenset[str]) -> tuple[str, ...]:
+    return tuple(p + "/" for p in sorted(paths))
 
 
 def _folded(paths: tuple[str, ...]) -> frozenset[str]:
@@ -130,6 +201,13 @@ def _own_command(argv: tuple[str, ...]) -> str | None:
     if said in OWN_COMMANDS or UNKNOWN in said:
         return f"only a person may run `assent {said.replace(UNKNOWN, '…')}`"
     return None
+
+
+def _replaces_program(argv: tuple[str, ...]) -> bool:
+    """Tell whether a package manager is told to put another Assent in place of this one, or none."""
+    if _VERBS.isdisjoint(argv) or not any(map(_is_assent, argv)):
+        return False
+    return any(basename(w).lower().rstrip("0123456789.") in _MANAGERS for w in argv)
 
 
 def _after_launcher(argv: tuple[str, ...]) -> tuple[str, ...]:

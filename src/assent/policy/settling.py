@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -12,6 +13,8 @@ from assent.policy.guard import Guard
 from assent.policy.modes import Row
 from assent.policy.view import View
 
+_verdict = operator.attrgetter("verdict")
+
 
 def settle(
     index: int, row: Row, view: View, guard: Guard, spoken: Sequence[Opinion], coverage: Coverage
@@ -19,11 +22,11 @@ def settle(
     """Return all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
     if guard.merged.embedded and row.mode is Mode.BYPASS:
         spoken = list(_bypass(index, spoken))
-    asks = [o for o in spoken if o.verdict is ASK]
-    if not asks and row.covered == "allow":
+    if row.covered == "allow" and ASK not in map(_verdict, spoken):
         return list(spoken)
     settled: list[Opinion] = []
-    granted = coverage.granted_by(index) if any(not o.firm and o.overruled is None for o in asks) else None
+    soft = any(o.verdict is ASK and not o.firm and o.overruled is None for o in spoken)
+    granted = coverage.granted_by(index) if soft else None
     for opinion in spoken:
         if opinion.verdict is ASK and opinion.overruled is None:
             settled += _answer(index, opinion, row, view, guard, granted=granted, yes=coverage.consent.yes)

@@ -6,42 +6,34 @@ What is not surely understood is dangerous, and what can not be read at all is s
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Entry, Role, assignment_is_inert, secrets
+from assent.catalog import Entry, assignment_is_inert, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
-from assent.reading.dialects import bash_alone
-from assent.reading.effects import own_folder, role_effects, surroundings
+from assent.reading.effects import argument_effects, role_effects, surroundings
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
-from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables, summarize
+from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables
+from assent.reading.folders import delete, lose
 from assent.reading.foreign import foreign_shell
+from assent.reading.inner import Frame, Known, read_inners, read_inside
 from assent.reading.judging import join_plain, judge, judge_find, output_of, plain_words, quote, roles_of, unseen_words
 from assent.reading.mentions import mentioned_hosts, mentioned_paths
 from assent.reading.opening import (
-    DEEPEST,
-    Inner,
-    assignment_of,
-    fed_text,
     find_openings,
-    is_fed,
-    is_given_data,
     is_given_input,
-    is_stream,
     join,
-    openings,
-    read_by_bash,
     with_descriptors,
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
 from assent.reading.programs import find_own, find_program, find_strict
 from assent.reading.roles import (
-    CODE,
     LANGUAGES,
     NETWORK,
     QUIET,
@@ -51,7 +43,7 @@ from assent.reading.roles import (
     judge_sent,
     judge_word,
 )
-from assent.reading.touching import Ground, connection, locate, reading, secret_read, secret_variable, working, writing
+from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import is_echo, is_time, settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
@@ -65,6 +57,7 @@ _MOST_MOVES = 16
 """Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
+_first, _text = operator.itemgetter(0), operator.attrgetter("text")
 
 
 def read_line(
@@ -80,7 +73,7 @@ def read_line(
         words = tuple(Word(w) for w in line)
         script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
     reader = _Reader(place, base or place.cwd)
-    reader.read_script(_Frame(script))
+    reader.read_script(Frame(script))
     findings = reader.findings
     if findings.unreadable:
         findings.add(_plain(shown, DANGEROUS, findings.unreadable))
@@ -91,18 +84,6 @@ def read_line(
 
 def _plain(text: str, tier: Tier, reason: str) -> Operation:
     return Operation(kind=COMMAND_EXECUTE, resource=text, tier=tier, reason=reason)
-
-
-class _Frame(msgspec.Struct, frozen=True):
-    """The script a command stands in, and the layers around it."""
-
-    script: Script
-    through: tuple[str, ...] = ()
-    depth: int = 0
-    bash: bool = True
-    """Bash reads it; other shells mean something else by some of what bash knows."""
-    elsewhere: bool = False
-    """It runs on another machine or in another root."""
 
 
 class _Reader:
@@ -121,31 +102,30 @@ class _Reader:
         """Tell whether the call stands in the workspace."""
         return self.base is not None and self.place.inside(self.place.locate(self.base))
 
-    def read_script(self, frame: _Frame) -> list[Trace]:
+    def read_script(self, frame: Frame) -> list[Trace]:
         """Read every command, and return what each was found to be."""
         script = frame.script
         if script.functions:
             self.functions |= frozenset(script.functions)
         if script.unreadable:
             self.findings.blur(script.unreadable)
-        traces = [self._traced(c, frame) for c in script.commands]
+        traces = []
+        for command in script.commands:
+            begin = len(self.findings.operations)
+            trace = self.read_command(command, frame)
+            trace.span = (begin, len(self.findings.operations))
+            traces.append(trace)
         for name in script.bound:
             if not assignment_is_inert(name):
-                self._assignment(name, Word(UNKNOWN), DANGEROUS)
-        if len(traces) == 1 and script.commands[0].constant and not traces[0].output:
-            return traces  # there is nothing that could flow into it
+                self.assign(name, Word(UNKNOWN), DANGEROUS)
+        if len(traces) == 1 and _stands_alone(script.commands[0]) and not traces[0].output:
+            return traces
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
         mark_variables(script, self.findings)
         return traces
 
-    def _traced(self, command: Command, frame: _Frame) -> Trace:
-        begin = len(self.findings.operations)
-        trace = self._command(command, frame)
-        trace.span = (begin, len(self.findings.operations))
-        return trace
-
-    def _command(self, command: Command, frame: _Frame) -> Trace:
+    def read_command(self, command: Command, frame: Frame) -> Trace:
         within = self._bounded(command)
         if within is None:
             return Trace()
@@ -173,8 +153,7 @@ class _Reader:
         if not command.constant:
             self._given(name, command, index)
             self._around(command, index)
-        for folder in _folders(command):
-            self.findings.extend(own_folder(Ground(self.place, folder, index)))
+        self._used(command, index)
         if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
         trace.network = self.findings.connects(index)
@@ -192,6 +171,12 @@ class _Reader:
         self.findings.blur(f"a command has more than {_MOST_WORDS} words")
         return msgspec.structs.replace(command, words=command.words[:_MOST_WORDS])
 
+    def _used(self, command: Command, index: int) -> None:
+        """Add the use of a folder that is Assent's own."""
+        for folder in _folders(command):
+            if folder is not None and is_own(folder, self.place):
+                self.findings.extend((reading(Located(folder), Ground(self.place, folder, index)),))
+
     def _given(self, name: str, command: Command, index: int) -> None:
         """Judge the variables that a command is given."""
         for variable, value in command.assignments:
@@ -199,7 +184,7 @@ class _Reader:
                 continue  # it tells this one command where to cut what it reads
             said = judge_environment(variable, value)
             self.findings.worsen(index, said.tier, said.reason)
-            self._assignment(variable, value, said.tier)
+            self.assign(variable, value, said.tier)
 
     def _revise(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
         """Apply what policies say about a command: the user's own word counts instead, others' where it is stricter.
@@ -220,7 +205,7 @@ class _Reader:
         roles, extra = roles_of(match, clauses)
         for folder in _folders(command):
             ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
-            self._effects(match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
+            argument_effects(self.findings, match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         return self._trapped(judge(match, clauses, judged, extra=extra), match, command)
 
@@ -230,11 +215,11 @@ class _Reader:
         for variable, value in command.assignments:
             # Where words are cut is followed, but in a function, which may be called at any time.
             if not assignment_is_inert(variable) and (variable != "IFS" or self.functions):
-                index = self._assignment(variable, value, DANGEROUS)
+                index = self.assign(variable, value, DANGEROUS)
         self._around(command, index)
         return Trace(index)
 
-    def _assignment(self, variable: str, value: Word, tier: Tier) -> int | None:
+    def assign(self, variable: str, value: Word, tier: Tier) -> int | None:
         """Add the setting of a variable, which no allow on the command speaks for; a harmless one adds nothing."""
         if tier is SAFE or self.findings.full:
             return None
@@ -272,7 +257,7 @@ class _Reader:
             if secrets.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
 
-    def _opaque(self, command: Command, frame: _Frame, reason: str) -> Trace:
+    def _opaque(self, command: Command, frame: Frame, reason: str) -> Trace:
         if command.calls and not is_given_input(command):
             said = Judgement(SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such")
             index = self._execution(command, frame, said)
@@ -294,13 +279,13 @@ class _Reader:
             self.findings.extend(role_effects("exec", command.words[0], ground))
         return Trace(index)
 
-    def _known(self, match: Match, command: Command, frame: _Frame) -> Trace:
+    def _known(self, match: Match, command: Command, frame: Frame) -> Trace:
         cwd = command.cwd
         clauses = clauses_of(match, self.place, cwd)
         match = in_case(match, clauses)
         entry = match.entry
         roles, extra = roles_of(match, clauses)
-        kinds = {r for r, _ in roles}
+        kinds = set(map(_first, roles))
         judged = []
         if not kinds.isdisjoint(LANGUAGES):
             judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
@@ -312,46 +297,15 @@ class _Reader:
         opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
         unseen = () if said.tier is SAFE else unseen_words(match, roles, command.words[1:] if opaque else ())
         index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
-        sweep = entry.sweep or any(c.sweep for c in clauses)
+        sweep = entry.sweep or (bool(clauses) and any(c.sweep for c in clauses))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                self._effects(
-                    match, roles, judged, Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
-                )
+                ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
+                argument_effects(self.findings, match, roles, judged, ground)
         trace = Trace(index, output=output_of(match, clauses, roles, command))
         if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
-            self._inside(match, clauses, roles, judged, command, frame, trace)
+            read_inside(self, Known(match, clauses, roles, judged), command, frame, trace)
         return trace
-
-    def _inside(
-        self,
-        match: Match,
-        clauses: Sequence[Clause],
-        roles: Sequence[tuple[Role, Word]],
-        judged: Sequence[Judgement],
-        command: Command,
-        frame: _Frame,
-        trace: Trace,
-    ) -> None:
-        """Read what a command runs: by its words, or from its standard input."""
-        entry = match.entry
-        self._variables(roles)
-        trace.code = tuple(f for r, w in roles if r in CODE for f in w.feeds)
-        reads_lines = entry.runs == "parallel" and not match.operands
-        if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
-            self.findings.blur("it runs what another command prints")
-        inners = [*openings(match, roles, command, frame.script.commands)]
-        inners += [Inner("git alias", line=j.line) for j in judged if j.line]
-        stdin = next((c.stdin for c in reversed(clauses) if c.stdin is not None), entry.stdin)
-        if stdin:
-            inners += self._fed(stdin, match, command, frame, trace)
-        self._open(inners, command, frame, trace)
-
-    def _variables(self, roles: Sequence[tuple[Role, Word]]) -> None:
-        """Add the variables that arguments set for what the command runs."""
-        for name, value in [assignment_of(w) for r, w in roles if r == "variable"]:
-            given = value if value.text else Word(UNKNOWN)
-            self._assignment(name, given, judge_environment(name, given).tier)
 
     def _trapped(self, said: Judgement, match: Match, command: Command) -> Judgement:
         """Raise a look to what a repository's own settings make of it, in any folder that it may look in."""
@@ -381,42 +335,7 @@ class _Reader:
                 cwd = path
         return match, command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
 
-    def _fed(self, stdin: str, match: Match, command: Command, frame: _Frame, trace: Trace) -> list[Inner]:
-        """Read what comes from standard input, where the command runs it."""
-        text = fed_text(command, frame.script)
-        if stdin == "sql" and trace.index is not None:
-            said = judge_word("sql", text or Word(UNKNOWN), match.name)
-            self.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
-            self.findings.extend([secret_read(s, trace.index, "reads a secret") for s in said.secrets])
-            return []
-        if stdin == "data":
-            if trace.index is not None and is_given_data(command, frame.script):
-                self.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends what it is fed")
-            return []
-        trace.stdin = True
-        if stdin == "code" and trace.index is not None and is_given_input(command):
-            self.findings.worsen(trace.index, DANGEROUS, f"{match.name} may run what it is fed")
-        if stdin == "shell" and text is None and is_fed(command):
-            self.findings.blur("a shell runs what another command prints")
-        trace.code += tuple(f for r in command.redirects if r.direction == "here" for f in r.target.feeds)
-        return [Inner(match.name, line=text, bash=read_by_bash(match))] if stdin == "shell" and text is not None else []
-
-    def _effects(self, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground) -> None:
-        """Add what the arguments touch."""
-        findings, place, start = self.findings, self.place, len(self.findings.operations)
-        for role, word in roles:
-            if role not in QUIET:
-                findings.extend(role_effects(role, word, ground))
-        for said in judged:
-            findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
-            findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
-            findings.extend([secret_read(s, ground.owner, "reads a secret") for s in said.secrets])
-        if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
-            findings.add(reading(locate(Word("."), place, ground.cwd), ground))
-        if match.entry.connects:
-            findings.add(connection(UNKNOWN, ground.owner))
-
-    def _find(self, name: str, command: Command, frame: _Frame) -> Trace:
+    def _find(self, name: str, command: Command, frame: Frame) -> Trace:
         expression = read_find(command.words[1:])
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
@@ -429,57 +348,22 @@ class _Reader:
                 self.findings.extend(role_effects("read", word, ground))
             for word in expression.writes:
                 self.findings.extend(role_effects("write", word, ground))
+            if expression.deletes:
+                for root in roots:
+                    self.findings.extend(delete(root, ground, tested=expression.tested))
         trace = Trace(index)
-        self._open(find_openings(expression, command), command, frame, trace)
+        begin = len(self.findings.operations)
+        read_inners(self, find_openings(expression, command), command, frame, trace)
+        if expression.commands and not expression.tested:
+            found, ground = self.findings.operations[begin:], Ground(self.place, command.cwd, index)
+            for root in roots:
+                self.findings.extend(lose(root, found, ground))
         return trace
-
-    def _open(self, inners: Iterable[Inner], command: Command, frame: _Frame, trace: Trace) -> None:
-        """Read what a command runs, and let its pipes reach what is inside."""
-        for inner in inners:
-            if frame.depth >= DEEPEST:
-                self.findings.blur("commands are nested too deeply")
-                return
-            if inner.fault:
-                self.findings.blur(inner.fault)
-            cwd = None if inner.elsewhere else command.cwd
-            others = () if inner.elsewhere else (*command.elsewhere, UNKNOWN) if inner.moved else command.elsewhere
-            deeper = _Frame(
-                frame.script,
-                (*frame.through, *command.through, inner.layer),
-                frame.depth + 1,
-                frame.bash if inner.bash is None or inner.command is not None else inner.bash,
-                frame.elsewhere or inner.elsewhere,
-            )
-            if inner.command is not None:
-                found = self._command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
-                trace.code += found.code
-            else:
-                trace.code += inner.line.feeds
-                found = self._line(inner.line, cwd, others, deeper)
-            trace.stdin |= found.stdin
-            trace.output = trace.output or found.output
-
-    def _line(self, word: Word, cwd: str | None, others: tuple[str, ...], frame: _Frame) -> Trace:
-        """Read a line inside the line, and tell whether a command of it runs what it is fed, or prints without end."""
-        text = word.text
-        if not frame.bash and (found := bash_alone(text)):
-            self.findings.blur(f"`{found}` means something else in a shell that is not bash")
-        if UNKNOWN in text:
-            self.findings.blur("a line inside the line is only known when it runs")
-            # The rest is still read, for the rules that deny; what is not known stays a variable.
-            text = text.replace(UNKNOWN, "${_}")
-        self.room -= len(text)
-        if self.room < 0:
-            self.findings.blur("the lines inside the line are too long")
-            return Trace()
-        script = parse(text, cwd=cwd, elsewhere=others, home=self.place.facts.home)
-        traces = self.read_script(msgspec.structs.replace(frame, script=script))
-        return summarize(script, traces)
 
     def _execution(
         self,
         command: Command,
-        frame: _Frame,
+        frame: Frame,
         said: Judgement,
         unseen: Sequence[Word] = (),
         *,
@@ -487,7 +371,7 @@ class _Reader:
         plain: tuple[str, ...] = (),
     ) -> int:
         """Add a command; of its `unseen` words nobody knows what it does with them."""
-        argv = tuple([w.text for w in command.words])
+        argv = tuple(map(_text, command.words))
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,
@@ -504,6 +388,11 @@ class _Reader:
                 rollback=said.rollback or None,
             )
         )
+
+
+def _stands_alone(command: Command) -> bool:
+    """Tell whether there is nothing that could flow into a command, which is the only one."""
+    return command.constant and not command.endless
 
 
 def _folders(command: Command) -> Iterable[str | None]:

@@ -41,9 +41,10 @@ def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None)
         return False
     if clause.arg and not any(_fits(clause.arg, w, clause) for w in match.operands):
         return False
-    for index, pattern in enumerate((clause.first, clause.second)):
-        if pattern and not (count > index and _fits(pattern, match.operands[index], clause)):
-            return False
+    if clause.first and not (count and _fits(clause.first, match.operands[0], clause)):
+        return False
+    if clause.second and not (count > 1 and _fits(clause.second, match.operands[1], clause)):
+        return False
     if clause.left and not any(_fits(clause.left, _left(w), clause) for w in match.operands):
         return False
     if clause.each and not all(_fits(clause.each, w, clause) for w in match.operands):
@@ -57,6 +58,8 @@ def _left(word: Word) -> Word:
 
 
 def _values_hold(clause: Clause, match: Match) -> bool:
+    if not match.values:
+        return not clause.value
     values = [(n, w) for n, _, w in match.values]
     if clause.value and not any(n in clause.value and _fits(clause.value[n], w, clause) for n, w in values):
         return False

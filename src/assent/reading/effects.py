@@ -9,26 +9,28 @@ import msgspec
 import assent.regex as re
 from assent.catalog import Role, secrets
 from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, within
-from assent.reading.options import part
+from assent.reading.findings import Findings
+from assent.reading.folders import ARRIVING, COMING, arrive, fill, holds_own
+from assent.reading.options import Match, part
 from assent.reading.paths import Located
+from assent.reading.roles import QUIET, Judgement
 from assent.reading.touching import (
     Ground,
     connection,
+    is_own,
     locate,
     looking,
-    own_read,
     reading,
+    secret_read,
     secret_variable,
     writing,
 )
-from assent.reading.web import Address, decode, read_address, read_host
+from assent.reading.web import REMOTE, URL, Address, decode, read_address, read_host
 from assent.reading.wildcards import blur, is_pattern, let_through
 from assent.shell.hints import MADE, of_word
 from assent.shell.tree import Command, Redirect, Word
 
 _DESCRIPTORS = re.compile(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/[012])")
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_REMOTE = re.compile(r"(?P<host>(?:[^/@:]*@)?(?:\[[^\]]*\]|[^/:]+)):.*", re.DOTALL)
 _DATABASE = re.compile(
     r"file:(?://(?:localhost)?(?=/))?(?P<file>[^?#]*)"
     r"(?:(?P<kept>\?(?:(?!mode)\w+=\w*&)*mode=(?:ro|rw|memory)(?:&(?!mode)\w+=\w*)*)|[?#].*)?",
@@ -43,7 +45,11 @@ _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
 """All names with a dot: who takes them is after none in particular."""
 _SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
 """What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
-_PATHS = frozenset({"read", "look", "write", "edit", "remove", "move", "exec", "cwd"})
+_PATHS = frozenset(
+    {"read", "look", "write", "edit", "remove", "access", "move", "dest", "trees", "into", "exec", "cwd"}
+)
+_LOCAL: dict[Role, Role] = {"from": "read", "to": "dest", "mirror": "remove"}
+_WRITING = frozenset({"write", "edit", "remove", "access", "move", "dest", "trees", "into"})
 
 
 def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
@@ -67,14 +73,14 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield what one argument or option value touches."""
     if role in _PATHS:
         yield from _path_effects(role, word, ground)
-    elif role in ("from", "to"):
+    elif role in ("from", "to", "mirror"):
         yield from _transfer_effects(role, word, ground)
     elif role in ("url", "save", "host"):
         yield from _network_effects(role, word, ground)
+    elif role in ("renew", "anywhere"):
+        yield from fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
     elif role == "data":
-        inner = _SENT.match(word.text)
-        if inner and inner.end() < len(word.text) and word.text != "@-":
-            yield from _path_effects("read", part(word, inner.end()), ground)
+        yield from _sent_effects(word, ground)
     elif role == "database":
         yield from _database_effects(word, ground)
     elif role == "revision":
@@ -83,6 +89,12 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
         yield from _filter_effects(word, ground)
     elif role == "name" and secrets.is_secret_variable(word.text):
         yield secret_variable(word.text, ground.owner)
+
+
+def _sent_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+    inner = _SENT.match(word.text)
+    if inner and inner.end() < len(word.text) and word.text != "@-":
+        yield from _path_effects("read", part(word, inner.end()), ground)
 
 
 def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -111,7 +123,7 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         for name in let_through(text):
             found = Word(name, splits=True)
             operation = reading(locate(found, ground.place, ground.cwd), ground, glob=is_pattern(found))
-            if operation.secret or own_read(operation, ground):
+            if operation.secret or is_own(operation.resource, ground.place):
                 yield operation
     if any(MADE in hint for hint in word.hints):
         yield from guessed_reads(word, ground)
@@ -130,8 +142,8 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
     if role in ("read", "edit", "move"):
         yield reading(located, ground, glob=glob)
         yield from guessed_reads(word, ground)
-    if role in ("write", "edit", "remove", "move"):
-        yield writing(located, ground, glob=glob, tree=role in ("remove", "move"))
+    if role in _WRITING:
+        yield from _write_effects(role, word, located, ground)
     if role == "exec":
         yield Operation(
             kind=FS_EXEC,
@@ -141,6 +153,17 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
             reason="runs a file whose content is not read",
             owner=ground.owner,
         )
+
+
+def _write_effects(role: Role, word: Word, located: Located, ground: Ground) -> Iterator[Operation]:
+    goes = role in ("remove", "move")
+    # What is in a folder can be reached no more, or otherwise, once the folder can not.
+    tree = goes or (role == "access" and holds_own(located, ground))
+    yield writing(located, ground, glob=is_pattern(word), tree=tree)
+    if role in ("into", "trees"):
+        yield from fill(located, ground)
+    for hint in word.hints if goes and UNKNOWN in word.text else ():
+        yield from fill(locate(Word(hint), ground.place, ground.cwd), ground)
 
 
 def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -157,14 +180,14 @@ def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
 
 
 def _transfer_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
-    url, remote = _URL.match(word.text), _REMOTE.fullmatch(word.text)
+    url, remote = URL.match(word.text), REMOTE.fullmatch(word.text)
     if url:
         # Programs that copy have protocols of their own: only the machine matters.
         yield _contact(Address(read_address(word.text[url.end() :]).host), ground)
     elif remote:
         yield _contact(read_host(remote["host"]), ground)
     else:
-        yield from _path_effects("read" if role == "from" else "write", word, ground)
+        yield from _path_effects(_LOCAL[role], word, ground)
 
 
 def _network_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
@@ -208,7 +231,7 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
-            if found.secret or found.tier is not SAFE or own_read(found, ground):
+            if found.secret or found.tier is not SAFE or is_own(found.resource, ground.place):
                 yield found
 
 
@@ -220,16 +243,31 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
         yield from _stray_reads(word, ground)
 
 
-def own_folder(ground: Ground) -> Iterator[Operation]:
-    """Yield the use of a folder that is Assent's own."""
-    if ground.cwd is not None and any(within(ground.cwd, own) for own in ground.place.facts.assent_paths):
-        yield reading(Located(ground.cwd), ground)
-
-
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
-    if is_pattern(word) and not _URL.match(word.text) and not _DOTTED.fullmatch(word.text):
+    if is_pattern(word) and not URL.match(word.text) and not _DOTTED.fullmatch(word.text):
         located = locate(word, ground.place, ground.cwd)
         found = looking(reading(located, ground, glob=True), located, ground)
-        if found.secret or own_read(found, ground):
+        if found.secret or is_own(found.resource, ground.place):
             yield found
+
+
+def argument_effects(
+    findings: Findings, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground
+) -> None:
+    """Add what the arguments touch."""
+    place, start = ground.place, len(findings.operations)
+    for role, word in roles:
+        if role not in QUIET:
+            findings.extend(role_effects(role, word, ground))
+        if role in ARRIVING:
+            coming = [w for r, w in roles if r in COMING]
+            findings.extend(arrive(role, word, coming, findings.operations[:start], ground))
+    for said in judged:
+        findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
+        findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
+        findings.extend([secret_read(s, ground.owner, "reads a secret") for s in said.secrets])
+    if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
+        findings.add(reading(locate(Word("."), place, ground.cwd), ground))
+    if match.entry.connects:
+        findings.add(connection(UNKNOWN, ground.owner))

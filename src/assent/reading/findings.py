@@ -12,6 +12,7 @@ from assent.reading.roles import Judgement
 
 MOST_OPERATIONS = 1_000
 """Things that a line may do: a bound on the work, since each of them is looked at one by one."""
+_TOO_MANY = f"the line does more than {MOST_OPERATIONS} things"
 _kind = operator.attrgetter("kind")
 
 
@@ -29,15 +30,17 @@ class Findings:
 
     def extend(self, operations: Iterable[Operation]) -> None:
         """Keep several operations; those that would come after too many are not even looked for."""
-        if not self.full:
+        if len(self.operations) < MOST_OPERATIONS:
             self.operations.extend(operations)
+        else:
+            self.blur(_TOO_MANY)
 
     @property
     def full(self) -> bool:
         """Tell whether there are too many; then the line can not be read."""
         if len(self.operations) < MOST_OPERATIONS:
             return False
-        self.blur(f"the line does more than {MOST_OPERATIONS} things")
+        self.blur(_TOO_MANY)
         return True
 
     def blur(self, reason: str) -> None:

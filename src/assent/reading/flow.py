@@ -87,6 +87,8 @@ def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
 def mark_variables(script: Script, findings: Findings) -> None:
     """Add the read of secrets wherever the environment is searched for them by name."""
     for command in script.commands:
+        if not command.fed_by:
+            continue
         shown = any(_shows_environment(script.commands[feed]) for feed in command.fed_by if feed < len(script.commands))
         found = next((w.text for w in command.words[1:] if _SECRETS.search(w.text)), None) if shown else None
         if found is not None:

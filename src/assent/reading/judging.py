@@ -93,8 +93,10 @@ def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Rol
     for role, word in roles:
         if role == "read" and word.text in places.ENDLESS:
             return "endless"
-    given = [r.target.text for r in command.redirects if r.direction == "read"]
-    return "" if places.ENDLESS.isdisjoint(given) else "endless"
+    for redirect in command.redirects:
+        if redirect.direction == "read" and redirect.target.text in places.ENDLESS:
+            return "endless"
+    return ""
 
 
 def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequence[Word]) -> list[Word]:

@@ -98,10 +98,10 @@ class _Scan:
         if self.entry.options == "bundled" and self.words and _is_bundle(self.words[0].text):
             self.position = 1
             self._bundle(self.words[0].text)
-        words, count = self.words, len(self.words)
-        while self.position < count:
+        words, last = self.words, len(self.words) - 1
+        while self.position <= last:
             word = words[self.position]
-            if self.position == self.start == count - 1 and word.text in self.questions and word.known:
+            if self.position == last and last == self.start and word.text in self.questions and word.known:
                 self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED
                 self.parents = [(parent, present) for parent, present in self.parents if present]
                 return

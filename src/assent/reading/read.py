@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import shlex
-from typing import Any, assert_never
+from collections.abc import Callable
+from typing import Any, TypeAlias, assert_never
 
 from assent.model import (
     COMMAND_EXECUTE,
@@ -63,6 +66,8 @@ _MORE = frozenset((*COMMAND_FIELDS[1:], *FOLDER_FIELDS, *_ESCALATIONS, *_ENVIRON
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
+_LineReader: TypeAlias = Callable[..., tuple[tuple[Operation, ...], str | None]]
+_rank = operator.attrgetter("tier.rank")
 _DELETE = find_tool("Delete")
 _NO_COMMAND = (
     Operation(
@@ -79,7 +84,7 @@ def read(call: ToolCall, place: Place) -> Reading:
     """Find what a call would do. What its input does not say clearly is unknown, and so dangerous."""
     tool = find_tool(call.tool)
     operations, unreadable = _operations(tool, call, place)
-    worst = operations[0] if len(operations) == 1 else max(operations, key=lambda o: o.tier.rank)
+    worst = operations[0] if len(operations) == 1 else max(operations, key=_rank)
     return Reading(
         tool=tool.name,
         operations=operations,
@@ -116,8 +121,7 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
 
 def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
     """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
-    from assent.reading.commands import read_line  # noqa: PLC0415 - the grammar is loaded when a line is first read
-
+    read_line = _line_reader()
     line = call.input.get("command")
     if isinstance(line, str) and call.input.keys().isdisjoint(_MORE):
         return _held_against(place.shell, line, *read_line(line, place, place.cwd))
@@ -137,6 +141,13 @@ def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str |
         found += tuple(_shifted(o, len(found)) for o in operations)
         unreadable = unreadable or why
     return found + _extras(call), unreadable
+
+
+@functools.cache
+def _line_reader() -> _LineReader:
+    from assent.reading.commands import read_line  # noqa: PLC0415 - the grammar is loaded when a line is first read
+
+    return read_line
 
 
 def _held_against(
@@ -282,6 +293,7 @@ def _write(tool: Tool, located: Located, place: Place) -> Operation:
         target=located.target,
         tier=tier,
         reason=reason,
+        sweep=tool.name == "Delete",
         secret=traits.secret,
     )
 

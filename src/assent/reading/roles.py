@@ -23,7 +23,7 @@ QUIET: frozenset[Role] = frozenset(
     {"text", "number", "line", "alias", "helper", "code", "sed", "awk", "jq", "sql", "setting", "variable"}
 )
 """Roles whose words touch nothing by themselves: no file and no machine."""
-NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to"})
+NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to", "mirror"})
 """Roles that name another machine."""
 
 

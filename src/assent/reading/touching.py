@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import msgspec
 
 import assent.regex as re
@@ -18,7 +20,6 @@ from assent.model import (
     Operation,
     Tier,
     fold,
-    within,
 )
 from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
@@ -80,7 +81,7 @@ def working(located: Located, owner: int) -> Operation:
 def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path = located.path
-    own = _own(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
+    own = find_ours(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     secret = ground.place.is_secret(located)
     if not secret and not ground.lists:
         secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
@@ -116,9 +117,16 @@ def worse(operation: Operation, reason: str) -> Operation:
     return msgspec.structs.replace(operation, tier=tier, reason=reason)
 
 
-def own_read(operation: Operation, ground: Ground) -> bool:
-    """Tell whether a read is of Assent's own files."""
-    return any(within(operation.resource, own) for own in ground.place.facts.assent_paths)
+def is_own(path: str, place: Place) -> bool:
+    """Tell whether a path is one of Assent's own."""
+    own = place.facts.assent_paths
+    return bool(own) and (path in own or path.startswith(_below(own)))
+
+
+@functools.lru_cache(maxsize=64)
+def _below(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return what everything below these paths starts with."""
+    return tuple(p if p.endswith("/") else p + "/" for p in paths)
 
 
 def writing(
@@ -131,7 +139,7 @@ def writing(
     place = ground.place
     tier, reason = _write_tier(located, place, glob=glob)
     device = tier is DESTRUCTIVE
-    path = _written(located, ground) if glob else located.path
+    path = _written(located, ground, tree=tree) if glob else located.path
     return Operation(
         kind=FS_WRITE,
         resource=path,
@@ -166,21 +174,23 @@ def _is_inside(located: Located, place: Place) -> bool:
     return place.inside(located) and blur(folder) == folder and not name.startswith(".")
 
 
-def _written(located: Located, ground: Ground) -> str:
+def _written(located: Located, ground: Ground, *, tree: bool) -> str:
     """Return what a pattern stands for when it is written: of all that it may find, what matters most."""
     facts, path = ground.place.facts, located.path
-    own = _own(located, (*facts.assent_paths, *facts.assent_files), glob=True, above=True)
+    own = find_ours(located, (*facts.assent_paths, *facts.assent_files), glob=True, above=True, hidden=tree)
     if own or ground.place.is_control_plane(located):
         return own or path
     return control_plane(path) or blur(path)
 
 
-def _own(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool) -> str | None:
+def find_ours(located: Located, paths: tuple[str, ...], *, glob: bool, above: bool, hidden: bool = False) -> str | None:
     """Return which of Assent's own paths a pattern may find, or a walk come by."""
     if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
     names = [segments(fold(n)) for n in located.names]
-    return next((p for p in paths if any(leads_to(n, segments(fold(p)), above=above) for n in names)), None)
+    return next(
+        (p for p in paths if any(leads_to(n, segments(fold(p)), above=above, hidden=hidden) for n in names)), None
+    )
 
 
 def _is_near(path: str, ground: Ground) -> bool:

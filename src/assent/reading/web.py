@@ -18,6 +18,10 @@ _NUMBER = re.compile(r"\[[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*\](?=(?::\d*)?$)")
 _PORT = re.compile(r":\d*$")
 _GUESSED = ("ftp.", "dict.", "ldap.", "imap.", "smtp.", "pop3.")
 """A name that begins so is spoken to in that protocol, if no other is given."""
+URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+"""How an address begins."""
+REMOTE = re.compile(r"(?P<host>(?:[^/@:]*@)?(?:\[[^\]]*\]|[^/:]+)):.*", re.DOTALL)
+"""A file on another machine, as programs that copy name it: `host:path`."""
 LONGEST_ADDRESS = 2048
 LONGEST_LABEL = 40
 """Names and addresses beyond these are made by programs, and may hold what the line does not show."""

@@ -72,16 +72,20 @@ def control_plane(path: str) -> str | None:
 
 
 @functools.lru_cache(maxsize=1024)
-def leads_to(pattern: tuple[str, ...], names: tuple[str, ...], *, above: bool) -> bool:
-    """Tell whether a pattern may find a path or something in it; with `above`, also a folder that it lies in."""
+def leads_to(pattern: tuple[str, ...], names: tuple[str, ...], *, above: bool, hidden: bool = False) -> bool:
+    """Tell whether a pattern may find a path or something in it; with `above`, also a folder that it lies in.
+
+    `hidden`: a star finds names with a leading dot too, as some shells can be told.
+    """
     if not names:
         return True
     if not pattern:
         return above
     if set(pattern[0]) == {"*"} and len(pattern[0]) > 1:
-        deeper = not names[0].startswith(".") and leads_to(pattern, names[1:], above=above)
-        return deeper or leads_to(pattern[1:], names, above=above)
-    return _fits(pattern[0], names[0]) and leads_to(pattern[1:], names[1:], above=above)
+        deeper = (hidden or not names[0].startswith(".")) and leads_to(pattern, names[1:], above=above, hidden=hidden)
+        return deeper or leads_to(pattern[1:], names, above=above, hidden=hidden)
+    fits = _fits(pattern[0], names[0]) or (hidden and _meet(_tokens(pattern[0]), _tokens(names[0])))
+    return fits and leads_to(pattern[1:], names[1:], above=above, hidden=hidden)
 
 
 def segments(path: str) -> tuple[str, ...]:

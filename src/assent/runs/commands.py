@@ -13,13 +13,15 @@ import msgspec
 from assent.model import Limits, SandboxProfile, Violation
 from assent.runs.files import ToolError
 from assent.sandbox import NOTHING, PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
-from assent.sandbox.streams import Output
+from assent.sandbox.streams import Input, Output
 
 COMMAND_SECONDS = 600.0
 LARGEST_OUTPUT = 16 << 20
 """A command that writes more is ended."""
 KEPT_OUTPUT = 64 << 10
 """What is kept of it for the result, half from its beginning and half from its end."""
+LARGEST_INPUT = 1 << 20
+"""How much a program may be given that it has not read yet."""
 SHELL = "/bin/bash"
 
 OnText: TypeAlias = Callable[[str, str], None]
@@ -73,21 +75,37 @@ class Running:
         self._process = process
         self._on_text = on_text
         self._kept = Kept()
+        self._given: asyncio.Queue[bytes] = asyncio.Queue()
+        self._unread = 0
+        self._reads = process.stdin is not None
 
-    async def write(self, text: str) -> None:
-        """Write to it; raises `ToolError` if it reads no more."""
-        try:
-            if self._process.stdin is None:
-                raise BrokenPipeError
-            await self._process.stdin.write(text.encode())
-        except OSError:
-            raise ToolError("it reads no more") from None
+    def write(self, text: str) -> None:
+        """Give it a text to read, without waiting; raises `ToolError` if it reads no more, or has much to read yet."""
+        data = text.encode()
+        if not self._reads or self._unread + len(data) > LARGEST_INPUT:
+            raise ToolError("it does not read what it is given")
+        self._unread += len(data)
+        self._given.put_nowait(data)
 
     async def finish(self) -> tuple[Ended, str]:
         """Wait for its end, passing on what it writes; return how it ended and what is kept of its output."""
         process = self._process
-        await asyncio.gather(self._follow(process.stdout, "stdout"), self._follow(process.stderr, "stderr"))
-        return await self._process.wait(), self._kept.text
+        feeding = asyncio.create_task(self._feed(process.stdin))
+        try:
+            await asyncio.gather(self._follow(process.stdout, "stdout"), self._follow(process.stderr, "stderr"))
+        finally:
+            feeding.cancel()  # before what it writes to is closed
+            await asyncio.gather(feeding, return_exceptions=True)
+        return await process.wait(), self._kept.text
+
+    async def _feed(self, stdin: Input | None) -> None:
+        try:
+            while stdin is not None:
+                data = await self._given.get()
+                await stdin.write(data)
+                self._unread -= len(data)
+        except OSError:
+            self._reads = False
 
     async def _follow(self, output: Output | None, stream: str) -> None:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")

@@ -199,7 +199,7 @@ class StepWork:
             case ListDir():
                 return _shown(await self._in_thread(files.list_names, path))
             case SearchFiles(pattern=pattern):
-                return _shown(await self._in_thread(files.search_text, path, pattern, self._reader(call, ruling)))
+                return _shown(await self._search(path, pattern, self._reader(call, ruling)))
             case _:
                 assert_never(given)
 
@@ -208,6 +208,17 @@ class StepWork:
         self._deed = Deed(self._run.check)
         changing = functools.partial(work, *arguments, self._deed.check)
         return await self._deed.do(self._run.ground.threads, changing, FILE_SECONDS)
+
+    async def _search(self, path: str, pattern: str, may_read: Callable[[str], bool]) -> files.Found:
+        """Search, for no longer than somebody waits for it."""
+        deed = self._deed = Deed(lambda: None)
+
+        def look(file: str) -> bool:
+            deed.check()
+            return may_read(file)
+
+        searching = functools.partial(files.search_text, path, pattern, look)
+        return await deed.do(self._run.ground.threads, searching, FILE_SECONDS)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()

@@ -107,17 +107,24 @@ def list_names(path: str) -> Found:
 
 def search_text(path: str, pattern: str, may_read: Callable[[str], bool]) -> Found:
     """Return the lines that match, as `path:number: line`; what `may_read` refuses is not even opened."""
-    try:
-        expression = re2.compile(pattern)
-    except re2.error as error:
-        raise ToolError(f"the pattern can not be read: {error}") from None
+    expression = _compile(pattern)
     lines: list[str] = []
     for looked, file in enumerate(_files_below(path), 1):
         if looked > MOST_LOOKED_AT or len(lines) >= MOST_MATCHES:
             return Found("\n".join(lines[:MOST_MATCHES]), cut=True)
-        if may_read(file):
+        if file is not None and may_read(file):
             lines += _matches(file, os.path.relpath(file, path) if file != path else os.path.basename(file), expression)
     return Found("\n".join(lines[:MOST_MATCHES]), cut=len(lines) > MOST_MATCHES)
+
+
+def _compile(pattern: str) -> Any:
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options)
+    except (re2.error, UnicodeError) as error:
+        why = error.args[0].decode() if isinstance(error.args[0], bytes) else "it is no text"
+        raise ToolError(f"the pattern can not be read: {why}") from None
 
 
 def refuse_kernel(path: str) -> None:
@@ -292,8 +299,11 @@ def _mark(entry: os.DirEntry[str]) -> str:
     return "" if entry.is_file(follow_symlinks=False) else "="
 
 
-def _files_below(path: str) -> Iterator[str]:
-    """Yield every plain file below a folder, or the file itself, by its path; links lead nowhere here."""
+def _files_below(path: str) -> Iterator[str | None]:
+    """Yield every plain file below a folder, or the file itself, by its path, and nothing for each folder looked into.
+
+    Links lead nowhere here.
+    """
     refuse_kernel(path)
     if os.path.isfile(path):  # noqa: PTH113 - as above; what is opened is looked at again
         yield path
@@ -301,6 +311,7 @@ def _files_below(path: str) -> Iterator[str]:
     folders = [(path, 0)]
     while folders:
         here, depth = folders.pop()
+        yield None
         try:
             with _opened_folder(here) as folder:
                 entries = _scan(folder)

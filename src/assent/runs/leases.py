@@ -53,11 +53,17 @@ class Lease:
             end_runs(cursor, self._ground, unwritten)
             lost = self.beat(cursor, here)
             cursor.after_commit(lambda: tell(lost, tuple(unwritten)))
+            if _find_silent(cursor, self._node):
+                cursor.after_commit(again)
 
-        self._ground.store.every(self._seconds / BEATS, is_needed, work)
+        def again() -> None:
+            store.write(work)
+
+        store = self._ground.store
+        store.every(self._seconds / BEATS, is_needed, work)
 
     def beat(self, cursor: Cursor, here: Collection[str]) -> set[str]:
-        """Speak up for the runs that are done here, end those of silent daemons, and return those that others ended."""
+        """Speak up for the runs that are done here, end some of silent daemons, and return those that others ended."""
         if here:
             self.renew(cursor)
         for silent in _find_silent(cursor, self._node):

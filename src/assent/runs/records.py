@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 
 COLUMNS = "id, user_id, node, status, strategy, path, cwd, created_at, started_at, ended_at, reason"
 SELECT_RUNS = f"SELECT {COLUMNS} FROM runs"  # noqa: S608 - constants
-_INSERT = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * 11)})"  # noqa: S608 - constants
+_INSERT = f"INSERT INTO runs ({COLUMNS}) VALUES ({', '.join('?' * 11)}) ON CONFLICT DO NOTHING"  # noqa: S608 - constants
 _UPDATE = (
     "UPDATE runs SET status = ?, started_at = ?, ended_at = ?, reason = ? "
     "WHERE id = ? AND status IN ('pending', 'running')"
 )
 
 
+LONGEST_SUMMARY = 200
+_SAID = ("error", "output", "text")
 PROCESS = "process"
 """What stands for a tool where a run is one program."""
 
@@ -64,13 +66,14 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
         return self.status in ACTIVE
 
 
-def insert_run(cursor: Cursor, record: RunRecord) -> None:
-    """Write a new run."""
-    cursor.execute(
+def insert_run(cursor: Cursor, record: RunRecord) -> bool:
+    """Write a new run; false if there is one of this id."""
+    put = cursor.execute(
         _INSERT,
         *(record.id, record.user, record.node, record.status.value, record.strategy, record.path, record.cwd),
         *(record.created_at, record.started_at, record.ended_at, record.reason),
     )
+    return put == 1
 
 
 def update_run(cursor: Cursor, record: RunRecord) -> bool:
@@ -125,8 +128,20 @@ class Place(msgspec.Struct, frozen=True):
 
 
 def tool_event(kind: EventType, record: RunRecord, place: Place, tool: str, **more: Any) -> Event:
-    """Say what a tool of a run does."""
-    return _event_at(kind, record, place, {"tool": tool, **more})
+    """Say what a tool of a run does, or how it fared, which a list of records shows in one line."""
+    summary = _outcome(more)
+    return _event_at(kind, record, place, {"tool": tool, **({"summary": summary} if summary else {}), **more})
+
+
+def _outcome(told: dict[str, Any]) -> str:
+    """Sum up an end: its code, who stopped it, and the first line of what it said.
+
+    A line is whole: what looks for secrets would not know the half of one.
+    """
+    code, said = told.get("code"), next((told[name] for name in _SAID if isinstance(told.get(name), str)), "")
+    line = said.strip().partition("\n")[0]
+    words = (f"exit {code}" if code else "", told.get("stopped"), line if len(line) <= LONGEST_SUMMARY else "")
+    return " · ".join(word for word in words if word)
 
 
 def applied_event(record: RunRecord, place: Place, profile: SandboxProfile) -> Event:

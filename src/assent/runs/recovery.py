@@ -15,6 +15,8 @@ from assent.store.cursor import Cursor
 
 RESTARTED = "the daemon was restarted while it ran"
 SILENT = "the daemon that ran it died or hangs: nothing was heard of it for too long"
+MOST_AT_ONCE = 20
+"""How many runs are closed in one transaction: each may have asked much, and meanwhile nobody else writes."""
 _ACTIVE_AT = SELECT_RUNS + " WHERE node = ? AND status IN ('pending', 'running')"
 _PENDING = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE state = 'pending'"  # noqa: S608 - constants
 
@@ -24,11 +26,13 @@ def find_active(cursor: Cursor, node: str) -> dict[str, RunRecord]:
     return {record.id: record for record in map(read_run, cursor.fetch(_ACTIVE_AT, node))}
 
 
-def close_left(cursor: Cursor, ground: Ground, node: str, reason: str) -> None:
-    """Report the runs of a node that were active when it ended as failed, on record."""
-    left = find_active(cursor, node).values()
+def close_left(cursor: Cursor, ground: Ground, node: str, reason: str) -> bool:
+    """Report runs of a node that were active when it ended as failed, on record; tell whether more are left."""
+    left = list(find_active(cursor, node).values())
     ended = {"status": Status.ERROR, "ended_at": cursor.now, "reason": reason}
-    end_runs(cursor, ground, {record.id: msgspec.structs.replace(record, **ended) for record in left})
+    closed = {record.id: msgspec.structs.replace(record, **ended) for record in left[:MOST_AT_ONCE]}
+    end_runs(cursor, ground, closed)
+    return len(left) > MOST_AT_ONCE
 
 
 def end_runs(cursor: Cursor, ground: Ground, ended: Mapping[str, RunRecord]) -> None:

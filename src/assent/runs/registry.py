@@ -91,6 +91,10 @@ class Runs:
 
     # What the rest of the daemon needs
 
+    def is_here(self, run_id: str) -> bool:
+        """Tell whether a run is done by this daemon, or was a moment ago."""
+        return run_id in self._runs
+
     def find_decider(self, _call: ToolCall, session: Session) -> Decider:
         """Return what decides a call of a run; raises `NotFoundError` for one that is not here, or is over."""
         run = self._runs.get(session.id)
@@ -134,7 +138,8 @@ class Runs:
         """Close what an earlier process left behind: its runs are over, what they asked is withdrawn."""
         self._loop = asyncio.get_running_loop()
         ground, node = self._ground, self._node
-        await ground.store.commit(lambda cursor: close_left(cursor, ground, node, RESTARTED))
+        while await ground.store.commit(lambda cursor: close_left(cursor, ground, node, RESTARTED)):
+            pass
         self._lease.keep(self._standing, functools.partial(self._call, self._take_in))
 
     async def close(self) -> None:
@@ -247,7 +252,9 @@ class Runs:
             await self._check_elsewhere(said.run_id, wanted, who, missing)
             return await self._answer(said, who, missing)
         self._check(run.record, who)
-        async with run.answers:
+        if not run.is_open(wanted):
+            raise missing
+        async with run.turn(wanted):
             if not run.is_open(wanted):
                 raise missing
             with run.answering(wanted, subscriber):
@@ -276,7 +283,7 @@ class Runs:
         if run is None or run.write_input is None or agent not in run.strategy.agents:
             raise missing
         try:
-            await run.write_input(text if text.endswith("\n") else text + "\n")
+            run.write_input(text if text.endswith("\n") else text + "\n")
         except ToolError:
             raise missing from None
         run.note_input(agent, text)
@@ -340,7 +347,8 @@ class Runs:
 
         def work(cursor: Cursor) -> None:
             self._lease.renew(cursor)
-            insert_run(cursor, record)
+            if not insert_run(cursor, record):  # another daemon was quicker
+                raise _failed(f"Run already exists: {run_id}")
             self._ground.log.append(cursor, (entry,))
 
         await self._ground.store.commit(work)

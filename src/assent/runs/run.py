@@ -78,7 +78,7 @@ class Run:
         self.profile: str | None = None
         """The profile that a person chose for its process."""
         self.input = ""
-        self.write_input: Callable[[str], Awaitable[None]] | None = None
+        self.write_input: Callable[[str], None] | None = None
         """Writes to the program of a `process` run, while there is one."""
         self.guards = Guards(ground.engines.find(setting), setting.cwd, ground.gate, self.on_ask)
         self.questions = Questions(self.guards)
@@ -94,8 +94,7 @@ class Run:
         self.is_written = True
         """Whether how it ended is on record, if it did."""
         self._turn = asyncio.Lock()
-        self.answers = asyncio.Lock()
-        """Answers are taken one after the other, so that it is known whose was the first."""
+        self._turns: dict[str, asyncio.Lock] = {}
 
     @property
     def id(self) -> str:
@@ -201,6 +200,10 @@ class Run:
         """Tell whether a question waits for an answer."""
         return question in self._shown
 
+    def turn(self, question: str) -> asyncio.Lock:
+        """Return what has answers to an open question taken one after the other: it is known whose was the first."""
+        return self._turns.setdefault(question, asyncio.Lock())
+
     @contextlib.contextmanager
     def answering(self, question: str, subscriber: Subscriber) -> Any:
         """Remember who answers: others are told, this one is not."""
@@ -220,6 +223,7 @@ class Run:
             return
         shown = self._shown.pop(approval.id, None)
         answered = self._answering.pop(approval.id, None)
+        self._turns.pop(approval.id, None)
         if shown is None:
             return
         outcome = outcome_of(approval)
@@ -384,6 +388,8 @@ class Run:
             if not update_run(cursor, record):
                 return False
             self.ground.log.append(cursor, (entry,))
+            if not record.is_active:
+                self.ground.end_tokens(cursor, record.id)
             return True
 
         return await self.ground.store.commit(work)

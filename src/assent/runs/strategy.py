@@ -35,6 +35,8 @@ MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 BUNDLED = os.path.join(os.path.dirname(__file__), "strategies")
 MOST_STEPS = 1000
 PROCESS_SECONDS = 3600.0
+LONGEST_NUMBER = 18
+"""How many digits a number may have; none here is that large."""
 
 _TOP = ("name", "description", "mode", "profile", "interactive", "ask", "deny", "steps", "process")
 _STEP = ("name", "agent", "tool", "input", "message", "mode", "profile", "override", "on_error")
@@ -262,7 +264,7 @@ def _process(field: Field) -> ProcessPlan:
         raise fields["command"].error(
             f"Expected {INPUT} to be a word of its own, which a script reads as its argument."
         )
-    hooks = _take(fields, "hooks", lambda f: f.choice(_HOOKED), None)
+    hooks = _take(fields, "hooks", _hooks, None)
     return ProcessPlan(
         agent=fields["agent"].text(),
         command=command,
@@ -271,6 +273,14 @@ def _process(field: Field) -> ProcessPlan:
         timeout=_take(fields, "timeout", _seconds, PROCESS_SECONDS),
         message=_take(fields, "message", Field.text, ""),
     )
+
+
+def _hooks(field: Field) -> str:
+    """Take the agent whose hooks are to ask; one that would go on without them is none."""
+    if isinstance(field.node, Scalar) and (name := field.node.text) in WIRINGS and name not in _HOOKED:
+        message = f'Invalid {field.name} "{name}": it can not be pointed at hooks for one process.'
+        raise field.error(message, suggestion=f"run `assent init {name}` once, and leave hooks out")
+    return field.choice(_HOOKED)
 
 
 def _program(field: Field, command: tuple[str, ...], program: str) -> int:
@@ -297,7 +307,7 @@ def _plain(node: Node) -> Any:
             return {key: _plain(value) for key, value in items.items()}
         case SequenceNode(items=entries):
             return [_plain(entry) for entry in entries]
-        case Scalar(text=text, kind="int") if text.lstrip("-").isdigit():
+        case Scalar(text=text, kind="int") if text.lstrip("-").isdigit() and len(text) <= LONGEST_NUMBER:
             return int(text)
         case Scalar(text=text, kind="float"):
             return _number(text)

@@ -54,7 +54,7 @@ def find_outer() -> SandboxProfile | None:
 def lock_inside(wished: SandboxProfile, outer: SandboxProfile, machine: Machine, environ: Mapping[str, str]) -> Bare:
     """Hold a command inside another sandbox: by what both let through."""
     _demand(machine, landlock.LOWEST)
-    boundary = settle(wished, environ)
+    boundary = settle(wished, environ, has_mounts=False)
     profile = boundary.profile
     if profile.write_roots and set(profile.write_roots) != set(outer.write_roots):
         raise Unavailable("inside a sandbox one can write where it does, or nowhere")

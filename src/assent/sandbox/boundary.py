@@ -34,8 +34,11 @@ class Boundary(msgspec.Struct, frozen=True):
     """Folders on the way to a protected or hidden path: as mounts they can not be renamed."""
 
 
-def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ) -> Boundary:
-    """Make a profile real, or raise `Unavailable`: what can not be held is not started."""
+def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, has_mounts: bool = True) -> Boundary:
+    """Make a profile real, or raise `Unavailable`: what can not be held is not started.
+
+    `has_mounts`: whether what is mounted in a write root is something else, and not what a sandbox around put there.
+    """
     user = find_user(profile.write_roots and roots.real_roots(profile, ()), environ)
     write = roots.real_roots(profile, user.homes)
     read = tuple(real for r in profile.read_roots if (real := roots.real_path(r)) is not None)
@@ -44,6 +47,8 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ) -> 
     protected = tuple(dict.fromkeys((*(p for p in _protected(profile, write) if p not in named), *obeyed)))
     files = frozenset(p for p in protected if is_settings_file(p) or obeyed.get(p) == "file")
     _refuse_links(protected)
+    foreign = (path for path in roots.find_mounts(write if has_mounts else ()) if path not in named)
+    protected = tuple(dict.fromkeys((*protected, *foreign)))
     hidden = (*_mask(profile.masked), *find_secrets(user.homes, write, environ))
     masked = tuple(dict.fromkeys(p for p in hidden if p not in named))
     settled = msgspec.structs.replace(

@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import stat
 
 from assent.config.files import make_private_folder
+from assent.sandbox import folders
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.mounts import CACHE
 from assent.sandbox.user import User
 
 _LARGEST_SETTINGS = 1 << 20
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _VARIABLES = {
     "XDG_CACHE_HOME": "",
     "PIP_CACHE_DIR": "pip",
@@ -39,27 +42,38 @@ def open_cache(assent_home: str, roots: tuple[str, ...], user: User) -> str:
     folder = os.path.join(above, name)
     make_private_folder(above)
     try:
-        os.makedirs(os.path.join(folder, "cargo"), mode=0o700, exist_ok=True)
-        _copy_settings(user.home, os.path.join(folder, "cargo"))
-        if user.dropped:
-            for place in (folder, os.path.join(folder, "cargo")):
-                os.chown(place, user.uid, user.gid)
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        os.chmod(folder, 0o700)  # whatever a command made of it
+        with folders.opened(os.path.realpath(folder)) as cache, folders.made(cache, "cargo") as cargo:
+            _copy_settings(user, cargo)
+            if user.dropped:
+                os.chown("cargo", user.uid, user.gid, dir_fd=cache, follow_symlinks=False)
+                os.chown(folder, user.uid, user.gid)
     except OSError as error:
         raise Unavailable(f"{folder} can not hold a cache: {error.strerror}") from None
     return folder
 
 
-def _copy_settings(home: str, folder: str) -> None:
+def _copy_settings(user: User, folder: int) -> None:
     """Give cargo its settings, which say where packages come from; they lie where its cache would be."""
     for name in ("config.toml", "config"):
-        source, copy = os.path.join(home, ".cargo", name), os.path.join(folder, name)
         with contextlib.suppress(OSError):
-            if os.path.lexists(copy):
-                os.unlink(copy)
-            if os.path.isfile(source):
-                with open(source, "rb") as old, open(copy, "wb") as new:
-                    new.write(old.read(_LARGEST_SETTINGS))
-                os.chmod(copy, 0o444)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(name, dir_fd=folder)
+            settings = _read_own(os.path.join(user.home, ".cargo", name), user)
+            copy = os.open(name, _NEW, 0o444, dir_fd=folder)
+            with open(copy, "wb") as new:
+                new.write(settings)
+                os.fchmod(copy, 0o444)
+
+
+def _read_own(path: str, user: User) -> bytes:
+    """Read a plain file, for somebody else only if it is theirs: a link may lead to what they must not see."""
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or (user.dropped and found.st_uid != user.uid):
+            raise PermissionError
+        return file.read(_LARGEST_SETTINGS)
 
 
 def cache_variables() -> dict[str, str]:

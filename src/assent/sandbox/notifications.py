@@ -79,10 +79,9 @@ class Listener:
 
 
 def open_plain(path: str, flags: int, mode: int) -> int:
-    """Open a path that must not lead through any symbolic link."""
-    how = struct.pack(
-        "=QQQ", flags | os.O_CLOEXEC, mode if flags & (os.O_CREAT | os.O_TMPFILE) else 0, _RESOLVE_NO_SYMLINKS
-    )
+    """Open a path that must not lead through any symbolic link, without waiting for whoever is at its other end."""
+    all_flags = flags | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
+    how = struct.pack("=QQQ", all_flags, mode if flags & os.O_CREAT else 0, _RESOLVE_NO_SYMLINKS)
     import ctypes  # noqa: PLC0415 - slow to load, and needed for what a person allowed alone
 
     libc = ctypes.CDLL(None, use_errno=True)
@@ -90,4 +89,6 @@ def open_plain(path: str, flags: int, mode: int) -> int:
     if found < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+    if not flags & os.O_NONBLOCK:
+        os.set_blocking(found, True)
     return found

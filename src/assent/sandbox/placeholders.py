@@ -16,11 +16,14 @@ from typing import Self
 import msgspec
 
 from assent.config.files import make_private_folder
+from assent.sandbox import folders
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.repositories import HOOKS
 
 FOLDER_MODE, HOOK_MODE = 0o755, 0o444
 """A folder that could be entered would be taken for a program, by the name of a hook."""
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_OLD = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LOCK = "lock"
 _SUFFIX = ".places"
 _CONTENTS = {"commondir": b".\n"}
@@ -91,16 +94,16 @@ class Placeholders:
 
     def _make(self, entry: str) -> bool:
         """Make one; False if nobody could make anything there."""
-        path = _path(entry)
+        place, name = os.path.split(_path(entry))
         try:
-            if entry != path:
-                os.mkdir(path, FOLDER_MODE if os.path.basename(path) not in HOOKS else HOOK_MODE)
-            else:
-                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-                os.write(descriptor, _content(path))
-                os.close(descriptor)
-            if self._owner is not None:
-                os.chown(path, *self._owner, follow_symlinks=False)
+            with folders.opened(place) as folder:
+                if entry.endswith("/"):
+                    os.mkdir(name, FOLDER_MODE if name not in HOOKS else HOOK_MODE, dir_fd=folder)
+                else:
+                    with open(os.open(name, _NEW, 0o644, dir_fd=folder), "wb") as file:
+                        file.write(_content(name))
+                if self._owner is not None:
+                    os.chown(name, *self._owner, dir_fd=folder, follow_symlinks=False)
         except OSError as error:
             if error.errno in _CANNOT:
                 return False
@@ -112,8 +115,8 @@ def _path(entry: str) -> str:
     return entry.removesuffix("/")
 
 
-def _content(path: str) -> bytes:
-    return _CONTENTS.get(os.path.basename(path), b"")
+def _content(name: str) -> bytes:
+    return _CONTENTS.get(name, b"")
 
 
 def _write_down(journal: str, paths: list[str]) -> int:
@@ -185,16 +188,13 @@ def _remove_all(journal: str, needed: frozenset[str]) -> None:
 
 def _remove_one(entry: str) -> None:
     """Remove a stand-in, unless somebody has put something in its place."""
-    path = _path(entry)
-    with contextlib.suppress(OSError):
-        if entry != path:
-            os.rmdir(path)
+    place, name = os.path.split(_path(entry))
+    with contextlib.suppress(OSError), folders.opened(place) as folder:
+        if entry.endswith("/"):
+            os.rmdir(name, dir_fd=folder)
             return
-        content = _content(path)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
-            same = os.read(descriptor, len(content) + 1) == content
-        finally:
-            os.close(descriptor)
+        content = _content(name)
+        with open(os.open(name, _OLD, dir_fd=folder), "rb") as file:
+            same = file.read(len(content) + 1) == content
         if same:
-            os.unlink(path)
+            os.unlink(name, dir_fd=folder)

@@ -13,7 +13,7 @@ _OPEN_TREE, _MOVE_MOUNT, _FSOPEN, _FSCONFIG, _FSMOUNT, _MOUNT_SETATTR = 428, 429
 _SETNS = {"x86_64": 308, "aarch64": 268}.get(posix.uname().machine, 0)
 _GET_OWNER = 0xB701
 _NEW_MOUNTS, _NEW_USER = 0x20000, 0x10000000
-_CLONE, _CLOEXEC, _NO_FOLLOW, _EMPTY, _HERE = 1, 0o2000000, 0x100, 0x1000, -100
+_CLONE, _CLOEXEC, _NO_FOLLOW, _EMPTY, _RECURSIVE, _HERE = 1, 0o2000000, 0x100, 0x1000, 0x8000, -100
 _READ_ONLY, _NO_SETUID, _NO_DEVICES = 1, 2, 4
 _SET_STRING, _CREATE, _FROM_DESCRIPTOR = 1, 6, 4
 
@@ -57,10 +57,10 @@ def _lay(kind: str, path: bytes) -> None:
         tree = _do(_FSMOUNT, made, 1, _NO_SETUID | _NO_DEVICES)
     else:
         source = b"/dev/null" if kind == "hide file" else path
-        tree = _do(_OPEN_TREE, _HERE, source, _CLONE | _CLOEXEC | _NO_FOLLOW)
+        tree = _do(_OPEN_TREE, _HERE, source, _CLONE | _CLOEXEC | _NO_FOLLOW | _RECURSIVE)
         limits = _NO_SETUID | _NO_DEVICES | (0 if kind == "keep" else _READ_ONLY)
         wanted = limits.to_bytes(8, sys.byteorder) + bytes(24)
-        _do(_MOUNT_SETATTR, tree, b"", _EMPTY, wanted, len(wanted))
+        _do(_MOUNT_SETATTR, tree, b"", _EMPTY | _RECURSIVE, wanted, len(wanted))
     _do(_MOVE_MOUNT, tree, b"", _HERE, path, _FROM_DESCRIPTOR)
 
 

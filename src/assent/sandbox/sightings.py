@@ -6,6 +6,7 @@ These are facts for people. Nothing is enforced by them: what was read could be 
 from __future__ import annotations
 
 import os
+import re
 import socket
 from typing import TypeAlias
 
@@ -42,6 +43,8 @@ MAKERS = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "s
 """Where something is there already these fail anyway."""
 OPENERS = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
 """Which arguments are the flags and the mode of an open."""
+_DESCRIPTOR = re.compile(r"/(?:proc/(?:thread-)?self|dev)/fd/(\d{1,9})")
+"""What a process has open, by its number."""
 _AT_FDCWD = 0xFFFFFF9C
 _LONGEST = 4096
 _PAGE = 4096
@@ -101,7 +104,11 @@ def _absolute(question: Notification, folder: int | None, path: str) -> str:
         descriptor = _AT_FDCWD if folder is None else question.arguments[folder] & 0xFFFFFFFF
         start = "cwd" if descriptor == _AT_FDCWD else f"fd/{descriptor}"
         path = os.path.join(os.readlink(f"/proc/{question.pid}/{start}"), path)
-    return "/" + os.path.normpath(path).lstrip("/")
+    found = "/" + os.path.normpath(path).lstrip("/")
+    if (again := _DESCRIPTOR.fullmatch(found)) is not None:
+        opened = os.readlink(f"/proc/{question.pid}/fd/{again[1]}")
+        return opened if opened.startswith("/") else found
+    return found
 
 
 def read_peer(question: Notification, memory: Memory) -> str | None:

@@ -45,6 +45,7 @@ def open_state(needs: Needs, assent_home: str, workspace: tuple[str, ...], envir
             written += _there(folder.shared, outside)
             shown += _there(folder.shown, outside)
             _forget(own, [name for name in folder.shown if not os.path.lexists(os.path.join(outside, name))])
+            _forget(own, [name for name in (*folder.shown, *folder.shared) if os.path.islink(os.path.join(own, name))])
             _copy(folder, home, outside, own)
             if folder.variable and not folder.below:
                 told.append((folder.variable, os.path.realpath(outside)))

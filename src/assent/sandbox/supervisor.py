@@ -46,6 +46,8 @@ class Supervisor:
         profile = boundary.profile
         self._outside = frozenset((*profile.protected, *profile.masked))
         self._inside = frozenset((*profile.write_roots, *_OWN))
+        self._hidden = frozenset(profile.masked)
+        self._readable = frozenset(profile.read_roots)
         self._folders: dict[str, bool] = {}
         self._memory = sightings.Memory()
         self._on_violation = on_violation
@@ -117,11 +119,22 @@ class Supervisor:
             return False
         violation = sightings.write_of(stopped[0], question.pid)
         # A person is asked about nothing but the very name that they are shown.
-        if self._ask is not None and name in sightings.OPENERS and violation.resource == stopped[0]:
+        may_ask = name in sightings.OPENERS and self._shows_nothing(stopped[0], _flags(name, question))
+        if self._ask is not None and may_ask and violation.resource == stopped[0]:
             asyncio.run_coroutine_threadsafe(self._question(self._ask, violation, name, question), self._loop)
             return True
         self._report(violation)
         return False
+
+    def _shows_nothing(self, path: str, flags: int) -> bool:
+        """Tell whether a yes to writing could not be used to read what is kept from the command.
+
+        Whoever has a file open to be written opens it again by its descriptor to be read.
+        """
+        above = list(ancestors(path))
+        if not self._hidden.isdisjoint(above):
+            return False
+        return flags & os.O_ACCMODE == os.O_WRONLY or not self._readable.isdisjoint(above)
 
     def _look_at_peer(self, question: Notification) -> None:
         peer = sightings.read_peer(question, self._memory)

@@ -1,19 +1,21 @@
 """Keeps what is protected or hidden so, while a command runs and others replace those files outside.
 
-A mount goes with the file it lies on. What was replaced is found by looking, many times a second, and covered again;
-if that fails, the command is ended, and why is told.
+A mount goes with the file it lies on, and what is mounted outside appears inside. Both are found by looking, many times
+a second, and covered; if that fails, the command is ended, and why is told.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
 
 from assent.model import printable, within
 from assent.sandbox.mounts import Mount
+from assent.sandbox.roots import MOUNTS, find_mounts
 from assent.sandbox.streams import wait_readable
 
 RENEW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "renew.py")
@@ -33,14 +35,21 @@ class Upkeep:
 
     def __init__(self, mounts: Iterable[Mount], over: Iterable[str] = ()) -> None:
         """`over` is where something else of ours lies on top: what is below can not be seen, and must not come up."""
-        over = tuple(over)
+        mounts, over = tuple(mounts), tuple(over)
         kept = (m for m in mounts if m.kind in _KEPT and not any(within(m.path, place) for place in over))
         self._kinds = {m.path: m.kind for m in kept}
+        self._written = tuple(m.path for m in mounts if m.kind == "write")
+        # The kernel says when it changes from now on; what changed before is looked for once.
+        self._is_new = True
+        self._table = open(MOUNTS, "rb")  # noqa: SIM115 - closed below
+        self._changes = select.poll()
+        self._changes.register(self._table, select.POLLPRI)
         # Held open, so that nothing else gets their numbers.
         self._held = {path: _hold(path) for path in self._kinds}
 
     def close(self) -> None:
         """Let go of everything."""
+        self._table.close()
         for path in self._held:
             self._let_go(path)
 
@@ -65,7 +74,17 @@ class Upkeep:
                 continue  # nothing to hide, or nobody can make anything there
             self._held[path] = _hold(path)
             words += [_word("protect" if gone else kind, path), path]
+        if self._is_new or self._changes.poll(0):
+            self._is_new = False
+            words += self._find_new()
         return words
+
+    def _find_new(self) -> list[str]:
+        """Say what was mounted in a write root meanwhile, and look after it from now on."""
+        new = [p for p in find_mounts(self._written) if p not in self._kinds and p not in self._written]
+        self._kinds |= dict.fromkeys(new, "protect")
+        self._held |= {path: _hold(path) for path in new}
+        return [word for path in new for word in ("protect", path)]
 
     def _let_go(self, path: str) -> None:
         if self._held[path] >= 0:

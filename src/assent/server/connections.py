@@ -6,6 +6,7 @@ import asyncio
 import socket
 from typing import Any
 
+from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
@@ -59,7 +60,27 @@ class SocketConnection(WebSocketsSansIOProtocol):
             self.conn.max_message_size = LONGEST_RUN_FRAME
         super().handle_connect(event)
 
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to listen."""
+        self._heard_at = self.loop.time()
+        super().connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what comes: whoever sends something is there."""
+        self._heard_at = self.loop.time()
+        super().data_received(data)
+
+    async def receive(self) -> ASGIReceiveEvent:
+        """Take the next message: until it was obeyed, what came behind it, an answer to a ping too, had to wait."""
+        message = await super().receive()
+        self._heard_at = self.loop.time()
+        return message
+
     def keepalive_timeout(self) -> None:
         """Give up on a peer that is not there."""
+        left = self._heard_at + (self.ping_timeout or 0.0) - self.loop.time()
+        if left > 0:
+            self.pong_timer = self.loop.call_later(left, self.keepalive_timeout)
+            return
         super().keepalive_timeout()
         self.transport.abort()

@@ -44,6 +44,8 @@ QUEUES = 16
 """A run tells far more than a question now and then: so many times the usual queue are kept for a slow client …"""
 LARGEST_QUEUE = 64 << 20
 """… and so many characters."""
+MOST_ANSWERS = 64
+"""How many answers of one client are taken at the same time."""
 
 
 def admit(principal: Principal | None) -> Principal:
@@ -62,6 +64,7 @@ class RunSocket:
         self._daemon = daemon
         self._who = principal
         self._member = Member(principal.user, QUEUES * daemon.settings.queue, scope["state"]["abort"], LARGEST_QUEUE)
+        self._answers: set[asyncio.Task[bool]] = set()
 
     async def talk(self, receive: Receive, send: Send) -> None:
         """Obey what comes and pass on what happens, until either side goes."""
@@ -77,30 +80,58 @@ class RunSocket:
             self._daemon.runs.leave(self._member)
             for task in work:
                 task.cancel()
-            await asyncio.gather(*work, return_exceptions=True)
+            await asyncio.gather(*work, *self._answers, return_exceptions=True)
 
     async def _send(self, send: Send) -> None:
         while True:
             await send({"type": "websocket.send", "text": await self._member.next()})
 
     async def _listen(self, receive: Receive) -> None:
+        """Obey one message after the other. Answers to questions may be many, and are written down together."""
         while (event := await receive())["type"] == "websocket.receive":
-            answer = await self._hear(event)
-            if answer is not None and not self._member.push(encode(answer).decode()):
-                return
+            message = self._read(event)
+            if isinstance(message, PermissionDecision) and self._daemon.runs.is_here(message.run_id):
+                await self._begin_answer(message)
+            else:
+                await self._end_answers()
+                if not await self._hear(message):
+                    return
 
-    async def _hear(self, event: Message) -> DaemonMessage | None:
-        """Obey one frame; whatever is wrong with it is an answer, and the socket stays."""
-        request_id: str | None = None
+    def _read(self, event: Message) -> ClientMessage | ProtocolError:
         try:
             self._daemon.rates.take(self._who.token)
-            message = parse_frame(_bytes_of(event))
-            request_id = message.request_id
+            return parse_frame(_bytes_of(event))
+        except ProtocolError as error:
+            return error
+        except Refusal as refusal:
+            return ProtocolError("FORBIDDEN", refusal.message)
+
+    async def _begin_answer(self, message: PermissionDecision) -> None:
+        """Take an answer, beside those that are being taken. Those of one run are, in the order in which they came."""
+        if len(self._answers) >= MOST_ANSWERS:
+            await asyncio.wait(self._answers, return_when=asyncio.FIRST_COMPLETED)
+        task = asyncio.create_task(self._hear(message))
+        self._answers.add(task)
+        task.add_done_callback(self._answers.discard)
+
+    async def _end_answers(self) -> None:
+        if self._answers:
+            await asyncio.wait(self._answers)
+
+    async def _hear(self, message: ClientMessage | ProtocolError) -> bool:
+        """Obey a message and pass on what is to be said about it; false if the client reads no more."""
+        answer = await self._answer(message)
+        return answer is None or self._member.push(encode(answer).decode())
+
+    async def _answer(self, message: ClientMessage | ProtocolError) -> DaemonMessage | None:
+        """Obey a message; whatever is wrong with it is an answer, and the socket stays."""
+        if isinstance(message, ProtocolError):
+            return _error(message, message.request_id)
+        request_id = message.request_id
+        try:
             return await self._obey(message)
         except ProtocolError as error:
             return _error(error, error.request_id or request_id)
-        except Refusal as refusal:
-            return _error(ProtocolError("FORBIDDEN", refusal.message), request_id)
         except ForbiddenError as error:
             return _error(ProtocolError("FORBIDDEN", str(error)), request_id)
         except StoreError:

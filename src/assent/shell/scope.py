@@ -169,8 +169,6 @@ class Scope:
     """Where the shell is instead, if a change of folder failed."""
     lost = False
     """There are too many places where it may be."""
-    assured: tuple[str, ...] | None = None
-    """The same, if the last command succeeded; None if that was no change of folder."""
     previous: str | None = None
     stack: tuple[str | None, ...] | None = ()
 
@@ -178,6 +176,8 @@ class Scope:
         self.cwd = cwd
         self.outside = outside
         self.values: dict[str, Value] = {}
+        self.assured: tuple[str, ...] | None = None
+        """Where it is instead if the last command succeeded; None if that was no change of folder."""
 
     def fork(self) -> Scope:
         """Give a copy that can change by itself."""

@@ -68,7 +68,7 @@ class Command(msgspec.Struct, frozen=True):
     calls: bool = False
     """It surely calls a function of the line, whose commands are listed too."""
     constant: bool = False
-    """It is words alone, and these are known as they stand: no variable, no pattern, no other command's output."""
+    """It is words alone, and these are their texts: no variable of another's, no pattern, no other command's output."""
     writers: tuple[int, ...] = ()
     """For redirections of a compound statement: the commands in it whose output goes there."""
     endless: bool = False

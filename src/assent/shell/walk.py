@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -66,6 +67,7 @@ _REWALKED = 131_072
 """Characters that may be walked again because a loop changes what it reads."""
 _EXPANDED = 262_144
 """Characters that values of variables may become in words."""
+_text = attrgetter("text")
 
 
 class EnoughError(Exception):
@@ -170,7 +172,8 @@ class Walker(Evaluator):
         words = tuple(self.words(node.words, declares=isinstance(first, str) and first in _DECLARATIONS))
         redirects = tuple(self.redirect(each) for each in node.redirections) if node.redirections else ()
         assignments = self.assignments(node.assignments, words) if node.assignments else ()
-        self.emit(words, assignments, redirects)
+        constant = not (assignments or redirects) and _are_constant(words)
+        self.emit(words, assignments, redirects, constant=constant)
         if self.sinks:
             self.drain((len(self.commands) - 1,))
         self.sinks = sinks
@@ -466,6 +469,12 @@ class Walker(Evaluator):
         values = [self.value(word) for word in node.words]
         check_test(self, values)
         self.emit(tuple(map(word_of, values)))
+
+
+def _are_constant(words: tuple[Word, ...]) -> bool:
+    """Tell whether words are their texts, and nothing else is to be known of them."""
+    texts = list(map(_text, words))
+    return bool(texts) and words == tuple(map(Word, texts)) and UNKNOWN not in "".join(texts)
 
 
 _WALKS: dict[type, Callable[[Walker, Any], None]] = {

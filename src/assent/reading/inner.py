@@ -1,0 +1,162 @@
+"""What a command runs: its words, its lines and what it is fed, read in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from assent.catalog import Clause, Role
+from assent.model import DANGEROUS, UNKNOWN, Tier
+from assent.reading.dialects import bash_alone
+from assent.reading.findings import Findings
+from assent.reading.flow import Trace, summarize
+from assent.reading.opening import (
+    DEEPEST,
+    Inner,
+    assignment_of,
+    fed_text,
+    is_fed,
+    is_given_data,
+    is_given_input,
+    is_stream,
+    openings,
+    read_by_bash,
+)
+from assent.reading.options import Match
+from assent.reading.paths import Place
+from assent.reading.roles import CODE, Judgement, judge_environment, judge_word
+from assent.reading.touching import secret_read
+from assent.shell import parse
+from assent.shell.tree import Command, Script, Word
+
+
+class Frame(msgspec.Struct, frozen=True):
+    """The script a command stands in, and the layers around it."""
+
+    script: Script
+    through: tuple[str, ...] = ()
+    depth: int = 0
+    bash: bool = True
+    """Bash reads it; other shells mean something else by some of what bash knows."""
+    elsewhere: bool = False
+    """It runs on another machine or in another root."""
+
+
+class Reader(Protocol):
+    """Who reads a call: what it found so far, and how it reads a command or a script that is found inside."""
+
+    place: Place
+    findings: Findings
+    room: int
+    """Characters of lines inside the line that may still be read."""
+
+    def read_command(self, command: Command, frame: Frame) -> Trace:
+        """Read one command."""
+
+    def read_script(self, frame: Frame) -> list[Trace]:
+        """Read every command of a frame's script."""
+
+    def assign(self, variable: str, value: Word, tier: Tier) -> int | None:
+        """Add the setting of a variable."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A command of the catalog, as it was understood."""
+
+    match: Match
+    clauses: Sequence[Clause]
+    roles: Sequence[tuple[Role, Word]]
+    judged: Sequence[Judgement]
+    """What its own languages say."""
+
+
+def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, trace: Trace) -> None:
+    """Read what a command runs: by its words, or from its standard input."""
+    match, roles = known.match, known.roles
+    entry = match.entry
+    _variables(reader, roles)
+    trace.code = tuple(f for r, w in roles if r in CODE for f in w.feeds)
+    reads_lines = entry.runs == "parallel" and not match.operands
+    if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
+        reader.findings.blur("it runs what another command prints")
+    inners = [*openings(match, roles, command, frame.script.commands)]
+    inners += [Inner("git alias", line=j.line) for j in known.judged if j.line]
+    stdin = next((c.stdin for c in reversed(known.clauses) if c.stdin is not None), entry.stdin)
+    if stdin:
+        inners += _fed(reader, stdin, match, command, frame, trace)
+    read_inners(reader, inners, command, frame, trace)
+
+
+def _variables(reader: Reader, roles: Sequence[tuple[Role, Word]]) -> None:
+    """Add the variables that arguments set for what the command runs."""
+    for name, value in [assignment_of(w) for r, w in roles if r == "variable"]:
+        given = value if value.text else Word(UNKNOWN)
+        reader.assign(name, given, judge_environment(name, given).tier)
+
+
+def _fed(reader: Reader, stdin: str, match: Match, command: Command, frame: Frame, trace: Trace) -> list[Inner]:
+    """Read what comes from standard input, where the command runs it."""
+    text = fed_text(command, frame.script)
+    if stdin == "sql" and trace.index is not None:
+        said = judge_word("sql", text or Word(UNKNOWN), match.name)
+        reader.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
+        reader.findings.extend([secret_read(s, trace.index, "reads a secret") for s in said.secrets])
+        return []
+    if stdin == "data":
+        if trace.index is not None and is_given_data(command, frame.script):
+            reader.findings.worsen(trace.index, DANGEROUS, f"{match.name} sends what it is fed")
+        return []
+    trace.stdin = True
+    if stdin == "code" and trace.index is not None and is_given_input(command):
+        reader.findings.worsen(trace.index, DANGEROUS, f"{match.name} may run what it is fed")
+    if stdin == "shell" and text is None and is_fed(command):
+        reader.findings.blur("a shell runs what another command prints")
+    trace.code += tuple(f for r in command.redirects if r.direction == "here" for f in r.target.feeds)
+    return [Inner(match.name, line=text, bash=read_by_bash(match))] if stdin == "shell" and text is not None else []
+
+
+def read_inners(reader: Reader, inners: Iterable[Inner], command: Command, frame: Frame, trace: Trace) -> None:
+    """Read what a command runs, and let its pipes reach what is inside."""
+    for inner in inners:
+        if frame.depth >= DEEPEST:
+            reader.findings.blur("commands are nested too deeply")
+            return
+        if inner.fault:
+            reader.findings.blur(inner.fault)
+        cwd = None if inner.elsewhere else command.cwd
+        others = () if inner.elsewhere else (*command.elsewhere, UNKNOWN) if inner.moved else command.elsewhere
+        deeper = Frame(
+            frame.script,
+            (*frame.through, *command.through, inner.layer),
+            frame.depth + 1,
+            frame.bash if inner.bash is None or inner.command is not None else inner.bash,
+            frame.elsewhere or inner.elsewhere,
+        )
+        if inner.command is not None:
+            found = reader.read_command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
+            trace.code += found.code
+        else:
+            trace.code += inner.line.feeds
+            found = _line(reader, inner.line, cwd, others, deeper)
+        trace.stdin |= found.stdin
+        trace.output = trace.output or found.output
+
+
+def _line(reader: Reader, word: Word, cwd: str | None, others: tuple[str, ...], frame: Frame) -> Trace:
+    """Read a line inside the line, and tell whether a command of it runs what it is fed, or prints without end."""
+    text = word.text
+    if not frame.bash and (found := bash_alone(text)):
+        reader.findings.blur(f"`{found}` means something else in a shell that is not bash")
+    if UNKNOWN in text:
+        reader.findings.blur("a line inside the line is only known when it runs")
+        # The rest is still read, for the rules that deny; what is not known stays a variable.
+        text = text.replace(UNKNOWN, "${_}")
+    reader.room -= len(text)
+    if reader.room < 0:
+        reader.findings.blur("the lines inside the line are too long")
+        return Trace()
+    script = parse(text, cwd=cwd, elsewhere=others, home=reader.place.facts.home)
+    traces = reader.read_script(msgspec.structs.replace(frame, script=script))
+    return summarize(script, traces)
