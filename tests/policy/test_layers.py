@@ -262,6 +262,15 @@ def test_profiles_of_all_layers_are_intersected():
     assert (decision.boundary.mode, decision.boundary.write_roots) == ("read-only", ())
 
 
+def test_the_names_of_profiles_are_told_once_each_the_users_first():
+    layers = [
+        policy(profile="workspace-write"),
+        policy(layer=PROJECT, profile="read-only"),
+        policy(profile="read-only"),
+    ]
+    assert merge(layers).profiles.names == ("workspace-write", "read-only")
+
+
 def test_no_layer_can_take_a_boundary_away():
     decision = judge(look(run("x")), policy(profile="off"), policy(layer=PROJECT, profile="read-only"))
     assert decision.boundary is not None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assent.model import Tier
-from lines import tier
+from assent.reading.commands import read_line
+from lines import PLACE, tier
 from lines import worst as read
 from work import steps
 
@@ -47,6 +48,11 @@ HOSTILE = {
 def test_a_hostile_line_is_read_with_bounded_work(name: str) -> None:
     taken = steps(lambda: read(HOSTILE[name]))
     assert taken < 1_000_000, taken
+
+
+@pytest.mark.parametrize("line", ["LD_A=b " * 1_200 + "ls", "export " + "LD_A=b " * 1_200])
+def test_more_settings_than_are_kept_make_a_line_unreadable(line: str) -> None:
+    assert "more than 1000 things" in (read_line(line, PLACE)[1] or "")
 
 
 def test_length_does_not_hide_code_from_the_network() -> None:

@@ -215,6 +215,8 @@ def test_names_are_listed_but_contents_with_secrets_are_not() -> None:
         ("bash -c 'yes | cat' > f", False),
         ("cat /dev/zero > f", False),
         ("cat /dev/zero", True),
+        ("cat < /dev/urandom > f", False),
+        ("cat < g > f", True),
         ("while :; do echo x; done > f", False),
         ("seq inf > f", False),
         ("seq 3 > f", True),

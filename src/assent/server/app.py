@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+import msgspec
 
 from assent.server.doors import (
     SAFE_METHODS,
@@ -13,6 +15,7 @@ from assent.server.doors import (
     is_local,
     peer_of,
 )
+from assent.server.errands import Heads
 from assent.server.faults import refusal_of
 from assent.server.messages import CallerGone, Refusal, Reply, Request, Stream
 from assent.server.routes import Route, choose, refuse_plainly
@@ -21,6 +24,7 @@ from assent.server.streaming import Streaming
 if TYPE_CHECKING:
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
+    from assent.server.doors import Peer
     from assent.server.messages import Message, Receive, Scope, Send
     from assent.server.routes import Table
     from assent.server.sockets import Sockets
@@ -44,6 +48,17 @@ HOOK_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 
+class Knock(msgspec.Struct, frozen=True):
+    """The head of a request that was let in: what it is for, and what it says."""
+
+    method: str
+    path: str
+    query: bytes
+    headers: dict[bytes, bytes]
+    route: Route
+    params: dict[str, str]
+
+
 class App:
     """The daemon as an ASGI application."""
 
@@ -51,6 +66,8 @@ class App:
         self._daemon = daemon
         self._table = table
         self._sockets = sockets
+        self.heads = (Heads(), Heads())
+        """What came before: by the network, and by the Unix sockets."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's request."""
@@ -73,40 +90,65 @@ class App:
             refuse = (route or next(iter(found.by_method.values()))).refuse
             self._check_door(scope, headers, route)
             route = choose(found, scope["method"])
-            request = await self._admit(scope, receive, headers, route, found.params)
+            knock = Knock(scope["method"], scope["path"], scope["query_string"], headers, route, found.params)
+            request = self._admit(knock, receive, peer_of(scope))
+            if knock.method not in SAFE_METHODS:
+                request.body = await _read_body(receive, headers, self._largest(route))
             answer = await route.handler(self._daemon, request)
             if isinstance(answer, Stream):
                 await Streaming(self._daemon, request, answer).send(send, SECURITY_HEADERS)
                 return
-        except Refusal as refusal:
-            answer = self._refuse(scope, refusal, refuse)
         except CallerGone:
             return
         except Exception as error:  # noqa: BLE001 - the last resort: no internals leave, and nothing is allowed
-            answer = self._refuse(scope, self._as_refusal(error, scope), refuse)
+            answer = self._fail(error, scope["method"], scope["path"], refuse)
         plain = route is not None and route.hook
         await _send(send, answer, HOOK_HEADERS if plain else SECURITY_HEADERS, head=scope["method"] == "HEAD")
+
+    def know(self, scope: Scope) -> Knock | None:
+        """Return the head of a hook's question, which will come again and again; None for any other, or a bad one."""
+        try:
+            headers = gather_headers(scope["headers"])
+            found = self._table.find(scope["path"])
+            route = found.by_method.get(scope["method"])
+            if route is None or not route.hook or route.stream:
+                return None
+            self._check_door(scope, headers, route)
+        except Refusal:
+            return None
+        return Knock(scope["method"], scope["path"], scope["query_string"], headers, route, found.params)
+
+    async def answer(self, knock: Knock, body: bytes, peer: Peer | None, receive: Receive) -> Reply | None:
+        """Answer a hook's question whose head is known and which is here whole; None if its caller hung up."""
+        route = knock.route
+        try:
+            request = self._admit(knock, receive, peer)
+            request.body = _bounded(body, self._largest(route))
+            return cast("Reply", await route.handler(self._daemon, request))
+        except CallerGone:
+            return None
+        except Exception as error:  # noqa: BLE001 - as in `_serve`
+            return self._fail(error, knock.method, knock.path, route.refuse)
+
+    def _largest(self, route: Route) -> int:
+        settings = self._daemon.settings
+        return settings.hook_body if route.hook else settings.body
 
     def _check_door(self, scope: Scope, headers: dict[bytes, bytes], route: Route | None) -> None:
         self._daemon.door.check(headers, local=is_local(scope), page=route is not None and route.page)
 
-    async def _admit(
-        self, scope: Scope, receive: Receive, headers: dict[bytes, bytes], route: Route, params: dict[str, str]
-    ) -> Request:
-        principal, cookie = self._daemon.keys.identify(headers, peer=peer_of(scope))
-        self._check_role(principal, route)
-        method = scope["method"]
+    def _admit(self, knock: Knock, receive: Receive, peer: Peer | None) -> Request:
+        """Find out who asks, and whether they may; the body is still to be read."""
+        method, headers = knock.method, knock.headers
+        principal, cookie = self._daemon.keys.identify(headers, peer=peer)
+        self._check_role(principal, knock.route)
         if cookie:
             check_cookie_use(headers, method)
         if principal is not None:
             self._daemon.rates.take(principal.token)
         if method == "POST":
             check_content_type(headers)
-        body = b""
-        if method not in SAFE_METHODS:
-            settings = self._daemon.settings
-            body = await _read_body(receive, headers, settings.hook_body if route.hook else settings.body)
-        return Request(method, scope["path"], scope["query_string"], headers, body, principal, params, receive, cookie)
+        return Request(method, knock.path, knock.query, headers, b"", principal, knock.params, receive, cookie)
 
     def _check_role(self, principal: Principal | None, route: Route) -> None:
         if not route.roles:
@@ -116,23 +158,24 @@ class App:
         if principal.role not in route.roles:
             raise Refusal(403, "Forbidden")
 
-    def _refuse(self, scope: Scope, refusal: Refusal, refuse: Callable[[Refusal], Reply]) -> Reply:
+    def _fail(self, error: Exception, method: str, path: str, refuse: Callable[[Refusal], Reply]) -> Reply:
+        refusal = error if isinstance(error, Refusal) else self._as_refusal(error, method, path)
         self._daemon.metrics.count_refusal(refusal.status)
         self._daemon.journal.note(
             "warning" if refusal.status >= 500 else "info",
             "request.refused",
             status=refusal.status,
-            method=scope["method"],
-            path=scope["path"][:200],
+            method=method,
+            path=path[:200],
             reason=refusal.message[:300],
         )
         return with_extras(refuse(refusal), refusal)
 
-    def _as_refusal(self, error: Exception, scope: Scope) -> Refusal:
+    def _as_refusal(self, error: Exception, method: str, path: str) -> Refusal:
         known = refusal_of(error)
         if known is not None:
             return known
-        self._daemon.journal.fault("request.failed", error, method=scope["method"], path=scope["path"][:200])
+        self._daemon.journal.fault("request.failed", error, method=method, path=path[:200])
         return Refusal(500, "Internal error")
 
 
@@ -170,6 +213,10 @@ async def _read_body(receive: Receive, headers: dict[bytes, bytes], limit: int) 
 def _whole(message: Message, body: bytes, limit: int) -> bytes:
     if message["type"] == "http.disconnect":
         raise CallerGone
+    return _bounded(body, limit)
+
+
+def _bounded(body: bytes, limit: int) -> bytes:
     if len(body) > limit:
         raise _too_large(limit)
     return body

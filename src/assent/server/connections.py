@@ -1,10 +1,10 @@
-"""Connections as uvicorn has them, knowing who is at the other end and able to be cut off."""
+"""Connections as uvicorn has them, knowing who is at the other end, what came before, and able to be cut off."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -12,18 +12,34 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.http11 import Request
 
 from assent.server.doors import Peer
+from assent.server.errands import Errand, Heads, wire
 from assent.server.listening import peer_uid
+
+if TYPE_CHECKING:
+    from assent.server.app import App, Knock
+    from assent.server.messages import Scope
 
 RUNS = "/ws"
 LONGEST_RUN_FRAME = 4 << 20
 SILENCE_SECONDS = 60.0
 """How long a connection may stay open without a request."""
+_BLANK = b"\r\n\r\n"
 
 
 class HttpConnection(HttpToolsProtocol):
-    """A connection that says who is at its other end, and is closed if nothing comes over it."""
+    """A connection that says who is at its other end, and is closed if nothing comes over it.
+
+    A hook asks with the same head again and again. One that was taken apart before, letter by letter the same, with
+    a body as long as it says and nothing behind it, is answered without being taken apart again.
+    """
 
     ask_only = False
+    _heads: Heads
+    _peer: Peer | None = None
+    _begun = 0
+    """How many requests began."""
+    _open = False
+    """One of them is not here whole."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Find out who called."""
@@ -31,9 +47,65 @@ class HttpConnection(HttpToolsProtocol):
         state: dict[str, Any] = {"abort": transport.abort}
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family == socket.AF_UNIX:
-            state["peer"] = Peer(peer_uid(raw), self.ask_only)
+            state["peer"] = self._peer = Peer(peer_uid(raw), self.ask_only)
         self.app_state = state
+        self._heads = cast("App", self.app).heads[self._peer is not None]
         self.loop.call_later(SILENCE_SECONDS, self._give_up)
+
+    def data_received(self, data: bytes) -> None:
+        """Take in what comes."""
+        end = data.find(_BLANK) + len(_BLANK)
+        if self._open or self._is_busy() or end < len(_BLANK):
+            super().data_received(data)
+            return
+        head, length = data[:end], len(data) - end
+        known = self._heads.find(head, length)
+        if known is not None:
+            self._run(known, data[end:])
+            return
+        begun = self._begun
+        super().data_received(data)
+        if self._begun == begun + 1 and not self._open:
+            self._heads.learn(head, length, cast("Scope", self.scope), cast("App", self.app))
+
+    def on_message_begin(self) -> None:
+        """Count a request."""
+        self._begun += 1
+        self._open = True
+        super().on_message_begin()
+
+    def on_message_complete(self) -> None:
+        """Know that it is here whole."""
+        self._open = False
+        super().on_message_complete()
+
+    def _run(self, known: Knock, body: bytes) -> None:
+        self._unset_keepalive_if_required()
+        errand = Errand()
+        self.cycle = cast("Any", errand)
+        task = self.loop.create_task(self._answer(errand, known, body))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
+
+    async def _answer(self, errand: Errand, known: Knock, body: bytes) -> None:
+        try:
+            answer = await cast("App", self.app).answer(known, body, self._peer, errand.receive)
+            if self.flow.write_paused and not errand.disconnected:
+                await self.flow.drain()
+            if answer is None or errand.disconnected:
+                return
+            default = self.server_state.default_headers
+            self.transport.write(wire(answer, default, close=not errand.keep_alive))
+        except BaseException:
+            self.transport.close()  # whoever asked gets no answer, and no answer is no yes
+            raise
+        errand.response_complete = True
+        if not errand.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def _is_busy(self) -> bool:
+        return self._has_begun() and not self.cycle.response_complete
 
     def _give_up(self) -> None:
         # A request under way, or a socket that took this connection over, is left alone.

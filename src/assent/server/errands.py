@@ -1,0 +1,93 @@
+"""Requests that came before, by their heads, and how one is answered that need not be taken apart again.
+
+Hooks ask the same way each time: the same path, the same token, the same few headers. What such a head means was found
+out when it came first, by the parser and at the door. Who its token belongs to is looked up each time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE
+
+from assent.server.messages import Message, Reply
+
+if TYPE_CHECKING:
+    from assent.server.app import App, Knock
+    from assent.server.messages import Scope
+
+MOST_HEADS = 1024
+LONGEST_HEAD = 4096
+_PLAIN = b"x-content-type-options: nosniff\r\ncache-control: no-store\r\n"
+_TELLING = frozenset({b"transfer-encoding", b"connection", b"keep-alive", b"upgrade", b"expect", b"te", b"trailer"})
+"""Headers that say more about the request than what is in it."""
+
+
+class Heads:
+    """The heads of hooks' questions, letter by letter, with the length of the body that they promise."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[int, Knock]] = {}
+
+    def find(self, head: bytes, length: int) -> Knock | None:
+        """Return what a head means, if it came before and its body is here whole, with nothing behind it."""
+        known = self._known.get(head)
+        return known[1] if known is not None and known[0] == length else None
+
+    def learn(self, head: bytes, length: int, scope: Scope, app: App) -> None:
+        """Remember a head that was just taken apart as the only request in what came."""
+        headers = dict(scope["headers"])
+        if len(head) > LONGEST_HEAD or scope["http_version"] != "1.1" or scope["method"] != "POST":
+            return
+        if not _TELLING.isdisjoint(headers) or headers.get(b"content-length") != b"%d" % length:
+            return
+        knock = app.know(scope)
+        if knock is None:
+            return
+        if len(self._known) >= MOST_HEADS:
+            self._known.clear()
+        self._known[head] = (length, knock)
+
+
+class Errand:
+    """A request under way, with as much of it as uvicorn asks about."""
+
+    __slots__ = ("_left", "disconnected", "keep_alive", "response_complete")
+
+    def __init__(self) -> None:
+        self.response_complete = False
+        self.disconnected = False
+        self.keep_alive = True
+        self._left: asyncio.Future[None] | None = None
+
+    @property
+    def message_event(self) -> Errand:
+        """Return what is set when the caller hangs up."""
+        return self
+
+    def set(self) -> None:
+        """Note that something happened."""
+        if self._left is not None and not self._left.done():
+            self._left.set_result(None)
+
+    async def receive(self) -> Message:
+        """Wait until the caller hangs up: there is nothing else to come."""
+        if not (self.disconnected or self.response_complete):
+            self._left = self._left or asyncio.get_running_loop().create_future()
+            await asyncio.shield(self._left)
+        return {"type": "http.disconnect"}
+
+
+def wire(answer: Reply, default: list[tuple[bytes, bytes]], *, close: bool) -> bytes:
+    """Write down an answer that no browser shows, as it is sent."""
+    more = b"".join([b"%b: %b\r\n" % _checked(pair) for pair in (*default, *answer.headers)])
+    end = b"connection: close\r\n\r\n" if close else b"\r\n"
+    kind = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.kind, len(answer.body))
+    return b"".join([STATUS_LINE[answer.status], kind, _PLAIN, more, end, answer.body])
+
+
+def _checked(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:
+    if HEADER_VALUE_RE.search(pair[1]):
+        raise ValueError(f"the header {pair[0].decode()} can not be sent")
+    return pair
