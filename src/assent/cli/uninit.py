@@ -43,7 +43,7 @@ def _undo(target: Target, home: str) -> None:
         raise AssentError(f"{target.agent} is not wired up {where}")
     switches = WIRINGS[target.agent].switches if target.agent in WIRINGS else ()
     for written in reversed(wired.files):
-        say(visible(restore(written, switches)))
+        say(visible(restore(written, home, switches)))
     write_book(home, [each for each in book if each is not wired])
     _end_token(wired, home)
 

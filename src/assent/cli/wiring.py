@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.agents import opencode
-from assent.agents.opencode import PLUGIN_FILE, plugin_line
+from assent.agents.opencode import PLUGIN_FILE
 from assent.agents.wiring import WIRINGS, Scope, Wiring
 from assent.config import jsonc
 from assent.config.files import find_file
@@ -127,8 +127,8 @@ def hook_lines(wired: Wired) -> list[str]:
     file = file_of(wired.agent, wired.scope, wired.root)
     if wired.agent == "opencode":
         content = find_file(file)
-        line = None if content is None else plugin_line(content.data.decode("utf-8", "replace"))
-        return [line] if line is not None and line in wired.lines[:1] else []
+        whole = content is not None and any(each.path == file and each.is_now(content.data) for each in wired.files)
+        return list(wired.lines[:1]) if whole else []
     entries = our_entries(file).get(WIRINGS[wired.agent].events[0], [])
     return [h["command"] for entry in entries for h in entry["hooks"] if h["command"] in wired.lines[:1]]
 

@@ -53,6 +53,10 @@ class Written(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = ()
     """Folders that were made for it, innermost first."""
 
+    def is_now(self, data: bytes) -> bool:
+        """Tell whether this is what was written, and nobody changed it."""
+        return hashlib.sha256(data).hexdigest() == self.sha256
+
 
 class Wired(msgspec.Struct, frozen=True, kw_only=True):
     """One agent that is wired up."""
@@ -173,8 +177,8 @@ def _check(text: str, path: str, entries: Sequence[tuple[tuple[str, ...], dict[s
 def prepare(change: Change, home: str, before: bytes | None) -> Written:
     """Put copies of a file as it was and as it will be into Assent's home, and return the way back."""
     after = change.after or b""
-    backup = None if before is None else _back_up(change.path, before, home)
-    copy = _back_up(change.path, after, home)
+    backup = None if before is None else back_up(change.path, before, home)
+    copy = back_up(change.path, after, home)
     folders = _missing_folders(os.path.dirname(os.path.realpath(change.path)))
     return Written(change.path, hashlib.sha256(after).hexdigest(), backup, copy, folders)
 
@@ -193,7 +197,8 @@ def apply_change(change: Change) -> None:
     write_file(path, change.after or b"", mode=file_mode(path, change.mode))
 
 
-def _back_up(path: str, data: bytes, home: str) -> str:
+def back_up(path: str, data: bytes, home: str) -> str:
+    """Keep a copy of a file's content in Assent's home, and return where."""
     folder = os.path.join(home, BACKUPS_FOLDER)
     make_private_folder(folder)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
