@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -713,3 +714,47 @@ def test_a_plugin_of_a_lost_assent_gives_way_and_never_comes_back(world, plugin)
     assert copies(world, old)[0] in said
     world.run("uninit", "opencode")
     assert not plugin.exists()
+
+
+@pytest.fixture
+def moved(world):
+    """A project that was wired up for itself, and then moved."""
+    old, new = world.home / "old", world.home / "new"
+    (old / ".git").mkdir(parents=True)
+    (old / ".claude").mkdir()
+    (old / ".claude" / "settings.local.json").write_text('{"model": "opus"}\n')
+    init(world, "--project", cwd=old)
+    old.rename(new)
+    return new
+
+
+def test_a_project_that_was_moved_is_taken_out_where_it_lies_now(world, moved):
+    said = world.run("doctor").out
+    assert "there is no such folder any more" in said
+    assert "--project" in said
+    assert world.run("uninit", "claude-code", "--project", cwd=moved).code == 0
+    assert (moved / ".claude" / "settings.local.json").read_text() == '{"model": "opus"}\n'
+    assert read_book(str(world.state)) == ()
+    assert list((world.state / "agents").glob("*.token")) == []
+
+
+def test_a_project_that_was_moved_is_wired_up_anew_and_comes_back_as_it_was(world, moved):
+    assert init(world, "--project", cwd=moved).code == 0
+    assert [wired.root for wired in read_book(str(world.state))] == [str(moved)]
+    assert len(list((world.state / "agents").glob("*.token"))) == 1
+    world.run("uninit", "claude-code", "--project", cwd=moved)
+    assert (moved / ".claude" / "settings.local.json").read_text() == '{"model": "opus"}\n'
+
+
+def test_a_copy_of_a_project_is_not_the_project(world, moved):
+    moved.rename(world.home / "old")
+    shutil.copytree(world.home / "old", moved)
+    done = world.run("uninit", "claude-code", "--project", cwd=moved)
+    assert "not wired up in this project" in done.err
+
+
+def test_of_a_project_that_is_gone_an_empty_folder_is_enough(world, moved):
+    shutil.rmtree(moved)
+    (world.home / "old").mkdir()
+    assert world.run("uninit", "claude-code", "--project", cwd=world.home / "old").code == 0
+    assert read_book(str(world.state)) == ()

@@ -1,7 +1,7 @@
 """`assent init`: wire an agent up. Shows every change, keeps what is not its own, and proves that the hook decides."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH118, PTH120
+# ruff: noqa: PTH108, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ from assent.cli.wiring import (
     file_of,
     find_off,
     find_target,
+    follow_move,
     hook_lines,
     token_file,
     try_hook,
@@ -249,7 +250,7 @@ def _agrees() -> bool:
 
 def _write(target: Target, client: Client, changes: Sequence[Change], home: str) -> None:
     """Write everything: first what the hook needs, then the settings that have it called."""
-    book = list(read_book(home))
+    book = follow_move(read_book(home), target)
     old = find_wired(book, target.agent, target.scope, target.root)
     make_private_folder(home)
     make_private_folder(os.path.join(home, AGENTS_FOLDER))
@@ -332,6 +333,9 @@ def _make_token(target: Target, home: str, old: Wired | None) -> str:
         write_private(token_file(home, target.key), issued.secret.encode() + b"\n")
         if old is not None:
             _revoke(old.token, store, log)
+    if old is not None and old.key != target.key:  # its project was moved
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(token_file(home, old.key))
     return issued.token.id
 
 

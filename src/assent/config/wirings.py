@@ -20,7 +20,7 @@ from assent.agents.wiring import WIRINGS, Client, Scope, Wiring, is_ours
 from assent.config import jsonc
 from assent.config.facts import HOOKS_FILE
 from assent.config.files import find_file, find_private, make_private_folder, write_file, write_private
-from assent.model import ConfigError
+from assent.model import ConfigError, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,6 +72,19 @@ class Wired(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...] = ()
     """What it runs: to decide, and to report. What else looks like it is not Assent's, whatever it says."""
     files: tuple[Written, ...] = ()
+
+    def moved_to(self, root: str) -> Wired:
+        """Return it as it is once its project lies elsewhere."""
+
+        def there(path: str) -> str:
+            old = self.root or root
+            return root + path[len(old) :] if within(path, old) else path
+
+        files = tuple(
+            msgspec.structs.replace(each, path=there(each.path), folders=tuple(map(there, each.folders)))
+            for each in self.files
+        )
+        return msgspec.structs.replace(self, root=root, files=files)
 
 
 def settings_file(wiring: Wiring, scope: Scope, root: str | None, *, home: str, environ: Mapping[str, str]) -> str:
