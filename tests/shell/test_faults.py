@@ -141,7 +141,7 @@ CODE = [
     "x='a[$(b)]'; f() { local y=([x]=1); }; f",
     "x='a[$(b)]'; y[0]=1; declare 'y=([x]=1)'",
     "y=(1); declare y='($(b))'",
-    "y+=(1); typeset y=\"$x\"",
+    'y+=(1); typeset y="$x"',
     "declare y='($(b))'",
     "declare y='(`b`)'",
     "declare -a y; declare y=$(a)",
