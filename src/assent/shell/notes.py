@@ -5,8 +5,22 @@ from __future__ import annotations
 from assent.shell.guard import STEPS
 
 _ARRAYS = frozenset(
-    "BASH_ALIASES BASH_ARGC BASH_ARGV BASH_CMDS BASH_LINENO BASH_REMATCH BASH_SOURCE BASH_VERSINFO COPROC DIRSTACK"
-    " FUNCNAME GROUPS MAPFILE PIPESTATUS".split()
+    [
+        "BASH_ALIASES",
+        "BASH_ARGC",
+        "BASH_ARGV",
+        "BASH_CMDS",
+        "BASH_LINENO",
+        "BASH_REMATCH",
+        "BASH_SOURCE",
+        "BASH_VERSINFO",
+        "COPROC",
+        "DIRSTACK",
+        "FUNCNAME",
+        "GROUPS",
+        "MAPFILE",
+        "PIPESTATUS",
+    ]
 )
 """Variables that are arrays from the start, or from when bash sets them."""
 
