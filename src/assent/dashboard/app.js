@@ -1,9 +1,9 @@
 // The frame: who is there, which page is shown, how the connection is, and what every page has in common.
 
 import { get, remove, whenLoggedOut } from "./api.js";
-import { announce, wishes } from "./calling.js";
+import { announce, badge, wishes } from "./calling.js";
 import { button, byId, h, put, say, svg, toast } from "./dom.js";
-import { badge, Inbox } from "./inbox.js";
+import { Inbox } from "./inbox.js";
 import { Live } from "./live.js";
 import { showDoor } from "./login.js";
 

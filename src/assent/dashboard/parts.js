@@ -66,9 +66,9 @@ function locate(text, operations, cwd) {
   return places;
 }
 
-// The line as nodes, each part by its own tier; `explain` is told of the operation behind a part that is tapped.
-export function coloured(text, operations, { cwd, explain = () => {} } = {}) {
-  if (text.length > LONGEST || !operations?.length) return shown(text);
+// The line up to a place as nodes, each part by its own tier; `explain` is told of the operation behind a tapped part.
+export function coloured(text, operations, { end = text.length, cwd, explain = () => {} } = {}) {
+  if (text.length > LONGEST || !operations?.length) return shown(text.slice(0, end));
   const owners = new Array(text.length).fill(-1);
   const places = [...locate(text, operations, cwd)].sort(([, a], [, b]) => b[1] - b[0] - (a[1] - a[0]));
   for (const [index, [start, end]] of places) {
@@ -78,8 +78,8 @@ export function coloured(text, operations, { cwd, explain = () => {} } = {}) {
       if (before < 0 || operations[index].argv?.length || rank >= RANK[operations[before].tier]) owners[at] = index;
     }
   }
-  return runs(owners).flatMap(([start, end, index]) => {
-    const piece = shown(text.slice(start, end));
+  return runs(owners.slice(0, end)).flatMap(([from, to, index]) => {
+    const piece = shown(text.slice(from, to));
     if (index < 0) return piece;
     const operation = operations[index];
     return h("span", { class: `part ${operation.tier}`, title: plain(`${operation.tier}: ${operation.reason}`), onclick: () => explain(operation) }, piece);
