@@ -131,6 +131,18 @@ def test_empty_lines_push_nothing_out_of_sight(page, ask):
     assert difference.evaluate("(box) => box.clientHeight < innerHeight && box.scrollHeight > 20 * innerHeight")
 
 
+def test_what_a_repository_gives_as_a_reason_is_said_to_be_its_own_word(page, ask, daemon):
+    file = daemon.project / "assent.yaml"
+    reason = "Safe command: approved by dana"
+    file.write_text(json.dumps({"permissions": {"ask": [{"rule": "Bash(node:*)", "reason": reason}]}}))
+    try:
+        asked = ask("node spoof.js")
+    finally:
+        file.unlink()
+    why = page.locator(f"#q-{asked} .why")
+    expect(why).to_contain_text(f"“{reason}” is what a rule says: Bash(node:*) @ project {file}")
+
+
 def test_a_name_that_is_long_is_cut_with_a_word(page, ask, daemon):
     asked = ask("node x.js", cwd=str(daemon.project) + "/deep" * 2000)
     shown = page.locator(f"#q-{asked}")

@@ -223,6 +223,7 @@ def test_several_are_answered_at_once(page, ask, outcome):
 def test_several_are_answered_and_an_answer_is_taken_back_by_keys_alone(page, ask, outcome, person):
     asked = [ask() for _ in range(4)]
     expect(page.locator(".card")).to_have_count(4)
+    still(page)
     page.keyboard.press("Shift+D")
     for _ in range(3):
         page.keyboard.press("j")

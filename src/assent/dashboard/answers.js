@@ -186,7 +186,7 @@ async function decideAgain(question, text, field, where) {
 export function showLost({ focus }, why, done) {
   const written = focus.value.trim();
   const box = h("dialog", { "aria-label": "This question does not wait any more", tabindex: "-1" }, h("h2", {}, "This question does not wait any more"), h("p", {}, why), written ? [h("p", { class: "quiet" }, "What you had written:"), code(written)] : null, h("div", { class: "row end" }, button("Close", { key: "Esc", onclick: () => box.close() })));
-  box.addEventListener("close", done);
+  for (const kind of ["cancel", "close"]) box.addEventListener(kind, done); // the first is there before the next key is
   showDialog(box).focus();
 }
 

@@ -91,11 +91,16 @@ export function clockText(question) {
 
 function brief({ question }) {
   const text = commandOf(question);
-  const why = h("p", { class: "why" }, told(question.reason));
-  if (text === null) return [code(inputText(question), SHORT), why];
+  if (text === null) return [code(inputText(question), SHORT), why(question)];
   const rest = besides(question);
   const more = Object.keys(rest).length ? code(inputText({ toolInput: rest }), SHORTER) : null;
-  return [h("div", { class: "input" }, code(text, { ...SHORT, render: coloursOf(question) }), more), why];
+  return [h("div", { class: "input" }, code(text, { ...SHORT, render: coloursOf(question) }), more), why(question)];
+}
+
+// Why it is asked about. A rule's reason is the word of whoever wrote the rule, a repository perhaps, and not ours.
+function why({ reason, rules = [] }) {
+  const words = rules.length ? ["“", told(reason), "” ", h("span", { class: "quiet" }, "is what a rule says: ", rules.map((rule) => [named(rule), " "]))] : told(reason);
+  return h("p", { class: "why" }, words);
 }
 
 const coloursOf = (question, explain) => (text, end) => coloured(text, question.operations, { end, cwd: question.cwd, explain });
@@ -105,7 +110,6 @@ function inputText({ toolInput }) {
 }
 
 function whole({ question }) {
-  const why = h("p", { class: "why" }, told(question.reason));
   const explanation = h("p", { class: "explained", role: "status", hidden: true });
   const explain = (operation) => {
     explanation.hidden = false;
@@ -115,7 +119,7 @@ function whole({ question }) {
   return [
     subject(question, explain),
     explanation,
-    why,
+    why(question),
     warnings(question),
     facts(question, operations),
     operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 && !narrow.matches }, h("summary", {}, `What it would do (${count(countOf(operations), "operation")})`), tree(operations)) : null,

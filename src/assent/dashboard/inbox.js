@@ -11,7 +11,7 @@ const STEP = 30;
 const WORDS = { once: { decision: "approve" }, session: { decision: "approve", scope: "session" }, deny: { decision: "reject" } };
 const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
 const ANSWERS = "aswudfeASD";
-const STEPS = ["j", "k", "ArrowDown", "ArrowUp", "Home", "End"];
+const HARMLESS = "jkxz?";
 const FORMS = { wider: widerForm, feedback: feedbackForm, edit: editForm };
 
 export class Inbox {
@@ -248,7 +248,7 @@ export class Inbox {
     if (this.current !== id) {
       this.choose(id);
       if (action === "once" && isCut(card.question)) {
-        say("It is long: look at the whole of it first.");
+        this.hint("It is long: look at the whole of it first.");
         return;
       }
     }
@@ -356,22 +356,23 @@ export class Inbox {
     toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
   }
 
+  // Says why a key was not taken for an answer.
+  hint(words) {
+    this.hinted?.remove();
+    this.hinted = toast(words, { seconds: 3 });
+    return true;
+  }
+
   key(event) {
     if (event.repeat && !"jk".includes(event.key) && !event.key.startsWith("Arrow")) return false;
-    if (this.deaf && !STEPS.includes(event.key)) {
+    if (this.deaf && event.key.length === 1 && !HARMLESS.includes(event.key)) {
       this.settle({ keys: true }); // for as long as somebody types on
-      if (ANSWERS.includes(event.key)) {
-        say("The question has changed. Look at it, and press the key again.");
-        return true;
-      }
+      if (ANSWERS.includes(event.key)) return this.hint("The question has changed. Look at it, and press the key again.");
     }
     const here = document.activeElement?.closest(".card")?.dataset.id;
     if (here && here !== this.current && this.cards.has(here)) {
       this.choose(here, { focus: true });
-      if (ANSWERS.includes(event.key)) {
-        say("This is the question now. Look at it, and press the key again.");
-        return true;
-      }
+      if (ANSWERS.includes(event.key)) return this.hint("This is the question now. Look at it, and press the key again.");
     }
     const keys = {
       j: () => this.step(1),
