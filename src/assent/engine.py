@@ -124,7 +124,7 @@ class Engine:
             return decision
         linked = guard.linked(place)
         facts, witness = watch(place.facts)
-        watched = Place(facts, place.cwd, place.workspace, place.run, place.lexicon, place.shell)
+        watched = Place(facts, place.cwd, place.workspace, place.run, place.lexicon, place.shell, place.linked)
         decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
         weight = weigh(call, decision, witness)
         self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))

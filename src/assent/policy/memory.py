@@ -103,7 +103,7 @@ def key_of(call: ToolCall, session: Session, place: Place, expired: int) -> Key 
     kinds = tuple(map(type, given.values()))
     if not _PLAIN.issuperset(kinds):
         return None
-    where = (call.cwd, place.workspace)
+    where = (call.cwd, place.workspace, place.linked)
     return call.tool, where, session, call.override, expired, tuple(given), kinds, tuple(given.values())
 
 

@@ -186,7 +186,7 @@ def _moved(call: ToolCall, place: Place) -> Place:
     folders = {place.locate(folder).path for folder in given}
     cwd = folders.pop()
     moved = cwd if not folders and UNKNOWN not in cwd else None
-    return Place(place.facts, moved, place.workspace, place.run, place.lexicon, place.shell)
+    return Place(place.facts, moved, place.workspace, place.run, place.lexicon, place.shell, place.linked)
 
 
 def _extras(call: ToolCall) -> tuple[Operation, ...]:

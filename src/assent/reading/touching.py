@@ -101,8 +101,11 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
 
 
 def looking(found: Operation, located: Located, ground: Ground) -> Operation:
-    """Return a read as the look at a name: that a project has a secret is none, what lies beside a person's keys is."""
-    hidden = found.secret and not ground.place.inside(located)
+    """Return a read as the look at a name: that a project has a secret is none, what lies beside a person's keys is.
+
+    What a disk is called says nothing of what is on it.
+    """
+    hidden = found.secret and not ground.place.inside(located) and not located.path.startswith("/dev/")
     return found if hidden or not found.secret else msgspec.structs.replace(found, secret=False)
 
 
