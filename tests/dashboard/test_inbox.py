@@ -52,6 +52,24 @@ def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(page,
 
 
 @pytest.mark.parametrize(
+    ("line", "places"),
+    [("echo node x; node x", [13]), ("nohup node x; node x", [6, 14]), ("nice env node x && echo node x", [9])],
+)
+def test_words_that_only_look_like_a_command_have_not_its_colour(page, ask, line, places):
+    block = card(page, ask(line)).locator(".code").first
+    expect(block).to_have_text(line)
+    found = block.evaluate(
+        """(block) => [...block.textContent.matchAll(/node/g)].map(({ index }) => {
+            const walk = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+            for (let at = 0; walk.nextNode(); at += walk.currentNode.length)
+                if (index < at + walk.currentNode.length)
+                    return walk.currentNode.parentElement.closest(".part.dangerous") && index;
+        }).filter((index) => index !== null)"""
+    )
+    assert found == places
+
+
+@pytest.mark.parametrize(
     ("key", "button", "expected"),
     [
         ("a", "Allow once", {"status": "approved", "decision": "approve"}),
@@ -113,6 +131,12 @@ def test_until_a_time_ends_then(page, ask, person):
     asked = ask()
     ready(page, asked)
     page.keyboard.press("u")
+    page.get_by_label("How long").select_option("until a time …")
+    page.get_by_role("button", name="Allow", exact=True).click()
+    expect(card(page, asked).get_by_role("alert")).to_have_text("Say until when.")
+    page.get_by_label("Until when").fill("2020-01-01T12:00")
+    page.get_by_role("button", name="Allow", exact=True).click()
+    expect(card(page, asked).get_by_role("alert")).to_have_text("That time is over.")
     page.get_by_label("How long").select_option("for an hour")
     page.get_by_role("button", name="Allow", exact=True).click()
     expect(card(page, asked)).to_have_count(0)

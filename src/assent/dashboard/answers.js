@@ -122,6 +122,7 @@ export function widerForm(question, { submit, cancel }) {
     else if (span.value === "at") body.expiresIn = Math.round((new Date(at.value) - Date.now()) / 1000);
     else if (/^\d+$/.test(span.value)) body.expiresIn = Number(span.value);
     if (Number.isNaN(body.expiresIn)) throw Object.assign(new Error("Say until when."), { field: at });
+    if (body.expiresIn <= 0) throw Object.assign(new Error("That time is over."), { field: at });
     if (question.destructive && destructive.checked) body.destructive = true;
     return { decision: body.scope === "always" ? "approve_always" : "approve", ...body };
   };

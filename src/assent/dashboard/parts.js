@@ -50,13 +50,16 @@ function findResource(text, operation, cwd, within) {
 
 function locate(text, operations, cwd) {
   const places = new Map();
-  let from = 0;
+  let [start, end, depth] = [-1, 0, 0];
   operations.forEach((operation, index) => {
     if (!operation.argv?.length) return;
-    const found = findCommand(text, operation.argv, from) || findCommand(text, operation.argv, 0);
+    // Behind the command before it, or inside it if it was found there: its words may only look like this one.
+    const [inner, find] = [operation.through?.length || 0, (from) => findCommand(text, operation.argv, from)];
+    const found = inner > depth ? find(start + 1) || find(0) : find(end) || find(start + 1) || find(0);
+    depth = inner;
     if (!found) return;
     places.set(index, found);
-    from = Math.max(from, found[0] + 1);
+    if (found[0] > start) [start, end] = found;
   });
   operations.forEach((operation, index) => {
     if (operation.argv?.length || operation.kind === "tool.call") return;
