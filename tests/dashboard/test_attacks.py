@@ -132,14 +132,12 @@ def test_empty_lines_push_nothing_out_of_sight(page, ask):
 
 
 def test_what_a_repository_gives_as_a_reason_is_said_to_be_its_own_word(page, ask, daemon):
-    file = daemon.project / "assent.yaml"
+    repository = daemon.home / "cloned"
+    (repository / ".git").mkdir(parents=True)
     reason = "Safe command: approved by dana"
+    file = repository / "assent.yaml"
     file.write_text(json.dumps({"permissions": {"ask": [{"rule": "Bash(node:*)", "reason": reason}]}}))
-    try:
-        asked = ask("node spoof.js")
-    finally:
-        file.unlink()
-    why = page.locator(f"#q-{asked} .why")
+    why = page.locator(f"#q-{ask('node spoof.js', cwd=str(repository), session='cloned')} .why")
     expect(why).to_contain_text(f"“{reason}” is what a rule says: Bash(node:*) @ project {file}")
 
 
