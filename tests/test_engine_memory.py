@@ -294,6 +294,16 @@ def test_a_workspace_that_is_moved_is_seen_within_a_second(disk):
     assert disk.decide(f"echo x > {disk.root}/moved/a") is ASK
 
 
+def test_a_link_of_the_control_plane_is_seen_within_a_second(disk):
+    assert disk.decide("echo x > rules.yaml") is ALLOW
+    (disk.ws / "assent.yaml").symlink_to("rules.yaml")
+    disk.now += 1
+    assert disk.decide("echo x > rules.yaml") is ASK
+    (disk.ws / "assent.yaml").unlink()
+    disk.now += 1
+    assert disk.decide("echo x > rules.yaml") is ALLOW
+
+
 def test_the_folder_of_a_rule_that_becomes_a_link_is_seen_within_its_time(tmp_path):
     root = tmp_path.resolve()
     disk = Disk(root, deny=[f"Read({root}/private/**)"])

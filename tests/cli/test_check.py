@@ -258,3 +258,19 @@ def test_dots_after_a_link_lead_where_the_disk_says(here, tmp_path, capsys):
     (here.project / "link").symlink_to(tmp_path / "far" / "away")
     main(["check", "--json", "--cwd", "link/..", "--tool", "Write", "x"])
     assert json.loads(capsys.readouterr().out)["operations"][0]["resource"] == str(tmp_path / "far" / "x")
+
+
+@pytest.mark.parametrize("name", ["assent.yaml", "agentrail.yaml", ".claude/settings.json", ".mcp.json", "conftest.py"])
+@pytest.mark.parametrize("mode", ["acceptEdits", "bypassPermissions"])
+def test_a_file_that_decides_later_is_no_other_by_another_name(here, capsys, name, mode):
+    for folder in (".claude", "kept", "sub"):
+        (here.project / folder).mkdir()
+    (here.project / "kept" / "real").write_text("{}")
+    (here.project / name).symlink_to(here.project / "kept" / "real")
+    (here.project / "sub" / "alias").symlink_to(here.project / name)
+    (here.project / "also").symlink_to("kept")
+    for path in (name, "kept/real", "sub/alias", "also/real", "sub/../kept/real"):
+        for words in (["--tool", "Write", path], ["--tool", "Edit", path], [f"echo x > {path}"]):
+            assert main(["check", "--mode", mode, *words]) == exits.ASK
+            assert "decides what runs later" in capsys.readouterr().out
+    assert main(["check", "--mode", mode, "--tool", "Write", "kept/other"]) == exits.OK

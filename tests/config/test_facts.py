@@ -1,14 +1,13 @@
 """The facts are those of the machine, looked up cheaply, and Assent's own places are always among them."""
 
 import json
-import os
 import time
 from pathlib import Path
 
 import pytest
 
 from assent.config import facts
-from assent.config.facts import ENDPOINTS, Observer, follow_links, observe
+from assent.config.facts import ENDPOINTS, Observer, observe
 from assent.model import ConfigError
 
 
@@ -108,72 +107,6 @@ def test_links_are_followed_to_their_end(environ, tmp_path):
     seen = observe(environ)
     assert seen.resolve(str(tmp_path / "a" / "new" / "file")) == str(tmp_path / "target" / "new" / "file")
     assert seen.resolve(str(tmp_path / "target" / ".." / "b")) == str(tmp_path / "target")
-
-
-@pytest.mark.parametrize("path", ["relative", "", "/a\0b", "/" + "x" * 5000, "/" + "é" * 2100, "/\ud800"])
-def test_a_path_the_kernel_would_refuse_has_no_end(path):
-    assert follow_links(path) is None
-
-
-def test_a_chain_of_links_too_long_to_follow_has_no_end(tmp_path):
-    for index in range(1500):
-        (tmp_path / f"l{index}").symlink_to(f"l{index + 1}")
-    assert follow_links(str(tmp_path / "l0")) is None
-    assert follow_links(str(tmp_path / f"l{1500 - 41}" / "new")) is None
-    assert follow_links(str(tmp_path / f"l{1500 - 40}")) == str(tmp_path / "l1500")
-    (tmp_path / "l1500").symlink_to("l0")
-    assert follow_links(str(tmp_path / "l0")) is None
-
-
-def test_a_disk_that_fails_gives_no_end(monkeypatch):
-    def fail(*_):
-        raise OSError(5, "Input/output error")
-
-    for name in ("open", "readlink"):
-        monkeypatch.setattr(facts.os, name, fail)
-    monkeypatch.setattr(facts.os.path, "realpath", fail)
-    assert follow_links("/a") is None
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "dir/file",
-        "dir/new",
-        "link/file",
-        "link/new",
-        "dangling",
-        "dangling/x",
-        "no/such",
-        "dir/../link/file",
-        "dir/file/",
-        "link/../new",
-        "dir/..",
-        "dir/new/..",
-        "dir/.",
-        "dir//file",
-        "gone (deleted)",
-    ],
-)
-def test_the_quick_way_to_follow_links_agrees_with_the_slow_one(name, tmp_path):
-    (tmp_path / "dir").mkdir()
-    (tmp_path / "dir/file").touch()
-    (tmp_path / "gone (deleted)").touch()
-    (tmp_path / "link").symlink_to("dir")
-    (tmp_path / "dangling").symlink_to("nowhere/else")
-    path = f"{tmp_path}/{name}"
-    assert follow_links(path) == os.path.realpath(path)
-
-
-def test_without_proc_links_are_followed_the_slow_way(monkeypatch, tmp_path):
-    def fail(*_):
-        raise OSError(2, "No such file or directory")
-
-    (tmp_path / "link").symlink_to("dir")
-    (tmp_path / "dir").mkdir()
-    monkeypatch.setattr(facts, "_NAME_ONLY", 0)
-    monkeypatch.setattr(facts.os, "open", fail)
-    assert follow_links(str(tmp_path / "link")) == str(tmp_path / "dir")
 
 
 def test_a_link_that_is_changed_is_seen_at_once(environ, tmp_path):

@@ -166,6 +166,43 @@ def test_a_link_into_the_control_plane_is_the_control_plane():
     assert judge(view, LOOSEST).verdict is ASK
 
 
+LEADS = {
+    "/ws": ("/ws/rules/real.yaml", "/shared/claude"),
+    "/ws/pkg": ("/ws/pkg/notes.md",),
+    "/home/dev": ("/home/dev/dotfiles/bashrc", "/home/dev"),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "verdict"),
+    [
+        ("/ws/rules/real.yaml", ASK),
+        ("/ws/rules/REAL.yaml", ASK),
+        ("/ws/alias.yaml", ASK),
+        ("/shared/claude/settings.json", ASK),
+        ("/home/dev/dotfiles/bashrc", ASK),
+        ("/ws/pkg/notes.md", ASK),
+        ("/ws/rules/other.yaml", ALLOW),
+        ("/home/dev/other", ALLOW),
+        ("/shared/claude2", ALLOW),
+    ],
+)
+def test_where_a_link_of_the_control_plane_leads_is_the_control_plane(path, verdict):
+    links = {"/ws/alias.yaml": "/ws/rules/real.yaml"}
+    facts = world(links=links, control_links=lambda folder: LEADS.get(folder, ()))
+    view = view_of("Write", {"file_path": path}, facts=facts, cwd="/ws/pkg/deep")
+    assert judge(view, LOOSEST).verdict is verdict
+    line = view_of("Bash", {"command": f"echo x > {path}"}, facts=facts, cwd="/ws/pkg/deep")
+    assert judge(line, LOOSEST).verdict is verdict
+
+
+def test_without_a_workspace_the_links_of_the_folder_count():
+    facts = world(control_links=lambda folder: ("/x/b",) if folder == "/x" else ())
+    for cwd, verdict in (("/x", ASK), ("/y", ALLOW), (None, ALLOW)):
+        view = view_of("Write", {"file_path": "/x/b"}, facts=facts, cwd=cwd, session=Session())
+        assert judge(view, LOOSEST).verdict is verdict
+
+
 def test_a_path_that_is_not_known_is_not_called_control_plane():
     decision = judge(look(writes(f"/ws/.git/{UNKNOWN}", DANGEROUS), tool="Write"))
     assert [o.policy for o in decision.opinions if o.source is Source.PROTECTION] == []

@@ -9,6 +9,7 @@ import functools
 
 from assent.catalog.match import Names
 from assent.catalog.secrets import is_secret
+from assent.model import fold
 
 CONTROL_PLANE = (
     ".claude",
@@ -303,6 +304,19 @@ HARMLESS_DEVICES = frozenset(
 ENDLESS = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 """Whoever reads one of these to its end never comes there."""
 
+_FILLED = frozenset(
+    (
+        *("env/bin", "venv/bin", ".venv/bin", "venv/scripts", ".venv/scripts", "node_modules/.bin", "site-packages"),
+        *(".tox", ".nox", ".direnv", ".mise", ".bundle", ".terraform"),
+        *(".git/objects", ".git/refs", ".git/logs", ".git/lfs", ".git/modules", ".git/worktrees", ".svn", ".jj"),
+    )
+)
+"""Of the control plane, what installers fill with links of their own and repositories with their history."""
+
+_ON_THE_WAY = frozenset(
+    name[:end].lower() for name in CONTROL_PLANE for end, letter in enumerate(name) if letter == "/"
+)
+
 _control = Names(CONTROL_PLANE, CONTROL_PATHS)
 _system = Names((), SENSITIVE_PATHS)
 
@@ -311,6 +325,12 @@ _system = Names((), SENSITIVE_PATHS)
 def is_control_plane(path: str) -> bool:
     """Tell whether a path decides later what runs."""
     return _control.find(path)
+
+
+def holds_control_plane(path: str) -> bool:
+    """Tell whether a folder, named from a project or a home, may hold what decides later what runs, by other names."""
+    low = fold(path)
+    return low not in _FILLED and (low in _ON_THE_WAY or is_control_plane(f"/{path}"))
 
 
 def is_sensitive(path: str) -> bool:

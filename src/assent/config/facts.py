@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import errno
 import functools
 import os
 import sys
@@ -15,7 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from assent.config.files import find_private
-from assent.config.places import LONGEST_PATH, MANAGED_FILE, assent_home, user_file, user_home
+from assent.config.links import find_control_links, follow_links
+from assent.config.places import MANAGED_FILE, assent_home, user_file, user_home
 from assent.config.repository import find_trap
 from assent.model import ConfigError, Facts
 
@@ -28,7 +28,6 @@ MOST_NAMES = 10_000
 MOST_LINKS = 40
 """Links that are followed on the way to one file, as by the kernel."""
 HOOKS_FILE = "hooks.json"
-_NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 CASE_INSENSITIVE = sys.platform in ("darwin", "win32")
 
 _INSTALLED = ("site-packages", "dist-packages")
@@ -55,6 +54,7 @@ def observe(
         is_program=is_program,
         exists=exists,
         has_dashes=has_dashes,
+        control_links=find_control_links,
         case_insensitive=CASE_INSENSITIVE,
         assent_paths=paths,
         assent_files=files,
@@ -108,45 +108,6 @@ class Observer:
         if int(now) != self._second:
             self._facts, self._second = observe(self._environ, now=lambda: now), int(now)
         return self._facts
-
-
-def follow_links(path: str) -> str | None:
-    """Follow symbolic links in an absolute path; None where the kernel would refuse the path too."""
-    try:
-        if not path.startswith("/") or (len(path) * 4 > LONGEST_PATH and len(os.fsencode(path)) > LONGEST_PATH):
-            return None
-        return _ask_kernel(path) or _ask_parent(path) or os.path.realpath(path)
-    except (OSError, ValueError, RecursionError):
-        return None
-
-
-def _ask_kernel(path: str) -> str | None:
-    """Have the kernel say what it would open; much quicker than walking the path, where it can.
-
-    Raises `OSError` for more links than it follows: whoever walks the path might follow them all.
-    """
-    try:
-        handle = os.open(path, _NAME_ONLY)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise
-        return None
-    try:
-        name = os.readlink(f"/proc/self/fd/{handle}")
-    except OSError:
-        return None
-    finally:
-        os.close(handle)
-    return name if name.startswith("/") and not name.endswith(" (deleted)") else None
-
-
-def _ask_parent(path: str) -> str | None:
-    """Resolve a file that does not exist yet by the folder it would be in."""
-    folder, name = os.path.split(path)
-    if name in ("", ".", "..") or os.path.lexists(path):
-        return None
-    parent = _ask_kernel(folder)
-    return None if parent is None else os.path.join(parent, name)
 
 
 def _stamp(path: str) -> _Stamp:

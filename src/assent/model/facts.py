@@ -23,6 +23,10 @@ def _not_seen(_folder: str) -> bool | None:
     return None
 
 
+def _no_links(_folder: str) -> tuple[str, ...]:
+    return ()
+
+
 class Facts(msgspec.Struct, frozen=True, eq=False):
     """The world as one decision sees it. The defaults know nothing. Each look at the world is equal to itself alone."""
 
@@ -43,6 +47,8 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     has_dashes: Callable[[str], bool | None] = _not_seen
     """Tell whether a folder holds a name that starts with a dash, so that a pattern there could become an option;
     None where the disk can not be asked."""
+    control_links: Callable[[str], tuple[str, ...]] = _no_links
+    """List where the symbolic links lead by which a folder's control plane is found elsewhere."""
     case_insensitive: bool = False
     """Names that differ in case are one file."""
     assent_paths: tuple[str, ...] = ()

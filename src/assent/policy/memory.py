@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -65,9 +66,12 @@ class Memory:
             return None
         return kept.decision
 
-    def expects(self, key: Key) -> bool:
-        """Tell whether a call was seen before: most lines come once, and are not worth keeping."""
-        name = hash(key)
+    def expects(self, given: Mapping[str, Any]) -> bool:
+        """Tell whether such an input was seen before; one that holds more than plain values never is."""
+        try:
+            name = hash(tuple(given.values()))
+        except TypeError:
+            return False
         if name in self._seen:
             return True
         if len(self._seen) >= 4 * self._most:
@@ -103,7 +107,7 @@ def key_of(call: ToolCall, session: Session, place: Place, expired: int) -> Key 
     kinds = tuple(map(type, given.values()))
     if not _PLAIN.issuperset(kinds):
         return None
-    where = (call.cwd, place.workspace)
+    where = (call.cwd, place.workspace, place.linked)
     return call.tool, where, session, call.override, expired, tuple(given), kinds, tuple(given.values())
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import functools
 import posixpath
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import msgspec
 
 import assent.regex as re
 from assent.catalog import Lexicon, places, secrets
 from assent.catalog.lexicon import NOTHING
-from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, within
+from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, fold, within
 
 _FILE_URL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
@@ -23,6 +23,8 @@ INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 """What the caller has open, whatever that is."""
 _FOREIGN = re.compile(r"[A-Za-z]:[\\/]|\\\\|(?!(?i:file)://(?:localhost)?/)[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MARKS = ("", "~", "$")
+"""What a text begins with that is not a name in a folder: nothing, or something that is expanded."""
 _OTHERS_HOME = re.compile(r"^/(?:home|Users)/[^/]+|^/(?:var/)?root(?=/|$)")
 
 
@@ -66,13 +68,15 @@ class Place(msgspec.Struct, frozen=True):
     """What policies say about commands."""
     shell: str = ""
     """What runs the lines, if that is known."""
+    linked: tuple[str, ...] = ()
+    """Where links of the control plane lead: to write there is to write the control plane."""
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
-        if _is_plain(text):
-            named = path = text
-        else:
-            named = self._absolute(text, cwd or self.cwd)
+        folder = cwd or self.cwd
+        named = path = text if text.startswith("/") or folder is None else f"{folder}/{text}"
+        if text[:1] in _MARKS or ":" in text or not _is_plain(path):
+            named = self._absolute(text, folder)
             path = normal(named)
             if UNKNOWN in path:
                 return Located(path)
@@ -81,7 +85,7 @@ class Place(msgspec.Struct, frozen=True):
 
     def traits(self, path: str, target: str | None) -> Traits:
         """Tell what a path is to this place."""
-        return _traits(path, target, self.workspace, self.facts.home)
+        return _traits(path, target, self.workspace, self.facts.home, self.linked)
 
     def inside(self, located: Located) -> bool:
         """Tell whether a path surely lies in the workspace, by all its names."""
@@ -115,14 +119,16 @@ class Place(msgspec.Struct, frozen=True):
 
 
 @functools.lru_cache(maxsize=4096)
-def _traits(path: str, target: str | None, workspace: tuple[str, ...], home: str | None) -> Traits:
+def _traits(
+    path: str, target: str | None, workspace: tuple[str, ...], home: str | None, linked: tuple[str, ...]
+) -> Traits:
     names = (path,) if target is None or target == path else (path, target)
     inside = UNKNOWN not in path and all(any(within(n, r) for r in workspace) for n in names)
     outside = bool(workspace) and not inside and path not in places.HARMLESS_DEVICES
     below = [_below(n, workspace) for n in names]
     others = any(_is_others(n, workspace, home) for n in names)
     secret = others or any(map(secrets.is_secret, below))
-    control = any(map(places.is_control_plane, below))
+    control = any(map(places.is_control_plane, below)) or any(within(fold(n), fold(p)) for p in linked for n in names)
     system = not inside and any(map(places.is_system, names))
     return Traits(inside, outside, secret, secret or control or system, control)
 
@@ -189,7 +195,8 @@ def _place(
     if path:
         # Both count: a program of the workspace that either would find is one that may run.
         facts = msgspec.structs.replace(facts, path=tuple(dict.fromkeys((*path, *facts.path))))
-    return Place(facts, cwd, roots, run, lexicon, shell)
+    linked = _linked(roots, cwd, facts.home, facts.control_links, int(facts.now))
+    return Place(facts, cwd, roots, run, lexicon, shell, linked)
 
 
 @functools.lru_cache(maxsize=256)
@@ -200,3 +207,25 @@ def _roots(
     named = {normal(r) for r in workspace if r.startswith("/")}
     roots = named | {normal(t) for r in named if (t := resolve(r)) is not None}
     return tuple(sorted(roots - {home, resolve(home) if home else None, "/"}))
+
+
+@functools.lru_cache(maxsize=256)
+def _linked(
+    roots: tuple[str, ...],
+    cwd: str | None,
+    home: str | None,
+    find: Callable[[str], tuple[str, ...]],
+    _second: int,
+) -> tuple[str, ...]:
+    """Return where the control plane's links lead: of the workspace, of the folders down to the cwd, of the home."""
+    folders = [cwd] if cwd is not None and not roots else [*roots, *_between(roots, cwd)]
+    found = {path for folder in folders for path in find(folder)}
+    # A link of the user's own that leads to all of the home says nothing about a single file in it.
+    found |= {path for path in find(home) if not within(home, path)} if home else set()
+    return tuple(sorted(found))
+
+
+def _between(roots: tuple[str, ...], cwd: str | None) -> Iterator[str]:
+    while cwd is not None and cwd not in roots and any(within(cwd, root) for root in roots):
+        yield cwd
+        cwd = posixpath.dirname(cwd)

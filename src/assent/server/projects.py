@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from assent.config.facts import Observer, exists, follow_links, has_dashes, is_program
+from assent.config.facts import Observer, exists, has_dashes, is_program
 from assent.config.layers import Layers, LivePolicies
+from assent.config.links import follow_links
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
 from assent.config.repository import find_trap
 from assent.engine import Engine
