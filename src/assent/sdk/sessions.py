@@ -364,7 +364,7 @@ class AgentSession:
 async def _run(tool: Tool, params: Any) -> Any:
     if tool.timeout is not None:
         return await ask_voice(tool.execute, params, seconds=tool.timeout)
-    if inspect.iscoroutinefunction(tool.execute):
+    if tool.awaits:
         return await tool.execute(params)
     result = await call_in_thread(tool.execute, params) if tool.blocking else tool.execute(params)
     return await result if inspect.isawaitable(result) else result
