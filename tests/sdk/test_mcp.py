@@ -504,6 +504,20 @@ def test_a_call_that_wants_no_answer_is_not_passed_on_but_what_is_a_notification
     assert session.warnings == ["the client made a request without an id"]
 
 
+METHODS = ["Tools/Call", "tools/call ", "tools/call\0", "/tools/call", "\uff54ools/list", "TOOLS/LIST", 7, None, []]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_a_method_that_a_careless_reader_takes_for_one_that_is_held_here_is_not_passed_on(tmp_path, method):
+    async def scene(proxy, server, session, written):
+        await proxy.hear_client(request(method, name="t", arguments={}))
+        await proxy.hear_client(request("prompts/list", 2))
+
+    written, server, session = run_proxy(tmp_path, scene)
+    assert [m["method"] for m in server.sent] == ["prompts/list"]
+    assert ([m["id"] for m in written], session.asked) == ([1], [])
+
+
 TWINS = [
     {"name": "t", "Name": "other", "arguments": {}},
     {"name": "t", "arguments": {}, "ARGUMENTS": {"path": "/etc/passwd"}},

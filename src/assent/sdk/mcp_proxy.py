@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import secrets
 import time
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -26,6 +27,8 @@ MOST_PAGES = 100
 MOST_WARNINGS = 100
 """How much is written down of what a server does wrong; the rest is only not heard."""
 LIST_SECONDS = 30.0
+_HELD = {"toolscall": "tools/call", "toolslist": "tools/list"}
+"""What is decided, or held to what was accepted, by its letters alone."""
 _LIST_CHANGED = "notifications/tools/list_changed"
 _PROGRESS = "notifications/progress"
 PROGRESS_SECONDS = 1.0
@@ -96,6 +99,9 @@ class Proxy:
             await self._fail(message["id"], _INVALID, "the id of this request is none, or in use")
         elif len(self._pending) + len(self._deciding) >= MOST_PENDING:
             await self._fail(message["id"], _INTERNAL, "too many requests are under way")
+        elif _is_mistakable(message["method"]):
+            self._warn("the client made a request that some readers take for one about tools")
+            await self._fail(message["id"], _INVALID, "some readers take this method for another")
         elif message["method"] == "tools/call":
             task = self._deciding[key] = asyncio.create_task(self._decide(key, message))
             task.add_done_callback(lambda _: self._deciding.pop(key, None))
@@ -346,6 +352,14 @@ def _key(request_id: Any) -> Key | None:
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
     return type(request_id).__name__, request_id
+
+
+def _is_mistakable(method: Any) -> bool:
+    """Tell whether a method is none, or, for who does not look closely, one of those that are held here."""
+    if not isinstance(method, str):
+        return True
+    letters = "".join(filter(str.isalpha, unicodedata.normalize("NFKC", method).casefold()))
+    return letters in _HELD and method != _HELD[letters]
 
 
 def find_twin(given: Any, fields: Iterable[str] = ()) -> str | None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import secrets
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -386,4 +386,4 @@ def denial_text(name: str, judgement: Judgement) -> str:
 
 def new_call_id() -> str:
     """Make an id for a call that has none."""
-    return f"call_{secrets.token_hex(8)}"
+    return f"call_{os.urandom(8).hex()}"
