@@ -253,7 +253,10 @@ class AgentSession:
             judgement = await asking.race(judging) if alone else await judging
         except Exception as error:  # noqa: BLE001 - whatever it is, an undecided call is denied
             judgement = refuse(f"it can not be decided: {str(error) or type(error).__name__}")
+            # Whoever decides may have said yes, and that it runs is on record then.
+            self.note_refusal(call, judgement)
         except asyncio.CancelledError:
+            self.note_refusal(call, refuse("the call was aborted"))
             await asyncio.shield(asking.withdraw())
             raise
         finally:
