@@ -37,9 +37,10 @@ from assent.policy.layers import Merged, NamedPolicy, PathDefault
 from assent.policy.matching import Matcher, compile_rule
 from assent.policy.ruleset import RuleSet
 from assent.policy.view import View
+from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.globs import escape_glob
 from assent.reading.paths import Place
-from assent.reading.read import COMMAND_FIELDS, FOLDER_FIELDS
+from assent.reading.read import COMMAND_FIELDS
 from assent.reading.tools import find_tool
 
 Dimension: TypeAlias = Literal["read", "write", "execute"]
