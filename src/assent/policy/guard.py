@@ -97,7 +97,7 @@ class SessionDecision(msgspec.Struct, frozen=True):
 
     def _match(self, pattern: str, operation: Operation, view: View, *, broad: bool) -> Certainty:
         tool = "Read" if self.dimension == "read" else "Write"
-        return compile_rule(Rule(tool=tool, pattern=pattern)).match(operation, view, broad=broad)
+        return compile_rule(Rule(tool=tool, pattern=pattern), single=True).match(operation, view, broad=broad)
 
     def name(self, cwd: str | None) -> str:
         """Return the name this decision has in the chain."""
