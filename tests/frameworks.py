@@ -18,15 +18,16 @@ from openai.types.responses import (
     ResponseOutputMessage,
     ResponseOutputText,
 )
-from pydantic import BaseModel, SecretStr, field_validator
+from pydantic import BaseModel, BeforeValidator, SecretStr, field_validator
 from pydantic_ai import Agent as PydanticAgent
 from pydantic_ai import DeferredToolRequests, ToolReturnPart
+from pydantic_ai import Tool as PydanticTool
 from pydantic_ai.messages import ModelResponse as PydanticResponse
 from pydantic_ai.messages import TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from agents import Agent as OpenAiAgent
-from agents import ModelResponse, RunConfig, Runner, Usage, function_tool
+from agents import ModelResponse, RunConfig, RunContextWrapper, Runner, Usage, function_tool
 from assent.sdk.langchain import AssentMiddleware
 from assent.sdk.openai_agents import guard_tools, run_guarded
 from assent.sdk.pydantic_ai import AssentCapability, answer_deferred
@@ -36,6 +37,7 @@ __all__ = [
     "DeferredToolRequests",
     "OpenAiAgent",
     "PydanticAgent",
+    "PydanticTool",
     "Runner",
     "answer_deferred",
     "function_tool",
@@ -93,6 +95,29 @@ def remove_here(
 
 
 READ: list[str] = []
+
+
+def read_path(path: str) -> str:
+    """As `Below` does."""
+    READ.append(path)
+    return {"passwd": "/etc/passwd", "odd": f"/tmp/{len(READ)}"}.get(path, path)
+
+
+def remove_read(path: Annotated[str, BeforeValidator(read_path)]) -> str:
+    """Remove a file."""
+    return remove(path)
+
+
+async def remove_by_default(context: RunContextWrapper, path: str = "/etc/shadow") -> str:
+    """Remove a file."""
+    return remove(path)
+
+
+def remove_plainly(path: str = "/etc/shadow") -> str:
+    """Remove a file."""
+    return remove(path)
+
+
 LANGCHAIN_TOOLS = {
     "a function": lambda: langchain_tool("remove", args_schema=Below)(lambda path, pin: remove(path)),
     "a class": Counting,
@@ -100,7 +125,7 @@ LANGCHAIN_TOOLS = {
 
 
 def ask_langchain(app, path, *, is_async, tool=None):
-    call = {"name": "remove", "args": {"path": path}, "id": "call-1", "type": "tool_call"}
+    call = {"name": "remove", "args": {} if path is None else {"path": path}, "id": "call-1", "type": "tool_call"}
     model = Scripted(responses=[AIMessage("", tool_calls=[call]), AIMessage("done")])
     agent = create_agent(model, [tool or langchain_tool(remove)], middleware=[AssentMiddleware(app)])
     given = {"messages": [("user", "go")]}

@@ -10,6 +10,7 @@ import pytest
 
 from assent import create_agent_app, parse_rules
 from assent.model import ALLOW, Answer, ConfigError
+from assent.sdk.sessions import ToolFailedError
 from keeping import soon
 
 POLICY = {"deny": parse_rules(["remove(/etc/**)"]), "ask": parse_rules(["remove(/srv/**)"])}
@@ -114,11 +115,92 @@ def test_openai_agents_interruptions(frameworks, app, person):
     assert recorded(app).count("tool.result") == 2
 
 
+def ask_openai(frameworks, app, tool, *inputs):
+    """Have a tool called by a run that decides in its middle, or that stops; return what the model hears."""
+    model = frameworks.ScriptedModel(*inputs)
+    guarded = frameworks.guard_tools(app, [tool]) if tool.needs_approval is False else [tool]
+    agent = frameworks.OpenAiAgent(name="a", model=model, tools=guarded)
+    asyncio.run(frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET))
+    return model.heard
+
+
+@pytest.mark.parametrize("stops", [False, True], ids=["guardrail", "interruption"])
+def test_openai_agents_a_call_is_decided_as_the_types_of_its_function_have_made_it(frameworks, app, stops):
+    def made(function):
+        return frameworks.function_tool(function, name_override="remove", strict_mode=False, needs_approval=stops)
+
+    heard = ask_openai(frameworks, app, made(frameworks.remove_read), '{"path": "passwd"}', '{"path": "/tmp/a"}')
+    assert ("denied by remove(/etc/**)" in heard[0], heard[1]) == (True, "removed /tmp/a")
+    heard = ask_openai(
+        frameworks, app, made(frameworks.remove_by_default), "{}", "", '{"path": "/tmp/b"}', '{"path": 1}'
+    )
+    assert ["denied by" in each for each in heard[:2]] == [True, True]
+    assert (heard[2], "Invalid input" in heard[3]) == ("removed /tmp/b", True)
+    assert frameworks.RAN == ["/tmp/a", "/tmp/b"]
+    assert [kind for kind in recorded(app) if kind.startswith("tool.")] == [
+        "tool.started", "tool.result", "tool.started", "tool.result", "tool.failed",
+    ]  # fmt: skip
+
+
+def test_openai_agents_a_function_gets_the_very_values_that_were_decided_about(frameworks, app):
+    frameworks.READ.clear()
+    tool = frameworks.function_tool(frameworks.remove_read, name_override="remove")
+    # Read anew, as the framework does, it is another path each time.
+    assert ask_openai(frameworks, app, tool, '{"path": "odd"}') == ["removed /tmp/1"]
+    assert frameworks.RAN == ["/tmp/1"]
+    tool = frameworks.function_tool(frameworks.remove_read, name_override="remove", needs_approval=True)
+    assert "something else of it each time" in ask_openai(frameworks, app, tool, '{"path": "odd"}')[0]
+    assert frameworks.RAN == ["/tmp/1"]
+
+
+def test_openai_agents_a_guarded_tool_that_is_called_past_its_guardrail_does_not_run(frameworks, app):
+    from agents.tool_context import ToolContext
+
+    (tool,) = frameworks.guard_tools(app, [frameworks.function_tool(frameworks.remove)])
+    given = '{"path": "/tmp/a"}'
+    context = ToolContext(context=None, tool_name="remove", tool_call_id="c", tool_arguments=given)
+    with pytest.raises(ToolFailedError, match="was not decided about"):
+        asyncio.run(tool.on_invoke_tool(context, given))
+    assert frameworks.RAN == []
+
+
+def test_openai_agents_a_function_that_fails_is_on_record_as_failed_and_the_model_hears_what_its_tool_says(
+    frameworks, app
+):
+    def fail(path: str) -> str:
+        raise ValueError("it is stuck")
+
+    told = lambda context, error: f"sorry: {error}"  # noqa: E731
+    tool = frameworks.function_tool(fail, name_override="remove", failure_error_function=told)
+    assert ask_openai(frameworks, app, tool, '{"path": "/tmp/a"}') == ["sorry: it is stuck"]
+    for stops in (False, True):
+        tool = frameworks.function_tool(fail, name_override="remove", failure_error_function=None, needs_approval=stops)
+        with pytest.raises(Exception, match="stuck"):
+            ask_openai(frameworks, app, tool, '{"path": "/tmp/a"}')
+    assert recorded(app).count("tool.failed") == 3
+
+
+def test_openai_agents_a_run_whose_tools_would_not_stop_it_does_not_begin(frameworks, app):
+    async def never(context, given, call_id):
+        return False
+
+    from agents import LocalShellTool
+
+    tools = [frameworks.function_tool(frameworks.remove, needs_approval=needed) for needed in (False, never)]
+    for tool in (*tools, LocalShellTool(frameworks.remove)):
+        inner = frameworks.OpenAiAgent(name="inner", model=frameworks.ScriptedModel(*PATHS[:1]), tools=[tool])
+        outer = frameworks.OpenAiAgent(name="outer", model=frameworks.ScriptedModel(*PATHS[:1]), handoffs=[inner])
+        for agent in (inner, outer):
+            with pytest.raises(ConfigError, match="needs_approval=True"):
+                asyncio.run(frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET))
+    assert frameworks.RAN == []
+
+
 def test_openai_agents_input_that_is_none_does_not_run(frameworks, app):
     from assent.sdk.openai_agents import _check
 
     for arguments in PATHS[3:]:
-        assert "Invalid input" in asyncio.run(_check(app, "default", "remove", arguments, "c"))
+        assert "Invalid input" in asyncio.run(_check(app.session(), "remove", arguments, "c"))
     assert frameworks.RAN == []
 
 
@@ -179,6 +261,15 @@ def test_langchain_a_call_is_decided_as_its_schema_has_made_it_and_runs_as_just_
     if kind == "a class":
         assert tool.count == 2
     assert recorded(app).count("tool.result") == 2
+
+
+@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+def test_langchain_what_a_function_takes_for_what_no_schema_fills_in_is_decided_about(frameworks, app, is_async):
+    schema = {"type": "object", "properties": {"path": {"type": "string"}}}
+    tool = frameworks.langchain_tool("remove", args_schema=schema)(frameworks.remove_plainly)
+    assert "denied by remove(/etc/**)" in frameworks.ask_langchain(app, None, is_async=is_async, tool=tool).content
+    assert frameworks.ask_langchain(app, "/tmp/a", is_async=is_async, tool=tool).content == "removed /tmp/a"
+    assert frameworks.RAN == ["/tmp/a"]
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
@@ -252,6 +343,50 @@ def test_pydantic_ai_arguments_of_the_frameworks_own_types_are_decided_about_as_
     assert [kind for kind in recorded(app) if kind.startswith("tool.")] == [
         "tool.started", "tool.result", "tool.started", "tool.failed",
     ]  # fmt: skip
+
+
+def test_pydantic_ai_what_a_person_changed_is_read_by_the_tools_types_and_runs_only_as_approved(
+    frameworks, app, person
+):
+    def ask(given, changed):
+        def respond(messages, info):
+            parts = [frameworks.ToolCallPart("remove", given)] if len(messages) == 1 else [frameworks.TextPart("done")]
+            return frameworks.PydanticResponse(parts=parts)
+
+        person.changed = changed
+        agent = frameworks.PydanticAgent(
+            frameworks.FunctionModel(respond), tools=[tool], capabilities=[frameworks.AssentCapability(app)]
+        )
+        return frameworks.returned(asyncio.run(agent.run("go")))
+
+    tool = frameworks.PydanticTool(frameworks.remove_there, name="remove")
+    assert ask({"where": {"path": "/srv/a"}}, {"where": {"path": "/srv/b"}}) == ["removed"]
+    assert "does not fit" in ask({"where": {"path": "/srv/a"}}, {"where": "/srv/b"})[0]
+    tool = frameworks.PydanticTool(frameworks.remove_read, name="remove")
+    assert "is not what was approved" in ask({"path": "/srv/a"}, {"path": "odd"})[0]
+    assert frameworks.RAN == ["/srv/b"]
+
+
+def test_pydantic_ai_a_deferred_call_is_decided_once_and_again_where_the_tool_would_get_something_else(
+    frameworks, app, person
+):
+    def ask(function, path):
+        agent = frameworks.PydanticAgent(
+            frameworks.pydantic_model(path),
+            output_type=[str, frameworks.DeferredToolRequests],
+            tools=[frameworks.PydanticTool(function, name="remove", requires_approval=True)],
+            capabilities=[frameworks.AssentCapability(app)],
+        )
+        first = asyncio.run(agent.run("go"))
+        results = asyncio.run(frameworks.answer_deferred(app, first.output))
+        more = {"message_history": first.all_messages(), "deferred_tool_results": results}
+        return [frameworks.returned(asyncio.run(agent.run(**more)))[-1] for _ in range(2)]
+
+    assert ask(frameworks.remove, "/srv/a") == ["removed /srv/a"] * 2
+    assert recorded(app).count("permission.requested") == 2, "one for each time that it ran"
+    assert all("denied by remove(/etc/**)" in said for said in ask(frameworks.remove_read, "passwd"))
+    assert frameworks.RAN == ["/srv/a"] * 2
+    assert recorded(app).count("tool.result") == 2
 
 
 def test_pydantic_ai_deferred_calls(frameworks, app, person):

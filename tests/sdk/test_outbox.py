@@ -6,7 +6,7 @@ import logging
 
 from assent import create_agent_app
 from assent.sdk.backlog import Backlog
-from assent.sdk.client import ApiError, UnreachableError
+from assent.sdk.client import ApiError, Client, UnreachableError
 from assent.sdk.outbox import Outbox
 from daemons import Running, until
 
@@ -19,7 +19,7 @@ class Daemon:
         self.fault: Exception | None = None
         self.bad: bytes | None = None
 
-    def report_events(self, session, events, cwd=None):
+    def report_events(self, session, events, cwd=None, again=None):
         if self.fault is not None:
             raise self.fault
         if self.bad is not None and any(self.bad in bytes(e) for e in events if not isinstance(e, dict)):
@@ -43,6 +43,50 @@ def test_what_a_daemon_that_is_away_did_not_take_is_told_by_the_next_program_onc
         events = daemon.api(daemon.owner).get("/api/audit?session=late").json()["events"]
         assert [e["type"] for e in events] == ["tool.failed"]
         assert events[0]["body"]["payload"]["happenedAt"]
+
+
+def test_what_is_told_again_because_the_answer_was_lost_is_written_down_once(tmp_path, monkeypatch):
+    def lose_the_answer(self, ask):
+        given = send(self, ask)
+        if ask.path.endswith("report_events"):
+            asked.append(ask.body)
+            if len(asked) <= 2:
+                raise UnreachableError("cut off")
+        return given
+
+    send, asked = Client.send, []
+    with Running(tmp_path) as daemon:
+        monkeypatch.setenv("ASSENT_HOME", str(tmp_path / "program"))
+        monkeypatch.setattr(Client, "send", lose_the_answer)
+        with create_agent_app(url=daemon.url, token=daemon.mint("agent", agent="coder")) as app:
+            assert app.run_tool("nothing", {}, session_id="twice").is_error
+            until(lambda: len(asked) == 3)
+            assert app.run_tool("nothing", {}, session_id="twice").is_error
+        events = daemon.api(daemon.owner).get("/api/audit?session=twice").json()["events"]
+        assert [e["type"] for e in events] == ["tool.failed"] * 2
+
+
+def test_a_report_is_known_by_its_name_to_its_own_teller_and_whichever_comes_first(tmp_path):
+    def tell(token, *names, again):
+        events = [{"type": "runtime.warning", "summary": name, "reportId": name} for name in names]
+        assert Client(url=daemon.url, token=token).report_events("s", events, again=again).recorded == len(names)
+
+    def told():
+        return [
+            e["body"]["payload"]["summary"]
+            for e in daemon.api(daemon.owner).get("/api/audit?session=s").json()["events"]
+        ]
+
+    with Running(tmp_path) as daemon:
+        one, other = (daemon.mint("agent", agent=name) for name in ("one", "other"))
+        tell(one, "report-1", "report-2", again=True)
+        tell(one, "report-1", again=False)
+        tell(one, "report-2", "report-3", "report-3", again=True)
+        tell(other, "report-1", again=True)
+        daemon.stop()
+        daemon.start()
+        tell(one, "report-3", again=True)
+        assert sorted(told()) == ["report-1", "report-1", "report-2", "report-3"]
 
 
 def test_what_is_refused_for_good_is_lost_aloud_and_takes_nothing_with_it(tmp_path, caplog):

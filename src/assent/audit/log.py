@@ -20,12 +20,18 @@ from assent.store.store import Store
 
 SPOOL = "spool"
 """The topic under which it is known what was taken in."""
+REPORTS = "reports"
+"""The topic under which it is known which reports were taken in …"""
+LATE_REPORTS = 1000
+"""… and how many changes of the store a first report may be late, with its repetition before it."""
 SEAL_EVERY = 1000
 SEAL_SECONDS = 60.0
 NOTE_SECONDS = 0.25
 """How long what was noted may wait for company."""
 
 _INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}, hash) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"  # noqa: S608 - constants
+_LAST_CHANGE = "SELECT coalesce(max(id), 0) FROM changes"
+_TOLD = "SELECT ref FROM changes WHERE id > ? AND topic = ? AND ref IN ({})"
 _SEALS_AFTER = (
     "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
     "WHERE writer = :writer AND seq > :last ORDER BY seq"
@@ -46,6 +52,12 @@ def _read_events(home: str, name: str) -> list[Event]:
         reason = "an event that was left for the log can not be read"
         fault = Event(type="runtime.error", event_id="", timestamp="", session_id="", sequence=0)
         return [msgspec.structs.replace(fault, payload={"summary": reason})]
+
+
+def _find_told(cursor: Cursor, names: tuple[str, ...], *, since: int) -> frozenset[str]:
+    if not names:
+        return frozenset()
+    return frozenset(ref for (ref,) in cursor.fetch(_TOLD.format(", ".join("?" * len(names))), since, REPORTS, *names))
 
 
 class Log:
@@ -99,6 +111,29 @@ class Log:
         entries = [self.prepare(event) for event in events]
         await self._store.commit(lambda cursor: self.append(cursor, entries))
         return tuple(entry.position for entry in entries)
+
+    async def record_once(self, told: Sequence[tuple[str | None, Event]], *, again: bool) -> None:
+        """Append events that whoever tells them may repeat, each by its name once; `again` says that some are repeated.
+
+        How long a name is known is the store's to say: for thousands of changes, not for ever.
+        """
+        entries = [(name, self.prepare(event)) for name, event in told]
+        await self._store.commit(lambda cursor: self._append_new(cursor, entries, again=again))
+
+    async def find_told(self, names: Iterable[str]) -> frozenset[str]:
+        """Return which of these names events were recorded by."""
+        return await self._store.commit(lambda cursor: _find_told(cursor, tuple(names), since=0))
+
+    def _append_new(self, cursor: Cursor, entries: list[tuple[str | None, Entry]], *, again: bool) -> None:
+        since = 0 if again else int(cursor.fetch(_LAST_CHANGE)[0][0]) - LATE_REPORTS
+        known = set(_find_told(cursor, tuple(name for name, _ in entries if name is not None), since=since))
+        for name, entry in entries:
+            if name in known:
+                continue
+            if name is not None:
+                known.add(name)
+                cursor.announce(REPORTS, name)
+            self.append(cursor, (entry,))
 
     def take_in(self) -> None:
         """Append what processes left that did not wait for the store; each event once, whatever happens meanwhile."""

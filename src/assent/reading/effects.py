@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -54,7 +54,8 @@ _WRITING = frozenset({"write", "edit", "remove", "access", "move", "dest", "tree
 
 def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
     """Yield what a redirection opens; descriptors, here-documents and the null device open nothing."""
-    if redirect.direction in ("descriptor", "here") or _DESCRIPTORS.fullmatch(redirect.target.text):
+    target = redirect.target.text
+    if redirect.direction in ("descriptor", "here") or (target.startswith("/dev/") and _DESCRIPTORS.fullmatch(target)):
         return
     located = locate(redirect.target, ground.place, ground.cwd)
     network = _SOCKET.match(located.path)
@@ -69,26 +70,27 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
         yield writing(located, ground, glob=is_pattern(redirect.target), own_cover=True)
 
 
-def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
-    """Yield what one argument or option value touches."""
+def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
+    """Return what one argument or option value touches."""
     if role in _PATHS:
-        yield from _path_effects(role, word, ground)
-    elif role in ("from", "to", "mirror"):
-        yield from _transfer_effects(role, word, ground)
-    elif role in ("url", "save", "host"):
-        yield from _network_effects(role, word, ground)
-    elif role in ("renew", "anywhere"):
-        yield from fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
-    elif role == "data":
-        yield from _sent_effects(word, ground)
-    elif role == "database":
-        yield from _database_effects(word, ground)
-    elif role == "revision":
-        yield from _stored_effects(word, ground)
-    elif role == "filter":
-        yield from _filter_effects(word, ground)
-    elif role == "name" and secrets.is_secret_variable(word.text):
-        yield secret_variable(word.text, ground.owner)
+        return _path_effects(role, word, ground)
+    if role in ("from", "to", "mirror"):
+        return _transfer_effects(role, word, ground)
+    if role in ("url", "save", "host"):
+        return _network_effects(role, word, ground)
+    if role in ("renew", "anywhere"):
+        return fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
+    if role == "data":
+        return _sent_effects(word, ground)
+    if role == "database":
+        return _database_effects(word, ground)
+    if role == "revision":
+        return _stored_effects(word, ground)
+    if role == "filter":
+        return _filter_effects(word, ground)
+    if role == "name" and secrets.is_secret_variable(word.text):
+        return (secret_variable(word.text, ground.owner),)
+    return ()
 
 
 def _sent_effects(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -130,11 +132,16 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
 
 
 def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
-    if word.text in ("", "-") or _DESCRIPTORS.fullmatch(word.text):
+    text = word.text
+    if text in ("", "-") or (text.startswith("/dev/") and _DESCRIPTORS.fullmatch(text)):
         return
-    if word.feeds and word.text == _SUBSTITUTED and role != "exec":
+    if word.feeds and text == _SUBSTITUTED and role != "exec":
         return
-    located, glob = locate(word, ground.place, ground.cwd), is_pattern(word)
+    located = locate(word, ground.place, ground.cwd)
+    if role == "read" and not word.splits and UNKNOWN not in text:
+        yield reading(located, ground)
+        return
+    glob = is_pattern(word)
     if role == "look":
         yield looking(reading(located, ground, glob=glob), located, ground)
         for found in guessed_reads(word, ground):

@@ -118,11 +118,17 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
 
 
 def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
+    """Read a call of a shell tool: as a rule it is one line, and nothing besides says what runs."""
+    line = call.input.get("command")
+    if not isinstance(line, str) or not call.input.keys() <= _PLAIN:
+        return _commands(call, place)
+    found = _line_reader()(line, place, place.cwd)
+    return _held_against(place.shell, line, *found) if place.shell else found
+
+
+def _commands(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
     """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
     read_line = _line_reader()
-    line = call.input.get("command")
-    if isinstance(line, str) and call.input.keys() <= _PLAIN:
-        return _held_against(place.shell, line, *read_line(line, place, place.cwd))
     given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()

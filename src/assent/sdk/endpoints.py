@@ -132,9 +132,11 @@ class Endpoints(Looking):
 
     @Endpoint
     @staticmethod
-    def report_events(session: str, events: Sequence[Any], *, cwd: str | None = None) -> Ask[EventsRecorded]:
-        """Tell, as an agent, what became of decided calls."""
-        body = {"sessionId": session, "events": events, "cwd": cwd}
+    def report_events(
+        session: str, events: Sequence[Any], *, cwd: str | None = None, again: bool | None = None
+    ) -> Ask[EventsRecorded]:
+        """Tell, as an agent, what became of decided calls; `again` if some of it was told before, without an answer."""
+        body = {"sessionId": session, "events": events, "cwd": cwd, "again": again}
         return Ask("POST", "/api/runtime/report_events", "reporting:EventsRecorded", body=body)
 
     @Endpoint

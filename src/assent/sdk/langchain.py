@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import types
 from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
@@ -86,6 +87,8 @@ class _Call:
         """What the tool is called with next, once that may be."""
         self._unfit: Exception | None = None
         self._runs = False
+        self._left_out: dict[str, Any] = {}
+        """What the tool's function itself takes for a parameter that no schema fills in."""
         self.refusal: ToolMessage | None = None
         self.view = self._see(request.tool)
         self.request = request if self.view is None else request.override(tool=self.view)
@@ -103,12 +106,15 @@ class _Call:
     def invoke(self, kind: type[BaseTool], tool: BaseTool, given: Any, more: Any) -> Any:
         """Decide, then run, from code that is not async."""
         if self.parts is None and self._read(kind, tool, given):
+            self._left_out = _defaults(getattr(tool, "func", None) or tool._run)  # noqa: SLF001 - what the framework calls
             self._app.wait_for(self._decide(kind, tool, given))
         return self.refusal or kind.invoke(tool, given, *more[0], **more[1])
 
     async def ainvoke(self, kind: type[BaseTool], tool: BaseTool, given: Any, more: Any) -> Any:
         """Decide, then run."""
         if self.parts is None and self._read(kind, tool, given):
+            own = getattr(tool, "coroutine", None) or getattr(tool, "func", None)
+            self._left_out = _defaults(own or tool._arun, tool._run)  # noqa: SLF001 - as above
             await self._decide(kind, tool, given)
         return self.refusal or await kind.ainvoke(tool, given, *more[0], **more[1])
 
@@ -158,7 +164,8 @@ class _Call:
         """Write out what the tool gets of the model; what the framework gives it besides is nobody's to decide."""
         placed, named = self.parts or ((), {})
         names = [name for name in self._asked if name not in named] or ["input"]
-        shown = dict(zip(names, placed, strict=False)) if len(placed) <= len(names) else {"input": placed}
+        shown = {} if placed else {k: v for k, v in self._left_out.items() if k not in named}
+        shown |= dict(zip(names, placed, strict=False)) if len(placed) <= len(names) else {"input": placed}
         for name, value in named.items():
             if name not in injected and not (name not in self._asked and value == self._id):
                 shown[name] = value
@@ -203,6 +210,17 @@ class _Call:
             self._session.refuse_input(self._name, self._id, InputError(said))
         elif self._runs:
             self._session.note_result(self._name, self._id, error=error)
+
+
+def _defaults(*functions: Callable[..., Any]) -> dict[str, Any]:
+    """Return what a function takes for what it is not given, as far as that could be said of a call."""
+    found: dict[str, Any] = {}
+    for function in functions:
+        with contextlib.suppress(ValueError, TypeError):  # what says nothing of itself
+            for name, parameter in inspect.signature(function).parameters.items():
+                if isinstance(parameter.default, str | int | float | list | dict):
+                    found.setdefault(name, parameter.default)
+    return found
 
 
 _CALL: ContextVar[_Call | None] = ContextVar("assent-langchain-call", default=None)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeAlias
 
 from agents.items import ToolCallOutputItem
 from agents.tool import ShellTool, Tool
+from agents.tool_context import ToolContext
 
 from agents import (
     Agent,
@@ -25,9 +28,16 @@ from agents import (
 from assent.model import ConfigError
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.judges import Judgement
-from assent.sdk.sessions import denial_text
+from assent.sdk.openai_functions import Function, Parts
+from assent.sdk.schemas import InputError
+from assent.sdk.sessions import MOST_REMEMBERED, AgentSession, ToolFailedError, denial_text
+from assent.sdk.values import Written
 
 MOST_PAUSES = 100
+_NAME = "assent"
+"""How its guardrails are called."""
+Read: TypeAlias = Callable[[dict[str, Any]], Written]
+"""Says what a tool is called with where the model sent an input, or raises `InputError`."""
 _HOSTED = frozenset({
     "WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool",
     "ProgrammaticToolCallingTool",
@@ -40,22 +50,105 @@ def guard_tools(app: AgentApp, tools: Sequence[Tool], *, session_id: str = DEFAU
 
     What runs here and takes no guardrail, such as a shell, raises `ConfigError`: it would run without a decision.
     """
-    guardrail, record = make_guardrail(app, session_id=session_id), _make_record(app, session_id)
-    return [_guard(tool, guardrail, record) if isinstance(tool, FunctionTool) else _pass(tool) for tool in tools]
+    return [_guard(app, tool, session_id) if isinstance(tool, FunctionTool) else _pass(tool) for tool in tools]
 
 
 def _pass(tool: Tool) -> Tool:
-    hosted = isinstance(tool, ShellTool) and tool.executor is None
-    if not hosted and type(tool).__name__ not in _HOSTED:
+    if not _is_hosted(tool):
         raise ConfigError(f"{type(tool).__name__} takes no guardrail; make a function tool of what it does")
     return tool
 
 
-def _guard(tool: FunctionTool, guardrail: ToolInputGuardrail[Any], record: ToolOutputGuardrail[Any]) -> FunctionTool:
+def _is_hosted(tool: Tool) -> bool:
+    return (isinstance(tool, ShellTool) and tool.executor is None) or type(tool).__name__ in _HOSTED
+
+
+def _guard(app: AgentApp, tool: FunctionTool, session_id: str) -> FunctionTool:
     guarded = copy.copy(tool)
+    function = Function.of(tool)
+    if function is None:
+        guardrail, record = make_guardrail(app, session_id=session_id), _make_record(app, session_id)
+        guarded.tool_output_guardrails = [record, *(tool.tool_output_guardrails or ())]
+    else:
+        made = _Guarded(app, session_id, function)
+        guardrail, guarded.on_invoke_tool = made.guardrail, made.invoke
     guarded.tool_input_guardrails = [guardrail, *(tool.tool_input_guardrails or ())]
-    guarded.tool_output_guardrails = [record, *(tool.tool_output_guardrails or ())]
     return guarded
+
+
+class _Guarded:
+    """A tool made of a function. Its guardrail reads a call as the function would get it, and decides just that.
+
+    The framework reads the call once more before it runs. What comes of that counts for nothing: the function gets the
+    very values that were decided about, and without those it does not run.
+    """
+
+    def __init__(self, app: AgentApp, session_id: str, function: Function) -> None:
+        self._session = app.session
+        self._id = session_id
+        self._function = function
+        self._decided: OrderedDict[tuple[str, str], list[Parts]] = OrderedDict()
+        self._inner = function.rebuild(self._run)
+        self.guardrail: ToolInputGuardrail[Any] = ToolInputGuardrail(guardrail_function=self._check, name=_NAME)
+
+    async def _check(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
+        context, found = data.context, []
+
+        def read(given: dict[str, Any]) -> Written:
+            parts = self._function.read(given)
+            found.append(parts)
+            return self._function.write(parts)
+
+        session, call_id = self._session(self._id), context.tool_call_id
+        message = await _check(session, context.tool_name, context.tool_arguments, call_id, read)
+        if message is not None:
+            return ToolGuardrailFunctionOutput.reject_content(message)
+        self._decided.setdefault((call_id, context.tool_arguments), []).append(found[0])
+        if len(self._decided) > MOST_REMEMBERED:
+            self._decided.popitem(last=False)
+        return ToolGuardrailFunctionOutput.allow()
+
+    async def invoke(self, context: ToolContext[Any], given: str) -> Any:
+        """Have the framework call the function, and write down what became of it."""
+        key = (context.tool_call_id, given)
+        waiting = self._decided.get(key)
+        if not waiting:
+            raise ToolFailedError(f"this call of {context.tool_name} was not decided about")
+        token = _CALL.set(_Running(waiting.pop()))
+        if not waiting:
+            del self._decided[key]
+        try:
+            return await self._inner.on_invoke_tool(context, given)
+        finally:
+            running = _CALL.get()
+            error = None if running is None else running.error
+            self._session(self._id).note_result(context.tool_name, context.tool_call_id, error=error)
+            _CALL.reset(token)
+
+    async def _run(self, *given: Any, **_: Any) -> Any:
+        running = _CALL.get()
+        if running is None:
+            raise ToolFailedError("it was not decided about")
+        args, named = running.parts
+        running.error = ToolFailedError("the call was aborted")
+        try:
+            result = await self._function.call(*(given[:1] if self._function.takes_context else ()), *args, **named)
+        except Exception as error:
+            running.error = error
+            raise
+        running.error = None
+        return result
+
+
+class _Running:
+    """A call under way: what the function gets, and what became of it."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.error: Exception | None = ToolFailedError("the framework did not call it")
+
+
+_CALL: ContextVar[_Running | None] = ContextVar("assent-openai-call", default=None)
 
 
 def _make_record(app: AgentApp, session_id: str) -> ToolOutputGuardrail[Any]:
@@ -69,14 +162,18 @@ def _make_record(app: AgentApp, session_id: str) -> ToolOutputGuardrail[Any]:
 
 
 def make_guardrail(app: AgentApp, *, session_id: str = DEFAULT_SESSION) -> ToolInputGuardrail[Any]:
-    """Make a tool input guardrail: a call that may not run is rejected, and the model is told why."""
+    """Make a tool input guardrail: a call that may not run is rejected, and the model is told why.
+
+    It decides a call as the model sent it; `guard_tools` decides what a function makes of that.
+    """
 
     async def check(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
-        context = data.context
-        message = await _check(app, session_id, context.tool_name, context.tool_arguments, context.tool_call_id)
-        return ToolGuardrailFunctionOutput.allow() if message is None else _reject(message)
+        context, session = data.context, app.session(session_id)
+        message = await _check(session, context.tool_name, context.tool_arguments, context.tool_call_id)
+        allow, reject = ToolGuardrailFunctionOutput.allow, ToolGuardrailFunctionOutput.reject_content
+        return allow() if message is None else reject(message)
 
-    return ToolInputGuardrail(guardrail_function=check, name="assent")
+    return ToolInputGuardrail(guardrail_function=check, name=_NAME)
 
 
 async def settle_interruptions(
@@ -91,7 +188,7 @@ async def _settle(app: AgentApp, result: RunResult, session_id: str) -> tuple[Ru
     state, running = result.to_state(), {}
     for item in result.interruptions:
         name, call_id = item.name or "", _call_id(item.raw_item)
-        message = await _check(app, session_id, name, item.arguments, call_id)
+        message = await _check(app.session(session_id), name, item.arguments, call_id, _reader(item.agent, name))
         if message is None:
             state.approve(item)
             running[call_id or ""] = name
@@ -100,21 +197,65 @@ async def _settle(app: AgentApp, result: RunResult, session_id: str) -> tuple[Ru
     return state, running
 
 
+def _reader(agent: Agent[Any], name: str) -> Read:
+    """Return what reads the calls of an agent's tool: its function's own types, where there is one."""
+    tools = [tool for tool in getattr(agent, "tools", ()) if isinstance(tool, FunctionTool) and tool.name == name]
+    function = Function.of(tools[0]) if len(tools) == 1 else None
+
+    def read(given: dict[str, Any]) -> Written:
+        if function is None:
+            return Written(given)
+        written = function.write(function.read(given))
+        # The framework reads it once more when it runs.
+        if function.write(function.read(given)) != written:
+            raise InputError("its types make something else of it each time")
+        return written
+
+    return read
+
+
 async def run_guarded(
     app: AgentApp, agent: Agent[Any], given: Any, *, session_id: str = DEFAULT_SESSION, **more: Any
 ) -> RunResult:
-    """Run an agent to its end, deciding each call that it stops for."""
+    """Run an agent to its end, deciding each call that it stops for.
+
+    A tool that runs here and does not stop a run for every call raises `ConfigError`: it would run without a decision.
+    """
+    _refuse_undecided(agent, set())
+    session = app.session(session_id)
     result = await Runner.run(agent, given, **more)
     for _ in range(MOST_PAUSES):
         if not result.interruptions:
             return result
         state, running = await _settle(app, result, session_id)
-        result = await Runner.run(agent, state, **more)
+        try:
+            result = await Runner.run(agent, state, **more)
+        except Exception as error:
+            for called, name in running.items():
+                session.note_result(name, called, error=error)
+            raise
         for item in result.new_items:
             call_id = _call_id(item.raw_item) if isinstance(item, ToolCallOutputItem) else None
             if call_id is not None and call_id in running:
-                app.session(session_id).note_result(running.pop(call_id), call_id)
+                session.note_result(running.pop(call_id), call_id)
     return result
+
+
+def _refuse_undecided(agent: Any, seen: set[int]) -> None:
+    """See to it that every tool stops the run, or is decided in its middle; also those of agents it hands over to."""
+    if id(agent) in seen or not isinstance(agent, Agent):
+        return
+    seen.add(id(agent))
+    for tool in agent.tools:
+        if getattr(tool, "needs_approval", None) is not True and not _is_hosted(tool) and not _is_guarded(tool):
+            raise ConfigError(f"`{tool.name}` has neither needs_approval=True nor a guard (see guard_tools)")
+    for other in agent.handoffs:
+        _refuse_undecided(other, seen)
+
+
+def _is_guarded(tool: Tool) -> bool:
+    guardrails = tool.tool_input_guardrails if isinstance(tool, FunctionTool) else None
+    return any(guardrail.name == _NAME for guardrail in guardrails or ())
 
 
 def _call_id(item: Any) -> str | None:
@@ -123,27 +264,28 @@ def _call_id(item: Any) -> str | None:
     return getattr(item, "call_id", None) or getattr(item, "id", None)
 
 
-async def _check(app: AgentApp, session_id: str, name: str, arguments: str | None, call_id: str | None) -> str | None:
-    """Return why a call may not run; None if it may, exactly as it is."""
+async def _check(
+    session: AgentSession, name: str, arguments: str | None, call_id: str | None, read: Read = Written
+) -> str | None:
+    """Return why a call may not run; None if it may, exactly as it was read."""
     if arguments is None:  # a shell's lines, a patch: they stand elsewhere in the call, and nobody would read them
-        return f'Invalid input for tool "{name}": its calls can not be read'
+        return session.refuse_input(name, call_id, InputError("its calls can not be read")).reason
     try:
         given = json.loads(arguments or "{}")
-    except ValueError:
-        return f'Invalid input for tool "{name}": it is not JSON'
-    if not isinstance(given, dict):
-        return f'Invalid input for tool "{name}": it must be an object'
-    judgement, taken = await app.session(session_id).decide(name, given, tool_call_id=call_id)
+        if not isinstance(given, dict):
+            raise InputError("it must be an object")  # noqa: TRY301 - what is no input has one end
+        written = read(given)
+    except InputError as error:
+        return session.refuse_input(name, call_id, error).reason
+    except (ValueError, RecursionError):
+        return session.refuse_input(name, call_id, InputError("it is not JSON")).reason
+    judgement, taken = await session.decide(name, written.plain, tool_call_id=call_id, secret=written.secrets)
     if not judgement.allowed:
         return denial_text(name, judgement)
-    return None if taken == given else _ask_for(name, taken, judgement)
+    return None if taken == written.plain else _ask_for(name, taken, judgement)
 
 
 def _ask_for(name: str, taken: dict[str, Any], judgement: Judgement) -> str:
     """Have the model make the call that was approved: a guardrail can not change an input."""
     said = f" ({judgement.feedback})" if judgement.feedback else ""
     return f"Not run as it was asked{said}. Call {name} again with exactly this input: {json.dumps(taken)}"
-
-
-def _reject(message: str) -> ToolGuardrailFunctionOutput:
-    return ToolGuardrailFunctionOutput.reject_content(message)

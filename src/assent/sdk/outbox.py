@@ -1,7 +1,8 @@
 """What a program has to tell the daemon and does not wait for: sent in order, by a thread of its own.
 
 What a daemon that is away does not take is kept, in Assent's home, and delivered when it is back, by this program or by
-the next one with its token. What truly is lost is said aloud: in the program's log, and to the daemon.
+the next one with its token. Where only the answer was lost it is told twice, by a name that the daemon knows by then.
+What truly is lost is said aloud: in the program's log, and to the daemon.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ _encode = msgspec.json.Encoder(enc_hook=str).encode
 _log = logging.getLogger(__name__)
 
 
+def _new_name() -> str:
+    return os.urandom(8).hex()
+
+
 class Item(msgspec.Struct, frozen=True, array_like=True):
     """One event of a session."""
 
@@ -55,6 +60,8 @@ class Outbox:
         self._thread: threading.Thread | None = None
         self._numbers = itertools.count()
         self._pause = 0.0
+        self._name = _new_name()
+        self._told_lost = 0
         self.lost = 0
         """How many can never be delivered."""
         if backlog.names():
@@ -62,7 +69,7 @@ class Outbox:
 
     def put(self, session: str, cwd: str | None, event: dict[str, object]) -> None:
         """Have an event told, from any thread."""
-        item = Item(session, cwd, msgspec.Raw(_encode(event)))
+        item = Item(session, cwd, msgspec.Raw(_encode({**event, "reportId": _new_name()})))
         with self._news:
             if len(self._items) >= MOST_WAITING:
                 self._lose(1, "too many wait, and they can not be kept on disk")
@@ -96,7 +103,7 @@ class Outbox:
         while self._wait():
             delivered = self._deliver_kept()
             items = self._take(MOST_AT_ONCE)
-            left = self._send(items) if delivered else items
+            left = self._send(items, again=self._pause > 0) if delivered else items
             if left and not self._keep(left):
                 with self._news:
                     self._items.extendleft(reversed(left))
@@ -125,7 +132,7 @@ class Outbox:
             with self._backlog.reading(name) as lines:
                 if not lines:
                     continue
-                left = self._send(self._read(lines))
+                left = self._send(self._read(lines), again=True)
                 if left:
                     self._keep(left, name)
                     return False
@@ -145,21 +152,21 @@ class Outbox:
         name = name or f"{time.time_ns():020d}-{os.getpid()}-{next(self._numbers)}"
         return self._backlog.keep(name, [_encode(item) for item in items])
 
-    def _send(self, items: Items) -> Items:
-        """Send some, and return those that were not taken and yet may be."""
+    def _send(self, items: Items, *, again: bool) -> Items:
+        """Send some, perhaps not for the first time, and return those that were not taken and yet may be."""
         if self.lost and not self._tell_of_loss(items):
             return items
         sent = 0
         for (session, cwd), group in itertools.groupby(items, key=lambda item: (item.session, item.cwd)):
             events = [item.event for item in group]
-            if not self._report(session, cwd, events):
+            if not self._report(session, cwd, events, again=again):
                 return items[sent:]
             sent += len(events)
         return []
 
-    def _report(self, session: str, cwd: str | None, events: list[msgspec.Raw]) -> bool:
+    def _report(self, session: str, cwd: str | None, events: list[msgspec.Raw], *, again: bool) -> bool:
         try:
-            self._client.report_events(session, events, cwd=cwd)
+            self._client.report_events(session, events, cwd=cwd, again=again or None)
         except UnreachableError as error:
             _log.warning("the daemon did not take %d events, which are kept: %s", len(events), error)
             return False
@@ -168,8 +175,8 @@ class Outbox:
                 _log.warning("the daemon did not take %d events, which are kept: %s", len(events), error)
                 return False
             if len(events) > 1:  # one that it can not take does not speak for the others
-                middle = len(events) // 2
-                return self._report(session, cwd, events[:middle]) and self._report(session, cwd, events[middle:])
+                halves = events[: len(events) // 2], events[len(events) // 2 :]
+                return all(self._report(session, cwd, half, again=again) for half in halves)
             self._lose(1, f"the daemon refused it: {error}")
         return True
 
@@ -178,13 +185,14 @@ class Outbox:
             return True
         text = f"{self.lost} reports of this program were lost"
         try:
-            warning = {"type": "runtime.warning", "summary": text}
-            self._client.report_events(items[0].session, [warning], cwd=items[0].cwd)
+            warning = {"type": "runtime.warning", "summary": text, "reportId": f"{self._name}-{self._told_lost}"}
+            self._client.report_events(items[0].session, [warning], cwd=items[0].cwd, again=True)
         except UnreachableError:
             return False
         except ApiError as error:
             return error.status not in _PASSING
         self.lost = 0
+        self._told_lost += 1
         return True
 
     def _lose(self, count: int, why: str) -> None:

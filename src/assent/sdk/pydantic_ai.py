@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolDenied
 from pydantic_ai.capabilities import AbstractCapability
@@ -14,8 +15,12 @@ from pydantic_core import to_jsonable_python
 
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.schemas import InputError
-from assent.sdk.sessions import denial_text
+from assent.sdk.sessions import AgentSession, denial_text
+from assent.sdk.tools import complain
 from assent.sdk.values import write_out
+
+_SETTLED: WeakKeyDictionary[AgentSession, dict[str, Any]] = WeakKeyDictionary()
+"""What was decided about a session's deferred calls that did not run yet, by the ids of the calls."""
 
 
 class _NotAllowed(ToolFailed):
@@ -37,17 +42,23 @@ class AssentCapability(AbstractCapability[Any]):
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
     ) -> dict[str, Any]:
         """Decide one call; the tool runs with exactly the input that was decided about."""
-        del ctx
         session, name, call_id = self._app.session(self._session_id), tool_def.name, call.tool_call_id
         try:
             written = write_out(args, to_jsonable_python)
         except InputError as error:
             raise _NotAllowed(session.refuse_input(name, call_id, error).reason) from None
+        if ctx.tool_call_approved and _SETTLED.get(session, {}).pop(call_id, None) == written.plain:
+            return args  # decided already, by `answer_deferred`, and just so
         judgement, given = await session.decide(name, written.plain, tool_call_id=call_id, secret=written.secrets)
         if not judgement.allowed:
             raise _NotAllowed(denial_text(name, judgement))
-        # What was not changed stays as the framework validated it.
-        return args if given == written.plain else given
+        if given == written.plain:
+            return args  # as the framework validated it
+        try:
+            return _validate(ctx, name, given)
+        except InputError as error:
+            session.note_result(name, call_id, error=error)
+            raise _NotAllowed(str(error)) from None
 
     async def wrap_tool_execute(
         self,
@@ -72,6 +83,21 @@ class AssentCapability(AbstractCapability[Any]):
         return result
 
 
+def _validate(ctx: RunContext[Any], name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """Have the tool's types read what somebody changed, or raise `InputError` if they make something else of it."""
+    tools = {} if ctx.tool_manager is None else ctx.tool_manager.tools or {}
+    if name not in tools:
+        return given
+    try:
+        validator, context = tools[name].args_validator, ctx.validation_context
+        args: dict[str, Any] = validator.validate_python(given, context=context, by_alias=True, by_name=True)
+    except ValueError as error:
+        raise InputError(f"the changed input does not fit: {complain(error)}") from None
+    if write_out(args, to_jsonable_python).plain != given:
+        raise InputError("what the tool makes of the changed input is not what was approved")
+    return args
+
+
 async def answer_deferred(
     app: AgentApp, requests: DeferredToolRequests, *, session_id: str = DEFAULT_SESSION
 ) -> DeferredToolResults:
@@ -81,6 +107,8 @@ async def answer_deferred(
     for call in requests.approvals:
         plain = call.args_as_dict()
         judgement, given = await session.decide(call.tool_name, plain, tool_call_id=call.tool_call_id)
+        if judgement.allowed:
+            _SETTLED.setdefault(session, {})[call.tool_call_id] = given
         if not judgement.allowed:
             results.approvals[call.tool_call_id] = ToolDenied(denial_text(call.tool_name, judgement))
         else:

@@ -46,6 +46,8 @@ class HostEvent(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_
     """One thing that happened."""
 
     type: Told
+    report_id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{8,64}$")] | None = None
+    """What its teller calls it: told again by that name, it is not written down a second time."""
     tool_name: Annotated[str, msgspec.Meta(max_length=512)] = ""
     tool_call_id: Annotated[str, msgspec.Meta(max_length=512)] | None = None
     status: Status | None = None
@@ -74,6 +76,8 @@ class ReportEventsBody(msgspec.Struct, frozen=True, rename="camel"):
     session_id: str
     events: Annotated[tuple[HostEvent, ...], msgspec.Meta(min_length=1, max_length=MOST_EVENTS)]
     cwd: str | None = None
+    again: bool = False
+    """Some of them were told before, and nobody answered."""
 
 
 class EventsRecorded(msgspec.Struct, frozen=True):
@@ -90,9 +94,18 @@ async def report_events(daemon: Daemon, request: Request) -> Reply:
     body = request.decode(_REPORT)
     if not body.session_id:
         raise Refusal(400, "Missing sessionId")
-    events = [await _make(daemon, request, body, told) for told in body.events]
-    await daemon.gate.record(events)
-    return reply(EventsRecorded(len(events)))
+    named = [(_name(request, told), told) for told in body.events]
+    # What a repeated one says of its call is joined to the decision already, and that is joined to nothing else.
+    known = await daemon.log.find_told(name for name, _ in named if name) if body.again else frozenset[str]()
+    fresh = [(name, await _make(daemon, request, body, told)) for name, told in named if name not in known]
+    if fresh:
+        await daemon.log.record_once(fresh, again=body.again)
+    return reply(EventsRecorded(len(named)))
+
+
+def _name(request: Request, told: HostEvent) -> str | None:
+    """Name a report for good, as its teller does: nobody holds back another's by using its name."""
+    return None if told.report_id is None else f"{request.who.token}/{told.report_id}"
 
 
 async def _make(daemon: Daemon, request: Request, body: ReportEventsBody, told: HostEvent) -> Event:
