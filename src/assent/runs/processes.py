@@ -12,8 +12,8 @@ import msgspec
 from assent.agents.wiring import Pointing
 from assent.model import SandboxProfile, ToolCall, Violation
 from assent.policy.profiles import intersect, profile
+from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.paths import Place as Surroundings
-from assent.reading.read import FOLDER_FIELDS
 from assent.reading.tools import find_tool
 from assent.runs import commands
 from assent.runs.accounts import ProcessAccount
