@@ -88,6 +88,40 @@ def test_a_program_that_fails_or_is_late_ends_the_run_with_the_reason(client, tm
     assert "/no/such/program" in client.hear("strategy_error")["error"]["message"]
 
 
+@pytest.mark.parametrize(
+    ("top", "command", "why"),
+    [
+        ({"deny": ["Bash(touch:*)"]}, ["sh", "-c", "touch ran"], "denied by Bash(touch:*)"),
+        ({}, ["sh", "-c", "touch ran; cat .env"], "**/.env* is forbidden in a run"),
+        ({}, ["sh", "-c", "touch ran; rm -rf /"], "Destructive command: rm deletes whole trees"),
+        ({"mode": "plan"}, ["touch", "ran"], "mode plan: Dangerous command: touch creates or touches files"),
+        ({}, ["sh", "-c", 'touch ran; rm -rf "$1"', "x", "/"], "Destructive command: rm deletes whole trees"),
+    ],
+    ids=["a rule", "a forbidden file", "a destructive command", "a mode", "an argument"],
+)
+def test_a_program_that_policy_denies_is_not_started_and_one_that_would_be_asked_about_is(
+    client, daemon, tmp_path, top, command, why
+):
+    path = tmp_path / "p.yaml"
+    path.write_text(json.dumps({"name": "p", **top, "process": {"agent": "helper", "command": command}}))
+    run = client.launch(path)
+    error = client.hear("strategy_error", runId=run)["error"]
+    assert (error["code"], error["message"]) == ("EXECUTION_ERROR", f"denied: {why}")
+    assert not (daemon.project / "ran").exists()
+    assert "request_permission" not in client.kinds()
+    events = daemon.api(daemon.owner).get(f"/api/audit?session={run}&type=permission.evaluated").json()["events"]
+    assert [event["verdict"] for event in events] == ["deny"]
+
+
+def test_who_starts_a_program_is_not_asked_about_it_and_that_is_on_record(client, daemon, tmp_path):
+    run = client.launch(strategy(tmp_path, ["sh", "./made-up.sh"]), interactive=False)
+    client.hear("strategy_error", runId=run)  # there is no such file
+    (event,) = daemon.api(daemon.owner).get(f"/api/audit?session={run}&type=permission.evaluated").json()["events"]
+    told = event["body"]["permissionDecision"]
+    assert (told["verdict"], told["decision_reason"]) == ("allow", "a person said yes to this call")
+    assert told["boundary"]["name"] == "agent"
+
+
 def test_a_program_that_is_stopped_is_gone(client, daemon, tmp_path):
     run = client.launch(strategy(tmp_path, ["sleep", "987.5"]))
     owner = daemon.api(daemon.owner)
