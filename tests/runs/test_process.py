@@ -62,6 +62,24 @@ def test_it_is_given_input_while_it_runs(client, tmp_path):
     )
 
 
+def test_what_a_run_is_given_is_read_back_and_who_typed_something_is_on_record(client, daemon, tmp_path):
+    run = client.prepare(strategy(tmp_path, ["sh", "-c", 'read a; echo "$1 $a"', "x", "${input}"]))["runId"]
+    client.send("start_run", runId=run, input="at the start")
+    client.hear("strategy_started", runId=run)
+    until(lambda: _gave(client, run))
+    assert client.find("strategy_completed", runId=run)["result"] == "at the start words"
+    past = client.ask("prepare_run", "run_prepared", runId=run)["conversation"]["inputs"]
+    assert [(given["agentName"], given["text"]) for given in past] == [("helper", "at the start")]
+    found = until(lambda: [e for e in recorded(daemon, run) if "given" in e])
+    assert [(e["agent"], e["by"], e["given"]) for e in found] == [("helper", daemon.user, len("words"))]
+    assert "words" not in json.dumps(found)
+
+
+def recorded(daemon, run):
+    found = daemon.api(daemon.owner).get(f"/api/audit?session={run}&type=run.status").json()["events"]
+    return [event["body"]["payload"] for event in found]
+
+
 def test_a_program_that_reads_nothing_holds_up_nobody_who_writes_to_it(client, tmp_path):
     run = client.launch(strategy(tmp_path, ["sleep", "600"]))
     until(lambda: _gave(client, run))
