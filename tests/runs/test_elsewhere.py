@@ -65,6 +65,11 @@ async def begin(daemon, step):
     await daemon.log.record((status_event(RUN, agent="a", step=step, tool="read_file"),))
 
 
+async def give(daemon):
+    """Say that somebody gave its program something."""
+    await daemon.log.record((status_event(RUN, agent="a", by="me", given=3),))
+
+
 async def end(daemon):
     ended = msgspec.structs.replace(RUN, status=Status.CANCELLED, ended_at=2.0, reason="stopped")
 
@@ -99,6 +104,7 @@ def test_what_happens_between_its_story_and_the_listening_is_told(daemon):
         run = await daemon.runs.prepare(wish, PERSON)
         told = json.loads(msgspec.json.encode(run.introduce(None)))
         assert [record["stepName"] for record in told["conversation"]["records"]] == ["one"]
+        await give(daemon)
         await begin(daemon, "two")
         listener = Listener()
         await daemon.runs.listen(run, listener)

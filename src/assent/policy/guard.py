@@ -232,7 +232,7 @@ def _run_links() -> tuple[NamedPolicy, ...]:
         for pattern in dict.fromkeys((glob, glob.removesuffix("/**")))  # the folder's own names too
         for tool in ("Read", "Write")
     )
-    return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)
+    return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules, by_name=True),)
 
 
 CHAIN_ORDER = (

@@ -144,6 +144,12 @@ class Matcher(msgspec.Struct, frozen=True):
             return MAYBE if not operation.known else NO
         return path_match(self.glob, operation, view, broad=broad)
 
+    def names(self, operation: Operation, view: View) -> bool:
+        """Tell whether a path that a command mentions, doing with it nobody knows what, is surely one of the rule's."""
+        kind = FS_READ if self.family == "read" else FS_WRITE
+        glob, mentioned = self.glob, view.mentions(operation, kind)
+        return glob is not None and any(path_match(glob, o, view, broad=True) is YES for o in mentioned)
+
     def _host(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
         named = operation.hosts if broad else ()
         if self.host is None or not (named or operation.kind is NET_CONNECT):

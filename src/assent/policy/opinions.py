@@ -53,6 +53,8 @@ def _said(index: int, operation: Operation, view: View, link: NamedPolicy) -> li
         answer, fault = _ask(matcher, operation, view, broad=broad)
         if answer is NO or (not broad and answer is not YES):
             continue
+        if answer is MAYBE and link.by_name and matcher.names(operation, view):
+            answer = YES
         if answer is MAYBE:
             # Those that are left out must weigh no more than those that are listed.
             weight = _is_firm(link.verdict, rule, answer), _opens(link.verdict, rule)

@@ -74,7 +74,7 @@ class RunElsewhere:
         if event.type == "permission.requested":
             asked = await find_question(self._store, self.id, event.action_id or "")
             return None if asked is None else self._ask(asked)
-        if event.type == "run.status" and "step" not in event.payload:
+        if event.type == "run.status" and not {"step", "given"} & set(event.payload):
             return await self._change(event)
         return retell(event, record.id)
 

@@ -15,6 +15,7 @@ from assent.runs.messages import (
     Conversation,
     DaemonMessage,
     FlowNode,
+    GivenInput,
     PermissionResolved,
     RunPrepared,
     StepStarted,
@@ -49,7 +50,7 @@ class PastRun(msgspec.Struct, frozen=True):
             strategy_name=self.record.strategy,
             agents=agents,
             flow_tree=tree,
-            conversation=Conversation(records[-MOST_RECORDS:]),
+            conversation=Conversation(records[-MOST_RECORDS:], (), tuple(filter(None, map(_given, self.events)))),
             mcp_servers=[],
         )
 
@@ -81,6 +82,14 @@ async def read_back(store: Store, record: RunRecord) -> PastRun:
 
 def _begins(event: Event) -> bool:
     return event.type == "run.status" and "step" in event.payload
+
+
+def _given(event: Event) -> GivenInput | None:
+    """Return what the run was started with, from the record of its start."""
+    said = event.payload
+    if event.type != "run.status" or "input" not in said:
+        return None
+    return GivenInput(str(said.get("agent", "")), str(said["input"]), event.timestamp)
 
 
 def _is_call(event: Event) -> bool:

@@ -281,6 +281,8 @@ class Runs:
         except ToolError:
             raise missing from None
         run.note_input(agent, text)
+        # Not what it was: somebody may have typed a password.
+        self._ground.log.note(status_event(run.record, agent=agent, by=who.user, given=len(text)))
 
     async def list(self, who: Principal) -> tuple[RunSummary, ...]:
         """Return the runs that somebody may see, the newest first."""
