@@ -275,6 +275,23 @@ def test_assent_s_own_home_is_not_seen(world):
     assert (world.assent_home / "token").read_text() == SECRET
 
 
+@pytest.mark.parametrize("there", ["file", "folder", "nothing"])
+def test_the_user_s_own_rules_are_not_written_where_they_lie_in_the_workspace(world, there):
+    rules = world.workspace / "config/assent/assent.yaml"
+    (world.workspace / "config/other").mkdir(parents=True)
+    if there != "nothing":
+        rules.parent.mkdir()
+    if there == "file":
+        rules.write_text("permissions: {mode: default}\n")
+    world.give(world.workspace)
+    before = world.left_over()
+    script = "mkdir -p config/assent; echo evil > config/assent/assent.yaml; mv config/assent config/a; mv config c;"
+    done = world.sh(script + "echo x > config/other/made", environ={"XDG_CONFIG_HOME": str(rules.parents[1])})
+    assert "busy" in done.stderr
+    assert world.left_over() == sorted([*before, "config/other/made"])
+    assert not rules.exists() or rules.read_text() == "permissions: {mode: default}\n"
+
+
 def test_no_namespace_can_be_made_inside(world, probe):
     for way in ("unshare", "unshare-mount", "clone", "clone3", "setns"):
         assert probe(way).startswith("blocked: "), way
