@@ -185,6 +185,7 @@ SECRETS = (
     ".local/share/fish/fish_history",
     "Library/Keychains",
     "Library/Cookies",
+    "state.vscdb",
     "login.keychain*",
     ".mozilla/firefox",
     ".config/google-chrome",
