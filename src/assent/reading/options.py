@@ -148,7 +148,8 @@ class _Scan:
     def _operand(self, word: Word) -> None:
         entry = self.entry
         # A number may be less than nothing, which is no option to a program that has no digits among its own.
-        if not entry.pure and may_be_option(word) and not (word.like[:1].isdecimal() and not entry.counting):
+        unsure = word.splits or word.text[:1] == UNKNOWN
+        if unsure and not entry.pure and may_be_option(word) and not (word.like[:1].isdecimal() and not entry.counting):
             self._fail(_UNSURE.format(self.name))
         if entry.subcommands and not self.operands:
             self._descend(word)
