@@ -49,6 +49,10 @@ FILES = [
     ("fixers", "ruff.toml", "extend = '../x.toml'", True),
     ("fixers", ".ruff.toml", "line-length = 100", False),
     ("fixers", "setup.cfg", "[codespell]\nwrite-changes =", True),
+    ("fixers", "setup.cfg", "[radon]\nOutput_File = x", True),
+    ("fixers", "radon.cfg", "[radon]\n output_file: x", True),
+    ("fixers", "radon.cfg", "[radon]\ncc_min = B", False),
+    ("fixers", "pyproject.toml", "[tool.radon]\noutput_file = 'x'", True),
 ]
 
 

@@ -155,6 +155,19 @@ def test_a_submodule_that_is_not_there_is_no_trap(project):
     assert find_trap("git", str(project)) is None
 
 
+def test_submodules_count_that_only_a_shared_index_has(project):
+    inner = embed(project)
+    subprocess.run(["git", "update-index", "--split-index"], cwd=project, check=True)
+    assert list((project / ".git").glob("sharedindex.*"))
+    assert b"inner" not in (project / ".git/index").read_bytes()
+    assert find_trap("git", str(project)) is None
+    configure(inner, "[core]\n\tfsmonitor = ./x\n")
+    assert find_trap("git", str(project)) == "the repository's setting core.fsmonitor runs code"
+    shared = next((project / ".git").glob("sharedindex.*"))
+    shared.write_bytes(b"DIRC\x00\x00\x00\x04" + shared.read_bytes()[8:])
+    assert find_trap("git", str(project)) == "the repository's submodules can not be read"
+
+
 def test_an_index_that_can_not_be_read_is_a_trap_if_it_may_have_submodules(project, monkeypatch):
     embed(project)
     subprocess.run(["git", "update-index", "--index-version", "4"], cwd=project, check=True)

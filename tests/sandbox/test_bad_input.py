@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from driver import World
 
 STARTED = "echo started"
 
@@ -29,6 +30,15 @@ def test_a_workspace_in_assent_s_home_is_refused(own_world):
     inside = own_world.assent_home / "ws"
     inside.mkdir()
     refused(own_world.sh(STARTED, cwd=inside), code=4, text="hidden from every sandbox")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can start something for somebody else")
+def test_an_agent_that_would_have_nobody_to_ask_is_not_started():
+    world = World("root-for-user")
+    try:
+        refused(world.sh(STARTED, options=["--profile", "agent"]), code=4, text="have them start it themselves")
+    finally:
+        world.remove()
 
 
 def test_a_folder_that_is_gone_is_refused(own_world):

@@ -31,6 +31,7 @@ _PACKAGE = r'"(?:packageManager|devEngines)"\s*:'
 _FIXES = (
     r"(?m)^[ \t]*(?:[\w.]*\.)?[\"']?(?:fix|fix-only)[\"']?[ \t]*=[ \t]*true|\bruff[\"']?[ \t]*=[ \t]*\{"
     r"|^[ \t]*(?:tool\.ruff\.)?[\"']?extend[\"']?[ \t]*=|^[ \t]*write-changes\b"
+    r"|^[ \t]*(?:[\w.]*\.)?[\"']?(?i:output_file)\b"
 )
 """What makes a check write: it mends what it finds, or has settings somewhere else that may say so."""
 SIGNS: dict[str, tuple[Sign, ...]] = {
@@ -100,6 +101,8 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         Sign(n)
         for n in (
             "conftest.py",
+            "test/conftest.py",
+            "tests/conftest.py",
             "pytest.ini",
             ".pytest.ini",
             "pyproject.toml",
@@ -114,7 +117,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     ),
     "fixers": tuple(
         Sign(n, _FIXES, does="can make a check change files")
-        for n in ("pyproject.toml", "ruff.toml", ".ruff.toml", "setup.cfg", ".codespellrc")
+        for n in ("pyproject.toml", "ruff.toml", ".ruff.toml", "setup.cfg", ".codespellrc", "radon.cfg")
     ),
     "rebar": (Sign("rebar.config"), Sign("rebar.config.script")),
     "sbt": (Sign(".sbtopts"), Sign(".jvmopts"), Sign("project/build.properties"), Sign("build.sbt")),

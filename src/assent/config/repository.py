@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import assent.regex as re
 from assent.config.files import find_file
 from assent.config.places import user_home
 from assent.config.projects import find_project_code, find_shadow
 from assent.model import UNKNOWN, AssentError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MOST_FOLDERS = 64
 MOST_MODULES = 64
@@ -27,6 +30,8 @@ _LINK = b"\x00\x00\xe0\x00"
 """How an index writes that something is a submodule."""
 _PACKED = b"\x00\x00\x00\x04"
 """The version of an index in which names are shortened."""
+_SHARED = b"link"
+"""What stands before the name of another index that this one builds upon."""
 
 _Stamp: TypeAlias = tuple[int, int, int, int]
 
@@ -100,8 +105,7 @@ def _git(folder: str) -> str | None:
 
 def _embedded(store: str, folder: str) -> str | None:
     """Look at the repositories that are submodules of this one but keep their own store: git looks into them too."""
-    index = os.path.join(store, "index")
-    links = _links(index, _stamp(index))
+    links = _all_links(store)
     if links is None or len(links) > MOST_MODULES:
         return "the repository's submodules can not be read"
     top = folder
@@ -115,22 +119,49 @@ def _embedded(store: str, folder: str) -> str | None:
     return None
 
 
+def _all_links(store: str) -> tuple[str, ...] | None:
+    """Find the submodules in a store's index, and in those that it builds upon."""
+    index = os.path.join(store, "index")
+    found: list[str] = []
+    for path in (index, *(os.path.join(store, name) for name in _shared(index, _stamp(index)))):
+        links = _links(path, _stamp(path))
+        if links is None:
+            return None
+        found += links
+    return tuple(found)
+
+
+@functools.lru_cache(maxsize=256)
+def _shared(path: str, stamp: _Stamp | None) -> tuple[str, ...]:
+    """Name the files that an index may build upon, by what would be their hash; most of them are not there."""
+    data = b"" if stamp is None else _index(path)
+    hashes = [data[at + 8 : at + 8 + size] for at in _places(data, _SHARED) for size in (20, 32)]
+    return tuple(f"sharedindex.{digest.hex()}" for digest in hashes)
+
+
+def _places(data: bytes, what: bytes) -> Iterator[int]:
+    at = data.find(what)
+    while at >= 0:
+        yield at
+        at = data.find(what, at + 1)
+
+
+def _index(path: str) -> bytes:
+    with open(path, "rb") as file:  # noqa: PTH123 - a path is a string here
+        return file.read(LARGEST_INDEX + 1)
+
+
 @functools.lru_cache(maxsize=256)
 def _links(path: str, stamp: _Stamp | None) -> tuple[str, ...] | None:
     """Find the submodules in an index by how it writes their kind; None if it is of a form that is not read."""
-    data = b""
-    if stamp is not None:
-        with open(path, "rb") as file:  # noqa: PTH123 - a path is a string here
-            data = file.read(LARGEST_INDEX + 1)
+    data = b"" if stamp is None else _index(path)
     if len(data) > LARGEST_INDEX:
         return None
     found: list[str] = []
-    at = data.find(_LINK)
-    while at >= 0:
+    for at in _places(data, _LINK):
         if data[4:8] == _PACKED:
             return None
         found += _names(data, at)
-        at = data.find(_LINK, at + 1)
     return tuple(dict.fromkeys(found))
 
 

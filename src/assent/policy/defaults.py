@@ -8,6 +8,7 @@ from typing import assert_never
 from assent.model import (
     ALLOW,
     ASK,
+    COMMAND_EXECUTE,
     DENY,
     DESTRUCTIVE,
     FS_READ,
@@ -45,7 +46,7 @@ def defaults(
 ) -> list[Opinion]:
     """Return the default opinions on one operation that nothing covers. `held`: a sandbox can contain the call."""
     operation = view.reading.operations[index]
-    found = _at_the_edge(index, operation, view, guard)
+    found = [] if operation.kind is COMMAND_EXECUTE else _at_the_edge(index, operation, view, guard)
     if guard.merged.unknown_repository is not ALLOW:
         found += _unseen_repository(index, operation, view, guard)
     opened = row.mode is _STRICT and any(o.opens for o in spoken)

@@ -23,6 +23,8 @@ INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 """What the caller has open, whatever that is."""
 _FOREIGN = re.compile(r"[A-Za-z]:[\\/]|\\\\|(?!(?i:file)://(?:localhost)?/)[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MARKS = ("", "~", "$")
+"""What a text begins with that is not a name in a folder: nothing, or something that is expanded."""
 _OTHERS_HOME = re.compile(r"^/(?:home|Users)/[^/]+|^/(?:var/)?root(?=/|$)")
 
 
@@ -71,10 +73,10 @@ class Place(msgspec.Struct, frozen=True):
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
-        if _is_plain(text):
-            named = path = text
-        else:
-            named = self._absolute(text, cwd or self.cwd)
+        folder = cwd or self.cwd
+        named = path = text if text.startswith("/") or folder is None else f"{folder}/{text}"
+        if text[:1] in _MARKS or ":" in text or not _is_plain(path):
+            named = self._absolute(text, folder)
             path = normal(named)
             if UNKNOWN in path:
                 return Located(path)

@@ -100,7 +100,7 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "command":
             return _command(call, place)
         case "read":
-            return tuple(_reads(p, place, "reads a file") for p in _paths(call, place)), None
+            return _read_files(call, place), None
         case "write":
             return _writes(tool, call, place), None
         case "search":
@@ -120,11 +120,17 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
 
 
 def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
+    """Read a call of a shell tool: as a rule it is one line, and nothing besides says what runs."""
+    line = call.input.get("command")
+    if not isinstance(line, str) or not call.input.keys().isdisjoint(_MORE):
+        return _commands(call, place)
+    found = _line_reader()(line, place, place.cwd)
+    return _held_against(place.shell, line, *found) if place.shell else found
+
+
+def _commands(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
     """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
     read_line = _line_reader()
-    line = call.input.get("command")
-    if isinstance(line, str) and call.input.keys().isdisjoint(_MORE):
-        return _held_against(place.shell, line, *read_line(line, place, place.cwd))
     given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()
@@ -256,6 +262,10 @@ def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) 
         sweep=sweep,
         secret=place.is_secret(located) or INHERITED.match(located.path) is not None,
     )
+
+
+def _read_files(call: ToolCall, place: Place) -> tuple[Operation, ...]:
+    return tuple(_reads(p, place, "reads a file") for p in _paths(call, place))
 
 
 def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:

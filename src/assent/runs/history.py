@@ -33,6 +33,8 @@ class PastRun(msgspec.Struct, frozen=True):
 
     record: RunRecord
     events: tuple[Event, ...]
+    position: int = 0
+    """Where in the log the last of them is."""
 
     def introduce(self, request_id: str | None) -> RunPrepared:
         """Describe it to whoever attaches to it, its story included."""
@@ -53,7 +55,8 @@ class PastRun(msgspec.Struct, frozen=True):
 
     async def subscribe(self, subscriber: Subscriber) -> None:
         """Tell a newcomer how it ended: nothing else will come of it."""
-        subscriber.push(encode(self.end()).decode())
+        if not self.record.is_active:
+            subscriber.push(encode(self.end()).decode())
 
     def _tell(self) -> Iterator[DaemonMessage]:
         for event in self.events:
@@ -73,7 +76,7 @@ async def read_back(store: Store, record: RunRecord) -> PastRun:
     page = await search(store, Query(session=record.id), limit=MOST_ROWS)
     # Beside the loop: others must not wait for a long story.
     events = await asyncio.to_thread(lambda: tuple(found.event for found in reversed(page.records)))
-    return PastRun(record, events)
+    return PastRun(record, events, page.records[0].position if page.records else 0)
 
 
 def _begins(event: Event) -> bool:

@@ -33,6 +33,12 @@ class Boundary(msgspec.Struct, frozen=True):
     mount_points: tuple[str, ...]
     """Folders on the way to a protected or hidden path: as mounts they can not be renamed."""
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Return what of the write roots is not written: there only mounts are in the way."""
+        profile = self.profile
+        return (*profile.protected, *(m for m in profile.masked if any(within(m, r) for r in profile.write_roots)))
+
 
 def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, has_mounts: bool = True) -> Boundary:
     """Make a profile real, or raise `Unavailable`: what can not be held is not started.

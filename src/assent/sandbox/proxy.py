@@ -1,7 +1,8 @@
 """The one way out of a sandbox with listed hosts: HTTP and CONNECT, to what was checked and nowhere else.
 
 A name is resolved once, the address it gives is checked, and that very address is connected to. Addresses that are not
-of the open internet are refused unless they are listed themselves. In a tunnel, the server that TLS asks for must be
+of the open internet are refused unless they are listed themselves; the package indexes that the user is configured for
+may be on a network of their own, as mirrors are. In a tunnel, the server that TLS asks for must be
 the one that CONNECT named.
 """
 
@@ -15,7 +16,7 @@ from typing import TypeAlias
 
 from assent.model import NET_CONNECT, AssentError, Violation
 from assent.reading.hosts import Host, parse_host
-from assent.sandbox.addresses import is_open
+from assent.sandbox.addresses import is_near, is_open
 from assent.sandbox.clienthello import Incomplete, NotTls, server_name
 from assent.sandbox.requests import Request, parse_request
 
@@ -47,9 +48,11 @@ class Proxy:
         on_violation: Callable[[Violation], None],
         ask: Callable[[Violation], Awaitable[bool]] | None = None,
         *,
+        indexes: Iterable[str] = (),
         look_up: Resolve = resolve,
     ) -> None:
         self._hosts = {parse_host(host) for host in hosts}
+        self._indexes = {parse_host(host) for host in indexes} & self._hosts
         self._on_violation = on_violation
         self._ask = ask
         self._look_up = look_up
@@ -124,7 +127,8 @@ class Proxy:
         if not addresses:
             raise Refused(f"{name} has no address")
         address = addresses[0]
-        if not is_open(address) and not self._lists_address(address, port):
+        mirrored = is_near(address) and any(host.admits(name, port) for host in self._indexes)
+        if not is_open(address) and not mirrored and not self._lists_address(address, port):
             self._report(request)
             raise Refused(f"{name} leads to {address}, which is not on the open internet and is not listed itself")
         return address

@@ -89,7 +89,12 @@ class CommandScanner(Scanner):
                 return self.assignment(match)
         elif not words and _INDEXED.match(self.source, self.at):
             self.notes.blame("an array subscript is not a plain number or name")
-        return self.word()
+        start = self.at
+        word = self.word()
+        braced = self.source[start] == "{" and self.source[self.at - 1 : self.at + 1] in {"}<", "}>"}
+        if braced and "[" in self.source[start : self.at]:
+            self.notes.blame("a redirection keeps its descriptor in a place that is not a plain name")
+        return word
 
     def assignment(self, match: re.Match[str]) -> Assignment:
         """Read what is assigned."""

@@ -14,7 +14,7 @@ from assent.shell.hints import MADE, formatted, merged, parted
 from assent.shell.parser import Parser
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
-from assent.shell.tree import Word
+from assent.shell.tree import ListWord, Word
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
+_OPENING = frozenset({"(", UNKNOWN})
 _SET_FLAGS = re.compile(r"[-+][abefhmnuvxCET]*(o?)")
 _SET_OPTIONS = frozenset(
     {
@@ -128,10 +129,13 @@ def _read(walker: Walker, words: Sequence[Word]) -> None:
     separators = "".join(value.text for name, value in walker.commands[-1].assignments if name == "IFS")
     separators += "".join(word.text for option, word in operands if "d" in option)
     value = guessed(UNKNOWN_VALUE, parted(walker.fed(), separators))
+    array = any("a" in option for option, _ in operands)
     for option, word in operands:
         if option in {"", "a"}:
             named = True
             _name(walker, word, value)
+            if array:
+                walker.notes.array(word.text)
     if not named:
         walker.scope.assign("REPLY", value)
 
@@ -144,6 +148,7 @@ def _mapfile(walker: Walker, words: Sequence[Word]) -> None:
             walker.notes.blame("`mapfile -C` runs code")
         elif not option:
             _name(walker, word, value)
+            walker.notes.array(word.text)
 
 
 def _printf(walker: Walker, words: Sequence[Word]) -> None:
@@ -207,6 +212,7 @@ def _declare_one(walker: Walker, word: Word, by: str, flags: str) -> None:
     name = word.text if match is None else match[1]
     if "i" in flags:
         scope.integers |= {name}
+    _note_array(walker, name, flags, word, "" if match is None else match[3])
     if match is not None:
         value = value_of(msgspec.structs.replace(word, text=match[3]))
         plain = not match[2] and not match[3].startswith("(")
@@ -218,6 +224,15 @@ def _declare_one(walker: Walker, word: Word, by: str, flags: str) -> None:
         walker.bound[name] = None
     if "r" in flags or by == "readonly":
         scope.readonly |= {name}
+
+
+def _note_array(walker: Walker, name: str, flags: str, word: Word, value: str) -> None:
+    """Note what is an array, and what would be evaluated if it were: that may have been told to the shell before."""
+    evaluated = value[:1] in _OPENING and not isinstance(word, ListWord)
+    if evaluated:
+        walker.notes.list(name)
+    if "a" in flags or "A" in flags or (evaluated and ("$" in value or "`" in value)):
+        walker.notes.array(name)
 
 
 def _elements(text: str) -> tuple[str, ...]:

@@ -33,6 +33,8 @@ class Evaluator(Expander):
     def assigned(self, node: Assignment) -> Value:
         """Give what an assignment makes of its variable."""
         old = self.scope.value(node.name)
+        if node.items is not None or node.index is not None:
+            self.notes.array(node.name)
         if node.items is not None:
             return self.array_of(node, old)
         value = self.value(node.value, assigned=True)
@@ -51,8 +53,8 @@ class Evaluator(Expander):
         words = self.words(node.items or ())
         items = tuple(value_of(word) for word in words)
         fixed = not any(word.splits or word.text.startswith("[") for word in words)
-        if any(word.text.startswith("[") and not _plain_subscript(word.text) for word in words):
-            self.notes.blame("an array subscript is not a plain number or name")
+        for word in words:
+            self.element(word.text)
         if node.append:
             fixed = fixed and old.items is not None
             items = (*(old.items or ()), *items)
@@ -76,11 +78,6 @@ class Evaluator(Expander):
         if node.operator in {">&", "<&"} and target.text == "-":
             return Redirect("descriptor", target)
         return Redirect(_DIRECTIONS.get(node.operator, "write"), target)
-
-
-def _plain_subscript(text: str) -> bool:
-    index, found, _ = text[1:].partition("]")
-    return bool(found) and index.isalnum()
 
 
 def _all(value: Value) -> tuple[str, ...]:

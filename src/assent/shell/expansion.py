@@ -16,7 +16,7 @@ from assent.shell.hints import combined, merged, parted, split, texts
 from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
 from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
-from assent.shell.tree import Word
+from assent.shell.tree import ListWord, Word
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _FIELDS = re.compile(r"[ \t\n]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 _TILDE = re.compile(r"~([^/:]*)")
+_INDEX = re.compile(r"\[(\w+)\]", re.ASCII)
 _DOLLAR = Text("$", quoted=True)
 _STANDS = 0x100000
 """While braces are expanded, this character and those after it stand for parts that braces can not see into."""
@@ -132,9 +133,12 @@ class Expander(ABC):
     def declared(self, tree: Assignment) -> Word:
         """Give an array assignment as the word that a declaration sees."""
         items = [self.value(item) for item in tree.items or ()]
+        for item in items:
+            self.element(item.text)
         value = concatenate([Value(" ".join(item.text for item in items)), *(silent(item) for item in items)])
         sign = "+=" if tree.append else "="
-        return Word(f"{tree.name}{sign}({value.text})", value.variables, value.feeds)
+        self.notes.array(tree.name)
+        return ListWord(f"{tree.name}{sign}({value.text})", value.variables, value.feeds)
 
     def joined(self, tree: WordTree) -> Word:
         """Expand a word that stays one word."""
@@ -274,6 +278,16 @@ class Expander(ABC):
         """Check the index of an array, which bash evaluates."""
         name = index.lstrip("$-")
         self.calculate(Arithmetic((name,), (), (), quoted=True), where="an array subscript")
+
+    def element(self, text: str) -> None:
+        """Check the index of an element, `[index]=value`: in any array but a map it is evaluated too."""
+        if not text.startswith("["):
+            return
+        index = _INDEX.match(text)
+        if index is None:
+            self.notes.blame("an array subscript is not a plain number or name")
+        else:
+            self.subscript(index[1])
 
     def starred(self, value: Value) -> Value:
         """Give all elements as one text, which the separator must be known for."""

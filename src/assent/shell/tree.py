@@ -41,6 +41,10 @@ class Word(msgspec.Struct, frozen=True):
         return bool(self.feeds) or self.text.count(UNKNOWN) > len(self.variables)
 
 
+class ListWord(Word, frozen=True):
+    """`name=(…)` behind a declaration: its elements were expanded one by one, and are no text that bash reads again."""
+
+
 class Redirect(msgspec.Struct, frozen=True):
     """One redirection, decided by its direction, never by its spelling."""
 

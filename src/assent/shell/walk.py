@@ -281,6 +281,7 @@ class Walker(Evaluator):
         self.scope = outer
         if node.kind == "coproc":
             self.bound[node.name] = None
+            self.notes.array(node.name)
             self.scope.forget()
 
     def if_statement(self, node: If) -> None:
