@@ -280,6 +280,16 @@ def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             yield found
 
 
+def _said_effects(said: Judgement, ground: Ground) -> Iterator[Operation]:
+    """Yield what a script or a statement touches."""
+    for word in said.reads:
+        yield reading(locate(word, ground.place, ground.cwd), ground)
+    for word in said.writes:
+        yield writing(locate(word, ground.place, ground.cwd), ground)
+    for name in said.secrets:
+        yield secret_read(name, ground.owner, "reads a secret")
+
+
 def argument_effects(
     findings: Findings, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground
 ) -> None:
@@ -292,9 +302,8 @@ def argument_effects(
             coming = [w for r, w in roles if r in COMING]
             findings.extend(arrive(role, word, coming, findings.operations[:start], ground))
     for said in judged:
-        findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
-        findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
-        findings.extend([secret_read(s, ground.owner, "reads a secret") for s in said.secrets])
+        if said.reads or said.writes or said.secrets:
+            findings.extend(_said_effects(said, ground))
     if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
         findings.add(reading(locate(Word("."), place, ground.cwd), ground))
     if match.entry.connects:
