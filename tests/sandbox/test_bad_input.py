@@ -16,8 +16,8 @@ def refused(done, *, code, text):
 
 
 @pytest.mark.parametrize("cwd", ["/", "home"])
-def test_no_workspace_holds_everything_else(own_world, cwd):
-    refused(own_world.sh(STARTED, cwd="/" if cwd == "/" else own_world.home), code=2, text="is no workspace")
+def test_no_workspace_holds_everything_else(world, cwd):
+    refused(world.sh(STARTED, cwd="/" if cwd == "/" else world.home), code=2, text="is no workspace")
 
 
 @pytest.mark.parametrize("root", ["/", "/etc", "/usr", "/proc/self", "/tmp", "~", "/home"])
@@ -26,10 +26,11 @@ def test_nor_does_a_profile_s_write_list(own_world, root):
     refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=4, text="can not be a workspace")
 
 
-def test_a_workspace_in_assent_s_home_is_refused(own_world):
-    inside = own_world.assent_home / "ws"
+def test_a_workspace_in_assent_s_home_is_refused(world):
+    inside = world.assent_home / "ws"
     inside.mkdir()
-    refused(own_world.sh(STARTED, cwd=inside), code=4, text="hidden from every sandbox")
+    world.give(inside)
+    refused(world.sh(STARTED, cwd=inside), code=4, text="hidden from every sandbox")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone can start something for somebody else")

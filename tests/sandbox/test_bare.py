@@ -128,7 +128,9 @@ def test_whatever_is_demanded_inside_the_outer_one_holds(nested, world, probe, w
 
 
 def test_what_one_is_inside_of_can_not_be_made_up(world):
-    script = "mv /run/assent /run/other; mkdir /run/assent; echo {} > /run/assent/profile.json; rm -rf /run/assent; "
+    script = (
+        "mv /run/assent /run/other; mkdir /run/assent; cd /run/assent; echo {} > profile.json; rm -f profile.json; "
+    )
     done = world.sh(script + "cat /run/assent/profile.json")
     assert json.loads(done.stdout)["name"] == "workspace-write"
 

@@ -37,7 +37,7 @@ async def through(hosts, sent, *, then=b"", addresses=None, ask=None, indexes=()
 
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    proxy = Proxy(hosts, stopped.append, ask, indexes=indexes, look_up=look_up)
+    proxy = Proxy(hosts, stopped.append, ask, indexes=lambda: indexes, look_up=look_up)
     await proxy.serve(listener.detach())
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)

@@ -118,6 +118,8 @@ def test_everyday_lines_need_no_grammar(line):
         "ls 'a'b",
         "ls $x",
         "ls ~/x",
+        "ls x=~",
+        "ls x=a:~1",
         "ls [a]",
         "ls\nls",
         "ls é",

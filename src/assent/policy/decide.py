@@ -56,7 +56,6 @@ _SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
 _rank, _rule = operator.attrgetter("rank"), operator.attrgetter("rule")
 _verdict_rank, _boundary = operator.attrgetter("verdict.rank"), operator.attrgetter("boundary")
-_source = operator.attrgetter("source")
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -144,26 +143,34 @@ def _outside(index: int, view: View, stopped: str) -> list[Opinion]:
     return [Opinion(verdict=ASK, source=Source.SANDBOX, policy="sandbox", reason=reason, operation=index)]
 
 
-def _heeded(opinions: Sequence[Opinion], verdict: Verdict) -> Sequence[Opinion]:
+def _winner(opinions: Sequence[Opinion], verdict: Verdict) -> Opinion:
+    """Pick the opinion that explains a decision best, of those that it comes from."""
+    # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
+    precedence = _ALLOWING if verdict is ALLOW else _PRECEDENCE
+    best, least = opinions[0], 1_000
+    for opinion in opinions:
+        if opinion.overruled is None and opinion.verdict is verdict and precedence[opinion.source] < least:
+            best, least = opinion, precedence[opinion.source]
+    if best.policy == "self-protection" and verdict is not ALLOW:
+        # Who deletes everything is told that, and not that Assent's own files are among it.
+        return next((o for o in _heeded(opinions, verdict) if o.source is Source.CLASSIFIER), best)
+    return best
+
+
+def _heeded(opinions: Sequence[Opinion], verdict: Verdict) -> list[Opinion]:
     """Return the opinions that a verdict comes from."""
     return [o for o in opinions if o.overruled is None and o.verdict is verdict]
 
 
-def _winner(said: Sequence[Opinion], verdict: Verdict) -> Opinion:
-    """Pick the opinion that explains a decision best."""
-    # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
-    precedence = _ALLOWING if verdict is ALLOW else _PRECEDENCE
-    ranks = [*map(precedence.__getitem__, map(_source, said))]
-    best = said[ranks.index(min(ranks))]
-    if best.policy == "self-protection" and verdict is not ALLOW:
-        # Who deletes everything is told that, and not that Assent's own files are among it.
-        return next((o for o in said if o.source is Source.CLASSIFIER), best)
-    return best
+def _rules(judgement: Judgement) -> tuple[str, ...]:
+    """Return the rules that a verdict comes from."""
+    said = _heeded(judgement.opinions, judgement.verdict)
+    return tuple(dict.fromkeys(filter(None, map(_rule, said))))
 
 
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
-    said = judgement.opinions if len(judgement.opinions) == 1 else _heeded(judgement.opinions, judgement.verdict)
-    winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
+    opinions = judgement.opinions
+    winner = opinions[0] if len(opinions) == 1 else _winner(opinions, judgement.verdict)
     merged = guard.merged
     return Decision(
         verdict=judgement.verdict,
@@ -171,10 +178,10 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         available=boundary is None or view.facts.sandbox,
         decision_source=winner.source,
         decision_reason=winner.reason,
-        rule_refs=tuple(dict.fromkeys(filter(None, map(_rule, said)))),
+        rule_refs=_rules(judgement) if any(map(_rule, opinions)) else (),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
-        opinions=judgement.opinions,
+        opinions=opinions,
         mode=judgement.mode,
         interactive=view.session.interactive and merged.interactive,
         policy_version=merged.version,

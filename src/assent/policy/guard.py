@@ -163,6 +163,11 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
         return written
 
     @functools.cached_property
+    def reads_freely(self) -> bool:
+        """Tell whether a path that no list names may be read, wherever it lies, but in a run."""
+        return not self.run and all(default.verdict is None for default in self.defaults("read"))
+
+    @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
         return self.merged.chain + self.added + (_run_links() if self.run else ())

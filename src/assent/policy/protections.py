@@ -91,15 +91,16 @@ _MODULE_OPTION = re.compile(r"^-[A-Za-z]*m")
 def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> list[Opinion]:
     """Return what the protections say about one operation."""
     found = []
+    kind = operation.kind
     if why := _self_harm(operation, view):
         found.append(_opinion(DENY, "self-protection", why, index))
-    elif why := _self_doubt(operation, view):
+    elif (operation.argv or operation.mentions or kind is FS_WRITE) and (why := _self_doubt(operation, view)):
         found.append(_opinion(ASK, "self-protection", why, index, firm=True))
-    elif operation.kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
+    elif kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
         shown = operation.resource.replace(UNKNOWN, "…")
         why = f"{shown} decides what runs later: a person must agree to each change"
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
-    if operation.secret and operation.kind is FS_READ and not embedded:
+    if operation.secret and kind is FS_READ and not embedded:
         found.append(_opinion(ASK, "secrets", f"{operation.resource} holds secrets", index))
     return found
 
@@ -232,6 +233,8 @@ def _is_assent(word: str) -> bool:
 
 def _own_endpoint(host: str, view: View) -> str | None:
     """Find a connection to the daemon, by whatever name this machine goes."""
+    if not view.facts.assent_endpoints:
+        return None
     from assent.reading.web import is_private  # noqa: PLC0415 - few calls contact anybody
 
     name, port = _split(host.lower())

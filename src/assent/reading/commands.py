@@ -76,7 +76,7 @@ def read_line(
     `base` is the folder the call stands in, where its input names another one to work in.
     """
     if isinstance(line, str):
-        script, shown = parse(line, cwd=place.cwd, home=place.facts.home), line.strip()
+        script, shown = parse(line, cwd=place.cwd, home=place.facts.home), line
     else:
         words = tuple(Word(w) for w in line)
         script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
@@ -84,9 +84,9 @@ def read_line(
     reader.read_script(Frame(script))
     findings = reader.findings
     if findings.unreadable:
-        findings.add(_plain(shown, DANGEROUS, findings.unreadable))
+        findings.add(_plain(shown.strip(), DANGEROUS, findings.unreadable))
     elif not findings.operations:
-        findings.add(_plain(shown or ":", SAFE, "does nothing"))
+        findings.add(_plain(shown.strip() or ":", SAFE, "does nothing"))
     return tuple(findings.operations), findings.unreadable
 
 

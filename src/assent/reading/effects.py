@@ -12,7 +12,7 @@ from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, 
 from assent.reading.findings import Findings
 from assent.reading.folders import ARRIVING, COMING, arrive, fill, holds_own
 from assent.reading.options import Match, part
-from assent.reading.paths import Located
+from assent.reading.paths import Located, Place
 from assent.reading.roles import QUIET, Judgement
 from assent.reading.touching import (
     Ground,
@@ -20,6 +20,7 @@ from assent.reading.touching import (
     is_own,
     locate,
     looking,
+    near_own,
     reading,
     secret_read,
     secret_variable,
@@ -66,6 +67,7 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
     if redirect.direction in ("read", "both"):
         yield reading(located, ground, glob=is_pattern(redirect.target), own_cover=True)
         yield from guessed_reads(redirect.target, ground)
+        yield from found_reads(redirect.target, ground)
     if redirect.direction in ("write", "both"):
         yield writing(located, ground, glob=is_pattern(redirect.target), own_cover=True)
 
@@ -149,6 +151,7 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
     if role in ("read", "edit", "move"):
         yield reading(located, ground, glob=glob)
         yield from guessed_reads(word, ground)
+        yield from found_reads(word, ground)
     if role in _WRITING:
         yield from _write_effects(role, word, located, ground)
     if role == "exec":
@@ -234,12 +237,30 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             yield reading(locate(Word(secrets.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
     # What comes from outside the line may be nothing at all; behind a dot it makes a hidden file of any name.
     hidden = (word.text.replace(UNKNOWN, "env"),) if _HIDDEN.search(word.text) else ()
-    for text in dict.fromkeys((*word.hints, word.text, *hidden)):
+    for text in dict.fromkeys((*word.hints, word.text, *hidden, *_at_home(word, ground.place))):
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
             if found.secret or found.tier is not SAFE or is_own(found.resource, ground.place):
                 yield found
+
+
+def found_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the read of Assent's own files where what is read was found below a folder that they lie in."""
+    own = ground.place.facts.assent_paths
+    if own and UNKNOWN in word.text:
+        roots = [locate(Word(hint), ground.place, ground.cwd) for hint in word.hints if hint.startswith((".", "/"))]
+        if any(within(path, name) for root in roots for name in root.names for path in own):
+            yield near_own(ground)
+
+
+def _at_home(word: Word, place: Place) -> Iterator[str]:
+    """Give what a word says if the variable that it starts with leads to Assent's home, as that variable does."""
+    own = place.facts.assent_paths
+    if own and word.text.startswith(UNKNOWN):
+        for variable, path in (("ASSENT_HOME", own[0]), ("XDG_DATA_HOME", own[0].rpartition("/")[0])):
+            if variable in word.variables:
+                yield path + word.text[1:]
 
 
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
@@ -259,6 +280,16 @@ def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             yield found
 
 
+def _said_effects(said: Judgement, ground: Ground) -> Iterator[Operation]:
+    """Yield what a script or a statement touches."""
+    for word in said.reads:
+        yield reading(locate(word, ground.place, ground.cwd), ground)
+    for word in said.writes:
+        yield writing(locate(word, ground.place, ground.cwd), ground)
+    for name in said.secrets:
+        yield secret_read(name, ground.owner, "reads a secret")
+
+
 def argument_effects(
     findings: Findings, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground
 ) -> None:
@@ -271,9 +302,8 @@ def argument_effects(
             coming = [w for r, w in roles if r in COMING]
             findings.extend(arrive(role, word, coming, findings.operations[:start], ground))
     for said in judged:
-        findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
-        findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
-        findings.extend([secret_read(s, ground.owner, "reads a secret") for s in said.secrets])
+        if said.reads or said.writes or said.secrets:
+            findings.extend(_said_effects(said, ground))
     if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
         findings.add(reading(locate(Word("."), place, ground.cwd), ground))
     if match.entry.connects:

@@ -20,7 +20,7 @@ from assent.shell.tree import Command, Script, Word
 
 _HERE = Word(".")
 _UNSAFE = re.compile(rf"[^\w@%+=:,./{UNKNOWN}-]", re.ASCII)
-_SEVERAL = re.compile(rf"[\w@%+=:,./{UNKNOWN}-]+(?: [\w@%+=:,./{UNKNOWN}-]+)*", re.ASCII)
+_SEVERAL = re.compile(rf"[0-9A-Za-z_@%+=:,./ {UNKNOWN}-]*+")
 
 
 def quote(words: Sequence[Word]) -> str:
@@ -31,7 +31,8 @@ def quote(words: Sequence[Word]) -> str:
 def join_plain(texts: Sequence[str]) -> str | None:
     """Write words that need no quotes as a line; None if one of them does."""
     line = " ".join(texts)
-    return line if line.count(" ") == len(texts) - 1 and _SEVERAL.fullmatch(line) else None
+    blanks = line.count(" ") != len(texts) - 1 or "" in texts
+    return line if not blanks and _SEVERAL.fullmatch(line) else None
 
 
 def _quoted(word: Word) -> str:
@@ -60,17 +61,20 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
     """
     entry = match.entry
     operands = match.operands[: entry.skip] if entry.runs else match.operands
-    spec = entry.args
-    for clause in clauses:
-        spec = spec if clause.args is None else clause.args
-    names = _spelled(spec, len(operands))
-    roles = [*zip(names, operands, strict=False)]
+    roles: list[tuple[Role, Word]] = []
+    extra = False
+    if operands:
+        spec = entry.args
+        for clause in clauses:
+            spec = spec if clause.args is None else clause.args
+        names = _spelled(spec, len(operands))
+        roles, extra = [*zip(names, operands, strict=False)], len(operands) > len(names)
     if match.values:
         roles = _value_roles(match, clauses) + roles
     for clause in clauses:
         if clause.folder is not None:
             roles.append((clause.folder, _HERE))
-    return roles, len(operands) > len(names)
+    return roles, extra
 
 
 def _value_roles(match: Match, clauses: Sequence[Clause]) -> list[tuple[Role, Word]]:
@@ -109,9 +113,11 @@ def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Rol
 
 def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequence[Word]) -> list[Word]:
     """Return those of the words of which the entry says nothing, and arguments at which the program only looks."""
+    unsure = [*words, *[word for role, word in roles[len(match.values) :] if role == "text"]]
+    if not unsure:
+        return unsure
     seen = {word for role, word in roles if role not in QUIET}
-    looked = [word for role, word in roles[len(match.values) :] if role == "text"]
-    return [word for word in (*words, *looked) if word not in seen]
+    return [word for word in unsure if word not in seen]
 
 
 def judge_words(match: Match, roles: Sequence[tuple[Role, Word]], command: Command, script: Script) -> list[Judgement]:

@@ -96,7 +96,7 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     own = find_ours(located, place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     if not secret and not ground.lists:
         secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
-    near = _is_near(path, ground) and not glob
+    near = _is_near(path, ground) and (not glob or path.startswith(UNKNOWN))
     return Operation(
         kind=FS_READ,
         resource=own or (blur(path) if glob else path),
@@ -208,7 +208,25 @@ def find_ours(located: Located, paths: tuple[str, ...], *, glob: bool, above: bo
     )
 
 
+def near_own(ground: Ground) -> Operation:
+    """Return the read of something that may be one of Assent's own files."""
+    reason = "may read Assent's own files"
+    return Operation(kind=FS_READ, resource=UNKNOWN, tier=DANGEROUS, reason=reason, owner=ground.owner)
+
+
 def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
-    known, cut, _ = path.partition(UNKNOWN)
-    return bool(cut and known) and any(fold(p).startswith(fold(known)) for p in ground.place.facts.assent_paths)
+    known, cut, rest = path.partition(UNKNOWN)
+    own = ground.place.facts.assent_paths
+    if not cut or not own:
+        return False
+    return any(fold(p).startswith(fold(known)) for p in own) if known else _ends_like_own(rest, own)
+
+
+def _ends_like_own(rest: str, own: tuple[str, ...]) -> bool:
+    """Tell whether a path of which the beginning is not known spells out what Assent's own paths end with."""
+    names = segments(fold(rest.rpartition(UNKNOWN)[2]))
+    if not names:
+        return False
+    ends = (segments(fold(p))[-depth:] for p in own for depth in range(1, len(names) + 1))
+    return names[-1] == "token" or names[-1].endswith(".token") or any(names[: len(end)] == end for end in ends)

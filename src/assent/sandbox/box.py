@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -242,7 +243,8 @@ class Sandbox:
         violations: list[Violation] = []
         hear = self._hear(violations)
         if "proxy" in started.fds:
-            indexes = package_hosts(self._environ, user_home(self._environ))
+            environ = self._environ
+            indexes = functools.partial(package_hosts, environ, user_home(environ))
             proxy = Proxy(profile.network.hosts, hear, self._ask, indexes=indexes)
             guards.callback(proxy.stop)
             await proxy.serve(started.take("proxy"))

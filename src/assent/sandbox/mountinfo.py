@@ -57,15 +57,22 @@ class Disks:
         first = [row for row in rows if row.point == "/" and row.above not in known]
         if not first:
             raise Unavailable("what is mounted can not be known")
-        self._first = first[0]
+        self._known = {"/": self._top(first[0], "/")}
 
     def find(self, path: str) -> Origin:
         """Follow a path from mount to mount, as the kernel does."""
-        at, here = self._first, "/"
-        for name in ("", *filter(None, path.split("/"))):
-            here = os.path.join(here, name)
-            while (over := self._rows.get((at.id, here))) is not None:
-                at = over
-        below = here[len(at.point.rstrip("/")) :] if here != at.point else ""
+        at = self._at(path)
         device, root = at.origin
+        below = path[len(at.point.rstrip("/")) :] if path != at.point else ""
         return device, (root.rstrip("/") + below) or "/"
+
+    def _at(self, path: str) -> Row:
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = self._top(self._at(path.rpartition("/")[0] or "/"), path)
+        return known
+
+    def _top(self, at: Row, path: str) -> Row:
+        while (over := self._rows.get((at.id, path))) is not None:
+            at = over
+        return at

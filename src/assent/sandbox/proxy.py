@@ -48,11 +48,11 @@ class Proxy:
         on_violation: Callable[[Violation], None],
         ask: Callable[[Violation], Awaitable[bool]] | None = None,
         *,
-        indexes: Iterable[str] = (),
+        indexes: Callable[[], Iterable[str]] = tuple,
         look_up: Resolve = resolve,
     ) -> None:
         self._hosts = {parse_host(host) for host in hosts}
-        self._indexes = {parse_host(host) for host in indexes} & self._hosts
+        self._indexes = indexes
         self._on_violation = on_violation
         self._ask = ask
         self._look_up = look_up
@@ -127,8 +127,7 @@ class Proxy:
         if not addresses:
             raise Refused(f"{name} has no address")
         address = addresses[0]
-        mirrored = is_near(address) and any(host.admits(name, port) for host in self._indexes)
-        if not is_open(address) and not mirrored and not self._lists_address(address, port):
+        if not (is_open(address) or self._lists_address(address, port) or self._is_mirror(name, port, address)):
             self._report(request)
             raise Refused(f"{name} leads to {address}, which is not on the open internet and is not listed itself")
         return address
@@ -136,6 +135,10 @@ class Proxy:
     def _lists_address(self, address: str, port: int) -> bool:
         local = address in ("127.0.0.1", "::1") and any(h.admits("localhost", port) for h in self._hosts)
         return local or any(host.admits(address, port) for host in self._hosts)
+
+    def _is_mirror(self, name: str, port: int, address: str) -> bool:
+        """Tell whether this is a package index of the user's own, where a company's servers are."""
+        return is_near(address) and any(parse_host(host).admits(name, port) for host in self._indexes())
 
     async def _question(self, request: Request, why: str) -> None:
         """Ask about a host, once for all who want it; raise `Refused` unless the answer is yes."""
