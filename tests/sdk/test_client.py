@@ -171,6 +171,20 @@ def test_streams_are_followed_and_resumed(daemon, agent_token, user_token):
     assert asyncio.run(export()) == positions
 
 
+def test_who_goes_on_with_a_stream_is_told_once_that_the_daemon_stopped_and_began_again(tmp_path):
+    with Running(tmp_path) as daemon:
+        events, told = Client(url=daemon.url, token=daemon.owner).events(types=["snapshot.updated"]), []
+        place = next(place for place, event in events if event["payload"]["change"] == "daemon.started")
+        for _ in range(2):
+            daemon.stop()
+            daemon.start()
+        for _, event in Client(url=daemon.url, token=daemon.owner).events(after=place):
+            told.append(event["payload"]["change"])
+            if len(told) == 4:
+                break
+        assert told == ["daemon.stopped", "daemon.started"] * 2
+
+
 def test_a_stream_that_may_not_be_read_says_so(daemon, agent_token):
     with pytest.raises(ApiError):
         next(Client(url=daemon.url, token=agent_token).events())

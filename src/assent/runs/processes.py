@@ -15,8 +15,8 @@ from assent.approvals.events import evaluated
 from assent.approvals.summary import summarise
 from assent.model import Consent, SandboxProfile, ToolCall, Verdict, Violation
 from assent.policy.profiles import intersect, profile
+from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.paths import Place as Surroundings
-from assent.reading.read import FOLDER_FIELDS
 from assent.reading.tools import find_tool
 from assent.runs import commands
 from assent.runs.accounts import ProcessAccount
