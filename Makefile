@@ -48,7 +48,7 @@ screenshots: $(VENV)/.dev   ## the pictures in docs/pictures, in light, in dark 
 	PYTHONPATH=tests $(BIN)/python tests/pictures.py
 
 kill: $(VENV)/.dev    ## start a thousand sandboxes and kill them at random: nothing is left behind
-	ASSENT_KILL_ROUNDS=500 $(BIN)/python -m pytest tests/sandbox/test_killed.py
+	ASSENT_KILL_ROUNDS=500 $(BIN)/python -m pytest --timeout 3600 -o faulthandler_timeout=3600 tests/sandbox/test_killed.py
 
 setup: $(VENV)/.run   ## the Python environment, and a working .venv/bin/assent
 

@@ -292,8 +292,12 @@ def goes_with(glob: str, op: Operation) -> bool:
 
 
 def glob_touches(glob: str, path: str) -> bool:
-    """Tell whether a pattern matches a path, or is about all that is in that folder."""
-    return glob_matches(glob, path) or (glob.endswith("*") and (re.sub(r"/\*\*?$", "", glob) or "/") == path)
+    """Tell whether a pattern matches a path, names a folder above it, or is about all that is in that folder."""
+    return (
+        glob_matches(glob, path)
+        or ("*" not in glob and within(path, glob))
+        or (glob.endswith("*") and (re.sub(r"/\*\*?$", "", glob) or "/") == path)
+    )
 
 
 @functools.cache

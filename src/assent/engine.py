@@ -108,17 +108,15 @@ class Engine:
         return Engine((*self.merged.policies, policy), facts=self._facts)
 
     def _key(self, call: ToolCall, session: Session, consent: Consent, place: Place) -> Key | None:
-        """Name a line for the memory; None for what is decided anew each time."""
+        """Name a line for the memory; None for what is decided anew: most lines come once, and are not worth it."""
         said = consent is not _NOTHING_SAID and consent != _NOTHING_SAID
-        if said or self._spoken or find_tool(call.tool).shape != "command":
+        if said or self._spoken or find_tool(call.tool).shape != "command" or not self._memory.expects(call.input):
             return None
         expired = bisect.bisect_right(self._expiries, place.facts.now) if self._expiries else 0
         return key_of(call, session, place, expired)
 
     def _recall(self, key: Key, call: ToolCall, session: Session, guard: Guard, place: Place) -> Decision:
-        """Decide a line as it was decided before; or anew, and remember it if it came before."""
-        if not self._memory.expects(key):
-            return self._weigh(call, session, _NOTHING_SAID, guard, place)
+        """Decide a line as it was decided before; or anew, and remember it."""
         decision = self._memory.recall(key, guard, place)
         if decision is not None:
             return decision

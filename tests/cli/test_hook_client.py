@@ -73,13 +73,16 @@ def daemon(tmp_path):
         each.close()
 
 
-def run(home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30", *flags: str, **environ):
+def run(
+    home: Path, given: bytes = CALL, agent: str = "claude-code", seconds: str = "30", *flags: str, cwd=None, **environ
+):
     return subprocess.run(
         [sys.executable, "-I", "-S", CLIENT, agent, str(home), agent, seconds, *flags],
         input=given,
         capture_output=True,
         check=False,
         env={"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash", **environ},
+        cwd=cwd,
         timeout=60,
     )
 
@@ -126,6 +129,27 @@ def test_no_variable_that_the_agent_does_not_set_itself_says_where_it_works(daem
         assert run(there.home, CALL, agent, CLAUDE_PROJECT_DIR="/other").returncode == 0
     there.close()
     assert [b"X-Assent-Project: /other" in asked.split(b"\r\n") for asked in there.asked] == [False, True]
+
+
+@pytest.mark.parametrize("variable", ["BASH_ENV", "ZDOTDIR"])
+def test_a_project_that_has_the_shell_run_its_own_file_first_is_refused(daemon, tmp_path, variable):
+    there = daemon(answer())
+    project = tmp_path / "project"
+    project.mkdir()
+    (tmp_path / "link").symlink_to(project)
+    for value in (
+        project / "x",
+        project,
+        "x",
+        tmp_path / "link" / "x",
+        tmp_path / "y" / ".." / "project" / "x",
+        "$X/x",
+    ):
+        done = run(there.home, cwd=project, **{variable: str(value)})
+        assert done.returncode == 2, value
+        assert f"{variable} has the shell run a file of the project".encode() in done.stderr
+        assert run(there.home, cwd=project, CLAUDE_PROJECT_DIR="/other", **{variable: str(value)}).returncode == 2
+    assert run(there.home, cwd=project, **{variable: "/usr/share/modules/init"}).returncode == 0
 
 
 @pytest.mark.parametrize("token", ["x\r\nX-Assent-Path: /", "a b", "\x01"])

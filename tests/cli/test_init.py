@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import shlex
+import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
@@ -497,6 +498,17 @@ def test_the_line_denies_whatever_becomes_of_the_client(world, settings):
             assert call_hook(line, data).returncode == 2
 
 
+@pytest.mark.parametrize("environ", [{"SHELLOPTS": "errexit"}, {"BASH_FUNC_echo%%": "() { exit 0; }"}], ids=str)
+def test_no_variable_makes_a_yes_of_a_client_that_is_gone(world, settings, environ, tmp_path):
+    init(world)
+    line = line_of(settings)
+    (tmp_path / "sh").symlink_to("/bin/bash")  # as it is on some systems
+    for gone, code in (("/nonexistent", 2), ("/bin/true", 2), ("/bin/false", 2), ("/bin/sh -c exit\\ 10", 0)):
+        words = shlex.split(line.replace(line.partition(" assent-hook ")[2], gone))
+        done = subprocess.run([tmp_path / "sh", *words[1:]], env=environ, capture_output=True, check=False, timeout=60)
+        assert done.returncode == code, (gone, done)
+
+
 def test_the_client_is_read_compiled_and_made_anew_when_it_changed(world, settings):
     init(world)
     compiled = world.state / "__pycache__"
@@ -644,3 +656,105 @@ def test_opencode_gets_a_plugin_that_runs_the_same_line(world):
     assert json.loads(done.stdout)["allow"] is False
     world.run("uninit", "opencode")
     assert not plugin.exists()
+
+
+@pytest.fixture
+def plugin(world):
+    assert init(world, agent="opencode").code == 0
+    return world.home / ".config" / "opencode" / "plugin" / "assent.js"
+
+
+def copies(world, text: str) -> list[str]:
+    return [str(path) for path in (world.state / "backups").iterdir() if path.read_text() == text]
+
+
+def test_a_plugin_that_was_changed_goes_too_and_the_change_is_kept(world, plugin):
+    changed = plugin.read_text() + "// mine\n"
+    plugin.write_text(changed)
+    assert "does not have Assent's hook as it was written" in world.run("doctor").out
+    said = world.run("uninit", "opencode").out
+    assert not plugin.parent.parent.exists()
+    assert copies(world, changed)[0] in said
+
+
+def test_a_changed_plugin_gives_way_to_a_new_one_and_never_comes_back(world, plugin):
+    changed = plugin.read_text() + "// mine\n"
+    plugin.write_text(changed)
+    said = init(world, agent="opencode").out
+    assert copies(world, changed)[0] in said
+    world.run("uninit", "opencode")
+    assert not plugin.parent.parent.exists()
+
+
+def test_what_was_there_before_the_plugin_comes_back_whatever_became_of_it(world):
+    plugin = world.home / ".config" / "opencode" / "plugin" / "assent.js"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text("// my own\n")
+    init(world, agent="opencode")
+    plugin.write_text(plugin.read_text() + "// mine\n")
+    init(world, agent="opencode")
+    plugin.write_text(plugin.read_text() + "// mine too\n")
+    world.run("uninit", "opencode")
+    assert plugin.read_text() == "// my own\n"
+
+
+@pytest.mark.parametrize("text", ["// all my own\n", 'const LINE = "\\q"\n'])
+def test_a_plugin_that_runs_assent_no_longer_is_somebody_elses(world, plugin, text):
+    plugin.write_text(text)
+    assert "stays as it is" in world.run("uninit", "opencode").out
+    assert plugin.read_text() == text
+
+
+def test_a_plugin_of_a_lost_assent_gives_way_and_never_comes_back(world, plugin):
+    (world.state / "agents" / "wirings.json").unlink()
+    old = plugin.read_text().replace("590", "290")
+    plugin.write_text(old)
+    assert copies(world, old) == []
+    said = init(world, agent="opencode").out
+    assert copies(world, old)[0] in said
+    world.run("uninit", "opencode")
+    assert not plugin.exists()
+
+
+@pytest.fixture
+def moved(world):
+    """A project that was wired up for itself, and then moved."""
+    old, new = world.home / "old", world.home / "new"
+    (old / ".git").mkdir(parents=True)
+    (old / ".claude").mkdir()
+    (old / ".claude" / "settings.local.json").write_text('{"model": "opus"}\n')
+    init(world, "--project", cwd=old)
+    old.rename(new)
+    return new
+
+
+def test_a_project_that_was_moved_is_taken_out_where_it_lies_now(world, moved):
+    said = world.run("doctor").out
+    assert "there is no such folder any more" in said
+    assert "--project" in said
+    assert world.run("uninit", "claude-code", "--project", cwd=moved).code == 0
+    assert (moved / ".claude" / "settings.local.json").read_text() == '{"model": "opus"}\n'
+    assert read_book(str(world.state)) == ()
+    assert list((world.state / "agents").glob("*.token")) == []
+
+
+def test_a_project_that_was_moved_is_wired_up_anew_and_comes_back_as_it_was(world, moved):
+    assert init(world, "--project", cwd=moved).code == 0
+    assert [wired.root for wired in read_book(str(world.state))] == [str(moved)]
+    assert len(list((world.state / "agents").glob("*.token"))) == 1
+    world.run("uninit", "claude-code", "--project", cwd=moved)
+    assert (moved / ".claude" / "settings.local.json").read_text() == '{"model": "opus"}\n'
+
+
+def test_a_copy_of_a_project_is_not_the_project(world, moved):
+    moved.rename(world.home / "old")
+    shutil.copytree(world.home / "old", moved)
+    done = world.run("uninit", "claude-code", "--project", cwd=moved)
+    assert "not wired up in this project" in done.err
+
+
+def test_of_a_project_that_is_gone_an_empty_folder_is_enough(world, moved):
+    shutil.rmtree(moved)
+    (world.home / "old").mkdir()
+    assert world.run("uninit", "claude-code", "--project", cwd=world.home / "old").code == 0
+    assert read_book(str(world.state)) == ()

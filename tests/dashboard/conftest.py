@@ -70,10 +70,10 @@ def agent(daemon):
 def ask(daemon, agent, person):
     """Ask about a command and return the question's id; what is left open is denied afterwards."""
 
-    def question(command: str | None = None, *, tool: str = "bash", session: str = "s-1", **given) -> str:
+    def question(command: str | None = None, *, tool="bash", session="s-1", cwd=str(daemon.project), **given) -> str:
         if command is not None or not given:
             given["command"] = command or f"node job-{next(_numbers)}.js"
-        body = {"toolName": tool, "toolInput": given, "cwd": str(daemon.project), "sessionId": session}
+        body = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         return agent.post("/api/hooks/classify", json=body).json()["requestId"]
 
     yield question

@@ -116,6 +116,38 @@ def test_a_line_of_a_megabyte_is_cut_with_a_word_and_can_be_had_whole(page, ask)
     expect(shown).to_contain_text("the-end")
 
 
+def test_empty_lines_push_nothing_out_of_sight(page, ask):
+    asked = ask("node a.js" + "\n" * 1500 + "node evil.js")
+    shown = page.locator(f"#q-{asked}")
+    expect(shown).to_contain_text("Only the first 40 of 1,501 lines are shown.")
+    expect(shown.locator(".part.dangerous").first).to_contain_text("node")  # what is shown in part has its colours
+    expect(shown.locator("dd").get_by_text("evil.js")).to_be_visible()
+    shown.get_by_role("button", name="Show the other 1,461 lines").click()
+    expect(shown.locator(".code").first).to_contain_text("node evil.js")
+    edit = ask(tool="Edit", file_path="/etc/hosts", old_string="a", new_string="b" + "\n" * 1500 + "c")
+    page.locator(f"#q-{edit}").click(position={"x": 5, "y": 5})
+    difference = page.locator(f"#q-{edit} .diff")
+    expect(page.locator(f"#q-{edit}")).to_contain_text("After: 1,501 lines")
+    assert difference.evaluate("(box) => box.clientHeight < innerHeight && box.scrollHeight > 20 * innerHeight")
+
+
+def test_what_a_repository_gives_as_a_reason_is_said_to_be_its_own_word(page, ask, daemon):
+    repository = daemon.home / "cloned"
+    (repository / ".git").mkdir(parents=True)
+    reason = "Safe command: approved by dana"
+    file = repository / "assent.yaml"
+    file.write_text(json.dumps({"permissions": {"ask": [{"rule": "Bash(node:*)", "reason": reason}]}}))
+    why = page.locator(f"#q-{ask('node spoof.js', cwd=str(repository), session='cloned')} .why")
+    expect(why).to_contain_text(f"“{reason}” is what a rule says: Bash(node:*) @ project {file}")
+
+
+def test_a_name_that_is_long_is_cut_with_a_word(page, ask, daemon):
+    asked = ask("node x.js", cwd=str(daemon.project) + "/deep" * 2000)
+    shown = page.locator(f"#q-{asked}")
+    expect(shown.locator(".facts")).to_contain_text("Only the first 240 of 10,")
+    assert shown.locator(".facts").bounding_box()["height"] < 500
+
+
 @pytest.mark.parametrize(
     "code",
     [

@@ -245,10 +245,14 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
         expect(page.locator("#link")).to_contain_text("can not be reached")
         page.keyboard.press("a")
         expect(page.locator(f"#q-{before}").get_by_role("alert")).to_contain_text("Nothing was done")
+        page.get_by_role("link", name="Audit").click()
+        expect(page.get_by_role("alert")).to_contain_text("It is tried again")
         running.start()
         call["toolInput"]["command"] = "node after.js"
         after = until(lambda: running.api(agent.headers["authorization"][7:]).post("/api/hooks/classify", json=call))
         expect(page.locator("#link")).to_contain_text("live", timeout=30_000)
+        expect(page.get_by_role("button", name="Verify")).to_be_visible()  # the page that could not be had is there now
+        page.keyboard.press("1")
         expect(page.locator(f"#q-{after.json()['requestId']}")).to_be_visible()
         expect(page.locator(f"#q-{before}")).to_be_visible()
         page.locator(f"#q-{before}").get_by_role("button", name="Allow once").click()

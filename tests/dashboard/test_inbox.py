@@ -6,6 +6,7 @@ import itertools
 import json
 import re
 
+import httpx
 import pytest
 from playwright.sync_api import expect
 
@@ -48,6 +49,24 @@ def test_each_part_of_a_line_has_the_colour_of_its_own_tier_and_its_reason(page,
     assert "runs code" in shown.locator(".part.dangerous").first.get_attribute("title")
     shown.locator(".part.dangerous").first.click()
     expect(shown.locator(".explained")).to_contain_text("runs code")
+
+
+@pytest.mark.parametrize(
+    ("line", "places"),
+    [("echo node x; node x", [13]), ("nohup node x; node x", [6, 14]), ("nice env node x && echo node x", [9])],
+)
+def test_words_that_only_look_like_a_command_have_not_its_colour(page, ask, line, places):
+    block = card(page, ask(line)).locator(".code").first
+    expect(block).to_have_text(line)
+    found = block.evaluate(
+        """(block) => [...block.textContent.matchAll(/node/g)].map(({ index }) => {
+            const walk = document.createTreeWalker(block, NodeFilter.SHOW_TEXT);
+            for (let at = 0; walk.nextNode(); at += walk.currentNode.length)
+                if (index < at + walk.currentNode.length)
+                    return walk.currentNode.parentElement.closest(".part.dangerous") && index;
+        }).filter((index) => index !== null)"""
+    )
+    assert found == places
 
 
 @pytest.mark.parametrize(
@@ -112,6 +131,12 @@ def test_until_a_time_ends_then(page, ask, person):
     asked = ask()
     ready(page, asked)
     page.keyboard.press("u")
+    page.get_by_label("How long").select_option("until a time …")
+    page.get_by_role("button", name="Allow", exact=True).click()
+    expect(card(page, asked).get_by_role("alert")).to_have_text("Say until when.")
+    page.get_by_label("Until when").fill("2020-01-01T12:00")
+    page.get_by_role("button", name="Allow", exact=True).click()
+    expect(card(page, asked).get_by_role("alert")).to_have_text("That time is over.")
     page.get_by_label("How long").select_option("for an hour")
     page.get_by_role("button", name="Allow", exact=True).click()
     expect(card(page, asked)).to_have_count(0)
@@ -222,6 +247,7 @@ def test_several_are_answered_at_once(page, ask, outcome):
 def test_several_are_answered_and_an_answer_is_taken_back_by_keys_alone(page, ask, outcome, person):
     asked = [ask() for _ in range(4)]
     expect(page.locator(".card")).to_have_count(4)
+    still(page)
     page.keyboard.press("Shift+D")
     for _ in range(3):
         page.keyboard.press("j")
@@ -263,6 +289,51 @@ def test_a_key_meant_for_one_question_does_not_answer_the_next(page, ask, outcom
     page.keyboard.press("d")
     expect(card(page, second)).to_have_count(0)
     assert outcome(second)["status"] == "rejected"
+
+
+PRESS = """(keys) => {
+    for (const key of keys) document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+}"""
+
+
+def test_who_types_on_while_their_question_goes_answers_nothing(page, ask, outcome, person):
+    first, second = ask(), ask()
+    ready(page, second)
+    page.keyboard.press("j")
+    page.keyboard.press("f")
+    page.keyboard.type("use the staging ")
+    person.post("/api/permissions", json={"requestId": first, "decision": "approve"})
+    lost = page.get_by_role("dialog", name="This question does not wait any more")
+    expect(lost).to_contain_text("Allowed by")
+    expect(lost).to_contain_text("use the staging")
+    still(page)
+    page.keyboard.type("database and do as I said ")
+    page.keyboard.press("Enter")
+    expect(lost).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(lost).to_have_count(0)
+    page.keyboard.type("add", delay=20)
+    expect(card(page, second)).to_be_focused()
+    assert outcome(second)["status"] == "pending"
+    still(page)
+    page.keyboard.press("d")
+    expect(card(page, second)).to_have_count(0)
+
+
+def test_no_key_is_taken_for_as_long_as_keys_come_where_the_question_has_just_changed(page, ask, outcome, person):
+    first, second = ask(), ask()
+    ready(page, second)
+    page.keyboard.press("j")
+    page.evaluate(PRESS_ONCE_GONE, first)
+    person.post("/api/permissions", json={"requestId": first, "decision": "reject"})
+    until(lambda: page.evaluate("window.pressed"))
+    for _ in range(8):  # longer, in all, than one waits for a page to come to rest
+        page.wait_for_timeout(120)
+        page.evaluate(PRESS, ["t", "a"])
+    assert outcome(second)["status"] == "pending"
+    still(page)
+    page.keyboard.press("d")
+    expect(card(page, second)).to_have_count(0)
 
 
 CLICK_ONCE_GONE = """(id) => {
@@ -320,8 +391,46 @@ def test_what_nobody_can_have_read_is_not_allowed_with_the_others(page, ask, out
     expect(card(page, short)).to_have_count(0)
     expect(card(page, long).get_by_role("alert")).to_contain_text("it is long")
     assert [outcome(each)["status"] for each in (short, long)] == ["approved", "pending"]
+    still(page)
     page.keyboard.press("Shift+D")
     expect(card(page, long)).to_have_count(0)
+
+
+def test_what_was_never_on_the_screen_is_not_allowed_with_the_others(page, ask, outcome):
+    asked = [ask() for _ in range(12)]
+    expect(page.locator(".card")).to_have_count(12)
+    ready(page, asked[-1])
+    page.keyboard.press("x")
+    page.get_by_role("button", name="Select all").click()
+    page.keyboard.press("Shift+A")
+    expect(page.locator(".toast.bad")).to_contain_text("could not be answered")
+    assert (outcome(asked[0])["status"], outcome(asked[-1])["status"]) == ("approved", "pending")
+    expect(card(page, asked[-1]).get_by_role("alert")).to_contain_text("it was not shown yet")
+    page.keyboard.press("End")
+    still(page)
+    page.keyboard.press("Shift+A")
+    until(lambda: outcome(asked[-1])["status"] == "approved")
+
+
+def test_a_card_that_is_drawn_anew_takes_no_click_for_a_moment(page, ask, agent, daemon):
+    """That its caller has gone may move what is below it, under a finger on its way."""
+    body = {"toolName": "bash", "toolInput": {"command": "node waits.js"}, "cwd": str(daemon.project)}
+    with pytest.raises(httpx.TimeoutException):
+        agent.post("/api/hooks/classify?wait=30", json=body | {"sessionId": "s-1"}, timeout=1.5)
+    page.evaluate(
+        """() => { window.moved = false; new MutationObserver(() => {
+            window.moved ||= Boolean(document.querySelector(".moving") && document.querySelector(".card .tag"));
+        }).observe(document.querySelector(".cards"), { attributes: true, subtree: true, childList: true }); }"""
+    )
+    expect(page.locator(".card .tag")).to_have_text("caller has gone", timeout=40_000)
+    until(lambda: page.evaluate("window.moved"))
+
+
+def test_an_edit_says_what_its_field_could_not_hold(page, ask):
+    asked = ask("node a.js\r\nnode b.js")
+    ready(page, asked)
+    page.keyboard.press("e")
+    expect(page.locator(".diff del")).to_contain_text("\\r")
 
 
 def test_an_answer_that_came_too_late_is_said_to_have(page, visit, ask, outcome):

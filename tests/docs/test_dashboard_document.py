@@ -17,10 +17,16 @@ def script(name: str) -> str:
 
 
 def test_every_key_is_on_the_page():
-    known = set(re.findall(r'^ {6}"?([\w?]+)"?: \(\) => this', script("inbox.js"), re.MULTILINE))
+    known = set(re.findall(r'^ {6}"?([\w?]+)"?: \(\) => ', script("inbox.js"), re.MULTILINE))
     table = TEXT.partition("| key | does |")[2].partition("\n\n")[0]
     shown = {key for line in table.splitlines()[2:] for key in re.findall(r"`([^`]+)`", line.split("|")[1])}
     assert shown - {"1", "6"} == known
+    told = {
+        word.removeprefix("Shift+")
+        for row in re.findall(r'^  \["([^"]+)",', script("keys.js"), re.MULTILINE)
+        for word in row.split()
+    }
+    assert known - {"ArrowDown", "ArrowUp", "u", "?"} == told - {"1", "…", "6", "Esc"}
 
 
 def test_a_command_is_looked_for_where_the_daemon_looks_for_it():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from assent.model import YES, Layer, PathPolicy, Source, ToolCall, Verdict
+from assent.model import UNKNOWN, YES, Layer, PathPolicy, Source, ToolCall, Verdict
 from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_texts, session_decision
 from assent.policy.layers import merge
 from scenes import (
@@ -198,6 +198,14 @@ def test_no_tool_of_a_run_touches_what_is_forbidden_there():
     for path in ("/ws/.env", "/ws/.git/config", "/ws/a/secrets/x", "/ws/k.pem"):
         allowed = guard(policy(allow=["Read"]), run=True).remember(said("allow", "read", path))
         assert judge(look(reads(path), tool="Read"), guard=allowed).verdict is DENY
+
+
+def test_what_a_command_names_is_forbidden_in_a_run_whatever_it_does_with_it():
+    named = {"/ws/.env": DENY, "/ws/a/secrets/x": DENY, "/ws/x": ASK, f"/ws/.e{UNKNOWN}": ASK, "/ws/.ENV": ASK}
+    for path, verdict in named.items():
+        line = look(msgspec.structs.replace(run("make it", DANGEROUS), mentions=(path,)))
+        assert (path, judge(line, guard=guard(run=True)).verdict) == (path, verdict)
+        assert judge(line, guard=guard(policy(forbidden=("**/.env*",)))).verdict is ASK
 
 
 def test_in_a_guarded_run_reads_outside_the_workspace_ask():

@@ -66,7 +66,7 @@ FINDINGS = {
         },
     ),
     "it matches longer program or word names too": ("hint", {"deny": ["Bash(ls*)"]}, {"deny": ["Bash(ls:*)"]}),
-    "it names a folder and matches no file in it": ("warning", {"deny": ["Read(src/)"]}, {"deny": ["Read(src/**)"]}),
+    "it names a folder and matches no file in it": ("warning", {"allow": ["Read(src/)"]}, {"deny": ["Read(src/)"]}),
     "it is compared with the whole address": (
         "hint",
         {"deny": ["WebFetch(https://a.test/*)"]},
@@ -127,7 +127,11 @@ LISTED = {
         {"approve_commands": ("rm*",)},
         {"approve_commands": ("rm:*",)},
     ),
-    ("forbidden: keys/", "it names a folder"): ("warning", {"forbidden": ("keys/",)}, {"forbidden": ("keys/**",)}),
+    ("read.allow: keys/", "it names a folder"): (
+        "warning",
+        {"read": PathPolicy(allow=("keys/",))},
+        {"forbidden": ("keys/",)},
+    ),
     ("read.deny: \u0440a", "mixes letters of CYRILLIC and LATIN"): (
         "warning",
         {"read": PathPolicy(deny=("\u0440a",))},

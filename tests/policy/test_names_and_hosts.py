@@ -172,6 +172,21 @@ def test_rules_for_servers_know_the_tools_of_agents_that_write_one_underscore():
     assert match("mcp__gitlab__*", view_of("mcp_github_create_issue", {}), broad=True) is NO
 
 
+@pytest.mark.parametrize(
+    ("rule", "called", "answer"),
+    [
+        ("mcp__git__*", "mcp_git_status", YES),
+        ("mcp__git__status", "mcp_git_status", YES),
+        ("mcp__git__*", "mcp_git_hub_delete", NO),
+        ("mcp__git_hub__*", "mcp_git_hub_delete", NO),
+        ("mcp_git_hub_delete", "mcp_git_hub_delete", YES),
+        ("mcp__git__*", "mcp_git", NO),
+    ],
+)
+def test_a_name_that_may_be_of_another_server_is_not_allowed_with_this_one(rule, called, answer):
+    assert match(rule, view_of(called, {}), broad=False) is answer
+
+
 #: rule, tool, input, as a deny
 LOOKING = [
     ("Grep(/etc/**)", "Grep", {"pattern": "x", "path": "/etc"}, YES),

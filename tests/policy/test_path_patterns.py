@@ -7,7 +7,7 @@ import os
 import msgspec
 import pytest
 
-from assent.model import UNKNOWN, Certainty, Session, Verdict
+from assent.model import UNKNOWN, Certainty, Rule, Session, Verdict
 from assent.policy.guard import Guard
 from assent.policy.layers import merge
 from assent.policy.matching import starts_of
@@ -56,7 +56,7 @@ def test_a_path_pattern_is_about_levels_not_text(pattern, path, allow, deny):
     assert match(f"Write({pattern})", view, broad=True) is deny
 
 
-VERDICT = {YES: Verdict.DENY, MAYBE: Verdict.ASK, NO: Verdict.ALLOW}
+VERDICT = {YES: DENY, MAYBE: ASK, NO: ALLOW}
 
 
 @pytest.mark.parametrize(("pattern", "path", "_allow", "deny"), TABLE)
@@ -67,7 +67,7 @@ def test_a_rule_among_many_is_found_as_surely_as_alone(pattern, path, _allow, de
         policy(deny=[*crowd, f"Write({pattern})"], write=policy().write),
     )
     spoken = [o for o in decision.opinions if o.policy == "deny-rules"]
-    assert max((o.verdict for o in spoken), default=Verdict.ALLOW) is VERDICT[deny]
+    assert max((o.verdict for o in spoken), default=ALLOW) is VERDICT[deny]
 
 
 #: two names that some disks take for one
@@ -169,7 +169,7 @@ def test_an_allow_needs_the_link_and_its_target_a_deny_either(pattern, path, all
     view = view_of("Write", {"file_path": path}, facts=world(links=LINKS))
     assert match(f"Write({pattern})", view, broad=False) is allow
     assert match(f"Write({pattern})", view, broad=True) is deny
-    found = judge(view, policy(deny=[f"Write({pattern})"])).verdict is Verdict.DENY
+    found = judge(view, policy(deny=[f"Write({pattern})"])).verdict is DENY
     assert found is (deny is YES)
 
 
@@ -216,14 +216,14 @@ def test_links_behind_rules_are_looked_up_again_after_a_while_and_when_the_clock
         view = view_of("Write", {"file_path": "/ws/real/a"}, facts=world(links=links, now=now))
         return judge(view, guard=guard).verdict
 
-    assert verdict(100.0) is Verdict.ALLOW
+    assert verdict(100.0) is ALLOW
     links["/ws/shelf"] = "/ws/real"
-    assert verdict(102.0) is Verdict.DENY
+    assert verdict(102.0) is DENY
     links.clear()
-    assert verdict(102.5) is Verdict.ALLOW  # still a candidate, and no longer a match
-    assert verdict(110.0) is Verdict.ALLOW
+    assert verdict(102.5) is ALLOW  # still a candidate, and no longer a match
+    assert verdict(110.0) is ALLOW
     links["/ws/shelf"] = "/ws/real"
-    assert verdict(50.0) is Verdict.DENY
+    assert verdict(50.0) is DENY
 
 
 def test_what_is_known_of_links_does_not_grow_without_end():
@@ -374,3 +374,27 @@ def test_an_edit_rule_sees_what_a_command_writes_to_its_path():
     assert match("Edit(/ws/**)", view, 1, broad=True) is YES
     assert match("Edit", view, 1, broad=True) is NO
     assert match("Edit(/ws/**)", view, 1, broad=False) is NO
+
+
+@pytest.mark.parametrize("pattern", ["/ws/private", "/ws/private/", "private", "./private/"])
+@pytest.mark.parametrize("path", ["/ws/private", "/ws/private/a", "/ws/private/deep/a", "/ws/x/../private/a"])
+def test_to_deny_a_folder_is_to_deny_all_that_is_in_it(pattern, path):
+    for tool in ("Write", "Edit"):
+        view = view_of(tool, {"file_path": path})
+        assert judge(view, policy(deny=[f"Write({pattern})"])).verdict is DENY
+        assert judge(view, policy(ask=[f"Write({pattern})"])).verdict is ASK
+    assert judge(view_of("Bash", {"command": f"cat {path}"}), policy(deny=[f"Read({pattern})"])).verdict is DENY
+    assert judge(view_of("Write", {"file_path": "/ws/PRIVATE/a"}), policy(deny=[f"Write({pattern})"])).verdict is (ASK)
+
+
+def test_to_allow_a_folder_allows_nothing_in_it():
+    strict = policy(mode="strict", allow=["Write(/ws/private)", "Write(/ws/private/)"])
+    assert judge(view_of("Write", {"file_path": "/ws/private/a"}), strict).verdict is DENY
+    excepted = policy(deny=[Rule(tool="Write", pattern="/ws/**", exceptions=("/ws/private",))])
+    assert judge(view_of("Write", {"file_path": "/ws/private/a"}), excepted).verdict is DENY
+
+
+def test_a_sibling_of_a_folder_that_is_denied_is_not_in_it():
+    assert judge(view_of("Write", {"file_path": "/ws/private2"}), policy(deny=["Write(/ws/private)"])).verdict is (
+        ALLOW
+    )

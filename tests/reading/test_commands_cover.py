@@ -62,6 +62,7 @@ def strays(line: str, place: Place = PLACE, base: str | None = None) -> list[str
     ("line", "expected"),
     [
         ("cd /tmp/evil && make", ["/tmp/evil"]),
+        ("cd /tmp/evil && make && make test", ["/tmp/evil", "/tmp/evil"]),
         ("cd .. && make", ["/code"]),
         ("cd ../app-evil && ./t.sh", ["/code/app-evil"]),
         ('cd "$X" && make', [UNKNOWN]),

@@ -144,10 +144,66 @@ def test_a_name_that_the_line_makes_up_is_dangerous_to_read(line: str) -> None:
         f"echo {OWN}/*",
         f"cat $(echo {OWN}/token)",
         f"for f in {OWN}; do ls $f; done",
+        "cat $ASSENT_HOME/token",
+        'cat "$ASSENT_HOME"/agents/*.token',
+        "grep . < ${ASSENT_HOME}/token",
+        "ls $ASSENT_HOME",
+        "cat $XDG_DATA_HOME/assent/token",
+        "grep -r x $XDG_DATA_HOME",
     ],
 )
 def test_assents_own_files_are_read_by_walks_guesses_and_from_their_folder(line: str) -> None:
     assert any(o.resource.startswith(OWN) for o in operations(line, PLACE))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "find ~ -name token | xargs cat",
+        "find ~ -type f | while read -r f; do head $f; done",
+        "cat $(find / -name token)",
+        "wc -l < $(find ~ -name token)",
+        "cd ~ && find . -name token | xargs cat",
+        "cd ~/.local/x && find .. -name token | xargs cat",
+        "fd x ~ -x cat",
+        "fd x ~ -x cat {}",
+        "du -a ~ | xargs cat",
+        "cat $X/token",
+        "cat $X/agents/codex.token",
+        'cat "$X"/agents/*.token',
+        "cat $X/assent/keys/a",
+        "cat $X/share/assent/keys/a",
+        "cd $X && cat token",
+        "find ~ -exec cat {} +",
+    ],
+)
+def test_what_may_be_one_of_assents_own_files_is_dangerous_to_read(line: str) -> None:
+    assert "may read Assent's own files" in {o.reason for o in operations(line, PLACE) if o.tier is Tier.DANGEROUS}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "find . -name token | xargs cat",
+        "find src -name '*.py' | xargs cat",
+        "ls -l $(find ~ -name x)",
+        "fd x src -x cat",
+        "cat $X",
+        "cat $X/README.md",
+        "cat $X/src/assent/engine.py",
+        "cat $XDG_DATA_HOME/fonts/x",
+        "cd $X && cat src/*.py",
+        "grep -r x $X",
+    ],
+)
+def test_what_is_found_elsewhere_is_none_of_them(line: str) -> None:
+    assert tier(line, PLACE) is Tier.SAFE
+
+
+def test_where_there_is_no_assent_nothing_is_its_own() -> None:
+    nowhere = Place(Facts(home="/home/u"), "/code/app", ("/code/app",))
+    for line in ("cat $X/token", "cat $ASSENT_HOME/x", "find ~ -name x | xargs cat"):
+        assert tier(line, nowhere) is Tier.SAFE
 
 
 @pytest.mark.parametrize("line", ["grep x ~/a", "ls ~/.local", "echo ~/*", "cd ~ && ls"])

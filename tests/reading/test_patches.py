@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.model import UNKNOWN
-from assent.reading.patches import patched_paths
+from assent.reading.patches import deletes, patched_paths
 
 FORMS = {
     "add": ("*** Begin Patch\n*** Add File: src/new.py\n+x\n*** End Patch", ["src/new.py"]),
@@ -29,6 +29,19 @@ FORMS = {
     "copy": ("copy from x\ncopy to y z\n", ["x", "y z"]),
     "binary": ("diff --git a/bin b/bin\nGIT binary patch\n", ["bin"]),
     "index": ("Index: src/a.c\n=====\n", ["src/a.c"]),
+    "other case": ("*** add file: a\n*** UPDATE FILE: b\n", ["a", "b"]),
+    "words that others may know": ("*** Update File: a\n*** Rename to: /etc/x\n", ["a", UNKNOWN]),
+    "indented words": ("*** Update File: a\n  *** Rename To: /etc/x\n", ["a", UNKNOWN]),
+    "a line of stars in the text": (
+        "*** Update File: a.md\n@@\n ***\n ***bold***\n+*** x\n*** End of File\n",
+        ["a.md"],
+    ),
+    "another end of a line": ("*** Add File: a\u2028*** Add File: b\n", ["a\u2028*** Add File: b", "a", "b"]),
+    "other quotes": ("*** Add File: '/etc/x'\n", [UNKNOWN]),
+    "no name": ("*** Add File:\n*** Add File: a\n", ["a"]),
+    "unified, indented": ("  --- a/x.py\n  +++ b/y.py\n", ["x.py", "y.py"]),
+    "binary, with blanks": ("diff --git a/a b b/a b\nGIT binary patch\n", [UNKNOWN]),
+    "context": ("*** a/x\n--- b/y\n***************\n", ["y", UNKNOWN]),
     "none": ("just\nsome\ntext", []),
     "only nothing": ("--- /dev/null\n+++ /dev/null\n", []),
 }
@@ -38,3 +51,15 @@ FORMS = {
 def test_a_patch_names_its_files(form):
     patch, paths = FORMS[form]
     assert sorted(patched_paths(patch)) == sorted(paths)
+
+
+def test_a_file_that_is_deleted_behind_another_end_of_a_line_is_deleted():
+    assert deletes("*** Add File: a\u2028*** Delete File: b")
+    assert not deletes("*** Add File: a\n+*** Delete File: b")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("piece", ["\n", " ", "\t", "*** ", "a ", '"', "\r", "\n *** a", "\n--- ", "\u2028"])
+@pytest.mark.parametrize("start", ["", "*** Add File: a", "diff --git ", "--- ", "rename from "])
+def test_no_patch_takes_long_to_read(start, piece):
+    patched_paths(start + piece * 100_000 + "x")

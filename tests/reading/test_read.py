@@ -6,7 +6,7 @@ import pytest
 
 from assent.model import UNKNOWN, CallError, ToolCall
 from assent.reading import read
-from assent.reading.read import LONGEST_PATH
+from assent.reading.fields import LONGEST_PATH
 from scenes import place, world
 
 U = UNKNOWN
@@ -226,6 +226,10 @@ EXTRAS = [
     ({"environment": {"A": "b"}}, "sets environment variables for the command"),
     ({"stdin": "touch x"}, "gives the command more than its words"),
     ({"script": "touch x"}, "gives the command more than its words"),
+    ({"command_line": "touch x"}, "gives the command more than its words"),
+    ({"argv": ["touch", "x"]}, "gives the command more than its words"),
+    ({"program": "touch"}, "gives the command more than its words"),
+    ({"shellCommand": {"a": "touch x"}}, "gives the command more than its words"),
     ({"dangerouslyDisableSandbox": True}, "asks to leave the agent's own sandbox"),
     ({"with_escalated_permissions": True}, "asks to leave the agent's own sandbox"),
 ]
@@ -235,7 +239,15 @@ EXTRAS = [
 def test_what_else_a_shell_tool_is_asked_for_is_dangerous(fields, reason):
     reading = read(ToolCall(tool="Bash", input={"command": "ls", **fields}), place())
     assert (reading.tier.value, reading.reason) == ("dangerous", reason)
-    assert read(ToolCall(tool="Bash", input={"command": "ls", "env": {}}), place()).tier.value == "safe"
+    for plain in (
+        {"env": {}},
+        {"Description": "x"},
+        {"command_id": "x"},
+        {"exec": True},
+        {"program": ""},
+        {"other": "x"},
+    ):
+        assert read(ToolCall(tool="Bash", input={"command": "ls", **plain}), place()).tier.value == "safe"
 
 
 #: what else is in the input of a shell call

@@ -101,12 +101,33 @@ FETCHES = [
     ({"url": ["https://a.test/"]}, [UNKNOWN], Tier.DANGEROUS),
     ({"prompt": "read https://a.test/, then http://b.test/x"}, ["a.test", "b.test"], Tier.SAFE),
     ({"prompt": "read it"}, [UNKNOWN], Tier.DANGEROUS),
+    ({"url": "https://a.test/", "prompt": "compare it with http://localhost/"}, ["a.test"], Tier.SAFE),
+    ({"url": "https://a.test/", "urls": ["http://localhost/", 7, "b"]}, ["a.test", "localhost"], Tier.DANGEROUS),
+    (
+        {"url": "https://a.test/", "page": {"link": "http://localhost/", "n": 1}},
+        ["a.test", "localhost"],
+        Tier.DANGEROUS,
+    ),
+    ({"url": "https://a.test/", "link": "http://localhost/"}, ["a.test", "localhost"], Tier.DANGEROUS),
+    ({"url": "https://a.test/", "format": "text", "timeout": 3}, ["a.test"], Tier.SAFE),
 ]
+
+
+def test_who_fetches_by_the_prompt_alone_fetches_all_that_it_names():
+    given = {"url": "https://a.test/", "prompt": "read http://localhost/"}
+    assert [o.resource for o in fetch("web_fetch", given)] == ["a.test", "localhost"]
+
+
+@pytest.mark.parametrize("more", [{"method": "POST"}, {"body": "x"}, {"headers": {"a": "b"}}, {"method": 7}])
+def test_a_fetch_that_sends_more_than_an_address_is_dangerous(more):
+    assert fetch("fetch_url", {"url": "https://a.test/", **more})[-1].tier is Tier.DANGEROUS
+    for plain in ({"method": "get"}, {"method": None}, {"body": ""}, {"headers": {}}):
+        assert fetch("fetch_url", {"url": "https://a.test/", **plain})[-1].tier is Tier.SAFE
 
 
 @pytest.mark.parametrize(("given", "hosts", "tier"), FETCHES)
 def test_a_fetch_contacts_every_host_it_names(given, hosts, tier):
-    found = fetch(given)
+    found = fetch("WebFetch", given)
     assert [o.resource for o in found] == hosts
     assert max(o.tier for o in found) is tier
     assert {o.kind.value for o in found} == {"net.connect"}

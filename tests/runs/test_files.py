@@ -234,6 +234,34 @@ def test_names_are_listed_with_what_they_are(folder):
     assert files.list_names(str(folder)).text == "d/\nf\nl@\np="
 
 
+def test_a_name_is_one_line_whatever_is_in_it(folder):
+    (folder / "a\nsecret.txt").write_text("x")
+    (folder / "é x").write_text("x")
+    (folder / os.fsdecode(b"\xff")).write_text("x")
+    assert files.list_names(str(folder)).text == "'a\\nsecret.txt'\né x\n'\\udcff'"
+    assert files.search_text(str(folder), "x", yes).text == "'a\\nsecret.txt':1: x\né x:1: x\n'\\udcff':1: x"
+
+
+@pytest.mark.parametrize("place", [0, 8000, 8190, 100_000, 199_990])
+def test_a_search_finds_what_is_anywhere_in_a_very_long_line(folder, place):
+    (folder / "a").write_text("x" * place + "needle" + "x" * (200_000 - place))
+    assert files.search_text(str(folder), "ne+dle", yes).text.startswith("a:1: ")
+
+
+def test_a_search_can_be_ended_within_a_line(folder):
+    """A pattern may take minutes for a mebibyte."""
+    (folder / "a").write_text("x" * 1_000_000)
+    looks = []
+
+    def check():
+        looks.append(None)
+        if len(looks) > 10:
+            raise ToolError("given up")
+
+    with pytest.raises(ToolError, match="given up"):
+        files.search_text(str(folder), "needle", yes, check)
+
+
 def test_a_search_finds_lines_follows_no_link_and_opens_nothing_it_may_not(folder, tmp_path_factory):
     away = tmp_path_factory.mktemp("away").resolve()
     (away / "x").write_text("needle away")

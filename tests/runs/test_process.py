@@ -62,6 +62,24 @@ def test_it_is_given_input_while_it_runs(client, tmp_path):
     )
 
 
+def test_what_a_run_is_given_is_read_back_and_who_typed_something_is_on_record(client, daemon, tmp_path):
+    run = client.prepare(strategy(tmp_path, ["sh", "-c", 'read a; echo "$1 $a"', "x", "${input}"]))["runId"]
+    client.send("start_run", runId=run, input="at the start")
+    client.hear("strategy_started", runId=run)
+    until(lambda: _gave(client, run))
+    assert client.find("strategy_completed", runId=run)["result"] == "at the start words"
+    past = client.ask("prepare_run", "run_prepared", runId=run)["conversation"]["inputs"]
+    assert [(given["agentName"], given["text"]) for given in past] == [("helper", "at the start")]
+    found = until(lambda: [e for e in recorded(daemon, run) if "given" in e])
+    assert [(e["agent"], e["by"], e["given"]) for e in found] == [("helper", daemon.user, len("words"))]
+    assert "words" not in json.dumps(found)
+
+
+def recorded(daemon, run):
+    found = daemon.api(daemon.owner).get(f"/api/audit?session={run}&type=run.status").json()["events"]
+    return [event["body"]["payload"] for event in found]
+
+
 def test_a_program_that_reads_nothing_holds_up_nobody_who_writes_to_it(client, tmp_path):
     run = client.launch(strategy(tmp_path, ["sleep", "600"]))
     until(lambda: _gave(client, run))
@@ -86,6 +104,40 @@ def test_a_program_that_fails_or_is_late_ends_the_run_with_the_reason(client, tm
     assert "its limit of wall time was reached" in client.hear("strategy_error")["error"]["message"]
     client.launch(strategy(tmp_path, ["/no/such/program"]))
     assert "/no/such/program" in client.hear("strategy_error")["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("top", "command", "why"),
+    [
+        ({"deny": ["Bash(touch:*)"]}, ["sh", "-c", "touch ran"], "denied by Bash(touch:*)"),
+        ({}, ["sh", "-c", "touch ran; cat .env"], "**/.env* is forbidden in a run"),
+        ({}, ["sh", "-c", "touch ran; rm -rf /"], "Destructive command: rm deletes whole trees"),
+        ({"mode": "plan"}, ["touch", "ran"], "mode plan: Dangerous command: touch creates or touches files"),
+        ({}, ["sh", "-c", 'touch ran; rm -rf "$1"', "x", "/"], "Destructive command: rm deletes whole trees"),
+    ],
+    ids=["a rule", "a forbidden file", "a destructive command", "a mode", "an argument"],
+)
+def test_a_program_that_policy_denies_is_not_started_and_one_that_would_be_asked_about_is(
+    client, daemon, tmp_path, top, command, why
+):
+    path = tmp_path / "p.yaml"
+    path.write_text(json.dumps({"name": "p", **top, "process": {"agent": "helper", "command": command}}))
+    run = client.launch(path)
+    error = client.hear("strategy_error", runId=run)["error"]
+    assert (error["code"], error["message"]) == ("EXECUTION_ERROR", f"denied: {why}")
+    assert not (daemon.project / "ran").exists()
+    assert "request_permission" not in client.kinds()
+    events = daemon.api(daemon.owner).get(f"/api/audit?session={run}&type=permission.evaluated").json()["events"]
+    assert [event["verdict"] for event in events] == ["deny"]
+
+
+def test_who_starts_a_program_is_not_asked_about_it_and_that_is_on_record(client, daemon, tmp_path):
+    run = client.launch(strategy(tmp_path, ["sh", "./made-up.sh"]), interactive=False)
+    client.hear("strategy_error", runId=run)  # there is no such file
+    (event,) = daemon.api(daemon.owner).get(f"/api/audit?session={run}&type=permission.evaluated").json()["events"]
+    told = event["body"]["permissionDecision"]
+    assert (told["verdict"], told["decision_reason"]) == ("allow", "a person said yes to this call")
+    assert told["boundary"]["name"] == "agent"
 
 
 def test_a_program_that_is_stopped_is_gone(client, daemon, tmp_path):

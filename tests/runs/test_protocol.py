@@ -84,6 +84,14 @@ def test_a_ping_is_answered_with_its_id_and_a_time(client):
     assert set(client.hear("pong")) == {"type", "ts"}
 
 
+@pytest.mark.parametrize("number", ["9007199254740993", "1" + "0" * 400, "1e400", "-1.5e-400", "0.1"])
+def test_a_number_of_any_size_is_json_and_no_text(client, number):
+    client.ws.send(f'{{"type": "ping", "requestId": "n", "more": {number}}}')
+    assert client.hear("pong")["requestId"] == "n"
+    client.ws.send(f'{{"type": "ping", "requestId": {number}}}')
+    assert client.hear("error")["message"].startswith("Invalid message: requestId: expected str | null, got ")
+
+
 def test_a_binary_frame_is_read_as_text(client):
     client.ws.send(b'{"type": "ping", "requestId": "b"}')
     assert client.hear("pong")["requestId"] == "b"

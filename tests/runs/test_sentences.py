@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sqlite3
 
 import pytest
@@ -183,6 +184,46 @@ def test_every_guarded_tool_does_its_work(client, daemon, tmp_path):
         "f.txt:1: one three",
         "one three",
     ]
+
+
+@pytest.mark.parametrize("size", [10, 20_000])
+def test_what_a_tool_is_given_is_told_as_json_however_long_it_is(client, tmp_path, size):
+    given = {"path": "long.txt", "content": 'y"' * size}
+    run = client.launch(write_strategy(tmp_path, step("write_file", **given)))
+    assert outcomes(client, run) == ["completed"]
+    (told,) = [m["event"]["args"] for m in client.heard if m.get("event", {}).get("type") == "tool-call"]
+    assert len(told) <= 8192
+    shown = json.loads(told)
+    assert shown["path"] == given["path"]
+    assert given["content"].startswith(shown["content"].partition("…")[0])
+
+
+def test_a_step_that_can_not_take_what_the_run_is_given_fails_as_any_other(client, tmp_path):
+    line = step("run_command", command="echo ${input}")
+    run = client.prepare(write_strategy(tmp_path, line + write("after.txt")))["runId"]
+    client.send("start_run", runId=run, input="a\x1bb")
+    assert outcomes(client, run) == ["error", "completed"]
+    errors = [m["event"]["error"] for m in client.heard if m.get("event", {}).get("status") == "error"]
+    assert errors == [
+        "what the run was given can not be put in: the line holds the invisible character U+001B; nothing was run"
+    ]
+    strict = client.prepare(write_strategy(tmp_path, line.replace("continue", "stop")))["runId"]
+    client.send("start_run", runId=strict, input="a\x1bb")
+    assert client.hear("strategy_error")["error"]["message"].startswith("step 1 run_command: what the run was given")
+
+
+def test_a_run_that_two_prepare_at_once_is_one_and_both_hear_of_it(client, other, daemon, tmp_path):
+    strategy = write_strategy(tmp_path, write("once.txt"))
+    for number in range(10):
+        wish = {"runId": f"both-{number}", "strategyPath": str(strategy), "cwd": str(daemon.project)}
+        for each in (client, other):
+            each.send("prepare_run", **wish)
+        for each in (client, other):
+            assert each.hear("run_prepared")["runId"] == wish["runId"]
+        client.send("start_run", runId=wish["runId"])
+        other.hear("strategy_completed", runId=wish["runId"])
+    listed = [r["runId"] for r in client.ask("list_runs", "run_list")["runs"] if r["runId"].startswith("both-")]
+    assert len(listed) == len(set(listed)) == 10
 
 
 def test_git_uses_its_own_folder_and_nobody_else_does(client, daemon, tmp_path):

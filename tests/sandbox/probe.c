@@ -42,6 +42,16 @@ static int connect_tcp(int port) {
     return say(connect(s, (struct sockaddr *)&to, sizeof to));
 }
 
+/* A pair of datagram sockets can be sent anywhere, though it was never bound or connected by hand. */
+static int pair(int type, const char *path) {
+    struct sockaddr_un to = {.sun_family = AF_UNIX};
+    int s[2];
+    strncpy(to.sun_path, path, sizeof to.sun_path - 1);
+    if (socketpair(AF_UNIX, type, 0, s)) return say(-1);
+    if (type == SOCK_DGRAM || type == SOCK_RAW) return say(sendto(s[0], "x", 1, 0, (struct sockaddr *)&to, sizeof to));
+    return say(connect(s[0], (struct sockaddr *)&to, sizeof to));
+}
+
 static int child_init(void *arg) { (void)arg; return 0; }
 
 static int foreign(const char *abi) {
@@ -74,6 +84,26 @@ int main(int argc, char **argv) {
     char character = '\n';
     if (!strcmp(what, "unix")) return connect_unix(arg, 0);
     if (!strcmp(what, "abstract")) return connect_unix(arg, 1);
+    if (!strcmp(what, "pair-dgram")) return pair(SOCK_DGRAM, arg);
+    if (!strcmp(what, "pair-raw")) return pair(SOCK_RAW, arg);
+    if (!strcmp(what, "pair-stream")) return pair(SOCK_STREAM, arg);
+    if (!strcmp(what, "pair-seqpacket")) return pair(SOCK_SEQPACKET, arg);
+    if (!strcmp(what, "pair-tipc")) { int s[2]; return say(socketpair(30, SOCK_STREAM, 0, s)); }
+    if (!strcmp(what, "chmod")) return say(syscall(SYS_chmod, arg, 04755));
+    if (!strcmp(what, "fchmod")) return say(syscall(SYS_fchmod, open(arg, O_RDONLY), 04755));
+    if (!strcmp(what, "fchmodat")) return say(syscall(SYS_fchmodat, AT_FDCWD, arg, 04755));
+    if (!strcmp(what, "fchmodat2")) return say(syscall(452, AT_FDCWD, arg, 04755, 0));
+    if (!strcmp(what, "open")) return say(syscall(SYS_open, "made", O_CREAT | O_WRONLY, 04755));
+    if (!strcmp(what, "openat")) return say(syscall(SYS_openat, AT_FDCWD, "made", O_CREAT | O_WRONLY, 04755));
+    if (!strcmp(what, "tmpfile")) return say(syscall(SYS_openat, AT_FDCWD, ".", O_TMPFILE | O_WRONLY, 04755));
+    if (!strcmp(what, "creat")) return say(syscall(SYS_creat, "made", 04755));
+    if (!strcmp(what, "mknod")) return say(syscall(SYS_mknod, "made", 0104755, 0));
+    if (!strcmp(what, "mknodat")) return say(syscall(SYS_mknodat, AT_FDCWD, "made", 0104755, 0));
+    if (!strcmp(what, "openat2")) {
+        uint64_t how[3] = {O_CREAT | O_WRONLY, 04755, 0};
+        return say(syscall(SYS_openat2, AT_FDCWD, "made", how, sizeof how));
+    }
+    if (!strcmp(what, "open-there")) return say(syscall(SYS_open, arg, O_RDONLY, 04755)); /* makes nothing */
     if (!strcmp(what, "tcp")) return connect_tcp(atoi(arg));
     if (!strcmp(what, "vsock")) return say(socket(AF_VSOCK, SOCK_STREAM, 0));
     if (!strcmp(what, "packet")) return say(socket(AF_PACKET, SOCK_RAW, 0));

@@ -78,17 +78,17 @@ def left_by(world, script):
     return found | {"paths": [os.path.relpath(path, world.workspace) for path in found["paths"]]}
 
 
-def test_what_was_left_behind_is_on_record_and_told(own_world):
-    own_world.write("old", "#!/bin/sh", mode=0o755)
-    own_world.write("kept", "#!/bin/sh", mode=0o755)
-    own_world.write("plain")
-    found = left_by(own_world, PLANT + "echo true >> old; echo x > plain; mkdir a; cp old a/b; mv a c")
+def test_what_was_left_behind_is_on_record_and_told(world):
+    world.write("old", "#!/bin/sh", mode=0o755)
+    world.write("kept", "#!/bin/sh", mode=0o755)
+    world.write("plain")
+    found = left_by(world, PLANT + "echo true >> old; echo x > plain; mkdir a; cp old a/b; mv a c")
     assert found["paths"] == [
         *(".venv/bin/pip", "Makefile", "bin/ls", "c/b", "notes", "old", "package.json", "sub/.git/config"),
         *("tests/conftest.py", "tool"),
     ]
     assert (found["count"], found["complete"]) == (len(found["paths"]), True)
-    told = own_world.sh("cp tool other").stderr
+    told = world.sh("cp tool other").stderr
     assert "runs later, outside too: other" in told
 
 
@@ -108,10 +108,10 @@ os.utime("plain", (0, 0))
 """
 
 
-def test_a_file_made_a_program_without_being_written_is_named_whatever_its_times_say(own_world):
-    own_world.write("plain", mode=0o644)
-    own_world.write("hide.py", HIDING)
-    found = left_by(own_world, f"{own_world.inner_python} hide.py")
+def test_a_file_made_a_program_without_being_written_is_named_whatever_its_times_say(world):
+    world.write("plain", mode=0o644)
+    world.write("hide.py", HIDING)
+    found = left_by(world, f"{world.inner_python} hide.py")
     assert found["paths"] == ["plain"]
 
 

@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from driver import World
 
 STARTED = "echo started"
 
@@ -15,8 +16,8 @@ def refused(done, *, code, text):
 
 
 @pytest.mark.parametrize("cwd", ["/", "home"])
-def test_no_workspace_holds_everything_else(own_world, cwd):
-    refused(own_world.sh(STARTED, cwd="/" if cwd == "/" else own_world.home), code=2, text="is no workspace")
+def test_no_workspace_holds_everything_else(world, cwd):
+    refused(world.sh(STARTED, cwd="/" if cwd == "/" else world.home), code=2, text="is no workspace")
 
 
 @pytest.mark.parametrize("root", ["/", "/etc", "/usr", "/proc/self", "/tmp", "~", "/home"])
@@ -25,10 +26,20 @@ def test_nor_does_a_profile_s_write_list(own_world, root):
     refused(own_world.sh(STARTED, options=["--profile", "mine"]), code=4, text="can not be a workspace")
 
 
-def test_a_workspace_in_assent_s_home_is_refused(own_world):
-    inside = own_world.assent_home / "ws"
+def test_a_workspace_in_assent_s_home_is_refused(world):
+    inside = world.assent_home / "ws"
     inside.mkdir()
-    refused(own_world.sh(STARTED, cwd=inside), code=4, text="hidden from every sandbox")
+    world.give(inside)
+    refused(world.sh(STARTED, cwd=inside), code=4, text="hidden from every sandbox")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can start something for somebody else")
+def test_an_agent_that_would_have_nobody_to_ask_is_not_started():
+    world = World("root-for-user")
+    try:
+        refused(world.sh(STARTED, options=["--profile", "agent"]), code=4, text="have them start it themselves")
+    finally:
+        world.remove()
 
 
 def test_a_folder_that_is_gone_is_refused(own_world):

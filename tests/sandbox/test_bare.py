@@ -4,6 +4,7 @@ import json
 import os
 import shlex
 import shutil
+import socket
 import subprocess
 import tempfile
 from pathlib import Path
@@ -76,6 +77,62 @@ def test_what_the_outer_one_holds_stays_held(nested, own_world):
     done = nested(own_world, script)
     assert done.stdout == "end\n"
     assert (own_world.outside / "file").read_text() == "x"
+
+
+WIDER = {
+    "off": ["--profile", "off"],
+    "write": ["--profile", "wide"],
+    "network": ["--profile", "open"],
+    "hosts": ["--allow-host", "127.0.0.1"],
+    "sockets": ["--profile", "sockets"],
+    "agent": ["--profile", "agent"],
+    "read-only": ["--profile", "read-only"],
+}
+
+
+@pytest.mark.parametrize("wider", WIDER)
+def test_whatever_is_demanded_inside_the_outer_one_holds(nested, world, probe, wider):
+    world.configure(
+        f"profiles: {{wide: {{write: [., {world.outside}]}}, open: {{network: full}}, sockets: {{unix_sockets: yes}}}}"
+    )
+    world.write(world.home / ".ssh/id_rsa", "PRIVATE KEY\n")
+    world.write(world.assent_home / "token", "PRIVATE TOKEN\n")
+    world.write(".envrc", "old\n")
+    if world.launcher == "user":
+        world.give(world.assent_home)
+    with socket.create_server(("127.0.0.1", 0)) as tcp, socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(str(world.base / "daemon.sock"))
+        unix.listen()
+        tries = [
+            f"tcp {tcp.getsockname()[1]}",
+            f"unix {world.base}/daemon.sock",
+            "unshare",
+            "mount",
+            "ptrace",
+            "io_uring",
+        ]
+        script = "; ".join(
+            (
+                *(f"./probe {each}" for each in tries),
+                f"echo evil > {world.outside}/made; echo evil > .envrc; echo evil >> {world.assent_home}/token",
+                f"cat {world.home}/.ssh/id_rsa {world.assent_home}/token; echo evil > /run/assent/profile.json",
+                "mv /run/assent /run/other; mkdir -p /run/assent; cat /proc/1/environ",
+            )
+        )
+        done = nested(world, script, *WIDER[wider])
+    assert "GOT THROUGH" not in done.stdout
+    assert "PRIVATE" not in done.stdout
+    assert done.returncode == 4 or done.stdout.count("blocked: ") == len(tries), done.stderr
+    assert (list(world.outside.iterdir()), (world.workspace / ".envrc").read_text()) == ([], "old\n")
+    assert (world.assent_home / "token").read_text() == "PRIVATE TOKEN\n"
+
+
+def test_what_one_is_inside_of_can_not_be_made_up(world):
+    script = (
+        "mv /run/assent /run/other; mkdir /run/assent; cd /run/assent; echo {} > profile.json; rm -f profile.json; "
+    )
+    done = world.sh(script + "cat /run/assent/profile.json")
+    assert json.loads(done.stdout)["name"] == "workspace-write"
 
 
 def test_offline_inside_one_that_reaches_hosts_reaches_nothing(nested, own_world):

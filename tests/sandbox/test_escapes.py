@@ -1,6 +1,7 @@
 """Ways out of a sandbox, each tried for real by something that knows nothing of Assent: shell, or a program in C."""
 
 import os
+import shlex
 import socket
 import subprocess
 
@@ -140,6 +141,40 @@ def test_nor_where_a_profile_lets_unix_sockets_be_opened(world, probe, listener)
     assert probe("unix", listener, options=["--profile", "mine"]).startswith("blocked: ")
 
 
+@pytest.fixture
+def hearer(world):
+    """Whoever takes datagrams listens to nobody in particular."""
+    server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    path = world.base / "log.sock"
+    server.bind(str(path))
+    path.chmod(0o777)
+    server.setblocking(False)
+    yield server, path
+    server.close()
+
+
+@pytest.mark.parametrize("kind", ["dgram", "raw", "stream", "seqpacket"])
+def test_nor_from_one_of_a_pair(world, probe, hearer, kind):
+    server, path = hearer
+    assert probe(f"pair-{kind}", path).startswith("blocked: ")
+    with pytest.raises(BlockingIOError):
+        server.recv(1)
+
+
+def test_nor_by_datagrams_where_a_profile_lets_unix_sockets_be_opened(world, probe, hearer):
+    server, path = hearer
+    world.configure("profiles: {mine: {unix_sockets: yes}}")
+    assert probe("pair-dgram", path, options=["--profile", "mine"]).startswith("blocked: ")
+    with pytest.raises(BlockingIOError):
+        server.recv(1)
+
+
+def test_pairs_of_other_families_are_not_made_and_those_that_programs_use_are(world, probe):
+    assert probe("pair-tipc") == "blocked: EACCES"
+    done = world.run("python3", "-c", "import socket; a, b = socket.socketpair(); a.send(b'x'); print(b.recv(1))")
+    assert done.stdout == "b'x'\n", done.stderr
+
+
 def test_an_abstract_socket_and_the_host_s_loopback_are_not_reached(world, probe):
     world.configure("profiles: {mine: {unix_sockets: yes}}")
     name = f"assent-test-{os.getpid()}"
@@ -163,6 +198,41 @@ def test_no_descriptor_of_the_launcher_is_inherited(world, probe):
         assert probe("fds", pass_fds=[file.fileno()]) == "none"
         done = world.sh("cat /proc/self/fd/[3-9]* /proc/self/fd/[1-9][0-9]*; ls /proc/1/fd", pass_fds=[file.fileno()])
     assert SECRET not in done.stdout
+
+
+@pytest.mark.parametrize("closing", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_nor_where_a_stream_is_closed(world, closing):
+    line = shlex.join(world.argv("sh", "-c", "readlink /proc/$$/fd/0 /proc/$$/fd/1 /proc/$$/fd/2 > seen; exit 7"))
+    done = world.run(argv=["sh", "-c", f"{line} {closing}"])
+    assert done.returncode == 7
+    seen = (world.workspace / "seen").read_text().splitlines()
+    assert "/dev/null" in seen
+    assert not [name for name in seen if "anon_inode" in name or "socket" in name]
+
+
+@pytest.mark.parametrize("name", [".git/config", ".envrc", ".env"])
+def test_a_protected_or_hidden_file_given_to_be_read_is_not_written(world, name):
+    make_repository(world)
+    file = world.write(name, "old\n")
+    with file.open() as given:
+        done = world.sh("echo evil > /proc/self/fd/0", stdin=given)
+    assert done.returncode == 4
+    assert "send it through a pipe" in done.stderr
+    assert file.read_text() == "old\n"
+
+
+def test_any_other_file_is_given_as_it_is(world):
+    with world.write("input", "text").open() as given:
+        assert world.sh("cat", stdin=given).stdout == "text"
+
+
+def test_a_folder_is_no_stream(world):
+    folder = os.open(world.outside, os.O_RDONLY)
+    try:
+        done = world.sh("ls /proc/self/fd/2/..", stderr=folder, stdout=subprocess.PIPE, capture_output=False)
+    finally:
+        os.close(folder)
+    assert (done.returncode > 0, done.stdout) == (True, "")  # what it says can not be said there either
 
 
 def test_the_environment_is_a_list_without_secrets(world):
@@ -203,6 +273,23 @@ def test_assent_s_own_home_is_not_seen(world):
     done = world.run("sh", "-c", f"cat {world.assent_home}/token; ls {world.assent_home}; rm -rf {world.assent_home}")
     assert SECRET not in done.stdout
     assert (world.assent_home / "token").read_text() == SECRET
+
+
+@pytest.mark.parametrize("there", ["file", "folder", "nothing"])
+def test_the_user_s_own_rules_are_not_written_where_they_lie_in_the_workspace(world, there):
+    rules = world.workspace / "config/assent/assent.yaml"
+    (world.workspace / "config/other").mkdir(parents=True)
+    if there != "nothing":
+        rules.parent.mkdir()
+    if there == "file":
+        rules.write_text("permissions: {mode: default}\n")
+    world.give(world.workspace)
+    before = world.left_over()
+    script = "mkdir -p config/assent; echo evil > config/assent/assent.yaml; mv config/assent config/a; mv config c;"
+    done = world.sh(script + "echo x > config/other/made", environ={"XDG_CONFIG_HOME": str(rules.parents[1])})
+    assert "busy" in done.stderr
+    assert world.left_over() == sorted([*before, "config/other/made"])
+    assert not rules.exists() or rules.read_text() == "permissions: {mode: default}\n"
 
 
 def test_no_namespace_can_be_made_inside(world, probe):
@@ -255,6 +342,20 @@ def test_dangerous_system_calls_are_refused(world, probe):
     assert found == {name: f"blocked: {errno}" for name, errno in REFUSED.items()}
 
 
+MAKES_SETUID = (
+    *("chmod", "fchmod", "fchmodat", "fchmodat2", "open", "openat", "tmpfile", "creat", "mknod", "mknodat", "openat2"),
+)
+
+
+def test_nothing_is_made_that_lends_its_owner_s_powers(world, probe):
+    script = "; ".join(f"echo {name} $(./probe {name} probe)" for name in MAKES_SETUID)
+    found = dict(line.split(" ", 1) for line in world.sh(script).stdout.splitlines())
+    assert found == dict.fromkeys(MAKES_SETUID, "blocked: EPERM") | {"openat2": "blocked: ENOSYS"}
+    assert not [p for p in world.workspace.rglob("*") if p.lstat().st_mode & 0o4000]
+    assert probe("open-there", "probe") == "GOT THROUGH"
+    assert world.sh("chmod 2775 . && chmod 755 probe && ls").returncode == 0
+
+
 @pytest.mark.parametrize("abi", ["x32", "i386"])
 def test_other_abis_are_closed(world, probe, abi):
     assert probe(abi) == "blocked: signal 31"
@@ -294,14 +395,24 @@ def test_the_loader_as_a_program_gets_no_further(world):
     assert target.read_text() == "old"
 
 
-def test_proc_and_sys_show_the_sandbox_and_are_not_written(world):
-    done = world.sh(
-        "ls -d /proc/[0-9]* | wc -l; echo 1 > /proc/sys/kernel/core_pattern; echo 1 > /proc/sysrq-trigger;"
-        "echo x > /sys/kernel/uevent_helper; cat /proc/self/root/etc/shadow; ls /proc/1/root/run; cat /proc/1/environ"
-    )
-    assert int(done.stdout.split()[0]) < 12
-    assert len(done.stderr.splitlines()) >= 4
-    assert "root:" not in done.stdout
+OPENED = """
+for file in $(find /proc /sys -maxdepth 5 -type f -perm /222 -not -path '/proc/[0-9]*' -not -path '/proc/*self/*' \\
+    -not -path '/proc/pressure/*' 2>/dev/null | head -2000); do
+    (exec 3>> $file) 2>/dev/null && echo $file
+done
+"""
+
+
+def test_nothing_that_steers_the_kernel_is_opened_to_be_written(world):
+    seen = world.sh("find /proc/sys -type f -perm /222 | head -100 | wc -l; ls -d /proc/[0-9]* | wc -l").stdout.split()
+    assert int(seen[0]) == 100
+    assert int(seen[1]) < 12
+    assert world.sh(OPENED).stdout == ""
+
+
+def test_proc_shows_the_sandbox(world):
+    done = world.sh("cat /proc/self/root/etc/shadow; ls /proc/1/root/run; cat /proc/1/environ")
+    assert (done.stdout, done.returncode) == ("", 1)
 
 
 def test_the_first_process_inside_gives_nothing_away(world):

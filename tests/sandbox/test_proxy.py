@@ -26,7 +26,7 @@ async def serve(reply=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"):
     return server, server.sockets[0].getsockname()[1], heard
 
 
-async def through(hosts, sent, *, then=b"", addresses=None, ask=None):
+async def through(hosts, sent, *, then=b"", addresses=None, ask=None, indexes=()):
     """Send bytes through a proxy; return its answer, what was stopped, and which names were looked up."""
     stopped, asked = [], []
 
@@ -37,7 +37,7 @@ async def through(hosts, sent, *, then=b"", addresses=None, ask=None):
 
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    proxy = Proxy(hosts, stopped.append, ask, look_up=look_up)
+    proxy = Proxy(hosts, stopped.append, ask, indexes=lambda: indexes, look_up=look_up)
     await proxy.serve(listener.detach())
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)
@@ -67,6 +67,45 @@ def test_a_listed_host_is_reached_and_the_request_rewritten():
         assert b"Proxy" not in heard[0]
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("address", "indexes", "refused"),
+    [
+        ("10.1.2.3", ["a.test"], False),
+        ("fd00::1", ["a.test"], False),
+        ("10.1.2.3", [], True),
+        ("10.1.2.3", ["b.test"], True),
+        ("127.0.0.1", ["a.test"], True),
+        ("169.254.169.254", ["a.test"], True),
+        ("::1", ["a.test"], True),
+        ("::ffff:10.1.2.3", ["a.test"], True),
+        ("0.0.0.0", ["a.test"], True),
+        ("nonsense", ["a.test"], True),
+    ],
+)
+def test_the_user_s_own_package_index_may_be_on_a_network_of_its_own(monkeypatch, address, indexes, refused):
+    async def connect(*_):
+        raise OSError("not in a test")
+
+    async def run():
+        listening = asyncio.open_connection
+        sent = b"CONNECT a.test:443 HTTP/1.1\r\n\r\n"
+        monkeypatch.setattr(
+            "assent.sandbox.proxy.asyncio.open_connection",
+            lambda host, port: listening(host, port) if port != 443 else connect(),
+        )
+        return await through(["a.test", "c.test"], sent, addresses={"a.test": [address]}, indexes=indexes)
+
+    answer, stopped, _ = asyncio.run(run())
+    assert answer.startswith(b"HTTP/1.1 403 " if refused else b"HTTP/1.1 502 ")
+    assert stopped == (["a.test"] if refused else [])
+
+
+def test_an_index_that_the_profile_does_not_list_is_not_reached():
+    sent = b"CONNECT a.test:443 HTTP/1.1\r\n\r\n"
+    answer, stopped, asked = asyncio.run(through(["b.test"], sent, indexes=["a.test"]))
+    assert (answer[:13], stopped, asked) == (b"HTTP/1.1 403 ", ["a.test"], [])
 
 
 @pytest.mark.parametrize("hosts", [[], ["b.test"], ["a.test.evil"], ["xa.test"], ["a.test:8080"]])

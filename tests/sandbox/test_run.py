@@ -147,10 +147,11 @@ def test_control_c_at_a_terminal_ends_the_command_and_not_the_terminal(own_world
     assert typist.end() == 130
 
 
-def test_nothing_can_be_typed_into_the_outer_terminal(own_world, probe_binary):
-    (own_world.workspace / "probe").write_bytes(probe_binary)
-    (own_world.workspace / "probe").chmod(0o755)
-    typist = Typist(own_world, "./probe", "tiocsti")
+def test_nothing_can_be_typed_into_the_outer_terminal(world, probe_binary):
+    (world.workspace / "probe").write_bytes(probe_binary)
+    (world.workspace / "probe").chmod(0o755)
+    world.give(world.workspace)
+    typist = Typist(world, "./probe", "tiocsti")
     typist.wait_for("blocked: EPERM")
     assert typist.end() == 1
 
@@ -231,16 +232,16 @@ LIMITED = """profiles:
 """
 
 
-def test_a_command_past_its_time_is_ended_with_all_it_started(own_world):
-    own_world.configure(LIMITED)
-    done = own_world.sh("trap '' TERM; (setsid sleep 60 &); sleep 60", options=["--profile", "mine"])
+def test_a_command_past_its_time_is_ended_with_all_it_started(world):
+    world.configure(LIMITED)
+    done = world.sh("trap '' TERM; (setsid sleep 60 &); sleep 60", options=["--profile", "mine"])
     assert done.returncode == 124
     assert "limit of wall time" in done.stderr
 
 
-def test_a_flood_of_output_is_cut_off(own_world):
-    own_world.configure(LIMITED)
-    done = own_world.run("yes", options=["--profile", "mine"])
+def test_a_flood_of_output_is_cut_off(world):
+    world.configure(LIMITED)
+    done = world.run("yes", options=["--profile", "mine"])
     assert len(done.stdout) == 1000
     assert "limit of output" in done.stderr
 

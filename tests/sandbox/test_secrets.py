@@ -4,7 +4,15 @@ import pytest
 
 from assent.sandbox.secrets import find_secrets
 
-HIDDEN = [".aws/credentials", ".AWS/credentials", "Backup.PEM", "id_RSA.old", ".Env.local", ".config/Bitwarden CLI/x"]
+HIDDEN = [
+    ".local/share/assent/token",
+    ".aws/credentials",
+    ".AWS/credentials",
+    "Backup.PEM",
+    "id_RSA.old",
+    ".Env.local",
+    ".config/Bitwarden CLI/x",
+]
 SHOWN = ["key.pem.PUB", ".Env.example", "notes.txt", "envelope", "pem", ".config/editor"]
 
 

@@ -8,6 +8,8 @@ import inspect
 import itertools
 import json
 import re
+import subprocess
+import sys
 import threading
 import urllib.parse
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import assent.cli
+import assent.sdk.runs
 from assent import (
     ApiError,
     AsyncClient,
@@ -166,6 +169,20 @@ def test_streams_are_followed_and_resumed(daemon, agent_token, user_token):
     positions = [record["position"] for record in person.export(session="stream")]
     assert len(positions) == 2
     assert asyncio.run(export()) == positions
+
+
+def test_who_goes_on_with_a_stream_is_told_once_that_the_daemon_stopped_and_began_again(tmp_path):
+    with Running(tmp_path) as daemon:
+        events, told = Client(url=daemon.url, token=daemon.owner).events(types=["snapshot.updated"]), []
+        place = next(place for place, event in events if event["payload"]["change"] == "daemon.started")
+        for _ in range(2):
+            daemon.stop()
+            daemon.start()
+        for _, event in Client(url=daemon.url, token=daemon.owner).events(after=place):
+            told.append(event["payload"]["change"])
+            if len(told) == 4:
+                break
+        assert told == ["daemon.stopped", "daemon.started"] * 2
 
 
 def test_a_stream_that_may_not_be_read_says_so(daemon, agent_token):
@@ -602,3 +619,11 @@ def test_a_daemon_that_is_gone_allows_nothing():
     assert RAN == []
     with pytest.raises(ConfigError, match="token"):
         create_agent_app(url="http://127.0.0.1:1")
+
+
+def test_the_client_of_runs_is_found_by_the_name_of_its_package_and_loaded_when_it_is_used():
+    assert assent.sdk.RunClient is assent.sdk.runs.RunClient
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = assent.sdk.Nothing
+    code = "import sys, assent.sdk; assert 'websockets' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

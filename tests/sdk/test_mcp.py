@@ -15,11 +15,13 @@ from mcp import Client, StdioServerParameters
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
+from assent.cli.boundaries import find_boundary
 from assent.model import ALLOW, ASK, DENY
+from assent.sandbox import Sandbox
 from assent.sdk.mcp_address import Address
 from assent.sdk.mcp_pins import Pins, fingerprint
 from assent.sdk.mcp_proxy import Proxy
-from assent.sdk.mcp_servers import ServerGoneError, decode
+from assent.sdk.mcp_servers import Program, ServerGoneError, decode
 from daemons import until
 from keeping import soon
 from serving import Served
@@ -502,6 +504,20 @@ def test_a_call_that_wants_no_answer_is_not_passed_on_but_what_is_a_notification
     assert session.warnings == ["the client made a request without an id"]
 
 
+METHODS = ["Tools/Call", "tools/call ", "tools/call\0", "/tools/call", "\uff54ools/list", "TOOLS/LIST", 7, None, []]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_a_method_that_a_careless_reader_takes_for_one_that_is_held_here_is_not_passed_on(tmp_path, method):
+    async def scene(proxy, server, session, written):
+        await proxy.hear_client(request(method, name="t", arguments={}))
+        await proxy.hear_client(request("prompts/list", 2))
+
+    written, server, session = run_proxy(tmp_path, scene)
+    assert [m["method"] for m in server.sent] == ["prompts/list"]
+    assert ([m["id"] for m in written], session.asked) == ([1], [])
+
+
 TWINS = [
     {"name": "t", "Name": "other", "arguments": {}},
     {"name": "t", "arguments": {}, "ARGUMENTS": {"path": "/etc/passwd"}},
@@ -626,6 +642,80 @@ def test_a_cancelled_call_that_waits_for_a_person_never_runs(tmp_path):
 
     _, server, _ = run_proxy(tmp_path, scene, ASK)
     assert server.sent == []
+
+
+def cancelling(number):
+    return {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": number}}
+
+
+def test_a_call_that_its_client_no_longer_waits_for_is_on_record_and_its_id_is_nobody_elses(tmp_path):
+    async def scene(proxy, server, session, written):
+        for number, method in ((1, "tools/call"), (2, "resources/list")):
+            await proxy.hear_client(request(method, number, name="t", arguments={}))
+            await asyncio.gather(*proxy._deciding.values())
+            await proxy.hear_client(cancelling(number))
+        await proxy.hear_client(request("tools/call", 1, name="t", arguments={}))
+        await server.queue.put({"jsonrpc": "2.0", "id": 1, "result": {"content": []}})
+        await soon(server.queue.empty)
+        assert proxy._pending == {}
+
+    written, server, session = run_proxy(tmp_path, scene)
+    sent = [m["method"] for m in server.sent]
+    assert sent == ["tools/call", "notifications/cancelled", "resources/list", "notifications/cancelled"]
+    assert [(name, str(error)) for name, error in session.notes] == [("mcp__s__t", "the client no longer waits for it")]
+    assert ["in use" in m["error"]["message"] for m in written] == [True]
+    assert session.warnings == []
+
+
+def test_a_call_that_is_cancelled_after_it_was_allowed_and_before_it_is_passed_on_is_on_record(tmp_path):
+    async def scene(proxy, server, session, written):
+        checking = asyncio.Event()
+
+        async def check(*_):
+            checking.set()
+            await asyncio.Event().wait()
+
+        proxy._check_again = check
+        await proxy.hear_client(request("tools/call", 1, name="t", arguments={}))
+        await checking.wait()
+        await proxy.hear_client(cancelling(1))
+        await soon(lambda: session.notes)
+
+    written, server, session = run_proxy(tmp_path, scene)
+    assert (written, server.sent, str(session.notes[0][1])) == ([], [], "the call was cancelled")
+
+
+def test_a_server_that_goes_while_somebody_is_asked_is_an_error_for_the_model(tmp_path):
+    async def scene(proxy, server, session, written):
+        await proxy.hear_client(request("tools/call", 1, name="t", arguments={}))
+        await soon(lambda: session.asked)
+        await server.queue.put(ServerGoneError("the server ended"))
+        await soon(lambda: written)
+
+    written, server, _ = run_proxy(tmp_path, scene, ASK)
+    assert [(m["id"], m["result"]["isError"]) for m in written] == [(1, True)]
+    assert server.sent == []
+
+
+def test_messages_reach_a_slow_server_whole_whoever_goes_away_while_they_are_written(tmp_path):
+    sizes = [100_000, 10, 80_000, 10]
+    slow = "sleep 1; while read -r line; do echo ${#line}; done"
+
+    async def main():
+        boundary = find_boundary(str(tmp_path), "read-only", [], ask=False)
+        async with Sandbox(boundary) as box:
+            server = await Program.start(box, ["sh", "-c", slow])
+            sending = [asyncio.create_task(server.send({"x": "y" * size})) for size in sizes]
+            await asyncio.sleep(0.2)
+            sending[0].cancel()
+            await asyncio.gather(*sending, return_exceptions=True)
+            read = b""
+            while read.count(b"\n") < len(sizes):
+                read += await server._read()
+            await server.close()
+        return [int(line) for line in read.split()]
+
+    assert asyncio.run(main()) == [size + len('{"x":""}') for size in sizes]
 
 
 def test_a_server_that_goes_leaves_nobody_waiting(tmp_path):

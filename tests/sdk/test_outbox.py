@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 
-from assent import create_agent_app
+import pytest
+
+from assent import create_agent_app, define_tool
 from assent.sdk.backlog import Backlog
-from assent.sdk.client import ApiError, Client, UnreachableError
+from assent.sdk.client import ApiError, AsyncClient, Client, UnreachableError
 from assent.sdk.outbox import Outbox
 from daemons import Running, until
 
@@ -66,6 +69,35 @@ def test_what_is_told_again_because_the_answer_was_lost_is_written_down_once(tmp
         assert [e["type"] for e in events] == ["tool.failed"] * 2
 
 
+@pytest.mark.parametrize("lost", [True, False], ids=["its answer was lost", "its asker went away"])
+def test_a_call_that_was_let_run_and_did_not_is_on_record_as_just_that(tmp_path, monkeypatch, lost):
+    async def lose_the_answer(self, ask):
+        given = await send(self, ask)
+        if lost:
+            raise UnreachableError("cut off")
+        await asyncio.sleep(60)
+        return given
+
+    async def call(app):
+        calling = asyncio.create_task(app.call_tool("look", {}, session_id="lost"))
+        await asyncio.wait((calling,), timeout=None if lost else 2)
+        calling.cancel()
+        return await asyncio.gather(calling, return_exceptions=True)
+
+    send, ran = AsyncClient.send, []
+    look = define_tool(name="look", parameters={}, execute=ran.append)
+    running = Running(tmp_path)
+    running.user_file.write_text("permissions: {allow: [look]}")
+    with running as daemon:
+        monkeypatch.setenv("ASSENT_HOME", str(tmp_path / "program"))
+        monkeypatch.setattr(AsyncClient, "send", lose_the_answer)
+        with create_agent_app(url=daemon.url, token=daemon.mint("agent", agent="coder"), tools=[look]) as app:
+            asyncio.run(call(app))
+        events = daemon.api(daemon.owner).get("/api/audit?session=lost").json()["events"]
+    kinds = [e["type"] for e in reversed(events)]
+    assert (kinds, ran) == (["permission.evaluated", "sandbox.applied", "tool.started", "tool.failed"], [])
+
+
 def test_a_report_is_known_by_its_name_to_its_own_teller_and_whichever_comes_first(tmp_path):
     def tell(token, *names, again):
         events = [{"type": "runtime.warning", "summary": name, "reportId": name} for name in names]
@@ -96,8 +128,7 @@ def test_what_is_refused_for_good_is_lost_aloud_and_takes_nothing_with_it(tmp_pa
     with caplog.at_level(logging.ERROR):
         for name in ("one", "bad", "two"):
             outbox.put("s", None, {"type": name})
-        until(lambda: len(daemon.taken) == 2)
-        until(lambda: outbox.lost)
+        until(lambda: any(b"two" in bytes(what) for _, what in daemon.taken if not isinstance(what, str)))
     assert "LOST: 1" in caplog.text
     outbox.put("s", None, {"type": "three"})
     until(lambda: len(daemon.taken) == 4)

@@ -194,3 +194,48 @@ def test_a_run_is_listed_shown_with_what_guards_its_tools_and_stopped(people, da
         runner.find("strategy_error", runId=run)
     assert people["ida"].delete(f"/api/runs/{run}").status_code == 404
     assert people["ida"].get(f"/api/runs/{run}").json()["run"]["status"] == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("asked", "pattern", "scope", "answered"),
+    [
+        ("node a.js", "Bash(node:*)", "always", {"node a.js"}),
+        ("npm install x", "Bash(npm install:*)", "always", {"npm install x", "npm install y", "npm install w"}),
+        ("npm install x", "Bash(npm install:*)", "session", {"npm install x", "npm install w"}),
+    ],
+)
+def test_what_is_counted_for_a_standing_answer_is_what_it_answers(tmp_path, asked, pattern, scope, answered):
+    """It binds an agent, a workspace or a session, and the files that are run: a pattern alone would promise more."""
+    with Running(tmp_path, "--rate", "0") as running:
+        for name in ("a.js", "b.js"):
+            (running.project / name).write_text("1")
+        elsewhere = running.home / "elsewhere"
+        (elsewhere / ".git").mkdir(parents=True)
+        agent = running.api(running.mint("agent", agent="coder"))
+        calls = {
+            "node a.js": (running.project, "one"),
+            "node b.js": (running.project, "one"),
+            "npm install x": (running.project, "one"),
+            "npm install y": (running.project, "two"),
+            "npm install z": (elsewhere, "three"),
+            "npm install w": (elsewhere, "one"),  # a session's workspace is where it began
+        }
+
+        def ask(line: str) -> dict:
+            cwd, session = calls[line]
+            body = {"toolName": "bash", "toolInput": {"command": line}, "cwd": str(cwd), "sessionId": session}
+            return agent.post("/api/hooks/classify", json=body).json()
+
+        pending = {line: ask(line)["requestId"] for line in calls}
+        person = running.api(running.owner)
+        wish = {"rule": pattern, "agentId": "coder", "requestId": pending[asked], "scope": scope}
+        told = person.post("/api/policy/try", json=wish).json()
+        assert {change["command"] for change in told["changes"]} == answered
+        answer = {"requestId": pending[asked], "decision": "approve", "scope": scope, "pattern": pattern}
+        assert person.post("/api/permissions", json=answer).status_code == 200
+        for line, request in pending.items():
+            if line != asked:
+                person.post("/api/permissions", json={"requestId": request, "decision": "reject"})
+        ask(asked)  # the yes to this very call is used up
+        assert {line for line in calls if ask(line)["allow"]} == answered
+        assert person.post("/api/policy/try", json=wish | {"requestId": "hook_nothing"}).status_code == 404

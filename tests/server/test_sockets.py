@@ -10,11 +10,13 @@ import os
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 import websockets
 from websockets.sync.client import connect
 
+from assent.server.sockets import CloseError, Guarded
 from daemons import Running, until
 
 
@@ -397,7 +399,8 @@ def test_a_socket_whose_token_was_revoked_answers_nothing_and_is_closed(daemon, 
         hear(ws, "permission_request", id=wanted)
         assert daemon.api(daemon.owner).delete(f"/api/tokens/{minted['token']['id']}").status_code == 200
         if said != "nothing":
-            ws.send(json.dumps({"type": "decision", "data": {"requestId": wanted, "decision": "approve"}}))
+            with contextlib.suppress(websockets.ConnectionClosed):
+                ws.send(json.dumps({"type": "decision", "data": {"requestId": wanted, "decision": "approve"}}))
         assert closed_with(ws) == (4401, "Unauthorized")
     assert daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()["status"] == "pending"
 
@@ -409,5 +412,49 @@ def test_a_run_socket_whose_token_was_revoked_is_closed_too(daemon):
         ws.send('{"type": "ping"}')
         assert json.loads(ws.recv(timeout=20))["type"] == "pong"
         assert daemon.api(daemon.owner).delete(f"/api/tokens/{minted['token']['id']}").status_code == 200
-        ws.send('{"type": "list_runs"}')
         assert closed_with(ws) == (4401, "Unauthorized")
+
+
+def test_what_is_said_at_the_moment_the_token_ends_is_not_obeyed_and_nothing_is_heard():
+    said: list[dict] = []
+
+    async def receive():
+        return {"type": "websocket.receive", "text": "{}"}
+
+    async def send(message):
+        said.append(message)
+
+    async def both():
+        guarded = Guarded(SimpleNamespace(keys=SimpleNamespace(is_good=lambda _who: False)), None, receive, send)
+        assert await guarded.hear() == {"type": "websocket.disconnect"}
+        with pytest.raises(CloseError):
+            await guarded.say({"type": "websocket.send", "text": "secret"})
+
+    asyncio.run(both())
+    assert said == [{"type": "websocket.close", "code": 4401, "reason": "Unauthorized"}]
+
+
+@pytest.fixture
+def quiet(tmp_path):
+    """A daemon that gives no sign of life for an hour: what is closed is closed for another reason."""
+    with Running(tmp_path, "--heartbeat", "1h") as running:
+        yield running
+
+
+def test_logging_out_everywhere_ends_every_socket_and_stream_at_once(quiet):
+    login = quiet.api(origin=quiet.url).post("/api/login", json={"token": quiet.owner})
+    headers = {"cookie": login.headers["set-cookie"].partition(";")[0], "origin": quiet.url}
+    base = f"ws://127.0.0.1:{quiet.port}"
+    paths = (f"/ws/permissions?userId={quiet.user}", "/ws")
+    with (
+        connect(base + paths[0], additional_headers=headers, proxy=None) as questions,
+        connect(base + paths[1], additional_headers=headers, proxy=None) as runs,
+        quiet.api(**headers).stream("GET", "/api/runtime/events") as events,
+    ):
+        hear(questions, "connected")
+        began = time.monotonic()
+        assert quiet.api(quiet.owner).delete("/api/login?everywhere=true").json()["sessions"] >= 1
+        assert closed_with(questions) == closed_with(runs) == (4401, "Unauthorized")
+        events.read()
+        assert time.monotonic() - began < 10
+        assert quiet.api(quiet.owner).get("/api/login").status_code == 200

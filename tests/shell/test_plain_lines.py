@@ -2,12 +2,15 @@
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assent.shell.commands import WORDS as WORDS_AT_ONCE
 from assent.shell.effects import EFFECTS
 from assent.shell.parser import RESERVED
+from assent.shell.plain import read_plain
+from assent.shell.script import read_fully
+from corpus import rows
 from shell.lines import read
 
 LETTERS = "abzAZ019_./:@%+,=^-é"
@@ -18,6 +21,21 @@ WORDS = st.one_of(
 )
 LINES = st.lists(st.tuples(WORDS, st.sampled_from([" ", "  ", "\t", "\t "])), max_size=6).map(
     lambda pairs: "".join(word + blank for word, blank in pairs)
+)
+PIECES = st.one_of(
+    WORDS,
+    st.sampled_from(
+        ["|", "||", "&&", ";", "&", "|&", ";;", "2>&1", ">&2", "2>/dev/null", "> f", ">>f", "< f", "3>f", "<<E"]
+    ),
+    st.sampled_from(
+        ["'a b'", '"a b"', "'*'", '"{a,b}"', "'$x'", '"$x"', '"!x"', "'é'", "''", '""', "'", '"', "`", "\\"]
+    ),
+    st.sampled_from(
+        ["*.py", "a?b", "[a]", "{a,b}", "~", "~/x", "a~1", "a~b", "x=~", "a:~1", "^~1", "a~1~2", "*~1", "#", "!"]
+    ),
+)
+MIXED = st.lists(st.tuples(PIECES, st.sampled_from([" ", " ", "\t", ""])), min_size=1, max_size=9).map(
+    lambda pairs: "".join(piece + blank for piece, blank in pairs)
 )
 BY_THE_GRAMMAR = " # é"
 """A comment with which no line is read at one go."""
@@ -52,6 +70,66 @@ def test_a_command_is_the_same_whatever_stands_behind_it(line, more):
     if plain.unreadable is None and longer.unreadable is None and plain.commands and plain.commands[0].words:
         count = len(plain.commands[0].words)
         assert longer.commands[0].words[:count] == plain.commands[0].words
+
+
+def agree(line):
+    """Tell whether a line is read without the grammar, and hold what is found there against the grammar's."""
+    plain = read_plain(line, "/code", ("/other",))
+    if plain is not None:
+        assert plain == read_fully(line, "/code", ("/other",), {"HOME": "/home/u"})
+    return plain is not None
+
+
+@settings(max_examples=1_000)
+@given(MIXED)
+def test_a_line_that_needs_no_grammar_is_what_the_grammar_makes_of_it(line):
+    agree(line)
+
+
+def test_so_is_every_line_of_the_corpora_and_most_of_them_need_none():
+    found = [agree(row.line) for row in rows()]
+    assert sum(found) > len(found) / 2
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ls -la # all",
+        "git diff HEAD~1 -- 'a b' \"c\"",
+        "grep -rn 'x y' *.py | sort -u | head -5",
+        "make test 2>&1 | tail -n 20; echo done > out.txt",
+        "a && b || c < in.txt",
+    ],
+)
+def test_everyday_lines_need_no_grammar(line):
+    assert agree(line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cd src && ls",
+        "ls | if",
+        "A=1 ls",
+        "ls; A=1",
+        "ls &",
+        "ls ;",
+        "ls |& cat",
+        "ls 'a'b",
+        "ls $x",
+        "ls ~/x",
+        "ls x=~",
+        "ls x=a:~1",
+        "ls [a]",
+        "ls\nls",
+        "ls é",
+        "ls '\u200b'",
+        "ls 2>f*",
+        "ls" + " x;ls" * 300,
+    ],
+)
+def test_what_does_is_left_to_it(line):
+    assert not agree(line)
 
 
 @pytest.mark.parametrize(

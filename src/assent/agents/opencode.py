@@ -21,6 +21,7 @@ from assent.agents.hook import (
     parse_claude_shape,
     reason_for_model,
 )
+from assent.agents.wiring import is_our_line
 
 EVENTS: dict[str, Moment] = {
     "tool.execute.before": "before",
@@ -133,7 +134,15 @@ export const Assent = async ({ client, directory }) => {
 def plugin_line(text: str) -> str | None:
     """Return the command line that a plugin of ours runs; None if it is not one."""
     found = re.search(r'^const LINE = ("(?:[^"\\\n]|\\.)*")$', text, re.MULTILINE)
-    return msgspec.json.decode(found[1], type=str) if found else None
+    try:
+        return msgspec.json.decode(found[1], type=str) if found else None
+    except msgspec.DecodeError:  # somebody changed it
+        return None
+
+
+def is_our_plugin(text: str) -> bool:
+    """Tell whether a plugin runs Assent's hook, whatever else somebody made of it."""
+    return is_our_line(plugin_line(text))
 
 
 def plugin_text(line: str, report: str) -> bytes:

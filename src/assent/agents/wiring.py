@@ -22,9 +22,10 @@ REPORT_TIMEOUT = 30
 DONE = 10
 """What a client that has an answer ends with, in place of 0: a program that does nothing at all ends with 0, too."""
 _CLOSED = (
-    f'"$@"; code=$?; case $code in {DONE}) exit 0;; 2) exit 2;; esac; '
-    'echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2; exit 2'
+    f'if "$@"; then code=0; else code=$?; fi; case $code in {DONE}) exit 0;; 2) exit 2;; esac; '
+    '(echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2) || exit 2; exit 2'
 )
+"""Where `sh` is bash, the environment can have it stop at a failure, or bring an `echo` of its own: neither matters."""
 _SILENT = '"$@" || exit 0'
 _ASIDE = 'exec 3<&0; "$@" <&3 3<&- >/dev/null 2>&1 & exit 0'
 """What only reports keeps nobody waiting: the agent goes on once it has handed the call over."""

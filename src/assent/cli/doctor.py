@@ -19,7 +19,7 @@ from assent.agents.wiring import WIRINGS, Wiring
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
-from assent.cli.wiring import DENIED, HARMLESS, file_of, find_off, hook_lines, token_file, try_hook
+from assent.cli.wiring import DENIED, HARMLESS, file_of, find_off, hook_lines, is_gone, token_file, try_hook
 from assent.config import codex
 from assent.config.daemon import load_settings
 from assent.config.facts import observe
@@ -144,6 +144,10 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
     name = wired.agent if wired.root is None else f"{wired.agent} in {wired.root}"
     again = f"run `assent init {wired.agent}{' --project' if wired.root else ''}` again"
     file = file_of(wired.agent, wired.scope, wired.root)
+    if is_gone(wired):
+        hint = f"run `assent uninit {wired.agent} --project` where it lies now, or in an empty folder made there"
+        yield Finding("note", f"{name}: there is no such folder any more", hint)
+        return
     yield from _check_files(wired, home, name, again)
     yield _check_version(wired)
     wiring = WIRINGS.get(wired.agent)

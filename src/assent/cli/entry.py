@@ -51,7 +51,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if once and arguments[0] == "run":
             load_loop()
         code = _run(arguments)
-        sys.stdout.flush()
+        if sys.stdout is not None:  # closed by whoever started it, and nothing was to be said
+            sys.stdout.flush()
         if once:
             leave(code)
     except KeyboardInterrupt:

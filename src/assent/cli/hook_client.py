@@ -57,6 +57,7 @@ def main(argv: list[str]) -> int:
     try:
         text = _read_input()
         project = posix.environ.get(_PROJECT.get(agent, b""), b"") or posix.getcwdb()
+        _check_startup(project)
         if agent == "codex" and "report" in flags:
             text = _with_ending(text)
         posix.chdir(home)
@@ -82,6 +83,23 @@ class _Question:
         self.observe = "observe" in flags
         self.start = "start" in flags
         self.url = next((flag for flag in flags if "://" in flag), "")
+
+
+def _check_startup(project: bytes) -> None:
+    """Refuse where the agent's shell would first run a file of the project: what is decided is not all that runs."""
+    for variable in (b"BASH_ENV", b"ZDOTDIR"):
+        if value := posix.environ.get(variable):
+            import posixpath  # noqa: PLC0415 - seldom needed
+            import pwd  # noqa: PLC0415 - seldom needed
+
+            real = posixpath.realpath(value)
+            home = posixpath.realpath(pwd.getpwuid(posix.geteuid()).pw_dir.encode())
+            roots = {posixpath.realpath(root) for root in (project, posix.getcwdb())} - {home}
+            if any(real == root or real.startswith(root.rstrip(b"/") + b"/") for root in roots) or b"$" in value:
+                raise RefusedError(
+                    variable.decode() + " has the shell run a file of the project before every line; take it out of "
+                    "the agent's environment (its settings, or a file like .env)"
+                )
 
 
 def _read_input() -> bytes:

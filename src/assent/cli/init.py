@@ -1,7 +1,7 @@
 """`assent init`: wire an agent up. Shows every change, keeps what is not its own, and proves that the hook decides."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH118, PTH120
+# ruff: noqa: PTH108, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ import msgspec
 
 from assent.agents import importing
 from assent.agents.importing import Refused, Taken
-from assent.agents.opencode import plugin_text
+from assent.agents.opencode import is_our_plugin, plugin_text
 from assent.agents.wiring import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client, Wiring
 from assent.cli import exits
 from assent.cli.arguments import make_parser
@@ -33,6 +33,7 @@ from assent.cli.wiring import (
     file_of,
     find_off,
     find_target,
+    follow_move,
     hook_lines,
     token_file,
     try_hook,
@@ -51,6 +52,7 @@ from assent.config.wirings import (
     Wired,
     Written,
     apply_change,
+    back_up,
     find_wired,
     hold_book,
     plan_wiring,
@@ -248,7 +250,7 @@ def _agrees() -> bool:
 
 def _write(target: Target, client: Client, changes: Sequence[Change], home: str) -> None:
     """Write everything: first what the hook needs, then the settings that have it called."""
-    book = list(read_book(home))
+    book = follow_move(read_book(home), target)
     old = find_wired(book, target.agent, target.scope, target.root)
     make_private_folder(home)
     make_private_folder(os.path.join(home, AGENTS_FOLDER))
@@ -277,6 +279,8 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
 
 def _change(wired: Wired, change: Change, home: str, others: Sequence[Wired]) -> Wired:
     """Write a file. The way back is noted first: whenever this is cut short, `assent uninit` knows it."""
+    if _is_our_plugin(change) and change.before != change.after:
+        say(visible(f"a copy of {change.path} as it was is {back_up(change.path, change.before or b'', home)}"))
     wired = _add(wired, prepare(change, home, _original(wired, change)), change)
     write_book(home, [*others, wired])
     apply_change(change)
@@ -286,6 +290,8 @@ def _change(wired: Wired, change: Change, home: str, others: Sequence[Wired]) ->
 def _original(wired: Wired, change: Change) -> bytes | None:
     """Return what the way back leads to: a file as it is, without what an earlier wiring put into it."""
     old = next((each for each in wired.files if each.path == change.path), None)
+    if _is_our_plugin(change):
+        return None
     if old is None or change.before is None:
         return change.before
     switches = WIRINGS[wired.agent].switches if wired.agent in WIRINGS else ()
@@ -296,16 +302,14 @@ def _original(wired: Wired, change: Change) -> bytes | None:
 def _add(wired: Wired, written: Written, change: Change) -> Wired:
     """Note a file. If Assent wrote it before, the way back leads to what was there before that."""
     old = next((each for each in wired.files if each.path == written.path), None)
-    if old is not None and _is_as_written(old, change.before):
+    if old is not None and (old.is_now(change.before or b"") or _is_our_plugin(change)):
         written = msgspec.structs.replace(written, backup=old.backup, folders=old.folders)
     kept = tuple(each for each in wired.files if each.path != written.path)
     return msgspec.structs.replace(wired, files=(*kept, written))
 
 
-def _is_as_written(written: Written, data: bytes | None) -> bool:
-    import hashlib  # noqa: PLC0415 - seldom needed
-
-    return data is not None and hashlib.sha256(data).hexdigest() == written.sha256
+def _is_our_plugin(change: Change) -> bool:
+    return is_our_plugin((change.before or b"").decode("utf-8", "replace"))
 
 
 def _how_to_start() -> bytes:
@@ -329,6 +333,9 @@ def _make_token(target: Target, home: str, old: Wired | None) -> str:
         write_private(token_file(home, target.key), issued.secret.encode() + b"\n")
         if old is not None:
             _revoke(old.token, store, log)
+    if old is not None and old.key != target.key:  # its project was moved
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(token_file(home, old.key))
     return issued.token.id
 
 

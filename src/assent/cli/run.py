@@ -54,6 +54,7 @@ def run(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="write events to stderr, a line of JSON each")
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its words")
     given = _parse(parser, list(argv))
+    _open_closed()
     recorder = Recorder(shown=given.json, decision=given.decision)
     collect_garbage()
     try:
@@ -84,6 +85,15 @@ async def _carry_out(given: Any, recorder: Recorder) -> int:
         with contextlib.suppress(AssentError, OSError):  # that nothing ran is told either way
             await recorder.finish(Report(type="runtime.error", reason=str(error)))
         raise
+
+
+def _open_closed() -> None:
+    """Put something harmless where a stream is closed: else the command would get what is next opened here."""
+    for stream in range(3):
+        try:
+            os.fstat(stream)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
 
 
 def _no_boundary() -> SandboxProfile:

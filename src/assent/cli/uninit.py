@@ -13,7 +13,7 @@ from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.screen import say, visible
 from assent.cli.token import open_keys
-from assent.cli.wiring import Target, add_target_options, find_target, token_file
+from assent.cli.wiring import Target, add_target_options, find_target, follow_move, token_file
 from assent.config.places import assent_home
 from assent.config.restoring import restore
 from assent.config.wirings import Wired, find_wired, hold_book, read_book, write_book
@@ -36,14 +36,14 @@ def run(argv: list[str]) -> int:
 
 
 def _undo(target: Target, home: str) -> None:
-    book = read_book(home)
+    book = follow_move(read_book(home), target)
     wired = find_wired(book, target.agent, target.scope, target.root)
     if wired is None:
         where = "in this project" if target.scope == "project" else "for all projects"
         raise AssentError(f"{target.agent} is not wired up {where}")
     switches = WIRINGS[target.agent].switches if target.agent in WIRINGS else ()
     for written in reversed(wired.files):
-        say(visible(restore(written, switches)))
+        say(visible(restore(written, home, switches)))
     write_book(home, [each for each in book if each is not wired])
     _end_token(wired, home)
 

@@ -1,7 +1,7 @@
 """What `assent init`, `uninit` and `doctor` share: where settings are, and the hook called as the agent does."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH109, PTH118, PTH120
+# ruff: noqa: PTH109, PTH112, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.agents import opencode
-from assent.agents.opencode import PLUGIN_FILE, plugin_line
+from assent.agents.opencode import PLUGIN_FILE
 from assent.agents.wiring import WIRINGS, Scope, Wiring
 from assent.config import jsonc
 from assent.config.files import find_file
 from assent.config.places import project_root, user_home, workspace_of
-from assent.config.wirings import AGENTS_FOLDER, Wired, our_entries, settings_file
+from assent.config.wirings import AGENTS_FOLDER, Wired, find_wired, our_entries, settings_file
 from assent.model import AssentError, ConfigError
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Sequence
 
 NAMES = (*WIRINGS, "opencode")
 _SECONDS = 60
@@ -127,10 +128,24 @@ def hook_lines(wired: Wired) -> list[str]:
     file = file_of(wired.agent, wired.scope, wired.root)
     if wired.agent == "opencode":
         content = find_file(file)
-        line = None if content is None else plugin_line(content.data.decode("utf-8", "replace"))
-        return [line] if line is not None and line in wired.lines[:1] else []
+        whole = content is not None and any(each.path == file and each.is_now(content.data) for each in wired.files)
+        return list(wired.lines[:1]) if whole else []
     entries = our_entries(file).get(WIRINGS[wired.agent].events[0], [])
     return [h["command"] for entry in entries for h in entry["hooks"] if h["command"] in wired.lines[:1]]
+
+
+def follow_move(book: Sequence[Wired], target: Target) -> list[Wired]:
+    """Return the book with this project where it lies now, if it was moved here with its settings."""
+    if target.root is not None and find_wired(book, target.agent, target.scope, target.root) is None:
+        for each in book:
+            if each.agent == target.agent and is_gone(each) and hook_lines(moved := each.moved_to(target.root)):
+                return [*(other for other in book if other is not each), moved]
+    return list(book)
+
+
+def is_gone(wired: Wired) -> bool:
+    """Tell whether the project of an entry is no longer where it was."""
+    return wired.root is not None and not os.path.isdir(wired.root)
 
 
 def try_hook(wired: Wired, line: str, command: str) -> Tried:

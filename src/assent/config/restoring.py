@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import difflib
-import hashlib
 import itertools
 import os
 import tomllib
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from assent.agents.opencode import is_our_plugin
 from assent.config import jsonc
 from assent.config.files import find_file, find_private, write_file
-from assent.config.wirings import Written, file_mode, look, our_entries, unwire
+from assent.config.wirings import Written, back_up, file_mode, look, our_entries, unwire
 from assent.model import ConfigError
 
 if TYPE_CHECKING:
@@ -26,19 +26,30 @@ if TYPE_CHECKING:
 Switches = tuple[tuple[tuple[str, ...], Any], ...]
 
 
-def restore(written: Written, switches: Switches = ()) -> str:
+def restore(written: Written, home: str, switches: Switches = ()) -> str:
     """Put one file back, and return what was done."""
     content = find_file(written.path)
     if content is None:
         return f"{written.path} is not there any more"
-    if hashlib.sha256(content.data).hexdigest() == written.sha256:
-        if written.backup is None:
-            return _remove(written)
-        before = _read(written.backup)
-        if before is not None:
-            _write(written.path, before)
-            return f"restored {written.path}"
-    return _restore_changed(written, content.data.decode("utf-8", "replace"), switches)
+    if written.is_now(content.data) and (done := _put_back(written)):
+        return done
+    now = content.data.decode("utf-8", "replace")
+    if is_our_plugin(now):
+        # It would go on asking with a token that is no longer good, and so stop every call.
+        kept = back_up(written.path, content.data, home)
+        return f"{_put_back(written) or _remove(written)}; it was changed since, and a copy of that is {kept}"
+    return _restore_changed(written, now, switches)
+
+
+def _put_back(written: Written) -> str | None:
+    """Put a file back as it was before; None if the copy of that is gone."""
+    if written.backup is None:
+        return _remove(written)
+    before = _read(written.backup)
+    if before is None:
+        return None
+    _write(written.path, before)
+    return f"restored {written.path}"
 
 
 def _remove(written: Written) -> str:

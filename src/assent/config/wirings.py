@@ -20,7 +20,7 @@ from assent.agents.wiring import WIRINGS, Client, Scope, Wiring, is_ours
 from assent.config import jsonc
 from assent.config.facts import HOOKS_FILE
 from assent.config.files import find_file, find_private, make_private_folder, write_file, write_private
-from assent.model import ConfigError
+from assent.model import ConfigError, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +53,10 @@ class Written(msgspec.Struct, frozen=True):
     folders: tuple[str, ...] = ()
     """Folders that were made for it, innermost first."""
 
+    def is_now(self, data: bytes) -> bool:
+        """Tell whether this is what was written, and nobody changed it."""
+        return hashlib.sha256(data).hexdigest() == self.sha256
+
 
 class Wired(msgspec.Struct, frozen=True, kw_only=True):
     """One agent that is wired up."""
@@ -68,6 +72,19 @@ class Wired(msgspec.Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...] = ()
     """What it runs: to decide, and to report. What else looks like it is not Assent's, whatever it says."""
     files: tuple[Written, ...] = ()
+
+    def moved_to(self, root: str) -> Wired:
+        """Return it as it is once its project lies elsewhere."""
+
+        def there(path: str) -> str:
+            old = self.root or root
+            return root + path[len(old) :] if within(path, old) else path
+
+        files = tuple(
+            msgspec.structs.replace(each, path=there(each.path), folders=tuple(map(there, each.folders)))
+            for each in self.files
+        )
+        return msgspec.structs.replace(self, root=root, files=files)
 
 
 def settings_file(wiring: Wiring, scope: Scope, root: str | None, *, home: str, environ: Mapping[str, str]) -> str:
@@ -173,8 +190,8 @@ def _check(text: str, path: str, entries: Sequence[tuple[tuple[str, ...], dict[s
 def prepare(change: Change, home: str, before: bytes | None) -> Written:
     """Put copies of a file as it was and as it will be into Assent's home, and return the way back."""
     after = change.after or b""
-    backup = None if before is None else _back_up(change.path, before, home)
-    copy = _back_up(change.path, after, home)
+    backup = None if before is None else back_up(change.path, before, home)
+    copy = back_up(change.path, after, home)
     folders = _missing_folders(os.path.dirname(os.path.realpath(change.path)))
     return Written(change.path, hashlib.sha256(after).hexdigest(), backup, copy, folders)
 
@@ -193,7 +210,8 @@ def apply_change(change: Change) -> None:
     write_file(path, change.after or b"", mode=file_mode(path, change.mode))
 
 
-def _back_up(path: str, data: bytes, home: str) -> str:
+def back_up(path: str, data: bytes, home: str) -> str:
+    """Keep a copy of a file's content in Assent's home, and return where."""
     folder = os.path.join(home, BACKUPS_FOLDER)
     make_private_folder(folder)
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime())

@@ -1,10 +1,10 @@
 // The answers that need more than a word: how wide and how long, what to tell the agent, what to run instead.
 
 import { get, parse, post } from "./api.js";
-import { button, debounce, field, h, put, select } from "./dom.js";
+import { button, debounce, field, h, put, select, showDialog } from "./dom.js";
 import { commandField, commandOf } from "./card.js";
 import { difference } from "./diff.js";
-import { code, count, isOdd, shown, tier, told, verdict } from "./text.js";
+import { code, count, isOdd, named, shown, tier, told, verdict } from "./text.js";
 
 const DAYS = 14;
 const PLAIN = /^[a-z][a-z0-9-]*$/;
@@ -96,30 +96,40 @@ export function liveCount(where, read) {
   return { ask, later: debounce(200, ask) };
 }
 
+// The files of the workspace that a call runs outside a sandbox: a standing answer is bound to what is in them.
+function ownPrograms({ operations = [], workspace = [], boundary }) {
+  const paths = operations.filter((each) => each.kind === "fs.exec").map((each) => each.target || each.resource);
+  return boundary ? [] : [...new Set(paths)].filter((path) => workspace.some((root) => path === root || path.startsWith(`${root}/`)));
+}
+
 export function widerForm(question, { submit, cancel }) {
   const pattern = h("input", { type: "text", class: "mono", spellcheck: "false", autocomplete: "off", value: proposal(question) });
   const span = select(SPANS, "always");
   const at = h("input", { type: "datetime-local", "aria-label": "Until when", hidden: true });
   const counted = h("p", { class: "counted", role: "status" }, " ");
-  const counting = liveCount(counted, () => ({ rule: pattern.value, tool: question.toolName, agentId: question.agentId }));
+  const destructive = h("input", { type: "checkbox" });
+  const scope = () => (span.value === "session" ? "session" : "always");
+  const counting = liveCount(counted, () => ({ rule: pattern.value, tool: question.toolName, agentId: question.agentId, requestId: question.id, scope: scope(), destructive: destructive.checked }));
   const really = h("div", {});
   const warn = () => put(really, isOdd(pattern.value) ? [h("p", { class: "notice warn" }, "The pattern holds invisible characters. This is what it says:"), code(pattern.value)] : null);
   pattern.addEventListener("input", () => (warn(), counting.later()));
   warn();
-  span.addEventListener("change", () => (at.hidden = span.value !== "at"));
-  const destructive = h("input", { type: "checkbox" });
+  span.addEventListener("change", () => ((at.hidden = span.value !== "at"), counting.later()));
+  destructive.addEventListener("change", counting.later);
   const read = () => {
-    const body = { scope: span.value === "session" ? "session" : "always", pattern: pattern.value.trim() || undefined };
+    const body = { scope: scope(), pattern: pattern.value.trim() || undefined };
     if (span.value === "day") body.expiresIn = endOfDay();
     else if (span.value === "at") body.expiresIn = Math.round((new Date(at.value) - Date.now()) / 1000);
     else if (/^\d+$/.test(span.value)) body.expiresIn = Number(span.value);
     if (Number.isNaN(body.expiresIn)) throw Object.assign(new Error("Say until when."), { field: at });
+    if (body.expiresIn <= 0) throw Object.assign(new Error("That time is over."), { field: at });
     if (question.destructive && destructive.checked) body.destructive = true;
     return { decision: body.scope === "always" ? "approve_always" : "approve", ...body };
   };
   const made = form("Allow more than this call", [
     h("div", { class: "fields" }, field("Allow what this covers", pattern, "A rule, for this agent and workspace. Narrow it or widen it; empty is exactly this call."), h("div", { class: "stacked top" }, field("How long", span), at)),
     question.destructive ? h("label", { class: "check" }, destructive, " also where it can not be undone") : null,
+    ownPrograms(question).length ? h("p", { class: "quiet" }, "It holds while what it runs from the workspace is unchanged: ", ownPrograms(question).map((path) => [named(path), " "])) : null,
     really,
     counted,
   ], { submit: () => submit(read), cancel, done: "Allow" });
@@ -142,7 +152,7 @@ export function editForm(question, { submit, cancel }) {
   const command = commandOf(question);
   const before = command ?? JSON.stringify(question.toolInput, null, 2);
   const text = h("textarea", { class: "mono", rows: String(Math.min(16, before.split("\n").length + 1)), spellcheck: "false", value: before });
-  const changes = h("div", {}, difference(before, before));
+  const changes = h("div", {}, difference(before, text.value)); // a field may not hold all of it, such as a carriage return
   const ruling = h("p", { class: "counted", role: "status" }, " ");
   const judge = debounce(200, () => decideAgain(question, text.value, command !== null && commandField(question), ruling));
   text.addEventListener("input", () => {
@@ -170,6 +180,15 @@ async function decideAgain(question, text, field, where) {
   } catch (error) {
     if (error.name !== "AbortError") put(where, h("span", { class: "bad" }, shown(error.message)));
   }
+}
+
+// Says that the question behind a form is gone, and keeps what was written. Nothing in it takes a letter, a blank or a
+// return for an answer: somebody may be typing them.
+export function showLost({ focus }, why, done) {
+  const written = focus.value.trim();
+  const box = h("dialog", { "aria-label": "This question does not wait any more", tabindex: "-1" }, h("h2", {}, "This question does not wait any more"), h("p", {}, why), written ? [h("p", { class: "quiet" }, "What you had written:"), code(written)] : null, h("div", { class: "row end" }, button("Close", { key: "Esc", onclick: () => box.close() })));
+  for (const kind of ["cancel", "close"]) box.addEventListener(kind, done); // the first is there before the next key is
+  showDialog(box).focus();
 }
 
 export async function grantOf(requestId) {

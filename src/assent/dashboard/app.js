@@ -1,9 +1,9 @@
 // The frame: who is there, which page is shown, how the connection is, and what every page has in common.
 
 import { get, remove, whenLoggedOut } from "./api.js";
-import { announce, wishes } from "./calling.js";
+import { announce, badge, wishes } from "./calling.js";
 import { button, byId, h, put, say, svg, toast } from "./dom.js";
-import { badge, Inbox } from "./inbox.js";
+import { Inbox } from "./inbox.js";
 import { Live } from "./live.js";
 import { showDoor } from "./login.js";
 
@@ -28,6 +28,7 @@ let live;
 let inbox;
 let shownPage;
 let leave = () => {};
+let missed = false; // whether the page that is shown could not be loaded
 
 const mine = () => PAGES.filter((page) => !page.admin || who.role === "admin");
 const pageOf = (path) => mine().find((page) => page.path === path) || PAGES[0];
@@ -61,6 +62,7 @@ function drawState(state) {
   const place = byId("link");
   place.className = `link ${kind}`;
   put(place, h("span", { class: "dot", "aria-hidden": "true" }), words);
+  if (missed && (state === "live" || state === "polling")) show();
 }
 
 const glyph = (d) => svg("svg", { class: "glyph", viewBox: "0 0 16 16", "aria-hidden": "true" }, svg("path", { d }));
@@ -114,6 +116,7 @@ async function show() {
   const page = pageOf(location.pathname);
   leave();
   leave = () => {};
+  missed = false;
   shownPage = page;
   for (const link of document.querySelectorAll("[data-page]")) {
     if (link.dataset.page === page.path) link.setAttribute("aria-current", "page");
@@ -126,12 +129,11 @@ async function show() {
     leave = () => inbox.unmount();
     return;
   }
-  try {
-    const { mount } = await page.load();
-    if (shownPage === page) leave = mount(main, { who, go, live }) || leave;
-  } catch (error) {
-    put(main, h("p", { class: "notice bad", role: "alert" }, error.message));
-  }
+  const module = await page.load().catch(() => null);
+  if (shownPage !== page) return;
+  missed = !module;
+  if (module) leave = module.mount(main, { who, go, live }) || leave;
+  else put(main, h("div", { class: "title" }, h("h1", {}, page.name)), h("p", { class: "notice bad", role: "alert" }, "This page can not be had from the daemon now. It is tried again as soon as it is there."));
 }
 
 document.addEventListener("click", (event) => {

@@ -1,6 +1,6 @@
-// Calling somebody who looks elsewhere: a notification, a sound. Both are off until wished for, and neither may break the page.
+// Calling somebody who looks elsewhere: the title, and a notification or a sound for who wishes. None may break the page.
 
-import { h, toast } from "./dom.js";
+import { byId, h, toast } from "./dom.js";
 import { brief, plain } from "./text.js";
 
 const KEPT = "assent";
@@ -101,3 +101,12 @@ function toggle(label, name, on, ask) {
 }
 
 export const wishes = () => [toggle("Notify me", "notify", Boolean(preferences.notify) && mayNotify(), askToNotify), toggle("Sound", "sound", Boolean(preferences.sound), askToSound)];
+
+// The title says how many wait, also where the tab is not seen.
+export function badge(number, page) {
+  document.title = `${number ? `(${number}) ` : ""}${page} · Assent`;
+  const mark = byId("badge");
+  if (!mark) return;
+  mark.textContent = number ? (number > 999 ? "999+" : String(number)) : "";
+  mark.hidden = !number;
+}

@@ -4,12 +4,13 @@ import { get } from "./api.js";
 import { button, h, put } from "./dom.js";
 import { difference } from "./diff.js";
 import { coloured } from "./parts.js";
-import { ago, code, count, duration, isOdd, plain, shown, tier, told } from "./text.js";
+import { ago, code, count, duration, isLong, isOdd, named, plain, shown, tier, told } from "./text.js";
 import { countOf, touched, tree } from "./tree.js";
 
-const SHORT = 400;
+const SHORT = { longest: 400, lines: 6 };
+const SHORTER = { longest: 200, lines: 6 };
 const narrow = matchMedia("(max-width: 720px)"); // what it touches is said above; there the buttons come first
-const FEW_LINES = 6;
+const FEW = 6;
 const STAY = 100;
 const COMMANDS = ["command", "input", "cmd", "CommandLine", "commandLine"];
 
@@ -33,9 +34,10 @@ function besides(question) {
   return rest;
 }
 
+// Tells whether a card that is not open shows only a part of its call.
 export const isCut = (question) => {
-  const text = commandOf(question) ?? "";
-  return JSON.stringify(question.toolInput).length > SHORT || text.split("\n").length > FEW_LINES;
+  const text = commandOf(question);
+  return text === null ? isLong(inputText(question), SHORT) : isLong(text, SHORT) || isLong(inputText({ toolInput: besides(question) }), SHORTER);
 };
 
 export function makeCard(question, inbox) {
@@ -62,7 +64,7 @@ export function drawCard(card, inbox) {
 // What is heard when one comes to the card: all that one must know to answer, in one breath.
 function spoken(question) {
   const what = question.command || inputText(question);
-  return `${question.agentId || "an agent"} asks: ${question.toolName}, ${question.tier}: ${what.slice(0, SHORT)}${what.length > SHORT ? " … and more" : ""}. ${question.reason}`;
+  return `${question.agentId || "an agent"} asks: ${question.toolName}, ${question.tier}: ${what.slice(0, SHORT.longest)}${what.length > SHORT.longest ? " … and more" : ""}. ${question.reason}`;
 }
 
 function header({ question }, inbox) {
@@ -89,22 +91,25 @@ export function clockText(question) {
 
 function brief({ question }) {
   const text = commandOf(question);
-  const why = h("p", { class: "why" }, told(question.reason));
-  if (text === null) return [code(inputText(question), { longest: SHORT }), why];
-  const lines = text.split("\n");
-  const cut = Math.min(SHORT, lines.slice(0, FEW_LINES).join("\n").length);
-  const render = (piece) => (piece.length === text.length ? coloured(piece, question.operations, { cwd: question.cwd }) : shown(piece));
+  if (text === null) return [code(inputText(question), SHORT), why(question)];
   const rest = besides(question);
-  const more = Object.keys(rest).length ? code(inputText({ toolInput: rest }), { longest: SHORT / 2 }) : null;
-  return [h("div", { class: "input" }, code(text, { longest: text.length > cut ? cut : SHORT, render }), more), why];
+  const more = Object.keys(rest).length ? code(inputText({ toolInput: rest }), SHORTER) : null;
+  return [h("div", { class: "input" }, code(text, { ...SHORT, render: coloursOf(question) }), more), why(question)];
 }
+
+// Why it is asked about. A rule's reason is the word of whoever wrote the rule, a repository perhaps, and not ours.
+function why({ reason, rules = [] }) {
+  const words = rules.length ? ["“", told(reason), "” ", h("span", { class: "quiet" }, "is what a rule says: ", rules.map((rule) => [named(rule), " "]))] : told(reason);
+  return h("p", { class: "why" }, words);
+}
+
+const coloursOf = (question, explain) => (text, end) => coloured(text, question.operations, { end, cwd: question.cwd, explain });
 
 function inputText({ toolInput }) {
   return Object.entries(toolInput).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n");
 }
 
 function whole({ question }) {
-  const why = h("p", { class: "why" }, told(question.reason));
   const explanation = h("p", { class: "explained", role: "status", hidden: true });
   const explain = (operation) => {
     explanation.hidden = false;
@@ -114,7 +119,7 @@ function whole({ question }) {
   return [
     subject(question, explain),
     explanation,
-    why,
+    why(question),
     warnings(question),
     facts(question, operations),
     operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 && !narrow.matches }, h("summary", {}, `What it would do (${count(countOf(operations), "operation")})`), tree(operations)) : null,
@@ -124,7 +129,7 @@ function whole({ question }) {
 
 function subject(question, explain) {
   const text = commandOf(question);
-  if (text !== null) return h("div", { class: "input" }, code(text, { render: (piece) => (piece === text ? coloured(text, question.operations, { cwd: question.cwd, explain }) : shown(piece)) }), rows(besides(question)));
+  if (text !== null) return h("div", { class: "input" }, code(text, { render: coloursOf(question, explain) }), rows(besides(question)));
   const input = question.toolInput;
   if (typeof input.old_string === "string" && typeof input.new_string === "string") {
     const { old_string: before, new_string: after, ...rest } = input;
@@ -153,10 +158,10 @@ function facts(question, operations) {
   const outside = (path) => question.workspace?.length && path.startsWith("/") && !question.workspace.some((root) => path === root || path.startsWith(`${root}/`));
   const touching = touched(operations).map(([label, found]) => [
     label,
-    found.slice(0, FEW_LINES).map((each) => h("div", {}, h("code", { class: each.tier, title: plain(each.reason) }, told(each.resource)), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace") : null)).concat(found.length > FEW_LINES ? [`and ${found.length - FEW_LINES} more, below`] : []),
+    found.slice(0, FEW).map((each) => h("div", {}, named(each.resource, { class: each.tier, title: plain(each.reason) }), outside(each.resource) ? h("small", { class: "warn" }, " outside the workspace") : null)).concat(found.length > FEW ? [`and ${found.length - FEW} more, below`] : []),
   ]);
   const rows = [
-    ["In", question.cwd ? h("code", {}, told(question.cwd)) : "no folder is known"],
+    ["In", question.cwd ? named(question.cwd) : "no folder is known"],
     ...touching,
     ["Sandbox", question.boundary ? h("code", {}, question.boundary) : null],
     ["Session", h("a", { href: `/sessions?id=${encodeURIComponent(question.sessionId)}`, "data-to": true }, told(question.sessionId))],

@@ -1,7 +1,7 @@
 // What changed between two texts, word by word: kept, taken out, put in.
 
 import { h } from "./dom.js";
-import { shown } from "./text.js";
+import { count, isLong, shown } from "./text.js";
 
 const MOST = 1200;
 
@@ -52,5 +52,8 @@ export function difference(before, after) {
     if (kind === "same") return shown(text);
     return h(kind, {}, h("span", { class: "unseen" }, kind === "ins" ? "added: " : "removed: "), shown(text));
   });
-  return h("pre", { class: "code diff", tabindex: "0", "aria-label": "What is changed" }, nodes);
+  const long = [before, after].some((text) => isLong(text));
+  const block = h("pre", { class: long ? "code diff whole" : "code diff", tabindex: "0", "aria-label": "What is changed" }, nodes);
+  const size = (text) => `${count(text.split("\n").length, "line")}, ${count(text.length, "character")}`;
+  return long ? h("div", { class: "long" }, block, h("p", { class: "notice" }, `It is long: move inside it to see the whole. Before: ${size(before)}. After: ${size(after)}.`)) : block;
 }

@@ -1,15 +1,17 @@
 // The inbox: every pending question, the oldest first, so that nothing moves under a hand that is about to answer.
 
 import { post, remove } from "./api.js";
-import { editForm, feedbackForm, grantOf, widerForm } from "./answers.js";
+import { editForm, feedbackForm, grantOf, showLost, widerForm } from "./answers.js";
 import { clockText, drawCard, isCut, makeCard } from "./card.js";
-import { button, byId, h, put, say, settle, showDialog, toast } from "./dom.js";
+import { button, byId, h, put, say, settle, toast } from "./dom.js";
+import { showKeys } from "./keys.js";
 import { brief, count, plain } from "./text.js";
 
 const STEP = 30;
 const WORDS = { once: { decision: "approve" }, session: { decision: "approve", scope: "session" }, deny: { decision: "reject" } };
 const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
-const ANSWERS = "aswudfe";
+const ANSWERS = "aswudfeASD";
+const HARMLESS = "jkxz?";
 const FORMS = { wider: widerForm, feedback: feedbackForm, edit: editForm };
 
 export class Inbox {
@@ -19,6 +21,7 @@ export class Inbox {
     this.cards = new Map();
     this.selected = new Set();
     this.faults = new Map();
+    this.seen = new Set();
     this.current = null;
     this.shown = STEP;
   }
@@ -27,13 +30,14 @@ export class Inbox {
     this.list = h("ol", { class: "cards", "aria-label": "Questions", onpointerleave: () => this.tidy() });
     this.bulk = this.makeBulk();
     this.further = button("", { kind: "plain", hidden: true, onclick: () => this.extend() });
-    this.empty = h("div", { class: "empty", hidden: true }, h("p", { class: "big" }, "Nothing is waiting for you."), h("p", { class: "quiet" }, "Questions of your agents appear here by themselves."));
+    this.empty = h("div", { class: "empty", hidden: true }, h("p", { class: "big" }, "Nothing is waiting for you."), h("p", { class: "quiet" }, "Questions of your agents appear here by themselves."), h("p", { class: "quiet" }, "To connect one, in a terminal: ", h("code", {}, "assent init claude-code")));
     this.loading = h("p", { class: "quiet" }, "Looking …");
     this.summary = h("p", { class: "quiet", role: "status" });
     this.more = h("div", { class: "more" }, this.further);
-    put(main, h("div", { class: "title" }, h("h1", {}, "Inbox"), this.summary, h("span", { class: "gap" }), button("Keys", { key: "?", kind: "plain", onclick: () => this.help() })), this.loading, this.empty, this.list, this.more, this.bulk);
+    put(main, h("div", { class: "title" }, h("h1", {}, "Inbox"), this.summary, h("span", { class: "gap" }), button("Keys", { key: "?", kind: "plain", onclick: () => showKeys() })), this.loading, this.empty, this.list, this.more, this.bulk);
     this.watcher = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && this.extend(), { rootMargin: "600px" });
     this.watcher.observe(this.more);
+    this.sight = new IntersectionObserver((found) => found.forEach((each) => this.look(each)), { threshold: [0.25, 0.5, 0.9] });
     this.timer = setInterval(() => this.tick(), 5000);
     this.cards.clear();
     this.draw();
@@ -42,6 +46,7 @@ export class Inbox {
   unmount() {
     clearInterval(this.timer);
     this.watcher?.disconnect();
+    this.sight?.disconnect();
     this.list = null;
   }
 
@@ -52,6 +57,7 @@ export class Inbox {
   changed({ removed, added, updated = [] }) {
     for (const id of removed) this.drop(id);
     for (const id of updated) if (!this.cards.get(id)?.state.form) this.redraw(id);
+    if (updated.length) this.settle({ keys: false });
     if (this.list) this.draw();
     if (added.length && this.list) say(`${count(added.length, "new question")}, ${this.live.questions.size} pending`);
   }
@@ -68,8 +74,7 @@ export class Inbox {
 
   drop(id) {
     const card = this.cards.get(id);
-    this.selected.delete(id);
-    this.faults.delete(id);
+    for (const known of [this.selected, this.faults, this.seen]) known.delete(id);
     const keys = this.current === id;
     if (keys) this.current = this.neighbour(id);
     if (!card) return;
@@ -77,6 +82,7 @@ export class Inbox {
     if (this.mayHold(id, keys)) this.hold(card.element);
     else card.element.remove();
     if (card.state.busy || !this.live.questions.size) this.tidy();
+    if (card.state.form && !card.state.busy && this.list) this.lose(card.state.form);
     this.gone = "";
     this.cards.delete(id);
     this.settle({ keys });
@@ -94,6 +100,14 @@ export class Inbox {
     const room = h("li", { class: "gone quiet" }, this.gone || "Answered elsewhere, or out of time.");
     room.style.height = `${element.getBoundingClientRect().height}px`;
     element.replaceWith(room);
+  }
+
+  // Whoever types does not look up, so what they go on to type is for nobody.
+  lose(form) {
+    showLost(form, this.gone || "It was answered elsewhere, or ran out of time.", () => {
+      this.settle({ keys: true });
+      (this.cards.get(this.current)?.element || byId("main")).focus({ preventScroll: true });
+    });
   }
 
   tidy() {
@@ -131,6 +145,7 @@ export class Inbox {
       card.state.error = this.faults.get(id) || "";
       drawCard(card, this);
       this.list.append(card.element);
+      this.sight.observe(card.element);
     }
     const open = this.cards.get(this.current);
     if (open && !open.element.classList.contains("open")) drawCard(open, this);
@@ -139,6 +154,11 @@ export class Inbox {
     this.further.hidden = total <= this.shown;
     put(this.further, `Show more of the other ${Math.max(0, total - this.shown).toLocaleString("en")}`);
     this.drawBulk();
+  }
+
+  // A question was seen when its card was, or as much of it as a screen holds.
+  look({ target, intersectionRatio: ratio, intersectionRect: { height } }) {
+    if (ratio >= 0.9 || height > innerHeight / 2) this.seen.add(target.dataset.id);
   }
 
   extend() {
@@ -228,7 +248,7 @@ export class Inbox {
     if (this.current !== id) {
       this.choose(id);
       if (action === "once" && isCut(card.question)) {
-        say("It is long: look at the whole of it first.");
+        this.hint("It is long: look at the whole of it first.");
         return;
       }
     }
@@ -308,7 +328,7 @@ export class Inbox {
 
   // What nobody can have read is not allowed with the others: what was not shown yet, and what was shown in part.
   unread(id) {
-    if (!this.cards.has(id)) return "Not allowed with the others: it was not shown yet.";
+    if (!this.seen.has(id)) return "Not allowed with the others: it was not shown yet.";
     return this.current !== id && isCut(this.live.questions.get(id)) ? "Not allowed with the others: it is long. Look at the whole of it." : "";
   }
 
@@ -336,19 +356,23 @@ export class Inbox {
     toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
   }
 
+  // Says why a key was not taken for an answer.
+  hint(words) {
+    this.hinted?.remove();
+    this.hinted = toast(words, { seconds: 3 });
+    return true;
+  }
+
   key(event) {
     if (event.repeat && !"jk".includes(event.key) && !event.key.startsWith("Arrow")) return false;
-    if (this.deaf && ANSWERS.includes(event.key)) {
-      say("The question has changed. Look at it, and press the key again.");
-      return true;
+    if (this.deaf && event.key.length === 1 && !HARMLESS.includes(event.key)) {
+      this.settle({ keys: true }); // for as long as somebody types on
+      if (ANSWERS.includes(event.key)) return this.hint("The question has changed. Look at it, and press the key again.");
     }
     const here = document.activeElement?.closest(".card")?.dataset.id;
     if (here && here !== this.current && this.cards.has(here)) {
       this.choose(here, { focus: true });
-      if (ANSWERS.includes(event.key)) {
-        say("This is the question now. Look at it, and press the key again.");
-        return true;
-      }
+      if (ANSWERS.includes(event.key)) return this.hint("This is the question now. Look at it, and press the key again.");
     }
     const keys = {
       j: () => this.step(1),
@@ -369,27 +393,10 @@ export class Inbox {
       S: () => this.answerAll([...this.selected], WORDS.session),
       D: () => this.answerAll([...this.selected], WORDS.deny),
       z: () => this.lasting && this.undo(this.lasting),
-      "?": () => this.help(),
+      "?": () => showKeys(),
     };
     if (!keys[event.key]) return false;
     keys[event.key]();
     return true;
   }
-
-  help() {
-    if (document.querySelector("dialog")) return;
-    const rows = [["j k", "next and previous question"], ["Home End", "the first and the last"], ["a", "allow once"], ["s", "allow for this session"], ["w", "allow always, or until a time"], ["d", "deny"], ["f", "deny with words"], ["e", "edit and allow"], ["x", "select, to answer several at once"], ["Shift+A Shift+S Shift+D", "the same answers, for all that are selected"], ["z", "take back what was just allowed for longer"], ["1 … 6", "go to a page"], ["Esc", "leave a form"]];
-    const key = (word) => (word === "…" ? word : h("kbd", {}, word));
-    const close = button("Close", { kind: "plain", key: "Esc", onclick: () => box.close() });
-    const box = showDialog(h("dialog", { "aria-label": "Keys" }, h("div", { class: "title" }, h("h2", {}, "Keys"), h("span", { class: "gap" }), close), h("dl", { class: "keys" }, rows.map(([words, what]) => [h("dt", {}, words.split(" ").map(key)), h("dd", {}, what)]))));
-  }
-}
-
-// The title says how many wait, also where the tab is not seen.
-export function badge(number, page) {
-  document.title = `${number ? `(${number}) ` : ""}${page} · Assent`;
-  const mark = byId("badge");
-  if (!mark) return;
-  mark.textContent = number ? (number > 999 ? "999+" : String(number)) : "";
-  mark.hidden = !number;
 }

@@ -50,13 +50,16 @@ function findResource(text, operation, cwd, within) {
 
 function locate(text, operations, cwd) {
   const places = new Map();
-  let from = 0;
+  let [start, end, depth] = [-1, 0, 0];
   operations.forEach((operation, index) => {
     if (!operation.argv?.length) return;
-    const found = findCommand(text, operation.argv, from) || findCommand(text, operation.argv, 0);
+    // Behind the command before it, or inside it if it was found there: its words may only look like this one.
+    const [inner, find] = [operation.through?.length || 0, (from) => findCommand(text, operation.argv, from)];
+    const found = inner > depth ? find(start + 1) || find(0) : find(end) || find(start + 1) || find(0);
+    depth = inner;
     if (!found) return;
     places.set(index, found);
-    from = Math.max(from, found[0] + 1);
+    if (found[0] > start) [start, end] = found;
   });
   operations.forEach((operation, index) => {
     if (operation.argv?.length || operation.kind === "tool.call") return;
@@ -66,9 +69,9 @@ function locate(text, operations, cwd) {
   return places;
 }
 
-// The line as nodes, each part by its own tier; `explain` is told of the operation behind a part that is tapped.
-export function coloured(text, operations, { cwd, explain = () => {} } = {}) {
-  if (text.length > LONGEST || !operations?.length) return shown(text);
+// The line up to a place as nodes, each part by its own tier; `explain` is told of the operation behind a tapped part.
+export function coloured(text, operations, { end = text.length, cwd, explain = () => {} } = {}) {
+  if (text.length > LONGEST || !operations?.length) return shown(text.slice(0, end));
   const owners = new Array(text.length).fill(-1);
   const places = [...locate(text, operations, cwd)].sort(([, a], [, b]) => b[1] - b[0] - (a[1] - a[0]));
   for (const [index, [start, end]] of places) {
@@ -78,8 +81,8 @@ export function coloured(text, operations, { cwd, explain = () => {} } = {}) {
       if (before < 0 || operations[index].argv?.length || rank >= RANK[operations[before].tier]) owners[at] = index;
     }
   }
-  return runs(owners).flatMap(([start, end, index]) => {
-    const piece = shown(text.slice(start, end));
+  return runs(owners.slice(0, end)).flatMap(([from, to, index]) => {
+    const piece = shown(text.slice(from, to));
     if (index < 0) return piece;
     const operation = operations[index];
     return h("span", { class: `part ${operation.tier}`, title: plain(`${operation.tier}: ${operation.reason}`), onclick: () => explain(operation) }, piece);

@@ -90,7 +90,7 @@ export async function openRecord(position) {
 // A line of a list of records.
 export function line(event, show = openRecord) {
   const at = h("button", { type: "button", class: "plain when", "aria-label": `Record ${event.position}`, onclick: () => show(event.position) }, time(event.at * 1000));
-  const cells = [h("td", {}, at), h("td", { class: "quiet name" }, told(event.agent || "–")), h("td", { class: "mono" }, told(event.tool || "–")), h("td", {}, event.verdict ? verdict(event.verdict) : h("span", { class: "quiet" }, event.type.replace(/^permission\./, "").replace(".", " "))), h("td", {}, event.tier ? tier(event.tier) : null), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 300)), event.text.length > 300 ? "…" : null))];
+  const cells = [h("td", {}, at), h("td", { class: "quiet name" }, told(event.agent)), h("td", { class: "mono" }, told(event.tool)), h("td", { class: "name" }, event.verdict ? verdict(event.verdict) : h("span", { class: "quiet" }, event.type.replace(/^permission\./, "").replace(".", " "))), h("td", {}, event.tier ? tier(event.tier) : null), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 300)), event.text.length > 300 ? "…" : null))];
   return h("tr", { onclick: (click) => !click.target.closest("button, a") && show(event.position) }, cells);
 }
 

@@ -8,7 +8,9 @@ const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}\u034f\u115f\u1160\u1
 const ODD = /[^\n\x20-\x7e]/u;
 const LURKING = new RegExp(`(?![\n${UNKNOWN}])(?:${HIDDEN.source})`, "u");
 const SHORT = { "\t": "\\t", "\r": "\\r", "\x1b": "\\e", "\0": "\\0", "\b": "\\b" };
-export const LONG = 2000;
+const LONG = 2000;
+const LINES = 40;
+const NAME = { longest: 240, lines: 4 };
 const MANY = 20000; // an element for each of so many characters would take a page down
 
 function escapeOf(char) {
@@ -79,27 +81,47 @@ export const isOdd = (text) => ODD.test(text) && (LURKING.test(text) || text.sea
 // The beginning of a text, for where there is no room for more.
 export const brief = (text, most) => (text.length > most ? `${text.slice(0, most)}…` : text);
 
-// A block of code; what is long is shown in part, says how much is missing, and can be had whole.
-export function code(text, { longest = LONG, render = (piece) => shown(piece), tag = "pre" } = {}) {
-  const block = h(tag, { class: "code", tabindex: tag === "pre" ? "0" : null });
-  if (text.length <= longest) {
-    block.append(...render(text));
-    return block;
+// How much of a text is shown at first: empty lines are as good for pushing the rest out of sight as words are.
+function cutOf(text, { longest = LONG, lines = LINES }) {
+  let end = -1;
+  for (let line = 0; line < lines && end < longest; line++) {
+    end = text.indexOf("\n", end + 1);
+    if (end < 0 || end === text.length - 1) return Math.min(longest, text.length);
   }
-  const box = h("div", { class: "long" }, block);
-  const rest = (text.length - longest).toLocaleString("en");
-  const more = h("button", { type: "button", class: "plain", onclick: () => whole() }, `Show the other ${rest} characters`);
+  return Math.min(longest, end);
+}
+
+export const isLong = (text, limits = {}) => cutOf(text, limits) < text.length;
+
+const linesOf = (text) => text.split("\n").length;
+
+// A block of code; what is long is shown in part, says how much is missing, and can be had whole.
+// `render` gives the nodes of a text up to a place in it.
+export function code(text, { render = (whole, end) => shown(whole.slice(0, end)), ...limits } = {}) {
+  const block = h("pre", { class: "code", tabindex: "0" });
+  const end = cutOf(text, limits);
+  block.append(...render(text, end));
+  if (end === text.length) return block;
+  const measure = end < (limits.longest ?? LONG) ? linesOf : (piece) => piece.length;
+  const [all, some] = [measure(text), measure(text.slice(0, end))];
+  const what = measure === linesOf ? "lines" : "characters";
+  const more = h("button", { type: "button", class: "plain", onclick: () => whole() }, `Show the other ${(all - some).toLocaleString("en")} ${what}`);
   const whole = () => {
     block.classList.add("whole");
-    block.replaceChildren(...render(text));
+    block.replaceChildren(...render(text, text.length));
     more.remove();
-    note.textContent = `All ${text.length.toLocaleString("en")} characters are shown.`;
+    note.textContent = `All ${all.toLocaleString("en")} ${what} are shown.`;
     block.focus();
   };
-  const note = h("span", {}, `Only the first ${longest.toLocaleString("en")} of ${text.length.toLocaleString("en")} characters are shown. `);
-  block.append(...render(text.slice(0, longest)), h("span", { class: "cut" }, "…"));
-  box.append(h("p", { class: "notice" }, note, more));
-  return box;
+  const note = h("span", {}, `Only the first ${some.toLocaleString("en")} of ${all.toLocaleString("en")} ${what} are shown. `);
+  block.append(h("span", { class: "cut" }, "…"));
+  return h("div", { class: "long" }, block, h("p", { class: "notice" }, note, more));
+}
+
+// A name, of a file or a machine, as the daemon tells it.
+export function named(text, properties = {}) {
+  if (!isLong(text, NAME)) return h("code", properties, told(text));
+  return code(text, { ...NAME, render: (whole, end) => told(whole.slice(0, end)) });
 }
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];

@@ -1,7 +1,7 @@
 // What a call would do, as a tree: each operation below the command it belongs to, or the layer it was found behind.
 
 import { h } from "./dom.js";
-import { told } from "./text.js";
+import { named, told } from "./text.js";
 
 const VERBS = { "fs.read": "reads", "fs.write": "writes", "fs.exec": "runs the file", "net.connect": "contacts", "tool.call": "calls" };
 const RANK = { safe: 0, dangerous: 1, destructive: 2 };
@@ -58,8 +58,8 @@ function branch(node) {
     h("span", { class: "mark", "aria-hidden": "true" }),
     h("span", { class: "unseen" }, `${tier}: `),
     VERBS[kind] ? `${VERBS[kind]} ` : null,
-    h("code", {}, told(resource)),
-    target && target !== resource ? h("span", { class: "warn" }, " really ", h("code", {}, told(target))) : null,
+    named(resource),
+    target && target !== resource ? h("span", { class: "warn" }, " really ", named(target)) : null,
     h("span", { class: "quiet" }, " ", told(reason)),
     impact ? h("div", { class: "quiet" }, "impact: ", told(impact)) : null,
     rollback ? h("div", { class: "quiet" }, "to undo it: ", told(rollback)) : null,

@@ -30,7 +30,9 @@ def contains(wide: Matcher, narrow: Matcher, *, broad: bool, narrow_broad: bool)
                     return False
                 if wide.glob is None:
                     return narrow.glob is None or not narrow_broad
-            return wide.glob is None or (narrow.glob is not None and _globs(wide.glob, narrow.glob))
+            return wide.glob is None or (
+                narrow.glob is not None and _globs(wide.glob, narrow.glob, broad=broad, narrow_broad=narrow_broad)
+            )
         case "host":
             same = broad or wide.tool == narrow.tool
             return same and wide.host is not None and narrow.host is not None and _hosts(wide.host, narrow.host)
@@ -51,16 +53,20 @@ def _commands(wide: CommandPattern | None, narrow: CommandPattern | None, *, bro
     return broad or wide.open_ended or (narrow == wide)
 
 
-def _globs(wide: Glob, narrow: Glob) -> bool:
+def _globs(wide: Glob, narrow: Glob, *, broad: bool, narrow_broad: bool) -> bool:
     if (wide.anchor, wide.up) != (narrow.anchor, narrow.up):
         return False
+    # To deny, a path that is spelled out is about all that is in it.
+    is_file = narrow.form == "exact" and not narrow_broad
     match wide.form:
         case "below":
             return within(narrow.base, wide.base) and (narrow.base != wide.base or narrow.form != "exact")
         case "level":
-            return narrow.form == "exact" and wide.matches(narrow.base)
-        case "exact" | "pattern":
-            return narrow.text == wide.text or (narrow.form == "exact" and wide.matches(narrow.base))
+            return is_file and wide.matches(narrow.base)
+        case "exact" | "single":
+            return within(narrow.base, wide.base) if broad else is_file and wide.matches(narrow.base)
+        case "pattern":
+            return narrow.text == wide.text or (is_file and wide.matches(narrow.base))
         case _:
             assert_never(wide.form)
 

@@ -31,7 +31,7 @@ from assent.policy.refusals import hear_refusals
 from assent.policy.settling import settle
 from assent.policy.view import View
 
-_PRECEDENCE = {
+_PRECEDENCE = dict.fromkeys(Source, 99) | {
     source: rank
     for rank, source in enumerate(
         (
@@ -55,6 +55,7 @@ _ALLOWING = {**_PRECEDENCE, Source.CLASSIFIER: 100}
 _SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
 _rank, _rule = operator.attrgetter("rank"), operator.attrgetter("rule")
+_verdict_rank, _boundary = operator.attrgetter("verdict.rank"), operator.attrgetter("boundary")
 
 
 class Judgement(msgspec.Struct, frozen=True):
@@ -68,7 +69,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
 def decide(view: View, guard: Guard, consent: Consent, call_opinions: Sequence[Opinion] = ()) -> Decision:
     """Decide one call. `call_opinions` are what checks, hooks and the host's policy said about it as a whole."""
-    heard = [hear(i, o, view, guard) for i, o in enumerate(view.reading.operations)]
+    heard = hear(view, guard)
     if consent.grants:
         call_opinions = [*call_opinions, *hear_refusals(view, consent)]
     modes = guard.merged.modes
@@ -77,10 +78,21 @@ def decide(view: View, guard: Guard, consent: Consent, call_opinions: Sequence[O
     if len(modes) == 1:
         only = _judge(modes[0], view, guard, consent, heard, call_opinions)
         return _record(view, guard, only, only.boundary)
-    judgements = [_judge(m, view, guard, consent, heard, call_opinions) for m in modes]
-    strictest = max(judgements, key=lambda j: j.verdict.rank)
+    judgements = _judge_by_all(modes, view, guard, consent, heard, call_opinions)
+    strictest = max(judgements, key=_verdict_rank)
     # Also for an ask: the yes that answers it must find the boundary, and so the digest, that was asked about.
-    return _record(view, guard, strictest, intersect(j.boundary for j in judgements))
+    return _record(view, guard, strictest, intersect(map(_boundary, judgements)))
+
+
+def _judge_by_all(
+    modes: Sequence[Mode],
+    view: View,
+    guard: Guard,
+    consent: Consent,
+    heard: list[list[Opinion]],
+    call_opinions: Sequence[Opinion],
+) -> list[Judgement]:
+    return [_judge(mode, view, guard, consent, heard, call_opinions) for mode in modes]
 
 
 def _judge(
@@ -131,20 +143,34 @@ def _outside(index: int, view: View, stopped: str) -> list[Opinion]:
     return [Opinion(verdict=ASK, source=Source.SANDBOX, policy="sandbox", reason=reason, operation=index)]
 
 
-def _winner(said: list[Opinion], verdict: Verdict) -> Opinion:
-    """Pick the opinion that explains a decision best."""
+def _winner(opinions: Sequence[Opinion], verdict: Verdict) -> Opinion:
+    """Pick the opinion that explains a decision best, of those that it comes from."""
     # Where a mode let something through, that is the news; a deny or an ask is best explained by the tier.
     precedence = _ALLOWING if verdict is ALLOW else _PRECEDENCE
-    best = min(said, key=lambda o: precedence.get(o.source, 99))
+    best, least = opinions[0], 1_000
+    for opinion in opinions:
+        if opinion.overruled is None and opinion.verdict is verdict and precedence[opinion.source] < least:
+            best, least = opinion, precedence[opinion.source]
     if best.policy == "self-protection" and verdict is not ALLOW:
         # Who deletes everything is told that, and not that Assent's own files are among it.
-        return next((o for o in said if o.source is Source.CLASSIFIER and o.verdict is verdict), best)
+        return next((o for o in _heeded(opinions, verdict) if o.source is Source.CLASSIFIER), best)
     return best
 
 
+def _heeded(opinions: Sequence[Opinion], verdict: Verdict) -> list[Opinion]:
+    """Return the opinions that a verdict comes from."""
+    return [o for o in opinions if o.overruled is None and o.verdict is verdict]
+
+
+def _rules(judgement: Judgement) -> tuple[str, ...]:
+    """Return the rules that a verdict comes from."""
+    said = _heeded(judgement.opinions, judgement.verdict)
+    return tuple(dict.fromkeys(filter(None, map(_rule, said))))
+
+
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
-    said = [o for o in judgement.opinions if o.overruled is None and o.verdict is judgement.verdict]
-    winner = said[0] if len(said) == 1 else _winner(said, judgement.verdict)
+    opinions = judgement.opinions
+    winner = opinions[0] if len(opinions) == 1 else _winner(opinions, judgement.verdict)
     merged = guard.merged
     return Decision(
         verdict=judgement.verdict,
@@ -152,10 +178,10 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         available=boundary is None or view.facts.sandbox,
         decision_source=winner.source,
         decision_reason=winner.reason,
-        rule_refs=tuple(dict.fromkeys(filter(None, map(_rule, said)))),
+        rule_refs=_rules(judgement) if any(map(_rule, opinions)) else (),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
-        opinions=judgement.opinions,
+        opinions=opinions,
         mode=judgement.mode,
         interactive=view.session.interactive and merged.interactive,
         policy_version=merged.version,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import assert_never
 
 from assent.model import (
     ALLOW,
     ASK,
+    COMMAND_EXECUTE,
     DENY,
     DESTRUCTIVE,
     FS_READ,
@@ -30,6 +30,8 @@ _READS_SETTINGS = frozenset(("git", "gh", "hub", "cargo", "rustc", "rustup", "ya
 """Programs that a repository's own configuration can make run code."""
 _TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
+_SAID: dict[Cell, Verdict] = {"allow": ALLOW, "ask": ASK, "deny": DENY}
+"""Cells that say the same about everything."""
 _STRICT, _UNTRUSTED = Mode.STRICT, Mode.UNTRUSTED
 
 
@@ -45,7 +47,10 @@ def defaults(
 ) -> list[Opinion]:
     """Return the default opinions on one operation that nothing covers. `held`: a sandbox can contain the call."""
     operation = view.reading.operations[index]
-    found = _at_the_edge(index, operation, view, guard)
+    found: list[Opinion] = []
+    kind = operation.kind
+    if kind is not COMMAND_EXECUTE and not (kind is FS_READ and guard.reads_freely and not view.session.run):
+        found = _at_the_edge(index, operation, view, guard)
     if guard.merged.unknown_repository is not ALLOW:
         found += _unseen_repository(index, operation, view, guard)
     opened = row.mode is _STRICT and any(o.opens for o in spoken)
@@ -117,7 +122,10 @@ def _cell(index: int, operation: Operation, row: Row, guard: Guard, *, held: boo
     cell: Cell = row.safe if is_safe or not classifier else row.dangerous
     if guard.merged.muted and row.mode is _UNTRUSTED:
         cell = "ask"
-    verdict, sandboxed = _value(cell, operation, held=held)
+    verdict = _SAID.get(cell)
+    sandboxed = False
+    if verdict is None:
+        verdict, sandboxed = _value(cell, operation, held=held)
     # The tier's own word is what the default mode would say; all else is the mode's.
     by_tier = classifier and not sandboxed and verdict is (ALLOW if is_safe else ASK)
     return Opinion(
@@ -131,22 +139,12 @@ def _cell(index: int, operation: Operation, row: Row, guard: Guard, *, held: boo
 
 
 def _value(cell: Cell, operation: Operation, *, held: bool) -> tuple[Verdict, bool]:
-    """Return what a cell of the table says about an operation, and whether it must then run in the sandbox."""
-    match cell:
-        case "allow":
-            return ALLOW, False
-        case "ask":
-            return ASK, False
-        case "deny":
-            return DENY, False
-        case "looks-else-ask":
-            return (ALLOW if operation.reads else ASK), False
-        case "looks-else-deny":
-            return (ALLOW if operation.reads else DENY), False
-        case "held-else-ask" | "sandbox":
-            return (ALLOW if held else ASK), held
-        case _:
-            assert_never(cell)
+    """Return what a cell that depends says about an operation, and whether it must then run in the sandbox."""
+    if cell in ("held-else-ask", "sandbox"):
+        return (ALLOW if held else ASK), held
+    if operation.reads:
+        return ALLOW, False
+    return (ASK if cell == "looks-else-ask" else DENY), False
 
 
 def describe(operation: Operation) -> str:

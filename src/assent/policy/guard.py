@@ -37,9 +37,10 @@ from assent.policy.layers import Merged, NamedPolicy, PathDefault
 from assent.policy.matching import Matcher, compile_rule
 from assent.policy.ruleset import RuleSet
 from assent.policy.view import View
+from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.globs import escape_glob
 from assent.reading.paths import Place
-from assent.reading.read import COMMAND_FIELDS, FOLDER_FIELDS
+from assent.reading.read import COMMAND_FIELDS
 from assent.reading.tools import find_tool
 
 Dimension: TypeAlias = Literal["read", "write", "execute"]
@@ -96,7 +97,7 @@ class SessionDecision(msgspec.Struct, frozen=True):
 
     def _match(self, pattern: str, operation: Operation, view: View, *, broad: bool) -> Certainty:
         tool = "Read" if self.dimension == "read" else "Write"
-        return compile_rule(Rule(tool=tool, pattern=pattern)).match(operation, view, broad=broad)
+        return compile_rule(Rule(tool=tool, pattern=pattern), single=True).match(operation, view, broad=broad)
 
     def name(self, cwd: str | None) -> str:
         """Return the name this decision has in the chain."""
@@ -160,6 +161,11 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
             if patch.dimension == dimension and patch.default is not None:
                 return (PathDefault(patch.default), *(d for d in written if d.firm))
         return written
+
+    @functools.cached_property
+    def reads_freely(self) -> bool:
+        """Tell whether a path that no list names may be read, wherever it lies, but in a run."""
+        return not self.run and all(default.verdict is None for default in self.defaults("read"))
 
     @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
@@ -231,7 +237,7 @@ def _run_links() -> tuple[NamedPolicy, ...]:
         for pattern in dict.fromkeys((glob, glob.removesuffix("/**")))  # the folder's own names too
         for tool in ("Read", "Write")
     )
-    return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules),)
+    return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules, by_name=True),)
 
 
 CHAIN_ORDER = (

@@ -34,6 +34,8 @@ class NamedPolicy(msgspec.Struct, frozen=True):
     verdict: Verdict
     source: Source
     rules: RuleSet
+    by_name: bool = False
+    """A path that a command names is meant, whatever the command does with it."""
 
 
 class PathDefault(msgspec.Struct, frozen=True):

@@ -262,7 +262,7 @@ def _pattern(entry: Entry) -> Iterator[Finding]:
     if entry.matcher.command is not None:
         yield from _command(entry, pattern)
     glob = entry.matcher.glob
-    if glob is not None and glob.form == "exact" and pattern.endswith("/"):
+    if glob is not None and glob.form == "exact" and pattern.endswith("/") and entry.effect == "allow":
         yield _finding("warning", entry, "it names a folder and matches no file in it", f"did you mean {pattern}**?")
     if glob is not None and (found := re.match(r"~[^/]+|\$[^/]*", pattern)):
         yield _finding("warning", entry, f"`{found[0]}` is the name of a file here, and nobody's home", "write it out")

@@ -144,6 +144,12 @@ class Matcher(msgspec.Struct, frozen=True):
             return MAYBE if not operation.known else NO
         return path_match(self.glob, operation, view, broad=broad)
 
+    def names(self, operation: Operation, view: View) -> bool:
+        """Tell whether a path that a command mentions, doing with it nobody knows what, is surely one of the rule's."""
+        kind = FS_READ if self.family == "read" else FS_WRITE
+        glob, mentioned = self.glob, view.mentions(operation, kind)
+        return glob is not None and any(path_match(glob, o, view, broad=True) is YES for o in mentioned)
+
     def _host(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
         named = operation.hosts if broad else ()
         if self.host is None or not (named or operation.kind is NET_CONNECT):
@@ -162,7 +168,7 @@ class Matcher(msgspec.Struct, frozen=True):
         return _text_match(self.rule.pattern, view.call.input, broad=broad)
 
     def _is_named(self, view: View, *, broad: bool) -> bool:
-        names = (view.reading.tool, *_server_names(view.call.tool))
+        names = (view.reading.tool, *_server_names(view.call.tool, broad=broad))
         if "*" in self.tool:
             return any(fnmatch.fnmatchcase(n, self.tool) for n in names) or (
                 broad and any(fnmatch.fnmatchcase(n.lower(), self.tool.lower()) for n in names)
@@ -172,17 +178,23 @@ class Matcher(msgspec.Struct, frozen=True):
         return self.tool in names
 
 
-def _server_names(tool: str) -> tuple[str, ...]:
-    """Return what a tool of an MCP server is called: some agents write `mcp_server_tool`."""
+def _server_names(tool: str, *, broad: bool) -> tuple[str, ...]:
+    """Return what a tool of an MCP server is called: some agents write `mcp_server_tool`.
+
+    Where the server's name ends is then anybody's guess: to allow, only a name that can be read in one way counts.
+    """
     if not tool.startswith("mcp_") or tool.startswith("mcp__"):
         return (tool,)
     parts = tool.removeprefix("mcp_").split("_")
-    splits = range(1, min(len(parts), 8))
+    splits = range(1, min(len(parts), 8)) if broad or len(parts) == 2 else ()
     return (tool, *(f"mcp__{'_'.join(parts[:i])}__{'_'.join(parts[i:])}" for i in splits))
 
 
-def compile_rule(rule: Rule) -> Matcher:
-    """Make a rule ready; raises `RuleError` if its pattern can never be one."""
+def compile_rule(rule: Rule, *, single: bool = False) -> Matcher:
+    """Make a rule ready; raises `RuleError` if its pattern can never be one.
+
+    `single`: a path that is spelled out is that one file, where a deny would mean a folder with all that is in it.
+    """
     tool = find_tool(rule.tool).name
     family = "read" if tool in _LOOKERS and rule.pattern is not None else _FAMILIES.get(tool, "name")
     command, glob, host = None, None, None
@@ -193,6 +205,7 @@ def compile_rule(rule: Rule) -> Matcher:
             command = compile_command(rule.pattern)
         elif family in ("write", "edit", "read"):
             glob = compile_glob(rule.pattern)
+            glob = msgspec.structs.replace(glob, form="single") if single and glob.form == "exact" else glob
         elif rule.pattern.startswith("domain:"):
             family, host = "host", compile_host(rule.pattern.removeprefix("domain:"))
         else:
@@ -215,7 +228,7 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     starts = starts_of(glob.anchor, view.place)
     if any(_hits(glob, n, s, operation, view) for n in names for s in starts):
         return YES
-    folded = compile_glob(fold(glob.text))
+    folded = glob.folded
     if any(_hits(folded, fold(n), fold(s), operation, view) for n in names for s in starts):
         return YES if view.facts.case_insensitive else MAYBE
     return NO

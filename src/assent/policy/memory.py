@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 import msgspec
@@ -65,9 +66,12 @@ class Memory:
             return None
         return kept.decision
 
-    def expects(self, key: Key) -> bool:
-        """Tell whether a call was seen before: most lines come once, and are not worth keeping."""
-        name = hash(key)
+    def expects(self, given: Mapping[str, Any]) -> bool:
+        """Tell whether such an input was seen before; one that holds more than plain values never is."""
+        try:
+            name = hash(tuple(given.values()))
+        except TypeError:
+            return False
         if name in self._seen:
             return True
         if len(self._seen) >= 4 * self._most:

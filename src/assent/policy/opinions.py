@@ -29,14 +29,17 @@ MOST_MAYBES = 8
 """How many rules of one weight that only may match are listed for one operation."""
 
 
-def hear(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
-    """Collect every opinion on one operation: protections, rules, path policies, session decisions."""
-    found = protect(index, operation, view, embedded=guard.merged.embedded)
-    for link in guard.links:
-        found += _said(index, operation, view, link)
-    if guard.session:
-        found += _session(index, operation, view, guard)
-    return found
+def hear(view: View, guard: Guard) -> list[list[Opinion]]:
+    """Collect every opinion on each operation: protections, rules, path policies, session decisions."""
+    heard: list[list[Opinion]] = []
+    for index, operation in enumerate(view.reading.operations):
+        found = protect(index, operation, view, embedded=guard.merged.embedded)
+        for link in guard.links:
+            found += _said(index, operation, view, link)
+        if guard.session:
+            found += _session(index, operation, view, guard)
+        heard.append(found)
+    return heard
 
 
 def _said(index: int, operation: Operation, view: View, link: NamedPolicy) -> list[Opinion]:
@@ -50,6 +53,8 @@ def _said(index: int, operation: Operation, view: View, link: NamedPolicy) -> li
         answer, fault = _ask(matcher, operation, view, broad=broad)
         if answer is NO or (not broad and answer is not YES):
             continue
+        if answer is MAYBE and link.by_name and matcher.names(operation, view):
+            answer = YES
         if answer is MAYBE:
             # Those that are left out must weigh no more than those that are listed.
             weight = _is_firm(link.verdict, rule, answer), _opens(link.verdict, rule)

@@ -91,15 +91,16 @@ _MODULE_OPTION = re.compile(r"^-[A-Za-z]*m")
 def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> list[Opinion]:
     """Return what the protections say about one operation."""
     found = []
+    kind = operation.kind
     if why := _self_harm(operation, view):
         found.append(_opinion(DENY, "self-protection", why, index))
-    elif why := _self_doubt(operation, view):
+    elif (operation.argv or operation.mentions or kind is FS_WRITE) and (why := _self_doubt(operation, view)):
         found.append(_opinion(ASK, "self-protection", why, index, firm=True))
-    elif operation.kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
+    elif kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
         shown = operation.resource.replace(UNKNOWN, "…")
         why = f"{shown} decides what runs later: a person must agree to each change"
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
-    if operation.secret and operation.kind is FS_READ and not embedded:
+    if operation.secret and kind is FS_READ and not embedded:
         found.append(_opinion(ASK, "secrets", f"{operation.resource} holds secrets", index))
     return found
 
@@ -122,7 +123,8 @@ def _self_harm(operation: Operation, view: View) -> str | None:
         return _own_endpoint(operation.resource, view)
     if kind is TOOL_CALL:
         return None
-    own = _own(view.facts.assent_paths, view.facts.assent_files)
+    facts = view.place.facts
+    own = _own(facts.assent_paths, facts.assent_files)
     harm = own.harm(operation, operation.resource)
     if harm is None and operation.target is not None and operation.target != operation.resource:
         harm = own.harm(operation, operation.target)
@@ -134,7 +136,7 @@ def _self_doubt(operation: Operation, view: View) -> str | None:
     if operation.mentions or (operation.kind is FS_WRITE and not operation.known):
         own = _own(view.facts.assent_paths, view.facts.assent_files)
         if operation.mentions:
-            found = any(own.is_at(path) for path in operation.mentions)
+            found = any(map(own.is_at, operation.mentions))
             return _NEAR if found or _replaces_program(operation.argv) else None
         return _NEAR if not operation.globbed and own.is_after(operation.resource.partition(UNKNOWN)[0]) else None
     return _NEAR if operation.argv and _replaces_program(operation.argv) else None
@@ -158,11 +160,11 @@ class _Own(msgspec.Struct, frozen=True):
             return "it touches Assent's own files"
         if operation.kind is not FS_WRITE:
             return None
-        if operation.sweep and any(within(p, low) for p in self.paths):
+        if operation.sweep and _holds(low, self.paths):
             return "it touches Assent's own files"
         if low in self.files or low.startswith(self.inside):
             return "it changes how Assent is configured"
-        if operation.sweep and any(within(p, low) for p in self.files):
+        if operation.sweep and _holds(low, self.files):
             return "it changes how Assent is configured"
         return None
 
@@ -175,6 +177,10 @@ class _Own(msgspec.Struct, frozen=True):
         """Tell whether a path that starts so, and of which no more is known, may be Assent's own."""
         low = fold(known)
         return low.startswith("/") and any(p.startswith(low) for p in (*self.paths, *self.files))
+
+
+def _holds(folder: str, paths: frozenset[str]) -> bool:
+    return any(within(p, folder) for p in paths)
 
 
 @functools.lru_cache(maxsize=64)
@@ -227,6 +233,8 @@ def _is_assent(word: str) -> bool:
 
 def _own_endpoint(host: str, view: View) -> str | None:
     """Find a connection to the daemon, by whatever name this machine goes."""
+    if not view.facts.assent_endpoints:
+        return None
     from assent.reading.web import is_private  # noqa: PLC0415 - few calls contact anybody
 
     name, port = _split(host.lower())

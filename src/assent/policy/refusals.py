@@ -90,6 +90,6 @@ def _touches(grant: Grant, view: View) -> Certainty:
 
 
 def _match(rule: Rule, view: View) -> Certainty:
-    matcher = compile_rule(rule)
+    matcher = compile_rule(rule, single=True)
     answers: Sequence[Certainty] = [matcher.match(o, view, broad=True) for o in view.reading.operations]
     return max(answers, default=NO)

@@ -18,12 +18,12 @@ _verdict = operator.attrgetter("verdict")
 
 def settle(
     index: int, row: Row, view: View, guard: Guard, spoken: Sequence[Opinion], coverage: Coverage
-) -> list[Opinion]:
+) -> Sequence[Opinion]:
     """Return all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
     if guard.merged.embedded and row.mode is Mode.BYPASS:
         spoken = list(_bypass(index, spoken))
     if row.covered == "allow" and ASK not in map(_verdict, spoken):
-        return list(spoken)
+        return spoken
     settled: list[Opinion] = []
     soft = any(o.verdict is ASK and not o.firm and o.overruled is None for o in spoken)
     granted = coverage.granted_by(index) if soft else None

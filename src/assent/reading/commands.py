@@ -5,7 +5,6 @@ What is not surely understood is dangerous, and what can not be read at all is s
 
 from __future__ import annotations
 
-import functools
 import operator
 from collections.abc import Iterable, Sequence
 
@@ -22,7 +21,17 @@ from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables
 from assent.reading.folders import delete, lose
 from assent.reading.foreign import foreign_shell
 from assent.reading.inner import Frame, Known, read_inners, read_inside
-from assent.reading.judging import join_plain, judge, judge_find, output_of, plain_words, quote, roles_of, unseen_words
+from assent.reading.judging import (
+    join_plain,
+    judge,
+    judge_find,
+    judge_words,
+    output_of,
+    plain_words,
+    quote,
+    roles_of,
+    unseen_words,
+)
 from assent.reading.mentions import mentioned_hosts, mentioned_paths
 from assent.reading.opening import (
     find_openings,
@@ -35,16 +44,15 @@ from assent.reading.paths import Located, Place
 from assent.reading.programs import find_own, find_program, find_strict
 from assent.reading.roles import (
     LANGUAGES,
-    NETWORK,
     QUIET,
     RUNNING,
+    SPEAKING,
     Judgement,
     judge_environment,
-    judge_sent,
     judge_word,
 )
 from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
-from assent.reading.unknowns import is_echo, is_time, settle
+from assent.reading.unknowns import settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
@@ -57,7 +65,7 @@ _MOST_MOVES = 16
 """Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
-_first, _text = operator.itemgetter(0), operator.attrgetter("text")
+_first, _text, _sweeps = operator.itemgetter(0), operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
 def read_line(
@@ -68,7 +76,7 @@ def read_line(
     `base` is the folder the call stands in, where its input names another one to work in.
     """
     if isinstance(line, str):
-        script, shown = parse(line, cwd=place.cwd, home=place.facts.home), line.strip()
+        script, shown = parse(line, cwd=place.cwd, home=place.facts.home), line
     else:
         words = tuple(Word(w) for w in line)
         script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
@@ -76,9 +84,9 @@ def read_line(
     reader.read_script(Frame(script))
     findings = reader.findings
     if findings.unreadable:
-        findings.add(_plain(shown, DANGEROUS, findings.unreadable))
+        findings.add(_plain(shown.strip(), DANGEROUS, findings.unreadable))
     elif not findings.operations:
-        findings.add(_plain(shown or ":", SAFE, "does nothing"))
+        findings.add(_plain(shown.strip() or ":", SAFE, "does nothing"))
     return tuple(findings.operations), findings.unreadable
 
 
@@ -89,18 +97,15 @@ def _plain(text: str, tier: Tier, reason: str) -> Operation:
 class _Reader:
     """Reads the scripts of one call."""
 
+    functions: frozenset[str] = frozenset()
+    left = _MOST_COMMANDS
+    room = _MOST_TEXT
+    _based: bool | None = None
+
     def __init__(self, place: Place, base: str | None) -> None:
         self.place = place
         self.base = base
         self.findings = Findings()
-        self.functions: frozenset[str] = frozenset()
-        self.left = _MOST_COMMANDS
-        self.room = _MOST_TEXT
-
-    @functools.cached_property
-    def based(self) -> bool:
-        """Tell whether the call stands in the workspace."""
-        return self.base is not None and self.place.inside(self.place.locate(self.base))
 
     def read_script(self, frame: Frame) -> list[Trace]:
         """Read every command, and return what each was found to be."""
@@ -126,12 +131,14 @@ class _Reader:
         return traces
 
     def read_command(self, command: Command, frame: Frame) -> Trace:
-        within = self._bounded(command)
-        if within is None:
+        self.left -= 1
+        if self.left < 0:
+            self.findings.blur("the line runs more commands than are read")
             return Trace()
-        command = within
         if not command.words:
             return self._bare(command)
+        if len(command.words) > _MOST_WORDS:
+            command = self._cut(command)
         index = len(self.findings.operations)
         if not command.constant:
             described = with_descriptors(command, frame.script)
@@ -144,32 +151,34 @@ class _Reader:
         elif entry.reader == "find":
             trace = self._find(name, command, frame)
         else:
-            match = match_words(name, entry, command.words[1:])
-            match, moved = self._moved(match, command)
-            cwd = moved.cwd
+            match, moved = match_words(name, entry, command.words[1:]), command
+            if match.values:
+                match, moved = self._moved(match, command)
+                cwd = moved.cwd
             trace = self._known(match, moved, frame)
+        self._add_circumstances(name, entry, command, index)
+        # Who works where the call stands leaves nothing.
+        if cwd != self.base and not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
+            self._stray(index, cwd)
+        trace.network = self.findings.connects(index)
+        if word.feeds:
+            trace.code += word.feeds
+        return trace
+
+    def _cut(self, command: Command) -> Command:
+        """Return a command with no more words than are read."""
+        self.findings.blur(f"a command has more than {_MOST_WORDS} words")
+        return msgspec.structs.replace(command, words=command.words[:_MOST_WORDS])
+
+    def _add_circumstances(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
+        """Add what policies say about a command, what surrounds it, and where it runs."""
         if self.place.lexicon is not NOTHING:
             self._revise(name, entry, command, index)
         if not command.constant:
             self._given(name, command, index)
             self._around(command, index)
-        self._used(command, index)
-        if not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
-            self._stray(index, cwd)
-        trace.network = self.findings.connects(index)
-        trace.code += word.feeds
-        return trace
-
-    def _bounded(self, command: Command) -> Command | None:
-        """Return a command with no more words than are read; None if it is one command too many."""
-        self.left -= 1
-        if self.left < 0:
-            self.findings.blur("the line runs more commands than are read")
-            return None
-        if len(command.words) <= _MOST_WORDS:
-            return command
-        self.findings.blur(f"a command has more than {_MOST_WORDS} words")
-        return msgspec.structs.replace(command, words=command.words[:_MOST_WORDS])
+        if self.place.facts.assent_paths:
+            self._used(command, index)
 
     def _used(self, command: Command, index: int) -> None:
         """Add the use of a folder that is Assent's own."""
@@ -237,11 +246,17 @@ class _Reader:
         """Add the folder of a command that is not safe, where the line leaves the workspace for it."""
         command = self.findings.operations[index]
         # No pattern speaks for a program that is not known, so there is no allow that could follow it.
-        if not self.based or (cwd is None and UNKNOWN in command.argv[0]):
+        if not self._is_based() or (cwd is None and UNKNOWN in command.argv[0]):
             return
         located = Located(UNKNOWN) if cwd is None else self.place.locate(cwd)
         if not self.place.inside(located):
             self.findings.add(working(located, index))
+
+    def _is_based(self) -> bool:
+        """Tell whether the call stands in the workspace."""
+        if self._based is None:
+            self._based = self.base is not None and self.place.inside(self.place.locate(self.base))
+        return self._based
 
     def _around(self, command: Command, owner: int | None) -> None:
         """Add what surrounds a command: its redirections, and the secrets its words name."""
@@ -282,22 +297,24 @@ class _Reader:
     def _known(self, match: Match, command: Command, frame: Frame) -> Trace:
         cwd = command.cwd
         clauses = clauses_of(match, self.place, cwd)
-        match = in_case(match, clauses)
+        if clauses:
+            match = in_case(match, clauses)
         entry = match.entry
         roles, extra = roles_of(match, clauses)
         kinds = set(map(_first, roles))
-        judged = []
-        if not kinds.isdisjoint(LANGUAGES):
-            judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        if not kinds.isdisjoint(NETWORK):
-            judged += [judge_sent(w, match.name) for _, w in roles if not is_time(w, frame.script)]
-        elif entry.connects:
-            judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, frame.script)]
-        said = self._trapped(judge(match, clauses, judged, extra=extra), match, command)
-        opaque = said.tier is not SAFE and (extra or match.fault is not None or entry.options == "any")
-        unseen = () if said.tier is SAFE else unseen_words(match, roles, command.words[1:] if opaque else ())
-        index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
-        sweep = entry.sweep or (bool(clauses) and any(c.sweep for c in clauses))
+        judged: list[Judgement] = []
+        if entry.connects or not kinds.isdisjoint(SPEAKING):
+            judged = judge_words(match, roles, command, frame.script)
+        said = judge(match, clauses, judged, extra=extra)
+        if match.obeys:
+            said = self._trapped(said, match, command)
+        if said.tier is SAFE:
+            index = self._execution(command, frame, said, plain=plain_words(match, command))
+        else:
+            opaque = extra or match.fault is not None or entry.options == "any"
+            unseen = unseen_words(match, roles, command.words[1:] if opaque else ())
+            index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
+        sweep = entry.sweep or any(map(_sweeps, clauses))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
                 ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
@@ -319,8 +336,6 @@ class _Reader:
 
     def _moved(self, match: Match, command: Command) -> tuple[Match, Command]:
         """Put a command where it works, after options such as `git -C`."""
-        if not match.values:
-            return match, command
         cwd, others = command.cwd, command.elsewhere
         moves = [word for _, role, word in match.values if role == "cwd"]
         if len(moves) > _MOST_MOVES:

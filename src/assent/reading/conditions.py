@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, expression, places
+from assent.catalog import Clause, Entry, expression, places
 from assent.model import DESTRUCTIVE, UNKNOWN, within
 from assent.reading.options import Match
 from assent.reading.paths import Place
@@ -17,14 +17,20 @@ from assent.shell.tree import Word
 
 def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
     """Return the clauses that hold, in order."""
-    if not match.parents and not match.entry.when:
-        return []
-    return [
-        clause
-        for entry, present in (*match.parents, (match.entry, match.present))
-        for clause in (entry.unprompted if present.isdisjoint(entry.prompts) else entry.when)
-        if _options_hold(clause, present) and _arguments_hold(clause, match, place, cwd)
-    ]
+    found: list[Clause] = []
+    for entry, present in match.parents:
+        if entry.when:
+            found += _holding(entry, present, match, place, cwd)
+    if match.entry.when:
+        found += _holding(match.entry, match.present, match, place, cwd)
+    return found
+
+
+def _holding(entry: Entry, present: frozenset[str], match: Match, place: Place, cwd: str | None) -> Iterator[Clause]:
+    """Yield the clauses of an entry that hold."""
+    for clause in entry.unprompted if present.isdisjoint(entry.prompts) else entry.when:
+        if _options_hold(clause, present) and _arguments_hold(clause, match, place, cwd):
+            yield clause
 
 
 def in_case(match: Match, clauses: Sequence[Clause]) -> Match:
@@ -39,18 +45,19 @@ def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None)
     count = len(match.operands)
     if count < clause.least or (clause.most is not None and count > clause.most):
         return False
-    if clause.arg and not any(_fits(clause.arg, w, clause) for w in match.operands):
+    if clause.arg and not _one_fits(clause.arg, match.operands, clause):
         return False
     if clause.first and not (count and _fits(clause.first, match.operands[0], clause)):
         return False
     if clause.second and not (count > 1 and _fits(clause.second, match.operands[1], clause)):
         return False
-    if clause.left and not any(_fits(clause.left, _left(w), clause) for w in match.operands):
+    if clause.left and not _one_fits(clause.left, map(_left, match.operands), clause):
         return False
-    if clause.each and not all(_fits(clause.each, w, clause) for w in match.operands):
+    if clause.each and not _all_fit(clause.each, match.operands, clause):
         return False
-    broad = not clause.broad or any(is_broad(w, place, cwd) for w in match.operands)
-    return broad and _values_hold(clause, match)
+    if clause.broad and not _one_is_broad(match.operands, place, cwd):
+        return False
+    return _values_hold(clause, match) if match.values else not clause.value
 
 
 def _left(word: Word) -> Word:
@@ -58,8 +65,6 @@ def _left(word: Word) -> Word:
 
 
 def _values_hold(clause: Clause, match: Match) -> bool:
-    if not match.values:
-        return not clause.value
     values = [(n, w) for n, _, w in match.values]
     if clause.value and not any(n in clause.value and _fits(clause.value[n], w, clause) for n, w in values):
         return False
@@ -73,6 +78,14 @@ def _options_hold(clause: Clause, present: frozenset[str]) -> bool:
     return present.isdisjoint(clause.barred)
 
 
+def _one_fits(pattern: str, words: Iterable[Word], clause: Clause) -> bool:
+    return any(_fits(pattern, word, clause) for word in words)
+
+
+def _all_fit(pattern: str, words: Iterable[Word], clause: Clause) -> bool:
+    return all(_fits(pattern, word, clause) for word in words)
+
+
 def _fits(pattern: str, word: Word, clause: Clause) -> bool:
     """Tell whether a word is as it should be.
 
@@ -83,6 +96,10 @@ def _fits(pattern: str, word: Word, clause: Clause) -> bool:
     if UNKNOWN in word.text or (clause.instead and word.splits):
         return clause.tier is not DESTRUCTIVE and not clause.instead
     return expression(pattern).fullmatch(word.text) is not None
+
+
+def _one_is_broad(words: Iterable[Word], place: Place, cwd: str | None) -> bool:
+    return any(is_broad(word, place, cwd) for word in words)
 
 
 def is_broad(word: Word, place: Place, cwd: str | None) -> bool:

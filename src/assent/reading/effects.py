@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -12,7 +12,7 @@ from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, 
 from assent.reading.findings import Findings
 from assent.reading.folders import ARRIVING, COMING, arrive, fill, holds_own
 from assent.reading.options import Match, part
-from assent.reading.paths import Located
+from assent.reading.paths import Located, Place
 from assent.reading.roles import QUIET, Judgement
 from assent.reading.touching import (
     Ground,
@@ -20,6 +20,7 @@ from assent.reading.touching import (
     is_own,
     locate,
     looking,
+    near_own,
     reading,
     secret_read,
     secret_variable,
@@ -54,7 +55,8 @@ _WRITING = frozenset({"write", "edit", "remove", "access", "move", "dest", "tree
 
 def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
     """Yield what a redirection opens; descriptors, here-documents and the null device open nothing."""
-    if redirect.direction in ("descriptor", "here") or _DESCRIPTORS.fullmatch(redirect.target.text):
+    target = redirect.target.text
+    if redirect.direction in ("descriptor", "here") or (target.startswith("/dev/") and _DESCRIPTORS.fullmatch(target)):
         return
     located = locate(redirect.target, ground.place, ground.cwd)
     network = _SOCKET.match(located.path)
@@ -65,30 +67,32 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
     if redirect.direction in ("read", "both"):
         yield reading(located, ground, glob=is_pattern(redirect.target), own_cover=True)
         yield from guessed_reads(redirect.target, ground)
+        yield from found_reads(redirect.target, ground)
     if redirect.direction in ("write", "both"):
         yield writing(located, ground, glob=is_pattern(redirect.target), own_cover=True)
 
 
-def role_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
-    """Yield what one argument or option value touches."""
+def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
+    """Return what one argument or option value touches."""
     if role in _PATHS:
-        yield from _path_effects(role, word, ground)
-    elif role in ("from", "to", "mirror"):
-        yield from _transfer_effects(role, word, ground)
-    elif role in ("url", "save", "host"):
-        yield from _network_effects(role, word, ground)
-    elif role in ("renew", "anywhere"):
-        yield from fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
-    elif role == "data":
-        yield from _sent_effects(word, ground)
-    elif role == "database":
-        yield from _database_effects(word, ground)
-    elif role == "revision":
-        yield from _stored_effects(word, ground)
-    elif role == "filter":
-        yield from _filter_effects(word, ground)
-    elif role == "name" and secrets.is_secret_variable(word.text):
-        yield secret_variable(word.text, ground.owner)
+        return _path_effects(role, word, ground)
+    if role in ("from", "to", "mirror"):
+        return _transfer_effects(role, word, ground)
+    if role in ("url", "save", "host"):
+        return _network_effects(role, word, ground)
+    if role in ("renew", "anywhere"):
+        return fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
+    if role == "data":
+        return _sent_effects(word, ground)
+    if role == "database":
+        return _database_effects(word, ground)
+    if role == "revision":
+        return _stored_effects(word, ground)
+    if role == "filter":
+        return _filter_effects(word, ground)
+    if role == "name" and secrets.is_secret_variable(word.text):
+        return (secret_variable(word.text, ground.owner),)
+    return ()
 
 
 def _sent_effects(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -130,11 +134,16 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
 
 
 def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
-    if word.text in ("", "-") or _DESCRIPTORS.fullmatch(word.text):
+    text = word.text
+    if text in ("", "-") or (text.startswith("/dev/") and _DESCRIPTORS.fullmatch(text)):
         return
-    if word.feeds and word.text == _SUBSTITUTED and role != "exec":
+    if word.feeds and text == _SUBSTITUTED and role != "exec":
         return
-    located, glob = locate(word, ground.place, ground.cwd), is_pattern(word)
+    located = locate(word, ground.place, ground.cwd)
+    if role == "read" and not word.splits and UNKNOWN not in text:
+        yield reading(located, ground)
+        return
+    glob = is_pattern(word)
     if role == "look":
         yield looking(reading(located, ground, glob=glob), located, ground)
         for found in guessed_reads(word, ground):
@@ -142,6 +151,7 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
     if role in ("read", "edit", "move"):
         yield reading(located, ground, glob=glob)
         yield from guessed_reads(word, ground)
+        yield from found_reads(word, ground)
     if role in _WRITING:
         yield from _write_effects(role, word, located, ground)
     if role == "exec":
@@ -227,12 +237,30 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             yield reading(locate(Word(secrets.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
     # What comes from outside the line may be nothing at all; behind a dot it makes a hidden file of any name.
     hidden = (word.text.replace(UNKNOWN, "env"),) if _HIDDEN.search(word.text) else ()
-    for text in dict.fromkeys((*word.hints, word.text, *hidden)):
+    for text in dict.fromkeys((*word.hints, word.text, *hidden, *_at_home(word, ground.place))):
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
         if guess.text and MADE not in guess.text:
             found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
             if found.secret or found.tier is not SAFE or is_own(found.resource, ground.place):
                 yield found
+
+
+def found_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the read of Assent's own files where what is read was found below a folder that they lie in."""
+    own = ground.place.facts.assent_paths
+    if own and UNKNOWN in word.text:
+        roots = [locate(Word(hint), ground.place, ground.cwd) for hint in word.hints if hint.startswith((".", "/"))]
+        if any(within(path, name) for root in roots for name in root.names for path in own):
+            yield near_own(ground)
+
+
+def _at_home(word: Word, place: Place) -> Iterator[str]:
+    """Give what a word says if the variable that it starts with leads to Assent's home, as that variable does."""
+    own = place.facts.assent_paths
+    if own and word.text.startswith(UNKNOWN):
+        for variable, path in (("ASSENT_HOME", own[0]), ("XDG_DATA_HOME", own[0].rpartition("/")[0])):
+            if variable in word.variables:
+                yield path + word.text[1:]
 
 
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
@@ -252,6 +280,16 @@ def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             yield found
 
 
+def _said_effects(said: Judgement, ground: Ground) -> Iterator[Operation]:
+    """Yield what a script or a statement touches."""
+    for word in said.reads:
+        yield reading(locate(word, ground.place, ground.cwd), ground)
+    for word in said.writes:
+        yield writing(locate(word, ground.place, ground.cwd), ground)
+    for name in said.secrets:
+        yield secret_read(name, ground.owner, "reads a secret")
+
+
 def argument_effects(
     findings: Findings, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground
 ) -> None:
@@ -264,9 +302,8 @@ def argument_effects(
             coming = [w for r, w in roles if r in COMING]
             findings.extend(arrive(role, word, coming, findings.operations[:start], ground))
     for said in judged:
-        findings.extend([reading(locate(w, place, ground.cwd), ground) for w in said.reads])
-        findings.extend([writing(locate(w, place, ground.cwd), ground) for w in said.writes])
-        findings.extend([secret_read(s, ground.owner, "reads a secret") for s in said.secrets])
+        if said.reads or said.writes or said.secrets:
+            findings.extend(_said_effects(said, ground))
     if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
         findings.add(reading(locate(Word("."), place, ground.cwd), ground))
     if match.entry.connects:

@@ -19,9 +19,10 @@ _kind = operator.attrgetter("kind")
 class Findings:
     """Collects operations. Tiers only ever rise."""
 
+    unreadable: str | None = None
+
     def __init__(self) -> None:
         self.operations: list[Operation] = []
-        self.unreadable: str | None = None
 
     def add(self, operation: Operation) -> int:
         """Keep an operation and return its index."""
@@ -67,4 +68,5 @@ class Findings:
 
     def connects(self, start: int) -> bool:
         """Tell whether something found since then uses the network."""
-        return NET_CONNECT in map(_kind, self.operations[start:])
+        found = len(self.operations) - start
+        return found > 1 and NET_CONNECT in map(_kind, self.operations[start:])

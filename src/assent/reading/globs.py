@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import msgspec
 
 import assent.regex as re
-from assent.model import within
+from assent.model import fold, within
 from assent.reading.expressions import compile_expression
 
 Anchor: TypeAlias = Literal["root", "home", "cwd"]
@@ -25,7 +25,8 @@ class Glob(msgspec.Struct, frozen=True):
     text: str
     base: str
     """The folder, or file, that the pattern is literally about; "/" if it names none."""
-    form: Literal["exact", "level", "below", "pattern"]
+    form: Literal["exact", "single", "level", "below", "pattern"]
+    """`single` is exactly one path, and not what is in it either."""
     anchor: Anchor = "root"
     up: int = 0
     """How many folders above the anchor it starts."""
@@ -35,22 +36,29 @@ class Glob(msgspec.Struct, frozen=True):
         """Tell whether the pattern matches the path."""
         if self.form == "pattern":
             return compile_expression(self.expression).fullmatch(path) is not None
-        if self.form == "exact" or path == self.base:
-            return self.form == "exact" and path == self.base
+        if self.form in ("exact", "single") or path == self.base:
+            return self.form in ("exact", "single") and path == self.base
         if not within(path, self.base):
             return False
         return self.form == "below" or path.rfind("/") == (len(self.base) if self.base != "/" else 0)
 
     def touches(self, path: str) -> bool:
-        """Tell whether it matches the path, or is about all that is in that very folder."""
-        if self.matches(path):
+        """Tell whether it matches the path, names a folder that the path is in, or is about all in that very folder."""
+        if self.matches(path) or (self.form == "exact" and within(path, self.base)):
             return True
         # A pattern such as `**/*.pem` names no folder: it is not about all that is in its starting point.
         return path == self.base and (self.form in ("level", "below") or (self.form == "pattern" and path != "/"))
 
     def sweeps(self, root: str) -> bool:
         """Tell whether walking from this root is walking what the pattern is about."""
-        return self.touches(root) or (self.form != "exact" and self.base != "/" and within(root, self.base))
+        return self.touches(root) or (
+            self.form not in ("exact", "single") and self.base != "/" and within(root, self.base)
+        )
+
+    @property
+    def folded(self) -> Glob:
+        """Return the pattern over folded paths."""
+        return msgspec.structs.replace(compile_glob(fold(self.text)), form=self.form)
 
     def is_all_below(self, path: str) -> bool:
         """Tell whether everything in this folder, to any depth, matches."""

@@ -14,12 +14,13 @@ from assent.catalog.entry import Output
 from assent.model import DANGEROUS, DESTRUCTIVE, SAFE, UNKNOWN
 from assent.reading.find import Expression
 from assent.reading.options import Match
-from assent.reading.roles import QUIET, Judgement
-from assent.shell.tree import Command, Word
+from assent.reading.roles import LANGUAGES, NETWORK, QUIET, Judgement, judge_sent, judge_word
+from assent.reading.unknowns import is_echo, is_time
+from assent.shell.tree import Command, Script, Word
 
 _HERE = Word(".")
 _UNSAFE = re.compile(rf"[^\w@%+=:,./{UNKNOWN}-]", re.ASCII)
-_SEVERAL = re.compile(rf"[\w@%+=:,./{UNKNOWN}-]+(?: [\w@%+=:,./{UNKNOWN}-]+)*", re.ASCII)
+_SEVERAL = re.compile(rf"[0-9A-Za-z_@%+=:,./ {UNKNOWN}-]*+")
 
 
 def quote(words: Sequence[Word]) -> str:
@@ -30,7 +31,8 @@ def quote(words: Sequence[Word]) -> str:
 def join_plain(texts: Sequence[str]) -> str | None:
     """Write words that need no quotes as a line; None if one of them does."""
     line = " ".join(texts)
-    return line if line.count(" ") == len(texts) - 1 and _SEVERAL.fullmatch(line) else None
+    blanks = line.count(" ") != len(texts) - 1 or "" in texts
+    return line if not blanks and _SEVERAL.fullmatch(line) else None
 
 
 def _quoted(word: Word) -> str:
@@ -59,23 +61,33 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
     """
     entry = match.entry
     operands = match.operands[: entry.skip] if entry.runs else match.operands
-    spec = entry.args
-    known: dict[str, Role] = {}
-    folders: list[tuple[Role, Word]] = []
-    for clause in clauses:
-        spec = spec if clause.args is None else clause.args
-        known.update(clause.roles)
-        if clause.folder is not None:
-            folders.append((clause.folder, _HERE))
-    names = _spelled(spec, len(operands))
-    roles = [*zip(names, operands, strict=False), *folders]
+    roles: list[tuple[Role, Word]] = []
+    extra = False
+    if operands:
+        spec = entry.args
+        for clause in clauses:
+            spec = spec if clause.args is None else clause.args
+        names = _spelled(spec, len(operands))
+        roles, extra = [*zip(names, operands, strict=False)], len(operands) > len(names)
     if match.values:
-        roles = [(known.get(n, r), w) for n, r, w in match.values] + roles
-    return roles, len(operands) > len(names)
+        roles = _value_roles(match, clauses) + roles
+    for clause in clauses:
+        if clause.folder is not None:
+            roles.append((clause.folder, _HERE))
+    return roles, extra
+
+
+def _value_roles(match: Match, clauses: Sequence[Clause]) -> list[tuple[Role, Word]]:
+    known: dict[str, Role] = {}
+    for clause in clauses:
+        known.update(clause.roles)
+    return [(known.get(name, role), word) for name, role, word in match.values]
 
 
 def plain_words(match: Match, command: Command) -> tuple[str, ...]:
     """Return a command's words by its plain name, without the options before its subcommand; nothing if they are so."""
+    if not match.start and not match.name.startswith("g"):
+        return ()
     name = plain_name(match.name) if match.name.startswith("g") else match.name
     names = match.name.split(" ") if match.start else [name]
     if match.start < len(names) and name == match.name:
@@ -101,16 +113,26 @@ def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Rol
 
 def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequence[Word]) -> list[Word]:
     """Return those of the words of which the entry says nothing, and arguments at which the program only looks."""
+    unsure = [*words, *[word for role, word in roles[len(match.values) :] if role == "text"]]
+    if not unsure:
+        return unsure
     seen = {word for role, word in roles if role not in QUIET}
-    looked = [word for role, word in roles[len(match.values) :] if role == "text"]
-    return [word for word in (*words, *looked) if word not in seen]
+    return [word for word in unsure if word not in seen]
+
+
+def judge_words(match: Match, roles: Sequence[tuple[Role, Word]], command: Command, script: Script) -> list[Judgement]:
+    """Judge words in languages of their own, and words that another machine gets to see."""
+    judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
+    if any(role in NETWORK for role, _ in roles):
+        judged += [judge_sent(w, match.name) for _, w in roles if not is_time(w, script)]
+    elif match.entry.connects:
+        judged += [judge_sent(w, match.name) for _, w in roles if not is_echo(w, command, script)]
+    return judged
 
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
     """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
-    entry: Entry | Clause = match.entry
-    if clauses:
-        entry = next((c for c in clauses if c.instead and c in match.entry.when), match.entry)
+    entry = _source(match.entry, clauses) if clauses else match.entry
     worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
     for said in judged:
         if said.tier.rank > worst.tier.rank:
@@ -124,6 +146,11 @@ def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], 
     if worst.tier is not DESTRUCTIVE:
         return worst
     return msgspec.structs.replace(worst, impact=_fill(worst.impact, match), rollback=_fill(worst.rollback, match))
+
+
+def _source(entry: Entry, clauses: Sequence[Clause]) -> Entry | Clause:
+    """Return what says the least of a command: its entry, or the clause that holds instead."""
+    return next((c for c in clauses if c.instead and c in entry.when), entry)
 
 
 def _fill(template: str, match: Match) -> str:

@@ -35,10 +35,10 @@ def mentioned_paths(words: Sequence[Word], place: Place, cwd: str | None) -> tup
 
 
 def _candidates(text: str) -> Iterator[str]:
-    if _URL.search(text):
+    if "://" in text and _URL.search(text):
         return
     first = 2 if text.startswith("-") else 0
-    starts = [first, *(cut.end() for cut in _CUT.finditer(text))]
+    starts = [first, *[cut.end() for cut in _CUT.finditer(text)]]
     for start in starts[: MOST + 1]:
         if text[start:].strip(f"{UNKNOWN}./-"):
             yield text[start:]
@@ -46,5 +46,6 @@ def _candidates(text: str) -> Iterator[str]:
 
 def mentioned_hosts(words: Sequence[Word]) -> tuple[str, ...]:
     """Return the machines that addresses among the words name."""
-    addresses = [word.text[url.start() :] for word in words if (url := _URL.search(word.text))]
+    named = [word.text for word in words if "://" in word.text]
+    addresses = [text[url.start() :] for text in named if (url := _URL.search(text))]
     return tuple(dict.fromkeys(read_address(address).host for address in addresses))

@@ -64,7 +64,7 @@ def openings(
             yield Inner(match.name, line=msgspec.structs.replace(line, text=f'{line.text} "$@"'), bash=None)
     for words in match.commands:
         if words:
-            yield Inner(match.name, command=inner_command(command, _found(words, _sought(match))))
+            yield Inner(match.name, command=inner_command(command, _found(words, match)))
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
         yield from _rest(match, rest, command, commands)
@@ -81,16 +81,17 @@ def _sought(match: Match) -> str:
     return next((n for n in names if secrets.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
 
 
-def _found(words: tuple[Word, ...], name: str) -> tuple[Word, ...]:
+def _found(words: tuple[Word, ...], match: Match) -> tuple[Word, ...]:
     """Put what fd finds into the words of its command: in place of its marks, or at the end."""
+    name, roots = _sought(match), tuple(root.text for root in match.operands[1:])
     wild = name != UNKNOWN
     marked = tuple(
-        msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text), splits=w.splits or wild)
+        msgspec.structs.replace(w, text=_MARKS.sub(lambda _: name, w.text), splits=w.splits or wild, hints=roots)
         if _MARKS.search(w.text)
         else w
         for w in words
     )
-    return marked if marked != words else (*words, Word(name, splits=wild))
+    return marked if marked != words else (*words, Word(name, splits=wild, hints=roots))
 
 
 def read_by_bash(match: Match) -> bool | None:

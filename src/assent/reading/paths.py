@@ -15,6 +15,7 @@ from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, fold, wit
 
 _FILE_URL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
+_VARIABLE = re.compile(r"^\$(?:[A-Z_][A-Z0-9_]*|\{\w+\})(?=/|$)")
 _SLASH = r"/(?:\.?/)*"
 _PROC = rf"{_SLASH}proc{_SLASH}(self|thread-self|[\d{UNKNOWN}]+)(?:{_SLASH}task{_SLASH}\d+)?{_SLASH}"
 _PROC_ROOT = re.compile(rf"^(?:{_PROC}root)+(?=/|$)")
@@ -23,6 +24,8 @@ INHERITED = re.compile(r"/dev/fd/\d|/proc/[^/]+/fd(?:/|$)")
 """What the caller has open, whatever that is."""
 _FOREIGN = re.compile(r"[A-Za-z]:[\\/]|\\\\|(?!(?i:file)://(?:localhost)?/)[A-Za-z][A-Za-z0-9+.-]*://")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_MARKS = ("", "~", "$")
+"""What a text begins with that is not a name in a folder: nothing, or something that is expanded."""
 _OTHERS_HOME = re.compile(r"^/(?:home|Users)/[^/]+|^/(?:var/)?root(?=/|$)")
 
 
@@ -71,10 +74,10 @@ class Place(msgspec.Struct, frozen=True):
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
-        if _is_plain(text):
-            named = path = text
-        else:
-            named = self._absolute(text, cwd or self.cwd)
+        folder = cwd or self.cwd
+        named = path = text if text.startswith("/") or folder is None else f"{folder}/{text}"
+        if text[:1] in _MARKS or ":" in text or not _is_plain(path):
+            named = self._absolute(text, folder)
             path = normal(named)
             if UNKNOWN in path:
                 return Located(path)
@@ -105,9 +108,12 @@ class Place(msgspec.Struct, frozen=True):
         if _CONTROL.search(text):
             raise CallError("a path holds a control character")
         path = _FILE_URL.sub("", text)
+        if path != text and "%" in path:
+            return UNKNOWN  # an address may spell any letter otherwise
         if path.startswith(("~", "$")):
             path = _HOME.sub(lambda _: self.facts.home or UNKNOWN, path)
-            path = UNKNOWN if path.startswith("~") else path  # `~name` is somebody's home, wherever that is
+            # `~name` is somebody's home, wherever that is; whether `$NAME` is put in is the agent's choice.
+            path = UNKNOWN if path.startswith("~") else _VARIABLE.sub(UNKNOWN, path)
         elif path.startswith("/") and "proc" in path:
             path = _PROC_ROOT.sub("", path) or "/"
             path = _PROC_CWD.sub(lambda m: cwd or UNKNOWN if m[1].endswith("self") else UNKNOWN, path)

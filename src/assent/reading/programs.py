@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 import assent.regex as re
 from assent.catalog import Entry, is_builtin, lookup
-from assent.model import within
+from assent.model import UNKNOWN, within
 from assent.reading.paths import Place
 from assent.shell.tree import Word
 
@@ -22,7 +22,7 @@ _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
 def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple[str, Entry | None, str]:
     """Say which program a word names: its plain name and entry, or why it is not known."""
     text = word.text
-    if not word.known or not text:
+    if not text or word.splits or UNKNOWN in text:
         return text, None, "the program is only known when the line runs"
     if text in functions:
         return text, None, f"{text} is a function that the line defines"
@@ -38,7 +38,7 @@ def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple
 
 def find_entry(name: str) -> Entry | None:
     """Look a program up by its name, or by its name without a version where the entry says so."""
-    return _find(name, lookup)
+    return lookup(name) or _find(name, lookup)
 
 
 def find_own(name: str, place: Place) -> Entry | None:

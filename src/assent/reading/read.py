@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable
 from typing import Any, TypeAlias, assert_never
 
+import assent.regex as re
 from assent.model import (
     COMMAND_EXECUTE,
     DANGEROUS,
@@ -17,42 +18,27 @@ from assent.model import (
     SAFE,
     TOOL_CALL,
     UNKNOWN,
-    CallError,
     Operation,
     Reading,
     Tier,
     ToolCall,
     within,
 )
-from assent.reading.paths import INHERITED, Located, Place, is_foreign
+from assent.reading.fields import (
+    FILTER_FIELDS,
+    FOLDER_FIELDS,
+    PATH_FIELDS,
+    PATH_LISTS,
+    named_paths,
+    other_paths,
+    patterns_in,
+    text_of,
+)
+from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.tools import Tool, find_tool
 
-PATH_FIELDS = frozenset(
-    (
-        "file_path",
-        "path",
-        "filePath",
-        "notebook_path",
-        "target_file",
-        "absolute_path",
-        "dir_path",
-        "directory",
-        "filename",
-        "file",
-        "target_directory",
-        "relative_workspace_path",
-    )
-)
-PATH_LISTS = frozenset(("paths", "file_paths", "files", "filePaths"))
 PATCH_FIELDS = ("command", "patch", "input", "patchText", "patch_text", "diff")
 COMMAND_FIELDS = ("command", "input", "cmd", "CommandLine", "commandLine")
-FOLDER_FIELDS = (
-    *("cwd", "Cwd", "workdir", "work_dir", "workDir", "working_directory", "workingDirectory"),
-    *("dir", "dir_path", "directory", "folder"),
-)
-FILTER_FIELDS = ("glob", "include", "include_pattern", "includePattern", "file_pattern", "filePattern")
-"""Which files a search of contents looks into: they are named, and so are read by name."""
-LONGEST_PATH = 4096
 _ESCALATIONS = (
     "dangerouslyDisableSandbox",
     "with_escalated_permissions",
@@ -61,14 +47,26 @@ _ESCALATIONS = (
 )
 _ENVIRONMENTS = ("env", "environment", "environ", "envs", "env_vars", "envVars", "environment_variables")
 _FEEDS = ("stdin", "script", "code", "commands")
-_MORE = frozenset((*COMMAND_FIELDS[1:], *FOLDER_FIELDS, *_ESCALATIONS, *_ENVIRONMENTS, *_FEEDS, "args", "shell"))
-"""Fields beside `command` that say what runs, where, or how."""
+_KNOWN = frozenset((*COMMAND_FIELDS, *FOLDER_FIELDS, *_ESCALATIONS, *_ENVIRONMENTS, *_FEEDS, "args", "shell"))
+"""Fields that say what runs, where, or how."""
+_PLAIN = frozenset(
+    (
+        *("command", "description", "timeout", "timeout_ms", "timeout_seconds", "run_in_background", "is_background"),
+        *("background", "explanation", "justification", "reason", "login", "tty", "yield_time_ms"),
+        *("max_output_tokens", "requires_approval"),
+    )
+)
+"""What else a shell tool is given that changes nothing about its line."""
+_MAY_RUN = re.compile(r"(?i)(?:command|cmd|argv|(?<!de)script|program|exec|code|stdin|^line$|^run$)")
+_ABOUT_IT = re.compile(r"(?i)(?:description|timeout|title|summary|reason|id|ms|mode)$")
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
 _LineReader: TypeAlias = Callable[..., tuple[tuple[Operation, ...], str | None]]
 _rank = operator.attrgetter("tier.rank")
-_DELETE = find_tool("Delete")
+_DELETE, _GREP = find_tool("Delete"), find_tool("Grep")
+_PATCHES = ("apply_patch", "patch")
+"""Tools that have nothing but their patch to go by."""
 _NO_COMMAND = (
     Operation(
         kind=COMMAND_EXECUTE,
@@ -100,7 +98,7 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "command":
             return _command(call, place)
         case "read":
-            return tuple(_reads(p, place, "reads a file") for p in _paths(call, place)), None
+            return _read_files(call, place), None
         case "write":
             return _writes(tool, call, place), None
         case "search":
@@ -108,7 +106,7 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "fetch":
             from assent.reading import web  # noqa: PLC0415 - few calls contact anybody
 
-            return web.fetch(call.input), None
+            return web.fetch(call.tool, call.input), None
         case "inert":
             return (_plain(tool, SAFE, tool.does),), None
         case "foreign-shell":
@@ -120,11 +118,17 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
 
 
 def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
+    """Read a call of a shell tool: as a rule it is one line, and nothing besides says what runs."""
+    line = call.input.get("command")
+    if not isinstance(line, str) or not call.input.keys() <= _PLAIN:
+        return _commands(call, place)
+    found = _line_reader()(line, place, place.cwd)
+    return _held_against(place.shell, line, *found) if place.shell else found
+
+
+def _commands(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
     """Read every field that may hold the command: which of them runs is the agent's choice, not ours."""
     read_line = _line_reader()
-    line = call.input.get("command")
-    if isinstance(line, str) and call.input.keys().isdisjoint(_MORE):
-        return _held_against(place.shell, line, *read_line(line, place, place.cwd))
     given = [call.input[f] for f in COMMAND_FIELDS if call.input.get(f) is not None]
     lines = [_line(g, call.input.get("args")) for g in given] or [None]
     found: tuple[Operation, ...] = ()
@@ -180,7 +184,7 @@ def _line(line: Any, args: Any) -> str | tuple[str, ...] | None:
 
 def _moved(call: ToolCall, place: Place) -> Place:
     """Apply a working directory given in the input; it resolves paths, and moves no boundary."""
-    given = {_text(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f) is not None}
+    given = {text_of(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f) is not None}
     if not given:
         return place
     folders = {place.locate(folder).path for folder in given}
@@ -194,7 +198,7 @@ def _extras(call: ToolCall) -> tuple[Operation, ...]:
     found = []
     if any(call.input.get(f) for f in _ENVIRONMENTS):
         found.append("sets environment variables for the command")
-    if any(call.input.get(f) for f in _FEEDS):
+    if any(call.input.get(f) for f in _FEEDS) or any(_may_run(f, v) for f, v in call.input.items()):
         found.append("gives the command more than its words")
     if any(call.input.get(f) not in (None, False, "use_default") for f in _ESCALATIONS):
         found.append("asks to leave the agent's own sandbox")
@@ -202,6 +206,13 @@ def _extras(call: ToolCall) -> tuple[Operation, ...]:
     if shell is not None and shell not in _SHELLS:
         found.append("names another program as its shell")
     return tuple(Operation(kind=TOOL_CALL, resource=call.tool, tier=DANGEROUS, reason=r) for r in found)
+
+
+def _may_run(field: str, value: Any) -> bool:
+    """Tell whether a field that is not known may say what runs."""
+    if field in _KNOWN or field in _PLAIN or not isinstance(value, str | list | dict) or not value:
+        return False
+    return _MAY_RUN.search(field) is not None and _ABOUT_IT.search(field) is None
 
 
 def _shifted(operation: Operation, by: int) -> Operation:
@@ -212,38 +223,19 @@ def _shifted(operation: Operation, by: int) -> Operation:
     return msgspec.structs.replace(operation, owner=operation.owner + by)
 
 
-def _paths(call: ToolCall, place: Place) -> list[Located]:
-    """Find every path the input names; which of several fields counts is the agent's choice, not ours."""
-    named: set[str] = set()
-    for field, value in call.input.items():
-        if field in PATH_FIELDS:
-            if value is not None:
-                named.add(_text(value))
-        elif field in PATH_LISTS and value is not None:
-            items = value if isinstance(value, list) else [None]
-            named.update(_text(v.get("path") if isinstance(v, dict) else v) for v in items)
-        elif field == "edits" and isinstance(value, list):
-            named.update(_text(e[f]) for e in value if isinstance(e, dict) for f in PATH_FIELDS & e.keys())
-    if len(named) == 1:
-        return [place.locate(*named)]
-    return [place.locate(n) for n in sorted(named or (UNKNOWN,))]
-
-
-def _text(value: Any) -> str:
-    """Return a path, or the unknown one."""
-    if not isinstance(value, str) or not value:
-        return UNKNOWN
-    if len(value) > LONGEST_PATH:
-        raise CallError(f"a path is longer than {LONGEST_PATH} characters")
-    return UNKNOWN if is_foreign(value) else value
-
-
 def _is_named(located: Located, place: Place) -> bool:
     """Tell whether a file is named: wholly, or but for the folder in which a call that has none is made."""
     if located.known:
         return True
     folder, _, name = located.path.partition("/")
     return place.cwd is None and folder == UNKNOWN and bool(name) and UNKNOWN not in name
+
+
+def _read_files(call: ToolCall, place: Place) -> tuple[Operation, ...]:
+    """Read the files that are named one by one, and what patterns beside them may name."""
+    found = [_reads(p, place, "reads a file") for p in named_paths(call.input, place)]
+    names = (place.locate(name) for pattern in patterns_in(call.input) for name in _filtered(pattern, _GREP))
+    return (*found, *(_reads(p, place, "reads files", sweep=True) for p in names))
 
 
 def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) -> Operation:
@@ -262,16 +254,19 @@ def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Find what is written: by a patch, by the fields that name a path, or by both."""
     given = call.input
     if given.keys().isdisjoint(PATCH_FIELDS):
-        return tuple([_write(tool, p, place) for p in _paths(call, place)])
+        return tuple([_write(tool, p, place) for p in named_paths(given, place)])
     from assent.reading.patches import deletes, patched_paths  # noqa: PLC0415 - few writes are patches
 
     patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
-    patched = [p for patch in patches for p in patched_paths(patch)]
     tool = _DELETE if any(map(deletes, patches)) else tool
-    located = [place.locate(_text(p)) for p in dict.fromkeys(patched)]
-    if not patched or not given.keys().isdisjoint(PATH_FIELDS | PATH_LISTS):
-        located += _paths(call, place)
-    return tuple(_write(tool, p, place) for p in located)
+    located = named_paths(given, place, [p for patch in patches for p in patched_paths(patch)])
+    if call.tool.lower() in _PATCHES and not all(_is_patch(v) and patched_paths(v) for v in _values(given)):
+        located.append(Located(UNKNOWN))
+    return tuple(_write(tool, p, place) for p in dict.fromkeys(located))
+
+
+def _values(given: dict[str, Any]) -> list[Any]:
+    return [given[f] for f in PATCH_FIELDS if given.get(f) is not None]
 
 
 def _is_patch(value: Any) -> bool:
@@ -302,10 +297,10 @@ def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Read a search: it walks its folder, and a file pattern may name files elsewhere."""
     given = call.input
     fields = _GLOB_FIELDS if tool.name == "Glob" else FILTER_FIELDS
-    patterns = [_text(given[f]) for f in fields if given.get(f) is not None]
+    patterns = [text_of(given[f]) for f in fields if given.get(f) is not None]
     unsaid = not any(isinstance(given.get(f), str) for f in _PATTERN_FIELDS)
     has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
-    roots = _paths(call, place) if has_path else [place.locate(".")]
+    roots = named_paths(given, place) if has_path else [place.locate("."), *other_paths(given, place)]
     files = [place.locate(n, r.path) for r in roots for p in patterns for n in _filtered(p, tool)]
     if tool.name != "Glob":
         # A look into all files below a folder shows what Assent keeps there.

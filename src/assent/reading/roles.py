@@ -27,6 +27,10 @@ NETWORK: frozenset[Role] = frozenset({"url", "save", "host", "from", "to", "mirr
 """Roles that name another machine."""
 
 
+SPEAKING = LANGUAGES | NETWORK
+"""Roles whose words are judged by what they say."""
+
+
 class Judgement(msgspec.Struct, frozen=True):
     """How bad something is and why; with what it reads, writes and runs besides."""
 

@@ -78,10 +78,13 @@ TOOLS = (
 )
 
 _KNOWN = {name.lower(): tool for tool in TOOLS for name in (tool.name, *tool.aliases)}
+_NAMED = {tool.name: tool for tool in TOOLS}
 
 
 def find_tool(name: str) -> Tool:
     """Return the tool by this name in any vocabulary; an unknown one keeps its name."""
+    if name in _NAMED:
+        return _NAMED[name]
     # Lower case turns some letters of other scripts into ours: such a name is nobody's.
     known = _KNOWN.get(name.lower()) if name.isascii() else None
     return known if known is not None else Tool(name, "unknown")

@@ -21,7 +21,7 @@ from assent.model import (
     Tier,
     fold,
 )
-from assent.reading.paths import INHERITED, Located, Place
+from assent.reading.paths import INHERITED, Located, Place, Traits
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
 
@@ -80,12 +80,23 @@ def working(located: Located, owner: int) -> Operation:
 
 def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
-    path = located.path
-    own = find_ours(located, ground.place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
-    secret = ground.place.is_secret(located)
+    path, place = located.path, ground.place
+    secret = place.traits(path, located.target).secret
+    if not (secret or glob or ground.sweep or UNKNOWN in path or INHERITED.match(path)):
+        # One file, by its name.
+        return Operation(
+            kind=FS_READ,
+            resource=path,
+            target=located.target,
+            tier=SAFE,
+            reason="reads a file",
+            owner=ground.owner,
+            own_cover=own_cover,
+        )
+    own = find_ours(located, place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     if not secret and not ground.lists:
         secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
-    near = _is_near(path, ground) and not glob
+    near = _is_near(path, ground) and (not glob or path.startswith(UNKNOWN))
     return Operation(
         kind=FS_READ,
         resource=own or (blur(path) if glob else path),
@@ -140,7 +151,8 @@ def writing(
     `tree`: all that is in it goes with it.
     """
     place = ground.place
-    tier, reason = _write_tier(located, place, glob=glob)
+    traits = place.traits(located.path, located.target)
+    tier, reason = _write_tier(located, traits, glob=glob)
     device = tier is DESTRUCTIVE
     path = _written(located, ground, tree=tree) if glob else located.path
     return Operation(
@@ -150,31 +162,31 @@ def writing(
         tier=tier,
         reason=reason,
         owner=ground.owner,
-        own_cover=own_cover or not (_is_inside(located, place) if glob else place.inside(located)),
+        own_cover=own_cover or not traits.inside or (glob and not _is_about_a_folder(located.path)),
         globbed=glob,
         sweep=tree,
-        secret=place.is_secret(located) or (glob and may_be_secret(located.path)),
+        secret=traits.secret or (glob and may_be_secret(located.path)),
         impact=f"overwrites {located.path}; on a disk that is everything on it" if device else None,
         rollback="restore the disk from a backup" if device else None,
     )
 
 
-def _write_tier(located: Located, place: Place, *, glob: bool) -> tuple[Tier, str]:
+def _write_tier(located: Located, traits: Traits, *, glob: bool) -> tuple[Tier, str]:
     if _DEVICE.match(located.target or located.path):
         return DESTRUCTIVE, "overwrites a device"
-    if not place.inside(located):
+    if not traits.inside:
         return DANGEROUS, "writes outside the workspace"
-    if place.is_sensitive(located):
+    if traits.sensitive:
         return DANGEROUS, "writes a sensitive file"
     if glob:
         return DANGEROUS, "writes whatever a pattern finds"
     return SAFE, "writes a file in the workspace"
 
 
-def _is_inside(located: Located, place: Place) -> bool:
-    """Tell whether what a pattern finds lies in a folder of the workspace: it must be about that folder alone."""
-    folder, _, name = located.path.rpartition("/")
-    return place.inside(located) and blur(folder) == folder and not name.startswith(".")
+def _is_about_a_folder(pattern: str) -> bool:
+    """Tell whether what a pattern finds lies in the folder that it names: it must be about that folder alone."""
+    folder, _, name = pattern.rpartition("/")
+    return blur(folder) == folder and not name.startswith(".")
 
 
 def _written(located: Located, ground: Ground, *, tree: bool) -> str:
@@ -196,7 +208,25 @@ def find_ours(located: Located, paths: tuple[str, ...], *, glob: bool, above: bo
     )
 
 
+def near_own(ground: Ground) -> Operation:
+    """Return the read of something that may be one of Assent's own files."""
+    reason = "may read Assent's own files"
+    return Operation(kind=FS_READ, resource=UNKNOWN, tier=DANGEROUS, reason=reason, owner=ground.owner)
+
+
 def _is_near(path: str, ground: Ground) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
-    known, cut, _ = path.partition(UNKNOWN)
-    return bool(cut and known) and any(fold(p).startswith(fold(known)) for p in ground.place.facts.assent_paths)
+    known, cut, rest = path.partition(UNKNOWN)
+    own = ground.place.facts.assent_paths
+    if not cut or not own:
+        return False
+    return any(fold(p).startswith(fold(known)) for p in own) if known else _ends_like_own(rest, own)
+
+
+def _ends_like_own(rest: str, own: tuple[str, ...]) -> bool:
+    """Tell whether a path of which the beginning is not known spells out what Assent's own paths end with."""
+    names = segments(fold(rest.rpartition(UNKNOWN)[2]))
+    if not names:
+        return False
+    ends = (segments(fold(p))[-depth:] for p in own for depth in range(1, len(names) + 1))
+    return names[-1] == "token" or names[-1].endswith(".token") or any(names[: len(end)] == end for end in ends)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -76,11 +75,23 @@ def _any(patterns: tuple[str, ...]) -> re.Pattern[str]:
 _token, _path, _name = _any(_TOKENS), _any(_PATHS), _any(_NAMES)
 
 
+class _Answers(dict[str, bool | None]):
+    """What was asked about folders: each once."""
+
+    def __init__(self, ask: Callable[[str], bool | None]) -> None:
+        super().__init__()
+        self.ask = ask
+
+    def __missing__(self, folder: str) -> bool | None:
+        answer = self[folder] = self.ask(folder)
+        return answer
+
+
 def settle(command: Command, script: Script, facts: Facts, functions: frozenset[str]) -> Command:
     """Mark the words that can bring no option: patterns in a folder without such names, and output of some commands."""
     if not any(w.splits or w.feeds or w.variables or w.named_in is not None for w in command.words):
         return command
-    has_dashes = functools.cache(facts.has_dashes)
+    has_dashes = _Answers(facts.has_dashes).__getitem__
     words = tuple(
         msgspec.structs.replace(w, plain=True)
         if _is_plain_variable(w)

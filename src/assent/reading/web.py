@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -10,6 +11,8 @@ import assent.regex as re
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier
 
 URL_FIELDS = ("url", "uri")
+_SENT = frozenset(("body", "data", "json", "form", "files", "headers", "cookies", "payload", "params", "auth"))
+"""Fields by which a fetch says more than which page it wants."""
 _NAME = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)*")
 _ADDRESS = re.compile(r"https?://[^\s<>\"'`)\]}]+", re.IGNORECASE)
 _SCHEME = re.compile(r"(?P<name>[A-Za-z][A-Za-z0-9+.-]*):(?P<slashes>/+)")
@@ -61,17 +64,38 @@ class Address(msgspec.Struct, frozen=True):
     """What a download is called that is named after the address."""
 
 
-def fetch(tool_input: dict[str, Any]) -> tuple[Operation, ...]:
+def fetch(tool: str, given: dict[str, Any]) -> tuple[Operation, ...]:
     """Read a fetch: every address the input names, since which of them counts is the agent's choice."""
-    urls = [tool_input[f] for f in URL_FIELDS if tool_input.get(f) is not None]
-    prompt = tool_input.get("prompt")
-    if not urls and isinstance(prompt, str):
-        urls = _ADDRESS.findall(prompt)
-    return tuple(_page(u) for u in urls or [None])
+    urls = [given[f] for f in URL_FIELDS if given.get(f) is not None]
+    urls += [a for field, value in given.items() if field not in (*URL_FIELDS, "prompt") for a in _addresses(value)]
+    prompt = given.get("prompt")
+    # Some have nothing but the prompt to go by, whatever else they are given; to others it is about the page.
+    if isinstance(prompt, str) and (not urls or tool != "WebFetch"):
+        urls += _ADDRESS.findall(prompt)
+    pages = tuple(_page(u) for u in dict.fromkeys(map(_shown, urls or [None])))
+    said = next((f for f in _SENT & given.keys() if given[f]), None) or _sending(given.get("method"))
+    if said is None:
+        return pages
+    reason = "sends more than the address of a page"
+    return (*pages, Operation(kind=OperationKind.TOOL_CALL, resource=tool, tier=Tier.DANGEROUS, reason=reason))
 
 
-def _page(url: Any) -> Operation:
-    host, doubt = contact(url) if isinstance(url, str) and url else (UNKNOWN, "it does not say what it fetches")
+def _addresses(value: Any) -> Iterator[str]:
+    """Yield the addresses in a field that is not known."""
+    values = value if isinstance(value, list) else value.values() if isinstance(value, dict) else [value]
+    yield from (v for v in values if isinstance(v, str) and URL.match(v.strip()))
+
+
+def _shown(url: Any) -> str:
+    return url if isinstance(url, str) else ""
+
+
+def _sending(method: Any) -> str | None:
+    return None if method is None or str(method).upper() in ("GET", "HEAD") else "method"
+
+
+def _page(url: str) -> Operation:
+    host, doubt = contact(url) if url else (UNKNOWN, "it does not say what it fetches")
     return Operation(
         kind=OperationKind.NET_CONNECT,
         resource=host,

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 
 from assent.approvals.rows import APPROVAL_COLUMNS, read_approval
-from assent.audit.following import follow, last_position
+from assent.audit.following import follow
 from assent.audit.log import Log
 from assent.audit.search import Query
-from assent.model import Approval, Event, State, encode
+from assent.model import Approval, Event, State, StoreError, encode
 from assent.runs.audience import Subscriber
-from assent.runs.history import PastRun, read_back, retell
+from assent.runs.history import PastRun, retell
 from assent.runs.messages import DaemonMessage, FlowNode, RunPrepared, StrategyStarted
 from assent.runs.questions import request_message
-from assent.runs.records import ACTIVE, RunRecord, find_record
+from assent.runs.records import ACTIVE, find_record
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
 STOP_TOPIC = "runs.stop"
 STOP_SECONDS = 10.0
+_RETRY_SECONDS = 1.0
 _LOOK_SECONDS = 0.1
 """How often the row of a run is looked at: hints may be lost, the row is not."""
 _QUESTIONS = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE state = 'pending'"  # noqa: S608 - constants
@@ -32,6 +34,7 @@ class RunElsewhere:
         self._store = store
         self._log = log
         self._past = past
+        self._after = past.position
         self.id = past.record.id
 
     def introduce(self, request_id: str | None) -> RunPrepared:
@@ -39,37 +42,39 @@ class RunElsewhere:
         return self._past.introduce(request_id)
 
     async def follow(self, subscriber: Subscriber) -> None:
-        """Tell a newcomer what is pending, then all that comes, until the run ends or nobody reads."""
-        after = await last_position(self._store)
+        """Tell a newcomer what is pending, then all that comes, until the run ends or nobody reads.
+
+        A store that can not be read is tried again: nothing is passed over.
+        """
+        while True:
+            with contextlib.suppress(StoreError):
+                return await self._follow(subscriber)
+            await asyncio.sleep(_RETRY_SECONDS)
+
+    async def _follow(self, subscriber: Subscriber) -> None:
         pending = {approval.id: approval for approval in await self._pending()}
         for approval in pending.values():
             await subscriber.room()
             self._push(subscriber, self._ask(approval))
-        async for records in follow(self._store, self._log, Query(session=self.id), after):
+        async for records in follow(self._store, self._log, Query(session=self.id), self._after):
             for record in records:
                 event = record.event
                 if event.type == "permission.requested" and event.action_id in pending:
                     continue
                 if not self._push(subscriber, await self._tell(event)) or _is_end(event):
                     return
-
-    async def find_question(self, question: str) -> Approval | None:
-        """Return a question of this run that waits for its answer."""
-        rows = await self._store.query(_QUESTION, {"id": question})
-        found = read_approval(rows[0]) if rows else None
-        is_open = found is not None and found.state is State.PENDING and found.session.id == self.id
-        return found if is_open else None
+                self._after = record.position
 
     async def _pending(self) -> list[Approval]:
         found = map(read_approval, await self._store.query(_QUESTIONS))
-        return [approval for approval in found if approval.session.id == self.id]
+        return [approval for approval in found if _is_of(self.id, approval)]
 
     async def _tell(self, event: Event) -> DaemonMessage | None:
         record = self._past.record
         if event.type == "permission.requested":
-            asked = await self.find_question(event.action_id or "")
+            asked = await find_question(self._store, self.id, event.action_id or "")
             return None if asked is None else self._ask(asked)
-        if event.type == "run.status" and "step" not in event.payload:
+        if event.type == "run.status" and not {"step", "given"} & set(event.payload):
             return await self._change(event)
         return retell(event, record.id)
 
@@ -119,9 +124,12 @@ class Followers:
             self.remove(run_id, subscriber)
 
 
-async def find_elsewhere(store: Store, log: Log, record: RunRecord) -> RunElsewhere:
-    """Read what is on record of a run of another daemon."""
-    return RunElsewhere(store, log, await read_back(store, record))
+async def find_question(store: Store, run_id: str, question: str) -> Approval | None:
+    """Return a question of a run that waits for its answer."""
+    rows = await store.query(_QUESTION, {"id": question})
+    found = read_approval(rows[0]) if rows else None
+    is_open = found is not None and found.state is State.PENDING and _is_of(run_id, found)
+    return found if is_open else None
 
 
 async def stop_elsewhere(store: Store, run_id: str) -> bool:
@@ -138,6 +146,11 @@ async def stop_elsewhere(store: Store, run_id: str) -> bool:
     except TimeoutError:
         return False
     return True
+
+
+def _is_of(run_id: str, approval: Approval) -> bool:
+    """Tell whether a run asks something: agents outside of runs name their sessions as they like."""
+    return approval.session.run and approval.session.id == run_id
 
 
 def _is_end(event: Event) -> bool:

@@ -111,12 +111,11 @@ class StepWork:
     async def do(self) -> str:
         """Do the step and tell of it; returns its result, or raises `ToolError` if its failure ends the run."""
         run, step = self._run, self._step
-        call = self._make_call()
         await run.record_begin((status_event(run.record, agent=step.agent, step=step.name, tool=step.tool),))
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=step.name, message=step.message or _describe(step)))
-        arguments = encode(call.input).decode()
-        self._stream(ToolCalled(self._call_id, step.tool, arguments[:SHOWN_ARGUMENTS]))
         try:
+            call = self._make_call()
+            self._stream(ToolCalled(self._call_id, step.tool, _arguments(call.input)))
             with run.calling(self._call_id, self._layers()):
                 result = await self._admit_and_work(call)
             self._stream(ToolReturned(self._call_id, step.tool, result, "completed"))
@@ -212,12 +211,7 @@ class StepWork:
     async def _search(self, path: str, pattern: str, may_read: Callable[[str], bool]) -> files.Found:
         """Search, for no longer than somebody waits for it."""
         deed = self._deed = Deed(lambda: None)
-
-        def look(file: str) -> bool:
-            deed.check()
-            return may_read(file)
-
-        searching = functools.partial(files.search_text, path, pattern, look)
+        searching = functools.partial(files.search_text, path, pattern, may_read, deed.check)
         return await deed.do(self._run.ground.threads, searching, FILE_SECONDS)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
@@ -289,6 +283,12 @@ class StepWork:
 
     def _event(self, kind: EventType, **more: Any) -> Event:
         return tool_event(kind, self._run.record, self._place, self._step.tool, **more)
+
+
+def _arguments(given: dict[str, Any]) -> str:
+    """Return a tool's input as JSON, of what is very long the beginning."""
+    whole = encode(given).decode()
+    return whole if len(whole) <= SHOWN_ARGUMENTS else encode(outline(given)).decode()
 
 
 def _describe(step: Step) -> str:

@@ -31,6 +31,9 @@ MOST_SCANNED = 100_000
 MOST_LOOKED_AT = 20_000
 MOST_MATCHES = 500
 LONGEST_LINE = 400
+LONGEST_SEARCHED = 8 << 10
+OVERLAP = 1 << 10
+"""Of a line that is longer than this, pieces are searched: a pattern can take long, and is not ended within one."""
 DEEPEST = 64
 KERNEL = ("/proc", "/sys", "/dev")
 """What is no file: the daemon's own memory is in there."""
@@ -101,19 +104,29 @@ def list_names(path: str) -> Found:
     """Return the names in a folder, one a line."""
     with _opened_folder(path) as folder:
         entries = _scan(folder)
-    names = [name + mark for name, mark in entries[:MOST_NAMES]]
+    names = [_printable(name) + mark for name, mark in entries[:MOST_NAMES]]
     return Found("\n".join(names), cut=len(entries) > MOST_NAMES)
 
 
-def search_text(path: str, pattern: str, may_read: Callable[[str], bool]) -> Found:
-    """Return the lines that match, as `path:number: line`; what `may_read` refuses is not even opened."""
+def _printable(name: str) -> str:
+    """Return a name as one line, whatever is in it."""
+    return name if name.isprintable() else ascii(name)
+
+
+def search_text(path: str, pattern: str, may_read: Callable[[str], bool], check: Check = lambda: None) -> Found:
+    """Return the lines that match, as `path:number: line`; what `may_read` refuses is not even opened.
+
+    `check` is called often, and what it raises ends the search.
+    """
     expression = _compile(pattern)
     lines: list[str] = []
     for looked, file in enumerate(_files_below(path), 1):
+        check()
         if looked > MOST_LOOKED_AT or len(lines) >= MOST_MATCHES:
             return Found("\n".join(lines[:MOST_MATCHES]), cut=True)
         if file is not None and may_read(file):
-            lines += _matches(file, os.path.relpath(file, path) if file != path else os.path.basename(file), expression)
+            shown = os.path.relpath(file, path) if file != path else os.path.basename(file)
+            lines += _matches(file, _printable(shown), expression, check)
     return Found("\n".join(lines[:MOST_MATCHES]), cut=len(lines) > MOST_MATCHES)
 
 
@@ -327,7 +340,7 @@ def _files_below(path: str) -> Iterator[str | None]:
                 folders.append((inner, depth + 1))
 
 
-def _matches(file: str, shown: str, expression: Any) -> list[str]:
+def _matches(file: str, shown: str, expression: Any, check: Check) -> list[str]:
     try:
         with _opened(file) as descriptor:
             data = _read_up_to(descriptor, LARGEST_SEARCHED)
@@ -336,7 +349,16 @@ def _matches(file: str, shown: str, expression: Any) -> list[str]:
     if b"\0" in data[:4096]:
         return []
     lines = enumerate(data.decode("utf-8", "replace").splitlines(), 1)
-    return [f"{shown}:{number}: {line[:LONGEST_LINE]}" for number, line in lines if expression.search(line)]
+    return [f"{shown}:{number}: {line[:LONGEST_LINE]}" for number, line in lines if _is_in(line, expression, check)]
+
+
+def _is_in(line: str, expression: Any, check: Check) -> bool:
+    """Tell whether a line matches, or a piece of it if it is very long."""
+    for start in range(0, max(len(line) - OVERLAP, 1), LONGEST_SEARCHED - OVERLAP):
+        check()
+        if expression.search(line[start : start + LONGEST_SEARCHED]):
+            return True
+    return False
 
 
 def _explain(error: OSError, path: str) -> ToolError:

@@ -15,6 +15,7 @@ from assent.runs.messages import (
     Conversation,
     DaemonMessage,
     FlowNode,
+    GivenInput,
     PermissionResolved,
     RunPrepared,
     StepStarted,
@@ -33,6 +34,8 @@ class PastRun(msgspec.Struct, frozen=True):
 
     record: RunRecord
     events: tuple[Event, ...]
+    position: int = 0
+    """Where in the log the last of them is."""
 
     def introduce(self, request_id: str | None) -> RunPrepared:
         """Describe it to whoever attaches to it, its story included."""
@@ -47,13 +50,14 @@ class PastRun(msgspec.Struct, frozen=True):
             strategy_name=self.record.strategy,
             agents=agents,
             flow_tree=tree,
-            conversation=Conversation(records[-MOST_RECORDS:]),
+            conversation=Conversation(records[-MOST_RECORDS:], (), tuple(filter(None, map(_given, self.events)))),
             mcp_servers=[],
         )
 
     async def subscribe(self, subscriber: Subscriber) -> None:
         """Tell a newcomer how it ended: nothing else will come of it."""
-        subscriber.push(encode(self.end()).decode())
+        if not self.record.is_active:
+            subscriber.push(encode(self.end()).decode())
 
     def _tell(self) -> Iterator[DaemonMessage]:
         for event in self.events:
@@ -73,11 +77,19 @@ async def read_back(store: Store, record: RunRecord) -> PastRun:
     page = await search(store, Query(session=record.id), limit=MOST_ROWS)
     # Beside the loop: others must not wait for a long story.
     events = await asyncio.to_thread(lambda: tuple(found.event for found in reversed(page.records)))
-    return PastRun(record, events)
+    return PastRun(record, events, page.records[0].position if page.records else 0)
 
 
 def _begins(event: Event) -> bool:
     return event.type == "run.status" and "step" in event.payload
+
+
+def _given(event: Event) -> GivenInput | None:
+    """Return what the run was started with, from the record of its start."""
+    said = event.payload
+    if event.type != "run.status" or "input" not in said:
+        return None
+    return GivenInput(str(said.get("agent", "")), str(said["input"]), event.timestamp)
 
 
 def _is_call(event: Event) -> bool:

@@ -48,9 +48,11 @@ def makes_code(words: Sequence[str]) -> bool:
 
 
 def _fill_line(line: str, text: str) -> str:
+    filled = line.replace(INPUT, shlex.quote(text))
     if not _fits(line, text):
-        raise ToolError("what the run was given does not stay one word of the command; nothing was run")
-    return line.replace(INPUT, shlex.quote(text))
+        why = parse(filled).unreadable or "it does not stay one word of the command"
+        raise ToolError(f"what the run was given can not be put in: {why}; nothing was run")
+    return filled
 
 
 def _fits(line: str, text: str) -> bool:

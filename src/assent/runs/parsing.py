@@ -12,6 +12,8 @@ from assent.runs.messages import CLIENT_MESSAGES, ClientMessage, ErrorCode
 
 LARGEST_FRAME = 64 * 1024
 LONGEST_GLOB = 4096
+_JSON: msgspec.json.Decoder[Any] = msgspec.json.Decoder(float_hook=float)
+"""Takes a number that is too large for a float as well: that is JSON."""
 _RECORDS: dict[str, type[ClientMessage]] = {str(record.__struct_config__.tag): record for record in CLIENT_MESSAGES}
 _HINTS: dict[type[ClientMessage], dict[str, Any]] = {record: get_type_hints(record) for record in CLIENT_MESSAGES}
 
@@ -31,7 +33,7 @@ def parse_frame(data: bytes) -> ClientMessage:
     if len(data) > LARGEST_FRAME:
         raise ProtocolError("VALIDATION_ERROR", f"Invalid message: frame: longer than {LARGEST_FRAME} bytes")
     try:
-        raw = msgspec.json.decode(data)
+        raw = _JSON.decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise ProtocolError("PARSE_ERROR", "Invalid JSON") from None
     if not isinstance(raw, dict):

@@ -5,15 +5,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from assent.model import ConfigError, Layer, Policy, within
 from assent.policy.profiles import NAMES
 from assent.runs.engines import Setting
+from assent.runs.ground import Ground
+from assent.runs.messages import PrepareRun
+from assent.runs.records import RunRecord
+from assent.runs.run import Run
 from assent.runs.strategy import Strategy, load_strategy
+from assent.sandbox import find_machine
+
+
+async def make_run(ground: Ground, wish: PrepareRun, path: str, **whose: Any) -> Run:
+    """Make a run that nobody knows of yet; raises `ConfigError` if the strategy, or the folder, can not be used."""
+    loop = asyncio.get_running_loop()
+    cwd, strategy = await loop.run_in_executor(ground.threads, load, path, wish.cwd)
+    await loop.run_in_executor(ground.threads, find_machine)  # what this machine has takes a moment to find out
+    setting = settle(cwd, strategy)
+    check_profiles(strategy, wish.profile, ground.engines.find(setting).merged.profiles.specs)
+    named: dict[str, Any] = {"strategy": strategy.name, "path": strategy.path, "cwd": cwd, **whose}
+    record = RunRecord(**named, created_at=ground.clock())
+    run = Run(record, strategy, ground, setting, interactive=wish.interactive)
+    run.profile = wish.profile
+    return run
 
 
 def load(path: str, wished: str | None) -> tuple[str, Strategy]:

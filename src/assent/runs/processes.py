@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import posixpath
 import secrets
+import shlex
 from typing import Any
 
 import msgspec
 
 from assent.agents.wiring import Pointing
-from assent.model import SandboxProfile, ToolCall, Violation
+from assent.approvals.events import evaluated
+from assent.approvals.summary import summarise
+from assent.model import Consent, SandboxProfile, ToolCall, Verdict, Violation
 from assent.policy.profiles import intersect, profile
+from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.paths import Place as Surroundings
-from assent.reading.read import FOLDER_FIELDS
 from assent.reading.tools import find_tool
 from assent.runs import commands
 from assent.runs.accounts import ProcessAccount
@@ -95,6 +98,7 @@ class ProcessWork:
         await run.record_begin((status_event(run.record, agent=plan.agent, step=plan.agent),))
         message = plan.message or " ".join(plan.command)
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
+        await self._decide(boundary)
         async with run.ground.lend_token(run) as token:
             order = commands.Order(
                 argv=tuple(word.replace(INPUT, run.input) for word in point_at(plan, pointing)),
@@ -108,6 +112,20 @@ class ProcessWork:
         run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=plan.agent, result=result))
         run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=plan.agent, text=result, usage=Usage()))
         return result
+
+    async def _decide(self, boundary: SandboxProfile) -> None:
+        """Have the program itself decided, on record; raises `ToolError` if it is denied.
+
+        Who starts a run says yes to its program, so nothing is asked. A deny stays one.
+        """
+        run = self._run
+        line = shlex.join(word.replace(INPUT, run.input) for word in self._plan.command)
+        call = ToolCall(tool="run_command", input={"command": line}, cwd=run.setting.cwd, call_id=self._place.call)
+        session = run.session(self._plan.agent)
+        decision = msgspec.structs.replace(run.decide(call, session, Consent(yes=True)), boundary=boundary)
+        await run.record_begin((evaluated(call, session, decision, summarise(call, decision.reading)),))
+        if decision.verdict is not Verdict.ALLOW:
+            raise ToolError(f"denied: {decision.decision_reason}")
 
     async def _follow(self, order: commands.Order) -> str:
         run = self._run

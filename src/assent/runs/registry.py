@@ -26,7 +26,7 @@ from assent.model import (
 )
 from assent.policy.guard import Patch
 from assent.runs.audience import Subscriber
-from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_elsewhere, stop_elsewhere
+from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_question, stop_elsewhere
 from assent.runs.execution import run_steps
 from assent.runs.files import ToolError
 from assent.runs.ground import Ground
@@ -42,7 +42,7 @@ from assent.runs.messages import (
     UpdatePolicy,
 )
 from assent.runs.parsing import ProtocolError, check_globs
-from assent.runs.preparing import check_profiles, load, settle
+from assent.runs.preparing import make_run
 from assent.runs.processes import put_in, run_process
 from assent.runs.questions import answer_of
 from assent.runs.records import (
@@ -58,7 +58,6 @@ from assent.runs.records import (
 from assent.runs.recovery import RESTARTED, SILENT, close_left
 from assent.runs.run import Run
 from assent.runs.strategy import list_strategies
-from assent.sandbox import find_machine
 from assent.store.cursor import Cursor
 from assent.weighing import Decider
 
@@ -79,7 +78,7 @@ class Runs:
         self._lease = Lease(ground, node, lease)
         self._config_home = config_home
         self._runs: dict[str, Run] = {}
-        self._preparing: set[str] = set()
+        self._preparing: dict[str, asyncio.Future[None]] = {}
         self._chores: set[asyncio.Task[None]] = set()
         self.followers = Followers()
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -177,24 +176,15 @@ class Runs:
             raise ProtocolError("VALIDATION_ERROR", "Invalid message: runId: required without a strategyPath")
         if wish.run_id is not None and not _ID.fullmatch(wish.run_id):
             raise ProtocolError("VALIDATION_ERROR", "Invalid message: runId: expected letters, digits and _ . : -")
-        known = self._runs.get(wish.run_id or "")
-        if known is not None and known.record.is_active:
-            self._check(known.record, who)
-            return known
         run_id = wish.run_id or f"run_{secrets.token_hex(8)}"
-        if wish.strategy_path is None:
-            return await self._attach(run_id, who)
-        if known is not None or run_id in self._preparing or await find_record(self._ground.store, run_id) is not None:
+        while (found := await self._meet(run_id, who)) is None:
+            if wish.strategy_path is None:
+                raise _failed("strategyPath is required when preparing a new run")
+            if run_id not in self._preparing and (made := await self._make(run_id, wish, wish.strategy_path, who)):
+                return made
+        if wish.strategy_path is not None and isinstance(found, PastRun):
             raise _failed(f"Run already exists: {run_id}")
-        if self.active + len(self._preparing) >= MOST_ACTIVE:
-            raise _failed(f"there are {MOST_ACTIVE} runs already")
-        self._preparing.add(run_id)
-        try:
-            return await self._make(run_id, wish, wish.strategy_path, who)
-        except ConfigError as error:
-            raise _failed(str(error)) from None
-        finally:
-            self._preparing.discard(run_id)
+        return found
 
     async def start(self, run_id: str, given: str | None, who: Principal) -> None:
         """Begin a run that was prepared."""
@@ -220,13 +210,17 @@ class Runs:
 
     async def subscribe(self, run_id: str, who: Principal, subscriber: Subscriber) -> None:
         """Have someone hear of a run; of one that is over, how it ended."""
-        record, run = await self._find(run_id, who)
-        if run is not None and not run.is_over:
-            await run.subscribe(subscriber)
-        elif self._is_elsewhere(record):
-            self.followers.add(await find_elsewhere(self._ground.store, self._ground.log, record), subscriber)
+        found = await self._meet(run_id, who)
+        if found is None:
+            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
+        await self.listen(found, subscriber)
+
+    async def listen(self, run: Run | PastRun | RunElsewhere, subscriber: Subscriber) -> None:
+        """Have someone hear of a run that was found."""
+        if isinstance(run, RunElsewhere):
+            self.followers.add(run, subscriber)
         else:
-            await (await read_back(self._ground.store, record)).subscribe(subscriber)
+            await run.subscribe(subscriber)
 
     def unsubscribe(self, run_id: str, subscriber: Subscriber) -> None:
         """Let someone hear no more of a run."""
@@ -287,6 +281,8 @@ class Runs:
         except ToolError:
             raise missing from None
         run.note_input(agent, text)
+        # Not what it was: somebody may have typed a password.
+        self._ground.log.note(status_event(run.record, agent=agent, by=who.user, given=len(text)))
 
     async def list(self, who: Principal) -> tuple[RunSummary, ...]:
         """Return the runs that somebody may see, the newest first."""
@@ -298,6 +294,8 @@ class Runs:
     async def describe(self, run_id: str, who: Principal) -> tuple[RunSummary, tuple[GuardChain, ...]]:
         """Return a run and what guards its tools now; raises `ProtocolError`."""
         record, run = await self._find(run_id, who)
+        if record is None:
+            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
         return summarise(record), run.chains() if run is not None else ()
 
     async def list_strategies(self) -> tuple[StrategySummary, ...]:
@@ -319,39 +317,39 @@ class Runs:
         if record is None or not self._is_elsewhere(record):
             raise missing
         self._check(record, who)
-        there = await find_elsewhere(self._ground.store, self._ground.log, record)
-        if await there.find_question(wanted) is None:
+        if await find_question(self._ground.store, run_id, wanted) is None:
             raise missing
 
     def _is_elsewhere(self, record: RunRecord) -> bool:
         """Tell whether another daemon does a run now."""
         return record.is_active and record.node != self._node
 
-    async def _make(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run:
-        cwd, strategy = await self._in_thread(lambda: load(path, wish.cwd))
-        await self._in_thread(find_machine)  # what this machine has takes a moment to find out, and not on the loop
-        setting = settle(cwd, strategy)
-        check_profiles(strategy, wish.profile, self._ground.engines.find(setting).merged.profiles.specs)
-        record = RunRecord(
-            id=run_id,
-            user=who.user,
-            node=self._node,
-            strategy=strategy.name,
-            path=strategy.path,
-            cwd=cwd,
-            created_at=self._ground.clock(),
-        )
-        run = Run(record, strategy, self._ground, setting, interactive=wish.interactive)
-        run.profile = wish.profile
-        entry = self._ground.log.prepare(status_event(record))
+    async def _make(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run | None:
+        """Make a run, unless another daemon makes one of its id meanwhile."""
+        if self.active + len(self._preparing) >= MOST_ACTIVE:
+            raise _failed(f"there are {MOST_ACTIVE} runs already")
+        made = self._preparing[run_id] = asyncio.get_running_loop().create_future()
+        try:
+            return await self._make_new(run_id, wish, path, who)
+        except ConfigError as error:
+            raise _failed(str(error)) from None
+        finally:
+            del self._preparing[run_id]
+            made.set_result(None)
 
-        def work(cursor: Cursor) -> None:
+    async def _make_new(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run | None:
+        run = await make_run(self._ground, wish, path, id=run_id, user=who.user, node=self._node)
+        entry = self._ground.log.prepare(status_event(run.record))
+
+        def work(cursor: Cursor) -> bool:
             self._lease.renew(cursor)
-            if not insert_run(cursor, record):  # another daemon was quicker
-                raise _failed(f"Run already exists: {run_id}")
+            if not insert_run(cursor, run.record):  # another daemon was quicker
+                return False
             self._ground.log.append(cursor, (entry,))
+            return True
 
-        await self._ground.store.commit(work)
+        if not await self._ground.store.commit(work):
+            return None
         self._forget_old()
         self._runs[run_id] = run
         return run
@@ -367,23 +365,31 @@ class Runs:
         if not who.may_answer(record.user):
             raise ProtocolError("FORBIDDEN", f"run {record.id} belongs to another user; only they or an admin may")
 
-    async def _find(self, run_id: str, who: Principal) -> tuple[RunRecord, Run | None]:
-        """Find what is known of a run that somebody may see, and the run itself while it is remembered."""
-        run = self._runs.get(run_id)
-        record = run.record if run is not None else await find_record(self._ground.store, run_id)
+    async def _meet(self, run_id: str, who: Principal) -> Run | PastRun | RunElsewhere | None:
+        """Find a run as it can be heard of: itself, from the log of another daemon's, or read back; None for none."""
+        record, run = await self._find(run_id, who)
+        while (making := self._preparing.get(run_id)) is not None:
+            await asyncio.wait((making,))
+            record, run = await self._find(run_id, who)
+        if run is not None and not run.is_over:
+            return run
         if record is None:
-            raise ProtocolError("SUBSCRIBE_ERROR", f"Run not found: {run_id}")
-        self._check(record, who)
-        return record, run
+            return None
+        store = self._ground.store
+        past = await read_back(store, record)
+        if not self._is_elsewhere(record):
+            return past
+        now = await find_record(store, run_id) or record  # its end, if it has come meanwhile, is behind what was read
+        return RunElsewhere(store, self._ground.log, past) if now.is_active else await read_back(store, now)
 
-    async def _attach(self, run_id: str, who: Principal) -> PastRun | RunElsewhere:
-        record = await find_record(self._ground.store, run_id)
-        if record is None:
-            raise _failed("strategyPath is required when preparing a new run")
-        self._check(record, who)
-        if self._is_elsewhere(record):
-            return await find_elsewhere(self._ground.store, self._ground.log, record)
-        return await read_back(self._ground.store, record)
+    async def _find(self, run_id: str, who: Principal) -> tuple[RunRecord | None, Run | None]:
+        """Find what is known of a run, if somebody may see it, and the run itself while it is remembered."""
+        record = None if run_id in self._runs else await find_record(self._ground.store, run_id)
+        run = self._runs.get(run_id)
+        record = record if run is None else run.record
+        if record is not None:
+            self._check(record, who)
+        return record, run
 
     def _forget_old(self) -> None:
         over = [run_id for run_id, run in self._runs.items() if run.is_over and run.is_written]

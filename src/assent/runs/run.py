@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from assent.approvals.standing import check_run
+from assent.approvals.summary import cut
 from assent.model import (
     Approval,
     Consent,
@@ -46,7 +47,7 @@ from assent.runs.strategy import Strategy
 from assent.store.cursor import Cursor
 
 KEPT_RESULT = 2000
-"""How many characters of what a run came to are kept in the log."""
+"""How many characters of what a run is given, and of what it came to, are kept in the log."""
 _NOTHING_SAID = Consent()
 _IS_ACTIVE = "SELECT 1 FROM runs WHERE id = :id AND status IN ('pending', 'running')"
 STOPPED = "Run cancelled by client"
@@ -269,8 +270,8 @@ class Run:
     # Living
 
     async def record_events(self, events: Sequence[Event]) -> None:
-        """Write down what happened; raises `StoreError` if that fails."""
-        await self.ground.gate.record(events)
+        """Write down what happened, also if the run is stopped meanwhile; raises `StoreError` if that fails."""
+        await asyncio.shield(self.ground.gate.record(events))
 
     async def record_begin(self, events: Sequence[Event]) -> None:
         """Write down what begins, before it does; raises `ToolError` if the run was ended, here or elsewhere."""
@@ -297,13 +298,14 @@ class Run:
             if self.record.status is not Status.PENDING:
                 raise ToolError(f"Run already started: {self.id}")
             record = msgspec.structs.replace(self.record, status=Status.RUNNING, started_at=self.ground.clock())
-            if not await self._keep(record):
+            agent = self.strategy.agents[0]
+            if not await self._keep(record, **({"agent": agent, "input": cut(given, KEPT_RESULT)} if given else {})):
                 await self._end(self._ending())
                 raise ToolError(f"Prepared run not found: {self.id}")
             self.record = record
             self.input = given
             if given:
-                self.note_input(self.strategy.agents[0], given)
+                self.note_input(agent, given)
             self._main = asyncio.create_task(self._live(work))
 
     async def stop(self, reason: str = STOPPED, *, status: Status = Status.CANCELLED) -> None:

@@ -1,4 +1,7 @@
-"""Which addresses belong to the open internet. Everything else is refused unless it was listed itself."""
+"""Which addresses belong to the open internet, and which to a network of one's own.
+
+Everything else, this very machine above all, is refused unless it was listed itself.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,11 @@ if TYPE_CHECKING:
     from ipaddress import IPv4Address, IPv6Address
 
 _NAT64 = "64:ff9b::/96"
+_NEAR = (
+    *("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7"),
+    *("192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32"),
+)
+"""Of private use, or of nobody's."""
 
 
 def is_open(text: str) -> bool:
@@ -19,6 +27,17 @@ def is_open(text: str) -> bool:
     except ValueError:
         return False
     return all(a.is_global and not a.is_multicast and not a.is_reserved for a in _meanings(address))
+
+
+def is_near(text: str) -> bool:
+    """Tell whether an address is one that a company's own servers have; neither this machine nor its link."""
+    import ipaddress  # noqa: PLC0415 - as above
+
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return any(address in ipaddress.ip_network(network) for network in _NEAR)
 
 
 def _meanings(address: IPv4Address | IPv6Address) -> list[IPv4Address | IPv6Address]:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from assent.config.facts import observe
+from assent.config.places import user_file
 from assent.model import SandboxProfile, within
 from assent.sandbox import roots
 from assent.sandbox.errors import Unavailable
@@ -33,6 +35,12 @@ class Boundary(msgspec.Struct, frozen=True):
     mount_points: tuple[str, ...]
     """Folders on the way to a protected or hidden path: as mounts they can not be renamed."""
 
+    @property
+    def held(self) -> tuple[str, ...]:
+        """Return what of the write roots is not written: there only mounts are in the way."""
+        profile = self.profile
+        return (*profile.protected, *(m for m in profile.masked if any(within(m, r) for r in profile.write_roots)))
+
 
 def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, has_mounts: bool = True) -> Boundary:
     """Make a profile real, or raise `Unavailable`: what can not be held is not started.
@@ -44,8 +52,9 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, 
     read = tuple(real for r in profile.read_roots if (real := roots.real_path(r)) is not None)
     named = {*read, *write}
     obeyed = {p: kind for root in write for p, kind in _obeyed(root, user.homes) if p not in named}
-    protected = tuple(dict.fromkeys((*(p for p in _protected(profile, write) if p not in named), *obeyed)))
-    files = frozenset(p for p in protected if is_settings_file(p) or obeyed.get(p) == "file")
+    own = tuple(_own_files(environ))
+    protected = tuple(dict.fromkeys((*(p for p in _protected(profile, write, own) if p not in named), *obeyed)))
+    files = frozenset(p for p in protected if is_settings_file(p) or obeyed.get(p) == "file" or p in own)
     _refuse_links(protected)
     foreign = (path for path in roots.find_mounts(write if has_mounts else ()) if path not in named)
     protected = tuple(dict.fromkeys((*protected, *foreign)))
@@ -80,8 +89,16 @@ def _obeyed(root: str, homes: tuple[str, ...]) -> Iterable[tuple[str, Kind]]:
                 yield found, kind if found == path else "folder"
 
 
-def _protected(profile: SandboxProfile, write: tuple[str, ...]) -> Iterable[str]:
-    """Yield what is protected by real names: the profile's list, other stores, Assent's own code and Python."""
+def _own_files(environ: Mapping[str, str]) -> Iterable[str]:
+    """Yield what Assent obeys, by every name: the user's rules, there or not; what it is wired into, if it is there."""
+    yield user_file(environ)
+    yield os.path.realpath(user_file(environ))
+    yield from filter(os.path.lexists, observe(environ).assent_files)
+
+
+def _protected(profile: SandboxProfile, write: tuple[str, ...], files: Iterable[str]) -> Iterable[str]:
+    """Yield what is protected by real names: the profile's list, other stores, Assent's own files, code and Python."""
+    yield from (_first_missing(path, root) for path in files for root in write if within(path, root))
     real_roots = {root: os.path.realpath(root) for root in profile.write_roots}
     for path in profile.protected:
         root = next((r for r in real_roots if within(path, r)), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import inspect
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -14,23 +15,24 @@ import msgspec
 from assent.config.endpoints import ASK_FOLDER
 from assent.config.files import make_private_folder
 from assent.config.hooks import place_hook
-from assent.config.places import assent_home
+from assent.config.places import assent_home, user_home
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest, printable
 from assent.sandbox import caches, mounts, programs
 from assent.sandbox.bare import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.boundary import Boundary, settle
 from assent.sandbox.cgroups import Group
 from assent.sandbox.environment import pass_on, proxy_variables
-from assent.sandbox.errors import CommandNotStarted, Unavailable
-from assent.sandbox.indexes import npm_registry, pip_variables
+from assent.sandbox.errors import CommandNotStarted, Moved, Unavailable
+from assent.sandbox.indexes import npm_registry, package_hosts, pip_variables
 from assent.sandbox.launch import Order, Started, launch, launch_bare, resolve_environment
 from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
 from assent.sandbox.programs import Programs, find_programs
 from assent.sandbox.proxy import Proxy
+from assent.sandbox.standing import check_standing
 from assent.sandbox.states import Binds, State
-from assent.sandbox.streams import Input, Output, Tally, wait_readable
+from assent.sandbox.streams import Input, Output, Tally, check_given, wait_readable
 from assent.sandbox.supervisor import Supervisor
 from assent.sandbox.upkeep import Upkeep
 
@@ -106,13 +108,16 @@ class Sandbox:
         hidden = tuple(dict.fromkeys((*self._wished.masked, home)))
         boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
         user = boundary.user
+        if boundary.profile.mode == "agent" and user.dropped:
+            # A socket and tokens of ours would be anybody's who runs as them: they see into the processes inside.
+            raise Unavailable("in somebody else's workspace an agent has nobody to ask: have them start it themselves")
         owner = (user.uid, user.gid) if user.dropped else None
         places = os.path.join(home, "sandbox", "places")
         self._placeholders = Placeholders(places, boundary.profile.protected, owner, boundary.files)
         self._stack.callback(self._placeholders.release)
         if boundary.profile.write_roots:
             self._binds = ((caches.open_cache(home, boundary.profile.write_roots, user), mounts.CACHE),)
-        if boundary.profile.mode == "agent" and not user.dropped:
+        if boundary.profile.mode == "agent":
             self._home = home
             self._shown = _show_asking(home)
             if self._state is not None:
@@ -147,6 +152,7 @@ class Sandbox:
             raise Unavailable("the sandbox is not open")
         if not argv or not argv[0]:
             raise CommandNotStarted("there is no command", code=127)
+        check_given({s for s in (stdin, stdout, stderr) if s >= 0}, boundary.held)
         group = Group(boundary.profile.process_limits)
         self._groups = [*(known for known in self._groups if known.is_there), group]
         pipes = _Pipes(stdin, stdout, stderr)
@@ -174,7 +180,7 @@ class Sandbox:
         return process
 
     async def _set_up(self, boundary: Boundary, order: Order, machine: Machine, pipes: _Pipes) -> Started:
-        """Start everything but the command; once more, if what was to be hidden went away meanwhile."""
+        """Start everything but the command; once more, if what was to be hidden went away, or moved, meanwhile."""
         for _ in range(_MOST_TRIES):
             if self._bare is None:
                 started = launch(boundary, order, machine, pipes.inner)
@@ -182,6 +188,9 @@ class Sandbox:
                 started = launch_bare(self._bare, order, pipes.inner)
             try:
                 await _hear_report(started)
+                check_standing(started.fds["table"], order.mounts, (*order.binds, *order.shown))
+            except Moved:
+                started.abandon()
             except BaseException as error:
                 started.abandon()
                 there = mounts.still_there(order.mounts)
@@ -190,7 +199,7 @@ class Sandbox:
                 order = msgspec.structs.replace(order, mounts=there)
             else:
                 return started
-        raise Unavailable("what is to be hidden comes and goes too quickly")
+        raise Unavailable("what is to be hidden or protected comes and goes too quickly")
 
     def _order(
         self,
@@ -234,7 +243,9 @@ class Sandbox:
         violations: list[Violation] = []
         hear = self._hear(violations)
         if "proxy" in started.fds:
-            proxy = Proxy(profile.network.hosts, hear, self._ask)
+            environ = self._environ
+            indexes = functools.partial(package_hosts, environ, user_home(environ))
+            proxy = Proxy(profile.network.hosts, hear, self._ask, indexes=indexes)
             guards.callback(proxy.stop)
             await proxy.serve(started.take("proxy"))
         supervisor = None

@@ -9,6 +9,10 @@ class Unavailable(AssentError):  # noqa: N818 - the word for it on the wire
     """The demanded boundary can not be set up here, and so nothing ran."""
 
 
+class Moved(Unavailable):
+    """Something was replaced while it was being mounted: to be tried again."""
+
+
 class CommandNotStarted(AssentError):  # noqa: N818 - what happened
     """The boundary is in force, but the command is not there or is no program."""
 

@@ -42,6 +42,7 @@ _NUMBERS: dict[str, tuple[int | None, int | None]] = {
     "execve": (59, 221),
     "execveat": (322, 281),
     "socket": (41, 198),
+    "socketpair": (53, 199),
     "ioctl": (16, 29),
     "clone": (56, 220),
     "clone3": (435, 435),
@@ -171,8 +172,16 @@ WATCHED = (
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
 _SET_FLAGS, _SET_FLAGS_32, _SET_ATTRIBUTES = 0x40086602, 0x40046602, 0x401C5820
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
+_STREAM, _SEQPACKET = 1, 5
+_SOCKET_FLAGS = (0o4000, 0o2000000, 0o2004000)
 _NEW_NAMESPACES = 0x7E020000
 _O_WRITE = 0o1 | 0o2 | 0o100 | 0o1000 | 0o20000000
+_O_MAKE = 0o100 | 0o20000000
+_SETUID = 0o4000
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+"""Which argument of a call is the mode that a file gets, whatever its other arguments …"""
+_OPENS = {"open": (1, 2), "openat": (2, 3)}
+"""… and which are flags and mode of those that make a file only if the flags say so."""
 
 
 def machine() -> str:
@@ -213,16 +222,28 @@ def build_filter(
             code += bpf.when_equal(number[name], bpf.answer(bpf.refuse(errno.EPERM)))
     families = () if alone else _families(unix_sockets=unix_sockets, offline=offline)
     rules = {"ioctl": _ioctl(changes_nothing=changes_nothing), "socket": _socket(families), "clone": _clone()}
+    rules["socketpair"] = _socketpair(unix_sockets=unix_sockets)
     if alone:
         rules["prlimit64"] = _own_limits()
-    # The C library falls back to `clone`, whose flags can be looked at.
-    rules["clone3"] = bpf.answer(bpf.refuse(errno.ENOSYS))
+    # The C library falls back to `clone`, whose flags can be looked at, and programs from openat2 to openat: what lies
+    # in memory can be changed after a look.
+    rules |= dict.fromkeys(("clone3", "openat2"), bpf.answer(bpf.refuse(errno.ENOSYS)))
     if supervised:
         rules |= _watch()
-    for name, then in rules.items():
+    modes = _modes()
+    for name in dict.fromkeys((*rules, *modes)):
         if name in number:
-            code += bpf.when_equal(number[name], then)
+            code += bpf.when_equal(number[name], modes.get(name, ()) + rules.get(name, bpf.answer(bpf.ALLOW)))
     return bpf.assemble(code + bpf.answer(bpf.ALLOW))
+
+
+def _modes() -> dict[str, bpf.Code]:
+    """Refuse what would make a program that lends its owner's powers to whoever runs it, outside too."""
+    refused = bpf.when_any_bit(_SETUID, bpf.answer(bpf.refuse(errno.EPERM)))
+    checks = {name: bpf.load_argument(mode) + refused for name, mode in _MODES.items()}
+    for name, (flags, mode) in _OPENS.items():
+        checks[name] = bpf.load_argument(flags) + bpf.when_any_bit(_O_MAKE, bpf.load_argument(mode) + refused)
+    return checks
 
 
 def _ioctl(*, changes_nothing: bool) -> bpf.Code:
@@ -247,6 +268,15 @@ def _socket(families: tuple[int, ...]) -> bpf.Code:
     return bpf.load_argument(0) + known + bpf.answer(bpf.refuse(errno.EACCES))
 
 
+def _socketpair(*, unix_sockets: bool) -> bpf.Code:
+    """Refuse all but Unix sockets; of those the kinds that can be sent elsewhere, where none may be opened."""
+    refused = bpf.answer(bpf.refuse(errno.EACCES))
+    kinds = (kind | flags for kind in (_STREAM, _SEQPACKET) for flags in (0, *_SOCKET_FLAGS))
+    bound = tuple(i for kind in kinds for i in bpf.when_equal(kind, bpf.answer(bpf.ALLOW)))
+    rest = bpf.answer(bpf.ALLOW) if unix_sockets else bpf.load_argument(1) + bound + refused
+    return bpf.load_argument(0) + bpf.unless_equal(_AF_UNIX, refused) + rest
+
+
 def _clone() -> bpf.Code:
     refused = bpf.answer(bpf.refuse(errno.EPERM))
     return bpf.load_argument(0) + bpf.when_any_bit(_NEW_NAMESPACES, refused) + bpf.answer(bpf.ALLOW)
@@ -258,9 +288,8 @@ def _watch() -> dict[str, bpf.Code]:
     def opening(flags: int) -> bpf.Code:
         return bpf.load_argument(flags) + bpf.when_any_bit(_O_WRITE, shown) + bpf.answer(bpf.ALLOW)
 
-    # The flags of openat2 lie in memory, where they can be changed after a look: programs fall back to openat.
     rules = dict.fromkeys(WATCHED, shown)
-    rules |= {"open": opening(1), "openat": opening(2), "openat2": bpf.answer(bpf.refuse(errno.ENOSYS))}
+    rules |= {name: opening(flags) for name, (flags, _) in _OPENS.items()}
     # What makes a program of a file that was opened to be read.
     executable = bpf.load_argument(1) + bpf.when_any_bit(0o111, shown) + bpf.answer(bpf.ALLOW)
     return rules | {"fchmod": executable}

@@ -183,13 +183,14 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         open_network = boundary.profile.network.mode == "full"
         words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
         words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
-        words += ["--perms", "0755", "--dir", mounts.INNER]
+        words += ["--perms", "0755", "--tmpfs", mounts.INNER]
         shown = _keep(stack, passed, _file("profile", encode(boundary.profile)))
         words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
         words += [word for source, place in order.binds for word in ("--bind", source, place)]
         words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
         python, more = _interpreter(boundary)
         words += more
+        words += ["--remount-ro", mounts.INNER]  # a mount, and read-only: nobody inside says what they are inside of
         words += ["--chdir", boundary.profile.cwd or "/"]
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
         first = [python, "-I", "-S", "-c", _READ_ON]

@@ -13,7 +13,8 @@ import msgspec
 
 from assent.config.places import assent_home
 from assent.model import AssentError, Ticket, ToolCall, digest
-from assent.reading.read import COMMAND_FIELDS, FOLDER_FIELDS
+from assent.reading.fields import FOLDER_FIELDS
+from assent.reading.read import COMMAND_FIELDS
 
 _NAMED = re.compile(r"dec_[0-9]+_[0-9a-f]+")
 

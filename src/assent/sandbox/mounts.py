@@ -24,6 +24,9 @@ CACHE = f"{INNER}/cache"
 PROFILE = f"{INNER}/profile.json"
 """Says to whoever is inside what they are inside of."""
 
+_STEERING = ("/proc/acpi", "/proc/fs", "/proc/scsi")
+"""By these, as by `/proc/sys`, one steers the kernel: root does so without any powers, and bubblewrap lets it."""
+
 _STRENGTH: dict[Kind, int] = {"private": 0, "read": 1, "way": 2, "write": 3, "protect": 4, "empty": 4, "mask": 5}
 
 
@@ -83,7 +86,8 @@ def _is_shown(path: str, boundary: Boundary) -> bool:
 def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
     """Return bubblewrap's arguments for these mounts; `everything`: what is not said is read."""
     words = ["--ro-bind", "/", "/"] if everything else _links()
-    words += ["--dev", "/dev", "--proc", "/proc"]
+    words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+    words += [word for place in _STEERING for word in ("--ro-bind-try", place, place)]
     kinds = {mount.path: mount.kind for mount in mounts}
     holding = {above for path in kinds for above in _above(path)}
     for mount in mounts:

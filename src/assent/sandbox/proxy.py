@@ -1,7 +1,8 @@
 """The one way out of a sandbox with listed hosts: HTTP and CONNECT, to what was checked and nowhere else.
 
 A name is resolved once, the address it gives is checked, and that very address is connected to. Addresses that are not
-of the open internet are refused unless they are listed themselves. In a tunnel, the server that TLS asks for must be
+of the open internet are refused unless they are listed themselves; the package indexes that the user is configured for
+may be on a network of their own, as mirrors are. In a tunnel, the server that TLS asks for must be
 the one that CONNECT named.
 """
 
@@ -15,7 +16,7 @@ from typing import TypeAlias
 
 from assent.model import NET_CONNECT, AssentError, Violation
 from assent.reading.hosts import Host, parse_host
-from assent.sandbox.addresses import is_open
+from assent.sandbox.addresses import is_near, is_open
 from assent.sandbox.clienthello import Incomplete, NotTls, server_name
 from assent.sandbox.requests import Request, parse_request
 
@@ -47,9 +48,11 @@ class Proxy:
         on_violation: Callable[[Violation], None],
         ask: Callable[[Violation], Awaitable[bool]] | None = None,
         *,
+        indexes: Callable[[], Iterable[str]] = tuple,
         look_up: Resolve = resolve,
     ) -> None:
         self._hosts = {parse_host(host) for host in hosts}
+        self._indexes = indexes
         self._on_violation = on_violation
         self._ask = ask
         self._look_up = look_up
@@ -124,7 +127,7 @@ class Proxy:
         if not addresses:
             raise Refused(f"{name} has no address")
         address = addresses[0]
-        if not is_open(address) and not self._lists_address(address, port):
+        if not (is_open(address) or self._lists_address(address, port) or self._is_mirror(name, port, address)):
             self._report(request)
             raise Refused(f"{name} leads to {address}, which is not on the open internet and is not listed itself")
         return address
@@ -132,6 +135,10 @@ class Proxy:
     def _lists_address(self, address: str, port: int) -> bool:
         local = address in ("127.0.0.1", "::1") and any(h.admits("localhost", port) for h in self._hosts)
         return local or any(host.admits(address, port) for host in self._hosts)
+
+    def _is_mirror(self, name: str, port: int, address: str) -> bool:
+        """Tell whether this is a package index of the user's own, where a company's servers are."""
+        return is_near(address) and any(parse_host(host).admits(name, port) for host in self._indexes())
 
     async def _question(self, request: Request, why: str) -> None:
         """Ask about a host, once for all who want it; raise `Refused` unless the answer is yes."""

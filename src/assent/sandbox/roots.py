@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 
 from assent.model import SandboxProfile, printable, within
 from assent.sandbox.errors import Unavailable
+from assent.sandbox.mountinfo import read_mounts
 
 _TOO_WIDE = frozenset(
     {"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/opt", "/proc"}
     | {"/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/Users"}  # noqa: S108 - refused
 )
-MOUNTS = "/proc/self/mountinfo"
-_ESCAPED = re.compile(rb"\\([0-7]{3})")
 _NEVER = ("/boot", "/dev", "/etc", "/proc", "/sys", "/usr/bin", "/usr/sbin", "/usr/lib", "/run")
 
 
@@ -51,13 +49,7 @@ def real_path(path: str) -> str | None:
 
 def find_mounts(roots: Iterable[str]) -> tuple[str, ...]:
     """Return where something else is mounted below these folders, or raise `Unavailable` if that can not be known."""
-    try:
-        with open(MOUNTS, "rb") as file:
-            points = [line.split(b" ")[4] for line in file.read().splitlines()]
-    except (OSError, IndexError):
-        raise Unavailable("what is mounted can not be known") from None
-    paths = {os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), point)) for point in points}
-    roots = tuple(roots)
+    paths, roots = {row.point for row in read_mounts()}, tuple(roots)
     # One below another mount, which lies over it, is not there.
     return tuple(sorted(p for p in paths if any(within(p, r) and p != r for r in roots) and os.path.lexists(p)))
 

@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 from assent.catalog.secrets import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
+from assent.config.places import user_home
 from assent.model import ConfigError, within
 
 _ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
 """Inside, these are new and empty."""
 _SYSTEM = tuple(pattern for pattern in SECRET_PATHS if not pattern.startswith(_ELSEWHERE))
+_ASSENT = ".local/share/assent"
+"""Assent's home, where nobody chose another: whoever starts a command may have chosen one, or be somebody else."""
 _SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".envrc"})
 """In a project these are settings, unless they hold a credential."""
 _KEY_FILES = (".pem", ".key", ".asc")
@@ -24,14 +27,15 @@ _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "target", "build"
 _DEEPEST = 3
 _MOST_ENTRIES = 100_000
 """How many names are looked through below the root, whose own are all looked at: nobody hides a secret in a crowd."""
-_MOST_SOCKETS = 256
 _SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR")
 
 
 def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str]) -> Iterator[str]:
     """Yield everything to be hidden that is there now, real paths all."""
     names = Listings()
-    found = [*_system(names), *_of_homes(homes, names), *_others(homes), *_sockets(environ)]
+    launcher = os.path.realpath(user_home(environ) or "/")  # whose the command need not be
+    known = homes if launcher in ("/", *homes) else (*homes, launcher)
+    found = [*_system(names), *_of_homes(known, names), *_others(homes), *_sockets(environ)]
     for root in roots:
         found += _in_workspace(root)
     for path in dict.fromkeys(found):
@@ -118,7 +122,7 @@ def _system(names: Listings) -> list[str]:
 
 
 def _of_homes(homes: tuple[str, ...], names: Listings) -> list[str]:
-    found = [path for home in homes for pattern in SECRETS for path in names.find(home, pattern)]
+    found = [path for home in homes for pattern in (*SECRETS, _ASSENT) for path in names.find(home, pattern)]
     shown = {path for home in homes for pattern in NOT_SECRET for path in names.find(home, pattern)}
     return [path for path in found if path not in shown]
 
@@ -138,11 +142,10 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
             lines = file.read().splitlines()[1:]
     except OSError:
         lines = []
-    # The eighth column is the path; the fourth says whether somebody listens.
-    table = (line.split(None, 7) for line in lines)
-    listening = [row[7] for row in table if len(row) == 8 and row[7].startswith("/") and row[3] == "00010000"]
-    seen = [path for path in (*named, *listening) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
-    return seen[:_MOST_SOCKETS]
+    # The eighth column is the path; the fourth says whether somebody listens, the fifth whether nobody need to.
+    table = (row for line in lines if len(row := line.split(None, 7)) == 8 and row[7].startswith("/"))
+    heard = [row[7] for row in table if row[3] == "00010000" or row[4] == "0002"]
+    return [path for path in (*named, *heard) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
 
 
 def _in_workspace(root: str) -> list[str]:

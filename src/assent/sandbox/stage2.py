@@ -91,6 +91,7 @@ def _enter(plan: "dict[str, Any]") -> list[tuple[str, int]]:
         _tie(plan["leash"])
     fds = [("pid", posix.pidfd_open(posix.getpid()))]
     fds.append(("mounts", posix.open("/proc/self/ns/mnt", posix.O_RDONLY | posix.O_CLOEXEC)))
+    fds.append(("table", posix.open("/proc/self/mountinfo", posix.O_RDONLY | posix.O_CLOEXEC)))
     if plan["terminal"] >= 0:
         import fcntl  # noqa: PLC0415 - few commands have a terminal
 

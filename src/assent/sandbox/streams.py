@@ -4,10 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import fcntl
 import os
-from collections.abc import AsyncIterator, Callable
+import stat
+from collections.abc import AsyncIterator, Callable, Iterable
+
+from assent.model import within
+from assent.sandbox.errors import Unavailable
 
 _PIECE = 1 << 16
+
+
+def check_given(descriptors: Iterable[int], held: Iterable[str]) -> None:
+    """Raise `Unavailable` for a stream by which a command would get at more than it is given.
+
+    Whoever has a folder open gets everywhere from there, and whoever has a file open to be read opens it again, by its
+    descriptor, to be written: no mount is in the way. `held` is what must not be written.
+    """
+    held = tuple(held)
+    for descriptor in descriptors:
+        mode = os.fstat(descriptor).st_mode
+        path = os.readlink(f"/proc/self/fd/{descriptor}")
+        if stat.S_ISDIR(mode):
+            raise Unavailable(f"a folder can not be a command's stream: {path}")
+        reads = fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY
+        if stat.S_ISREG(mode) and reads and any(within(path, each) for each in held):
+            raise Unavailable(f"{path} is protected, and whoever has it open could write it: send it through a pipe")
 
 
 class Tally:

@@ -14,8 +14,9 @@ import sys
 from collections.abc import Callable, Iterable
 
 from assent.model import printable, within
+from assent.sandbox.mountinfo import TABLE
 from assent.sandbox.mounts import Mount
-from assent.sandbox.roots import MOUNTS, find_mounts
+from assent.sandbox.roots import find_mounts
 from assent.sandbox.streams import wait_readable
 
 RENEW = os.path.join(os.path.dirname(os.path.abspath(__file__)), "renew.py")
@@ -41,7 +42,7 @@ class Upkeep:
         self._written = tuple(m.path for m in mounts if m.kind == "write")
         # The kernel says when it changes from now on; what changed before is looked for once.
         self._is_new = True
-        self._table = open(MOUNTS, "rb")  # noqa: SIM115 - closed below
+        self._table = open(TABLE, "rb")  # noqa: SIM115 - closed below
         self._changes = select.poll()
         self._changes.register(self._table, select.POLLPRI)
         # Held open, so that nothing else gets their numbers.

@@ -119,7 +119,7 @@ class Looking:
 
     @Endpoint
     @staticmethod
-    def try_rule(
+    def try_rule(  # noqa: PLR0913 - what the route takes
         rule: str,
         *,
         effect: Literal["grant", "allow", "ask", "deny"] | None = None,
@@ -127,10 +127,13 @@ class Looking:
         tool: str | None = None,
         agent: str | None = None,
         destructive: bool | None = None,
+        request_id: str | None = None,
+        scope: Literal["session", "always"] | None = None,
     ) -> Ask[Trial]:
-        """Show what a rule would have changed in the calls of the last days."""
+        """Show what a rule, or a standing answer to a question, would have changed in the calls of the last days."""
         body = {"rule": rule, "effect": effect, "days": days, "tool": tool, "agentId": agent}
-        return Ask("POST", "/api/policy/try", "trials:Trial", body=body | {"destructive": destructive})
+        more = {"destructive": destructive, "requestId": request_id, "scope": scope}
+        return Ask("POST", "/api/policy/try", "trials:Trial", body=body | more)
 
     @Endpoint
     @staticmethod

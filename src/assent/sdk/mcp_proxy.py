@@ -9,6 +9,8 @@ import asyncio
 import contextlib
 import secrets
 import time
+import unicodedata
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
@@ -20,10 +22,13 @@ from assent.sdk.mcp_servers import Message, Server, ServerGoneError
 from assent.sdk.sessions import AgentSession, denial_text
 
 MOST_PENDING = 1000
+MOST_ABANDONED = 10_000
 MOST_PAGES = 100
 MOST_WARNINGS = 100
 """How much is written down of what a server does wrong; the rest is only not heard."""
 LIST_SECONDS = 30.0
+_HELD = {"toolscall": "tools/call", "toolslist": "tools/list"}
+"""What is decided, or held to what was accepted, by its letters alone."""
 _LIST_CHANGED = "notifications/tools/list_changed"
 _PROGRESS = "notifications/progress"
 PROGRESS_SECONDS = 1.0
@@ -57,6 +62,8 @@ class Proxy:
         self._pending: dict[Key, Message] = {}
         """What the client asked and the server has not answered."""
         self._deciding: dict[Key, asyncio.Task[None]] = {}
+        self._abandoned: OrderedDict[Key, None] = OrderedDict()
+        """What the client asked and no longer waits for: the server may answer it, or not."""
         self._own: dict[Key, asyncio.Future[Message]] = {}
         """What the proxy itself asked the server."""
         self._changes = 1
@@ -87,10 +94,14 @@ class Proxy:
 
     async def _hear_request(self, message: Message) -> None:
         key = _key(message["id"])
-        if key is None or key in self._pending or key in self._deciding or key in self._own:
+        in_use = (self._pending, self._deciding, self._own, self._abandoned)
+        if key is None or any(key in each for each in in_use):
             await self._fail(message["id"], _INVALID, "the id of this request is none, or in use")
         elif len(self._pending) + len(self._deciding) >= MOST_PENDING:
             await self._fail(message["id"], _INTERNAL, "too many requests are under way")
+        elif _is_mistakable(message["method"]):
+            self._warn("the client made a request that some readers take for one about tools")
+            await self._fail(message["id"], _INVALID, "some readers take this method for another")
         elif message["method"] == "tools/call":
             task = self._deciding[key] = asyncio.create_task(self._decide(key, message))
             task.add_done_callback(lambda _: self._deciding.pop(key, None))
@@ -135,6 +146,10 @@ class Proxy:
                 self._pins.accept(name)
             run = self._pending[key] = {**message, "params": {**params, "arguments": taken}}
             await self._server.send(run)
+        except asyncio.CancelledError:
+            if key not in self._pending:  # else it was passed on, and ends as what was passed on does
+                self._session.note_result(tool, call_id, error=AssentError("the call was cancelled"))
+            raise
         except Exception as error:
             self._session.note_result(tool, call_id, error=error)
             raise
@@ -147,14 +162,25 @@ class Proxy:
             raise AssentError(f"the tool {name} changed while it was asked about")
 
     async def _cancel(self, message: Message) -> None:
-        """Withdraw a call that is still being decided; else tell the server."""
+        """Withdraw a call that is still being decided; else tell the server, and wait for no answer any more."""
         params = message.get("params")
         key = _key(params.get("requestId")) if isinstance(params, dict) else None
+        asked = self._pending.pop(key, None) if key is not None else None
         task = self._deciding.get(key) if key is not None else None
-        if task is not None:
+        if task is not None and asked is None:
             task.cancel()
-        else:
-            await self._server.send(message)
+            return
+        if key is not None and asked is not None:
+            self._abandon(key, asked)
+        await self._server.send(message)
+
+    def _abandon(self, key: Key, asked: Message) -> None:
+        self._abandoned[key] = None
+        if len(self._abandoned) > MOST_ABANDONED:
+            self._abandoned.popitem(last=False)
+        if asked["method"] == "tools/call":
+            self._progress.pop(_progress_key(asked), None)
+            self._session.note_result(*self._called(asked), error=AssentError("the client no longer waits for it"))
 
     async def serve(self) -> ServerGoneError:
         """Pass on what the server says, until it is gone."""
@@ -179,7 +205,8 @@ class Proxy:
             return
         asked = self._pending.pop(key, None) if key is not None else None
         if key is None or asked is None:
-            self._warn("the server answered what nobody asked, or twice")
+            if key not in self._abandoned:
+                self._warn("the server answered what nobody asked, or twice")
             return
         if asked["method"] == "tools/list":
             message = self._list(key, message)
@@ -295,9 +322,13 @@ class Proxy:
         for future in self._own.values():
             if not future.done():
                 future.set_exception(ServerGoneError(why))
-        for task in tuple(self._deciding.values()):
+        deciding = dict(self._deciding)
+        for task in deciding.values():
             task.cancel()
-        await asyncio.gather(*self._deciding.values(), return_exceptions=True)
+        await asyncio.gather(*deciding.values(), return_exceptions=True)
+        for key in deciding.keys() - self._pending.keys():
+            with contextlib.suppress(OSError):
+                await self._refuse(key[1], why)
         for asked in tuple(self._pending.values()):
             with contextlib.suppress(OSError):
                 if asked["method"] == "tools/call":
@@ -321,6 +352,14 @@ def _key(request_id: Any) -> Key | None:
     if isinstance(request_id, bool) or not isinstance(request_id, str | int):
         return None
     return type(request_id).__name__, request_id
+
+
+def _is_mistakable(method: Any) -> bool:
+    """Tell whether a method is none, or, for who does not look closely, one of those that are held here."""
+    if not isinstance(method, str):
+        return True
+    letters = "".join(filter(str.isalpha, unicodedata.normalize("NFKC", method).casefold()))
+    return letters in _HELD and method != _HELD[letters]
 
 
 def find_twin(given: Any, fields: Iterable[str] = ()) -> str | None:

@@ -78,6 +78,8 @@ class Program:
         self._rest = b""
         self._complained = 0
         self._fault = "the server ended"
+        self._one_at_a_time = asyncio.Lock()
+        self._lines: set[asyncio.Task[None]] = set()
         self._complaints = asyncio.create_task(self._drain())
 
     @classmethod
@@ -89,15 +91,26 @@ class Program:
         return cls(await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe), tell)
 
     async def send(self, message: Message) -> None:
-        """Write one line."""
-        data = msgspec.json.encode(message) + b"\n"
+        """Write one line, whole: half of one, or two in one another, would say what nobody decided."""
+        line = asyncio.create_task(self._write(msgspec.json.encode(message) + b"\n"))
+        self._lines.add(line)
+        line.add_done_callback(self._forget)
+        await asyncio.shield(line)
+
+    def _forget(self, line: asyncio.Task[None]) -> None:
+        self._lines.discard(line)
+        if not line.cancelled():
+            line.exception()  # whoever sent it may have gone
+
+    async def _write(self, data: bytes) -> None:
         try:
             stdin: Any = self._process.stdin
-            if isinstance(self._process, Process):
-                await stdin.write(data)
-            else:
-                stdin.write(data)
-                await stdin.drain()
+            async with self._one_at_a_time:
+                if isinstance(self._process, Process):
+                    await stdin.write(data)
+                else:
+                    stdin.write(data)
+                    await stdin.drain()
         except (OSError, AttributeError) as error:
             raise ServerGoneError(f"the server no longer reads: {error}") from None
 
@@ -144,8 +157,10 @@ class Program:
     async def close(self) -> None:
         """End it with everything it started."""
         await self._end()
-        self._complaints.cancel()
-        await asyncio.gather(self._complaints, return_exceptions=True)
+        left = (self._complaints, *self._lines)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
         self._excerpt.close()
 
     async def _end(self) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 import inspect
-import secrets
+import os
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -253,7 +253,10 @@ class AgentSession:
             judgement = await asking.race(judging) if alone else await judging
         except Exception as error:  # noqa: BLE001 - whatever it is, an undecided call is denied
             judgement = refuse(f"it can not be decided: {str(error) or type(error).__name__}")
+            # Whoever decides may have said yes, and that it runs is on record then.
+            self.note_refusal(call, judgement)
         except asyncio.CancelledError:
+            self.note_refusal(call, refuse("the call was aborted"))
             await asyncio.shield(asking.withdraw())
             raise
         finally:
@@ -364,7 +367,7 @@ class AgentSession:
 async def _run(tool: Tool, params: Any) -> Any:
     if tool.timeout is not None:
         return await ask_voice(tool.execute, params, seconds=tool.timeout)
-    if inspect.iscoroutinefunction(tool.execute):
+    if tool.awaits:
         return await tool.execute(params)
     result = await call_in_thread(tool.execute, params) if tool.blocking else tool.execute(params)
     return await result if inspect.isawaitable(result) else result
@@ -386,4 +389,4 @@ def denial_text(name: str, judgement: Judgement) -> str:
 
 def new_call_id() -> str:
     """Make an id for a call that has none."""
-    return f"call_{secrets.token_hex(8)}"
+    return f"call_{os.urandom(8).hex()}"

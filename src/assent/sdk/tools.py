@@ -57,6 +57,8 @@ class Tool:
         self.check_permissions = check_permissions
         self.timeout = timeout
         self.execute = execute
+        self.awaits = inspect.iscoroutinefunction(execute)
+        """Whether executing it can only be awaited."""
         self.blocking = not inspect.iscoroutinefunction(plain or execute)
         """Whether it runs in a thread, so that it holds up nobody else."""
         self._read = read

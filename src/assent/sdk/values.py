@@ -6,6 +6,7 @@ How a type shows itself (fields left out, secrets masked, serializers of its own
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -76,9 +77,8 @@ def _fields(value: Any) -> Iterable[tuple[str, Any]] | None:
     """Return the parts of a record with their names, whoever made it; None for what has none."""
     kind = type(value)
     if isinstance(value, msgspec.Struct):
-        config = value.__struct_config__
-        tag = ((config.tag_field, config.tag),) if config.tag_field is not None else ()
-        return (*tag, *((f.encode_name, getattr(value, f.name)) for f in msgspec.structs.fields(kind)))
+        tag, spelled = _spelled(type(value))
+        return (*tag, *((written, getattr(value, name)) for written, name in spelled))
     if hasattr(kind, "model_fields"):
         names = (*kind.model_fields, *kind.model_computed_fields)
         extra = getattr(value, "__pydantic_extra__", None) or {}
@@ -86,6 +86,14 @@ def _fields(value: Any) -> Iterable[tuple[str, Any]] | None:
     if dataclasses.is_dataclass(value):
         return tuple((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
     return None
+
+
+@functools.lru_cache(maxsize=1000)
+def _spelled(kind: type[msgspec.Struct]) -> tuple[tuple[tuple[str, Any], ...], tuple[tuple[str, str], ...]]:
+    """Return the tag of a kind of record, and how its fields are written."""
+    config = kind.__struct_config__
+    tag = ((config.tag_field, config.tag),) if config.tag_field is not None else ()
+    return tag, tuple((field.encode_name, field.name) for field in msgspec.structs.fields(kind))
 
 
 def _is_root(value: Any) -> bool:

@@ -50,9 +50,8 @@ def place_call(
 ) -> tuple[ToolCall, Session]:
     """Put a call into its session. Who asks is what the token says; a body that says otherwise is refused."""
     _check_names(asked, who)
-    cwd = asked.cwd if asked.cwd is not None and asked.cwd.startswith("/") else None
-    # A folder that is not there is somebody else's disk, whatever the token says.
-    workspace = projects.look(cwd) if cwd is not None and not who.remote else None
+    cwd = asked.cwd or None
+    workspace = _look(cwd, who, projects, is_over=asked.moment == "after")
     is_here = workspace is not None
     if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
         started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
@@ -66,11 +65,27 @@ def place_call(
         workspace=who.workspace or workspace or (),
         modes=asked.modes,
         interactive=who.interactive is not False,
-        remote=not is_here,
+        remote=who.remote,
         path=_search_path(headers.get(_PATH, b"")) if is_here else (),
         shell=asked.shell,
     )
     return call, session
+
+
+def _look(cwd: str | None, who: Principal, projects: Projects, *, is_over: bool) -> tuple[str, ...] | None:
+    """Return the workspace of the folder that a call is made in; None where there is none to look at.
+
+    Where an agent of this machine names a folder that is not there, neither its project's rules nor its paths are
+    known, which an agent could bring about: it is refused, unless the call is over and may have deleted it.
+    """
+    if cwd is not None and not cwd.startswith("/"):
+        raise CallError("Expected cwd to be an absolute path")
+    if cwd is None or who.remote:
+        return None
+    workspace = projects.look(cwd)
+    if workspace is None and not is_over:
+        raise CallError(f"There is no folder {cwd!r} here; the token of an agent on another disk is made with --remote")
+    return workspace
 
 
 def _check_names(asked: HookCall, who: Principal) -> None:

@@ -20,6 +20,7 @@ from assent.server.rates import Rates
 from assent.server.tally import Tally
 from assent.server.twins import Twins
 from assent.server.verifying import Verification
+from assent.server.visits import Visits
 
 if TYPE_CHECKING:
     from assent.approvals.book import Approvals
@@ -74,6 +75,7 @@ class Daemon:
         self.run_clients: set[RunSocket] = set()
         """The sockets that speak the run protocol."""
         self.keys = keys
+        self.visits = Visits(keys)
         self.projects = projects
         self.journal = journal
         self.routes = routes
@@ -173,6 +175,7 @@ class Daemon:
     async def refresh_tokens(self) -> None:
         """Have every token that is in force, and none that is not, count from now on."""
         await asyncio.wrap_future(self.keys.look())
+        self.visits.check()
 
     async def count_pending(self) -> int:
         """Return how many questions are pending."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.model import Answer, NotFoundError, Operation, Scope, State, Tier, Verdict
+from assent.model import Answer, NotFoundError, Operation, Scope, Source, State, Tier, Verdict
 from assent.model.principal import Role
 from assent.policy.guard import command_text
 from assent.reading.read import COMMAND_FIELDS
@@ -63,6 +63,8 @@ class Permission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     operations: tuple[Operation, ...] = ()
     """What the call would do, while it is pending; in a list only with `details`."""
     unreadable: str | None = None
+    rules: tuple[str, ...] = ()
+    """The rules whose word the reason is, with the files they were written in."""
     boundary: str | None = None
     """The sandbox profile it must run in."""
 
@@ -273,6 +275,7 @@ def detail(approval: Approval) -> Permission:
         workspace=approval.session.workspace,
         operations=decision.reading.operations,
         unreadable=decision.reading.unreadable,
+        rules=decision.rule_refs if decision.decision_source is Source.RULE else (),
         boundary=decision.boundary.name if decision.boundary is not None else None,
     )
 

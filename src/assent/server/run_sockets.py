@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from assent.model import ForbiddenError, StoreError, encode
 from assent.model.principal import Role
-from assent.runs.elsewhere import RunElsewhere
 from assent.runs.messages import (
     ClientMessage,
     DaemonMessage,
@@ -174,10 +173,7 @@ class RunSocket:
         """Introduce the run first, then have the client hear of it, beginning with what is pending."""
         run = await self._daemon.runs.prepare(message, self._who)
         self._member.push(encode(run.introduce(message.request_id)).decode())
-        if isinstance(run, RunElsewhere):
-            self._daemon.runs.followers.add(run, self._member)
-        else:
-            await run.subscribe(self._member)
+        await self._daemon.runs.listen(run, self._member)
 
 
 def _bytes_of(event: Message) -> bytes:

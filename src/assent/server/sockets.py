@@ -19,7 +19,7 @@ from assent.server.identity import SUBPROTOCOL
 from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
 
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
@@ -53,6 +53,54 @@ class CloseError(AssentError):
         self.reason = reason
 
 
+class Guarded:
+    """A socket that is closed when its token is revoked or runs out: it hears no more, and is not obeyed."""
+
+    def __init__(self, daemon: Daemon, principal: Principal, receive: Receive, send: Send) -> None:
+        self._daemon = daemon
+        self._principal = principal
+        self._receive = receive
+        self._send = send
+        self._refused = False
+
+    async def host(self, talk: Coroutine[Any, Any, None]) -> None:
+        """Let it talk for as long as it is welcome."""
+        talking = asyncio.ensure_future(talk)
+        try:
+            with self._daemon.visits.stay(self._principal) as ended:
+                await asyncio.wait((talking, ended), return_when=asyncio.FIRST_COMPLETED)
+                if ended.done():
+                    await self._refuse()
+        finally:
+            talking.cancel()
+            # What a closed or vanished peer leaves behind is not worth a word.
+            with contextlib.suppress(OSError, asyncio.CancelledError):
+                await talking
+
+    async def hear(self) -> Message:
+        """Take the next message."""
+        event = await self._receive()
+        if event["type"] == "websocket.receive" and not self._is_welcome():
+            await self._refuse()
+            return {"type": "websocket.disconnect"}
+        return event
+
+    async def say(self, message: Message) -> None:
+        """Send a message."""
+        if message["type"] == "websocket.send" and not self._is_welcome():
+            await self._refuse()
+            raise CloseError(4401, "Unauthorized")
+        await self._send(message)
+
+    def _is_welcome(self) -> bool:
+        return not self._refused and self._daemon.keys.is_good(self._principal)
+
+    async def _refuse(self) -> None:
+        if not self._refused:
+            self._refused = True
+            await self._send(_UNAUTHORIZED)
+
+
 class Sockets:
     """Serves every WebSocket of the daemon."""
 
@@ -70,19 +118,16 @@ class Sockets:
             return
         await send({"type": "websocket.accept", "subprotocol": _choose_protocol(scope["subprotocols"])})
         if principal is not None and scope["path"] == run_sockets.PATH:
-            receive, send = self._guard(principal, receive, send)
-            with contextlib.suppress(OSError):
-                await run_sockets.RunSocket(self._daemon, principal, scope).talk(receive, send)
+            guarded = Guarded(self._daemon, principal, receive, send)
+            await guarded.host(run_sockets.RunSocket(self._daemon, principal, scope).talk(guarded.hear, guarded.say))
             return
         try:
             who, user = _check(scope, principal)
         except CloseError as closing:
             await send({"type": "websocket.close", "code": closing.code, "reason": closing.reason})
             return
-        receive, send = self._guard(who, receive, send)
-        # What a closed or vanished peer leaves behind is not worth a word.
-        with contextlib.suppress(OSError):
-            await self._talk(who, user, scope, receive, send)
+        guarded = Guarded(self._daemon, who, receive, send)
+        await guarded.host(self._talk(who, user, scope, guarded.hear, guarded.say))
 
     def _admit(self, scope: Scope) -> Principal | None:
         headers = gather_headers(scope["headers"])
@@ -93,25 +138,6 @@ class Sockets:
         if cookie and b"origin" not in headers:
             raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
         return run_sockets.admit(principal) if scope["path"] == run_sockets.PATH else principal
-
-    def _guard(self, principal: Principal, receive: Receive, send: Send) -> tuple[Receive, Send]:
-        """Close a socket whose token was revoked or has run out: it hears no more, and what it says does not count."""
-        keys = self._daemon.keys
-
-        async def hear() -> Message:
-            event = await receive()
-            if event["type"] == "websocket.receive" and not keys.is_good(principal):
-                await send(_UNAUTHORIZED)
-                return {"type": "websocket.disconnect"}
-            return event
-
-        async def say(message: Message) -> None:
-            if message["type"] == "websocket.send" and not keys.is_good(principal):
-                await send(_UNAUTHORIZED)
-                raise CloseError(4401, "Unauthorized")
-            await send(message)
-
-        return hear, say
 
     async def _talk(self, principal: Principal, user: str, scope: Scope, receive: Receive, send: Send) -> None:
         abort = scope["state"]["abort"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from assent.server.sse import BEAT_SECONDS
 
@@ -31,14 +31,18 @@ class Streaming:
         await send({"type": "http.response.body", "body": b""})
 
     async def _send_pieces(self, send: Send) -> None:
+        with self._daemon.visits.stay(self._request.principal) as ended:
+            await self._send_until(send, (self._daemon.closing, ended))
+
+    async def _send_until(self, send: Send, ends: tuple[asyncio.Future[None], ...]) -> None:
         pieces = self._stream.pieces
         leaving = asyncio.ensure_future(self._request.left())
         waiting: asyncio.Future[bytes] = asyncio.ensure_future(anext(pieces))
         try:
             while True:
-                events = (waiting, leaving, self._daemon.closing)
+                events: tuple[asyncio.Future[Any], ...] = (waiting, leaving, *ends)
                 await asyncio.wait(events, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-                if leaving.done() or self._daemon.closing.done() or not self._is_welcome():
+                if leaving.done() or any(end.done() for end in ends) or not self._is_welcome():
                     return
                 piece = self._stream.alive
                 if waiting.done():

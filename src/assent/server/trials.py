@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from assent.approvals.grants import read_pattern
+from assent.approvals.grants import binds, make_grant, own_programs, read_pattern
+from assent.approvals.outcome import relied_on
 from assent.audit.entry import read_event
 from assent.engine import Engine
 from assent.model import (
+    ALLOW,
+    Answer,
+    Approval,
     AssentError,
     Consent,
     Decision,
@@ -26,12 +30,14 @@ from assent.model import (
     Outcome,
     Policy,
     Rule,
+    Scope,
     Session,
     ToolCall,
+    within,
 )
 from assent.model.principal import Role
 from assent.server.messages import Refusal, Reply, Request, reply
-from assent.server.permissions import millis
+from assent.server.permissions import may_see, millis
 from assent.store.cursor import Row
 
 if TYPE_CHECKING:
@@ -58,6 +64,10 @@ class TryBody(msgspec.Struct, frozen=True, rename="camel"):
     agent_id: str | None = None
     """Only this agent's calls."""
     destructive: bool = False
+    request_id: str | None = None
+    """The question that a standing answer would be the answer to: it binds its agent, its workspace and its files."""
+    scope: Scope = Scope.ALWAYS
+    """How long that answer would stand."""
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -117,12 +127,20 @@ async def try_rule(daemon: Daemon, request: Request) -> Reply:
         rule = read_pattern(body.rule, body.tool)
     except AssentError as error:
         raise Refusal(400, str(error)) from None
+    asked = None if body.request_id is None else await _find_question(daemon, body.request_id, request)
     since = time.time() - body.days * 86400
     user = None if who.role is Role.ADMIN else who.user
     first = await daemon.audit_position() - _RECENT
     seen = await _look_back(daemon, since, first, user, body.agent_id)
     older = await daemon.store.query(_OLDER, {"first": first, "since": since})
-    return reply(await asyncio.to_thread(_try, daemon, rule, body, seen, whole=not older))
+    return reply(await asyncio.to_thread(_try, _Draft(daemon, rule, body, asked), seen, whole=not older))
+
+
+async def _find_question(daemon: Daemon, request_id: str, request: Request) -> Approval:
+    found = await daemon.approvals.get(request_id)
+    if found is None or not may_see(request.who, found):
+        raise Refusal(404, "Request not found")
+    return found
 
 
 async def _look_back(daemon: Daemon, since: float, first: int, user: str | None, agent: str | None) -> list[_Seen]:
@@ -155,9 +173,9 @@ def _seen(row: Row, counts: dict[int, int]) -> _Seen:
     return _Seen(read_event(position, writer, seq, at, bytes(body)), counts[position], at)
 
 
-def _try(daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen], *, whole: bool) -> Trial:
+def _try(draft: _Draft, seen: Sequence[_Seen], *, whole: bool) -> Trial:
     looked = seen[:MOST_CALLS]
-    compared = [(s, b.decision, a.decision) for s, b, a in _compare(daemon, rule, body, looked)]
+    compared = [(s, b.decision, a.decision) for s, b, a in draft.compare(looked)]
     asked = sum(s.count for s, before, _ in compared if before == "ask")
     changes = [
         Change(s.command, s.count, before, after, millis(s.at), s.agent)
@@ -165,7 +183,7 @@ def _try(daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen], *, wh
         if before != after
     ]
     return Trial(
-        rule.text,
+        draft.rule.text,
         sum(s.count for s in looked),
         asked,
         sum(c.count for c in changes),
@@ -174,46 +192,70 @@ def _try(daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen], *, wh
     )
 
 
-def _compare(
-    daemon: Daemon, rule: Rule, body: TryBody, seen: Sequence[_Seen]
-) -> Iterator[tuple[_Seen, Decision, Decision]]:
-    """Decide every call as today, and with the rule."""
-    engines: dict[int, tuple[Engine, Engine]] = {}
-    consent = Consent()
-    if body.effect == "grant":
-        consent = Consent(grants=(Grant(id="draft", rule=rule, destructive=body.destructive),))
-    for each in seen:
-        recorded = each.event.permission_decision
-        if recorded is None:
-            continue
-        call, session, engine = _place(daemon, each.event, recorded)
-        if id(engine) not in engines:
-            engines[id(engine)] = (engine, _drafted(engine, rule, body))
-        _, drafted = engines[id(engine)]
-        before = engine.decide_read(recorded.reading, call, session)
-        yield each, before, drafted.decide_read(recorded.reading, call, session, consent)
+class _Draft:
+    """A rule, or a standing answer, before there is one."""
+
+    def __init__(self, daemon: Daemon, rule: Rule, body: TryBody, asked: Approval | None) -> None:
+        self._daemon = daemon
+        self.rule = rule
+        self._body = body
+        self._asked = asked
+        self._engines: dict[int, tuple[Engine, Engine]] = {}
+
+    def compare(self, seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, Decision, Decision]]:
+        """Decide every call as today, and with the rule."""
+        grant = self._grant() if self._body.effect == "grant" else None
+        for each in seen:
+            recorded = each.event.permission_decision
+            if recorded is None:
+                continue
+            call, session, engine = self._place(each.event, recorded)
+            before = engine.decide_read(recorded.reading, call, session)
+            if grant is None:
+                after = self._drafted(engine).decide_read(recorded.reading, call, session)
+            else:
+                after = engine.decide_read(recorded.reading, call, session, Consent(grants=(grant,)))
+                after = after if _is_good_for(grant, after, session) else before
+            yield each, before, after
+
+    def _grant(self) -> Grant:
+        """Make what an answer would leave behind; where no question is named, it is bound to nothing."""
+        body, made = self._body, None
+        if self._asked is not None:
+            answer = Answer(verdict=ALLOW, scope=body.scope, pattern=body.rule, destructive=body.destructive)
+            made = make_grant(self._asked, answer, "")
+        return made or Grant(id="draft", rule=self.rule, destructive=body.destructive)
+
+    def _drafted(self, engine: Engine) -> Engine:
+        if id(engine) not in self._engines:
+            written = msgspec.structs.replace(self.rule, destructive=self._body.destructive)
+            policy = Policy(layer=Layer.USER, file="(draft)")
+            policy = msgspec.structs.replace(policy, **{self._body.effect: (written,)})
+            self._engines[id(engine)] = (engine, engine.with_policy(policy))
+        return self._engines[id(engine)][1]
+
+    def _place(self, event: Event, recorded: Decision) -> tuple[ToolCall, Session, Engine]:
+        """Put a recorded call where it was made, as far as the log tells."""
+        said = event.payload
+        cwd = said.get("cwd")
+        folder = cwd if isinstance(cwd, str) else None
+        call = ToolCall(tool=recorded.reading.tool, input={"command": said.get("summary", "")}, cwd=folder)
+        user, agent = str(said.get("user", "")), str(said.get("agent", ""))
+        workspace, remote = self._disk(folder, agent, event.session_id)
+        session = Session(id=event.session_id, user=user, agent=agent, workspace=workspace, remote=remote)
+        return call, session, self._daemon.projects(call, session)
+
+    def _disk(self, folder: str | None, agent: str, session: str) -> tuple[tuple[str, ...], bool]:
+        """Say where an agent works: the one that asks by what its session says, others by what is on the disk."""
+        asking = None if self._asked is None else self._asked.session
+        if asking is not None and asking.agent == agent:
+            inside = folder is not None and any(within(folder, root) for root in asking.workspace)
+            if inside or session == asking.id or asking.remote or not asking.workspace:
+                return asking.workspace, asking.remote
+        workspace = self._daemon.projects.look(folder) if folder is not None else None
+        return workspace or (), workspace is None
 
 
-def _drafted(engine: Engine, rule: Rule, body: TryBody) -> Engine:
-    if body.effect == "grant":
-        return engine
-    written = msgspec.structs.replace(rule, destructive=body.destructive)
-    policy = msgspec.structs.replace(Policy(layer=Layer.USER, file="(draft)"), **{body.effect: (written,)})
-    return engine.with_policy(policy)
-
-
-def _place(daemon: Daemon, event: Event, recorded: Decision) -> tuple[ToolCall, Session, Engine]:
-    """Put a recorded call where it was made, as far as the log tells."""
-    said = event.payload
-    cwd = said.get("cwd")
-    folder = cwd if isinstance(cwd, str) else None
-    call = ToolCall(tool=recorded.reading.tool, input={"command": said.get("summary", "")}, cwd=folder)
-    workspace = daemon.projects.look(folder) if folder is not None else None
-    session = Session(
-        id=event.session_id,
-        user=str(said.get("user", "")),
-        agent=str(said.get("agent", "")),
-        workspace=workspace or (),
-        remote=workspace is None,
-    )
-    return call, session, daemon.projects(call, session)
+def _is_good_for(grant: Grant, decision: Decision, session: Session) -> bool:
+    """Tell whether a grant that a decision relies on was given for the files that the call runs."""
+    return grant.id not in relied_on(decision) or binds(grant, own_programs(decision, session))

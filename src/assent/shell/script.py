@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import assent.regex as re
-from assent.shell.effects import EFFECTS
 from assent.shell.guard import cleaned, refuse, too_long
 from assent.shell.notes import Notes
-from assent.shell.parser import RESERVED, Parser
+from assent.shell.parser import Parser
+from assent.shell.plain import read_plain
 from assent.shell.scope import Scope
-from assent.shell.tree import Command, Script, Word
+from assent.shell.tree import Script
 from assent.shell.walk import EnoughError, Walker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_WORDS = re.compile(r"((?:[ \t]*+[\w./:@%+,=^-]++)++)[ \t]*+(?:(?<=[ \t])#[ -~]*+)?", re.ASCII)
-_SPECIAL = RESERVED | EFFECTS.keys()
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -37,13 +34,18 @@ def parse(
     """
     if reason := too_long(line):
         return Script(unreadable=reason)
-    if words := _plain_words(line):
-        return Script((Command(tuple(map(Word, words)), cwd=cwd, elsewhere=elsewhere, constant=True),))
+    if (plain := read_plain(line, cwd, elsewhere)) is not None:
+        return plain
+    outside = variables if home is None or "HOME" in variables else {**variables, "HOME": home}
+    return read_fully(line, cwd, elsewhere, outside)
+
+
+def read_fully(line: str, cwd: str | None, elsewhere: tuple[str, ...], outside: Mapping[str, str]) -> Script:
+    """List every command of a line by the grammar of the shell."""
     notes = Notes()
     if reason := refuse(line):
         notes.blame(reason)
         line = cleaned(line)
-    outside = variables if home is None or "HOME" in variables else {**variables, "HOME": home}
     scope = Scope(cwd, outside)
     scope.elsewhere = elsewhere
     walker = Walker(scope, notes, len(line))
@@ -54,13 +56,3 @@ def parse(
     except RecursionError:
         notes.blame("the line is nested too deeply")
     return Script(tuple(walker.commands), notes.fault, tuple(walker.functions), tuple(walker.bound))
-
-
-def _plain_words(line: str) -> list[str]:
-    """Give the words of a line that is a single command of plain words, as most are; otherwise nothing.
-
-    A comment may follow them.
-    """
-    plain = _WORDS.fullmatch(line)
-    words = plain[1].split() if plain else []
-    return [] if not words or "=" in words[0] or words[0] in _SPECIAL else words

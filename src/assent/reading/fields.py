@@ -1,0 +1,189 @@
+"""What the fields of a structured tool's input name: the files that the call is about, and all that may be files.
+
+Which of several fields counts is the agent's choice, not ours. So every field that may name a file is read as one, also
+those of other vocabularies, and those inside lists and objects; a file that is named beside another only adds to what
+the call would touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Any
+
+import assent.regex as re
+from assent.model import UNKNOWN, CallError
+from assent.reading.paths import Located, Place, is_foreign
+
+PATH_FIELDS = frozenset(
+    (
+        "file_path",
+        "path",
+        "filePath",
+        "notebook_path",
+        "target_file",
+        "absolute_path",
+        "dir_path",
+        "directory",
+        "filename",
+        "file",
+        "target_directory",
+        "relative_workspace_path",
+    )
+)
+PATH_LISTS = frozenset(("paths", "file_paths", "files", "filePaths"))
+FOLDER_FIELDS = (
+    *("cwd", "Cwd", "workdir", "work_dir", "workDir", "working_directory", "workingDirectory"),
+    *("dir", "dir_path", "directory", "folder"),
+)
+FILTER_FIELDS = ("glob", "include", "include_pattern", "includePattern", "file_pattern", "filePattern")
+"""Which files a search of contents looks into: they are named, and so are read by name."""
+LONGEST_PATH = 4096
+DEEPEST = 16
+"""Objects and lists inside one another that are looked into; what lies deeper may be any file."""
+MOST_PATHS = 2_000
+"""Files that one call may name."""
+
+_TEXTS = frozenset(
+    (
+        *("content", "contents", "text", "new_string", "old_string", "newString", "oldString", "new_str", "old_str"),
+        *("insert_text", "file_text", "file_content", "fileContent", "new_source", "old_source", "code", "code_edit"),
+        *(
+            "TargetContent",
+            "ReplacementContent",
+            "CodeContent",
+            "replacement",
+            "replace",
+            "search",
+            "find",
+            "new",
+            "old",
+        ),
+        *(
+            "instruction",
+            "instructions",
+            "Instruction",
+            "explanation",
+            "description",
+            "Description",
+            "prompt",
+            "reason",
+        ),
+        *(
+            "pattern",
+            "query",
+            "regex",
+            "search_term",
+            "glob_pattern",
+            "output_mode",
+            "type",
+            "language",
+            "command",
+            "reason",
+        ),
+        *("patch", "diff", "input", "patchText", "patch_text", "cell_id", "cell_type", "edit_mode", "view_range"),
+        *FILTER_FIELDS,
+    )
+)
+"""Fields that hold text or words, whatever stands in them."""
+_COUNTS = frozenset(
+    ("replace_all", "replaceAll", "offset", "limit", "head_limit", "insert_line", "multiline", "-i", "-n")
+)
+_NAMES_A_FILE = re.compile(r"(?i)(?:path|file|folder|directory|dir|uri)(?:_?name)?s?$|^(?:path|file|folder|dir|uri)_")
+_MAY_NAME_ONE = re.compile(r"(?i)target|dest|dst|source|src|output|location|^(?:to|from|name)$")
+_LOOKS_LIKE_ONE = ("/", "~", "./", "../", "file:", "\\")
+_NOT_PLAIN = frozenset("\n\r")
+
+
+def named_paths(given: dict[str, Any], place: Place, patched: Iterable[str] = ()) -> list[Located]:
+    """Return every file that an input names, with those that its patch does; the unknown one if it names none."""
+    found = dict.fromkeys((*map(text_of, patched), *sorted(set(_named(given))))) or {UNKNOWN: None}
+    if not given.keys() <= _PLAIN:
+        found |= dict.fromkeys(sorted(set(_beside(given, 0))))
+    check_number(found)
+    bases = [place.locate(text_of(given[f])).path for f in _BASES & given.keys() if given[f] is not None]
+    if not bases and len(found) == 1:
+        return [place.locate(*found)]
+    return list(dict.fromkeys(place.locate(name, base) for name in found for base in (None, *sorted(bases))))
+
+
+def text_of(value: Any) -> str:
+    """Return a path, or the unknown one."""
+    if not isinstance(value, str) or not value:
+        return UNKNOWN
+    if len(value) > LONGEST_PATH:
+        raise CallError(f"a path is longer than {LONGEST_PATH} characters")
+    return UNKNOWN if is_foreign(value) else value
+
+
+def check_number(paths: Collection[object]) -> None:
+    """Refuse a call that names more files than anybody would look at."""
+    if len(paths) > MOST_PATHS:
+        raise CallError(f"it names more than {MOST_PATHS} files")
+
+
+def other_paths(given: dict[str, Any], place: Place) -> list[Located]:
+    """Return what a search's other fields may name beside its folder and its filters."""
+    found = set() if given.keys() <= _PLAIN else set(_beside(given, 0))
+    check_number(found)
+    return [place.locate(name) for name in sorted(found)]
+
+
+_BASES = frozenset(FOLDER_FIELDS) - PATH_FIELDS
+_PLAIN = PATH_FIELDS | PATH_LISTS | _TEXTS | _COUNTS | _BASES
+
+
+def _named(given: dict[str, Any]) -> Iterator[str]:
+    """Yield what the known fields name."""
+    for field, value in given.items():
+        if field in PATH_FIELDS:
+            if value is not None:
+                yield text_of(value)
+        elif field in PATH_LISTS and value is not None:
+            for item in value if isinstance(value, list) else [None]:
+                yield text_of(item.get("path") if isinstance(item, dict) else item)
+                if isinstance(item, dict):
+                    yield from _beside(item, 1)
+
+
+def _beside(given: dict[str, Any], depth: int) -> Iterator[str]:
+    """Yield what other fields, and objects inside, may name."""
+    for field, value in given.items():
+        if depth and field.startswith(_LOOKS_LIKE_ONE):
+            yield text_of(field)  # an object whose keys are the files
+        if field in _TEXTS or (not depth and field in _PLAIN):
+            continue
+        yield from _inside(field, value, depth)
+
+
+def _inside(field: str, value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        if (depth and field in PATH_FIELDS) or _may_be_file(field, value):
+            yield text_of(value)
+    elif depth and field in PATH_FIELDS and not isinstance(value, dict | list):
+        yield UNKNOWN
+    elif isinstance(value, dict | list):
+        if depth >= DEEPEST:
+            yield UNKNOWN
+        elif isinstance(value, dict):
+            yield from _beside(value, depth + 1)
+        else:
+            for item in value:
+                yield from _inside(field, item, depth + 1)
+
+
+def _may_be_file(field: str, value: str) -> bool:
+    """Tell whether a field that is not known may name a file: by its own name, or by what stands in it."""
+    if _NAMES_A_FILE.search(field):
+        return bool(value)
+    if not value or len(value) > LONGEST_PATH or not _NOT_PLAIN.isdisjoint(value):
+        return False
+    return _MAY_NAME_ONE.search(field) is not None or value.startswith(_LOOKS_LIKE_ONE)
+
+
+def patterns_in(given: dict[str, Any]) -> Iterator[str]:
+    """Yield the patterns by which an input names many files at once."""
+    for field in (*PATH_LISTS, *FILTER_FIELDS):
+        value = given.get(field)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str) and not set("*?[{").isdisjoint(item):
+                yield text_of(item)

@@ -1,0 +1,78 @@
+"""What the kernel says is mounted, and which place of which disk a path is."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import NamedTuple, TypeAlias
+
+from assent.sandbox.errors import Unavailable
+
+TABLE = "/proc/self/mountinfo"
+_ESCAPED = re.compile(rb"\\([0-7]{3})")
+
+Origin: TypeAlias = tuple[str, str]
+"""A disk by its number, and a path on it."""
+
+
+class Row(NamedTuple):
+    """One mount."""
+
+    id: str
+    above: str
+    """The mount that it lies on, by its id."""
+    origin: Origin
+    point: str
+
+
+def read_mounts() -> list[Row]:
+    """Return what is mounted as this process sees it, or raise `Unavailable` if that can not be known."""
+    try:
+        with open(TABLE, "rb") as file:
+            return parse(file.read())
+    except (OSError, IndexError):
+        raise Unavailable("what is mounted can not be known") from None
+
+
+def parse(table: bytes) -> list[Row]:
+    """Read a table, in the order of mounting; raise `IndexError` if it is none."""
+    found = []
+    for line in table.splitlines():
+        words = line.split(b" ", 5)
+        origin = (words[2].decode(), _unescape(words[3]))
+        found.append(Row(words[0].decode(), words[1].decode(), origin, _unescape(words[4])))
+    return found
+
+
+def _unescape(text: bytes) -> str:
+    return os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), text) if b"\\" in text else text)
+
+
+class Disks:
+    """Tells for paths what they are on their disks."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = {(row.above, row.point): row for row in rows}
+        known = {row.id for row in rows}
+        first = [row for row in rows if row.point == "/" and row.above not in known]
+        if not first:
+            raise Unavailable("what is mounted can not be known")
+        self._known = {"/": self._top(first[0], "/")}
+
+    def find(self, path: str) -> Origin:
+        """Follow a path from mount to mount, as the kernel does."""
+        at = self._at(path)
+        device, root = at.origin
+        below = path[len(at.point.rstrip("/")) :] if path != at.point else ""
+        return device, (root.rstrip("/") + below) or "/"
+
+    def _at(self, path: str) -> Row:
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = self._top(self._at(path.rpartition("/")[0] or "/"), path)
+        return known
+
+    def _top(self, at: Row, path: str) -> Row:
+        while (over := self._rows.get((at.id, path))) is not None:
+            at = over
+        return at

@@ -1,0 +1,88 @@
+"""Lines that need no grammar: words, patterns and quotes without anything in them that is expanded, in simple commands.
+
+Most lines are so. What they are made of is told by one look each; whatever else is in a line is left to the parser,
+and a line that is read here is read there with the same result.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import assent.regex as re
+from assent.shell.effects import EFFECTS
+from assent.shell.parser import RESERVED
+from assent.shell.tree import Command, Direction, Redirect, Script, Word
+
+_MOST = 500
+"""Words and operators of a line that is read here: few enough for each of the parser's bounds."""
+_LETTERS = "0-9A-Za-z_./:@%+,=^"
+_WORDS = re.compile(rf"[{_LETTERS} \t-]*+")
+_TILDE = r"(?:(?<=[0-9A-Za-z_])~[0-9]*+)*+"
+"""Behind a letter it is one: `HEAD~2`."""
+_PLAIN = rf"[{_LETTERS}-]++{_TILDE}"
+_WORD = rf"""[{_LETTERS}*?-]++{_TILDE}|'[ -&(-~]*+'|"[ !#%-\[\]-_a-~]*+\""""
+_REDIRECT = r"[12]?+(?:>&[12]|(?:>>?+|<)[ \t]*+[0-9A-Za-z_./][0-9A-Za-z_./-]*+)"
+_COMMAND = rf"{_PLAIN}(?:[ \t]++(?:{_REDIRECT}|{_WORD}))*+[ \t]*+"
+_OPERATOR = r"\|\|?+|&&|;"
+_LINE = re.compile(rf"([ \t]*+{_COMMAND}(?:(?:{_OPERATOR})[ \t]*+{_COMMAND})*+)(?:(?<=[ \t])#[ -~]*+)?")
+_TOKEN = re.compile(rf"{_REDIRECT}|{_WORD}|{_OPERATOR}")
+_REDIRECTED = re.compile(r"[12]?(>&|>>?|<)[ \t]*(.*)")
+_SPECIAL = RESERVED | EFFECTS.keys()
+"""Words that, where a command is expected, are more than the name of one."""
+_OPERATORS = frozenset({"|", "||", "&&", ";"})
+_splits = operator.attrgetter("splits")
+_DIRECTIONS: dict[str, Direction] = {"<": "read", ">&": "descriptor"}
+
+
+def read_plain(line: str, cwd: str | None, elsewhere: tuple[str, ...]) -> Script | None:
+    """List the commands of a line that needs no grammar; None for every other line."""
+    if _WORDS.fullmatch(line):
+        words = line.split()
+        if not words or "=" in words[0] or words[0] in _SPECIAL:
+            return None
+        return Script((Command(tuple(map(Word, words)), cwd=cwd, elsewhere=elsewhere, constant=True),))
+    plain = _LINE.fullmatch(line)
+    if plain is None:
+        return None
+    tokens = _TOKEN.findall(plain[1])
+    return _commands(tokens, cwd, elsewhere) if len(tokens) <= _MOST else None
+
+
+def _commands(tokens: list[str], cwd: str | None, elsewhere: tuple[str, ...]) -> Script | None:
+    """Make commands of the parts of a line."""
+    commands: list[Command] = []
+    fed: tuple[int, ...] = ()
+    start = 0
+    for end in [*[i for i, token in enumerate(tokens) if token in _OPERATORS], len(tokens)]:
+        name = tokens[start]
+        if "=" in name or name in _SPECIAL:
+            return None
+        words, redirects = _parts(tokens[start:end])
+        constant = not redirects and not any(map(_splits, words))
+        last = fed[0] if fed else None
+        commands.append(Command(words, (), redirects, cwd, last, fed, elsewhere=elsewhere, constant=constant))
+        fed = (len(commands) - 1,) if tokens[end : end + 1] == ["|"] else ()
+        start = end + 1
+    return Script(tuple(commands))
+
+
+def _parts(tokens: list[str]) -> tuple[tuple[Word, ...], tuple[Redirect, ...]]:
+    """Tell the words of a command from its redirections."""
+    words: list[Word] = []
+    redirects: list[Redirect] = []
+    for token in tokens:
+        if token[0] in "'\"":
+            words.append(Word(token[1:-1]))
+        elif ">" in token or "<" in token:
+            redirects.append(_redirect(token))
+        elif "*" in token or "?" in token:
+            words.append(Word(token, splits=True))
+        else:
+            words.append(Word(token))
+    return tuple(words), tuple(redirects)
+
+
+def _redirect(token: str) -> Redirect:
+    # it was told from a word by the same signs
+    sign, target = _REDIRECTED.fullmatch(token).groups()  # type: ignore[union-attr]
+    return Redirect(_DIRECTIONS.get(sign, "write"), Word(target))
