@@ -81,6 +81,47 @@ def test_a_write_is_done_and_on_record_as_done_or_is_not_once_the_run_is_over(tm
     assert (event.type, event.payload.get("output", event.payload.get("error"))) == told
 
 
+def test_what_was_done_is_on_record_also_if_the_run_is_stopped_while_that_is_being_written(tmp_path, monkeypatch):
+    folder = (tmp_path / "project").resolve()
+    folder.mkdir()
+    strategy = write_strategy(tmp_path, "- {agent: a, tool: write_file, input: {path: x, content: new}}")
+    settings = ServerSettings(notify_desktop=False, socket=False)
+    written, go_on, real = threading.Event(), threading.Event(), files.write_text
+
+    def hold_up(_cursor):
+        written.set()
+        go_on.wait(SECONDS)
+
+    def write_then_hold_the_store_up(*arguments):
+        size = real(*arguments)
+        daemon.store.write(hold_up)
+        assert written.wait(SECONDS)
+        return size
+
+    async def scene():
+        await daemon.start()
+        try:
+            run = await daemon.runs.prepare(PrepareRun(strategy_path=str(strategy), cwd=str(folder)), PERSON)
+            await daemon.runs.start(run.id, None, PERSON)
+            assert await asyncio.to_thread(written.wait, SECONDS)
+            await asyncio.sleep(0.3)  # that it was done waits to be written now
+            stopping = asyncio.create_task(daemon.runs.stop(run.id, PERSON))
+            await asyncio.wait((stopping,), timeout=0.1)
+            go_on.set()
+            await asyncio.wait_for(stopping, SECONDS)
+            return [record.event.type for record in (await search(daemon.store, Query(session=run.id))).records]
+        finally:
+            go_on.set()
+            await daemon.stop()
+
+    monkeypatch.setattr(files, "write_text", write_then_hold_the_store_up)
+    with assemble(settings, str(tmp_path / "home"), port=1, journal=Journal("json", "error"), routes=()) as daemon:
+        told = asyncio.run(scene())
+    assert (folder / "x").exists()
+    assert told.index("run.status") < told.index("tool.result")  # the newest is the first
+    assert told.count("tool.result") == 1
+
+
 def test_a_search_ends_with_its_run(tmp_path, monkeypatch):
     folder = (tmp_path / "project").resolve()
     folder.mkdir()

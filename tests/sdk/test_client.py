@@ -8,6 +8,8 @@ import inspect
 import itertools
 import json
 import re
+import subprocess
+import sys
 import threading
 import urllib.parse
 from pathlib import Path
@@ -15,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import assent.cli
+import assent.sdk.runs
 from assent import (
     ApiError,
     AsyncClient,
@@ -616,3 +619,11 @@ def test_a_daemon_that_is_gone_allows_nothing():
     assert RAN == []
     with pytest.raises(ConfigError, match="token"):
         create_agent_app(url="http://127.0.0.1:1")
+
+
+def test_the_client_of_runs_is_found_by_the_name_of_its_package_and_loaded_when_it_is_used():
+    assert assent.sdk.RunClient is assent.sdk.runs.RunClient
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        _ = assent.sdk.Nothing
+    code = "import sys, assent.sdk; assert 'websockets' not in sys.modules"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

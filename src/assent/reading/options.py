@@ -81,7 +81,7 @@ class _Scan:
 
     def __init__(self, name: str, entry: Entry, words: tuple[Word, ...]) -> None:
         self.name, self.entry, self.words = name, entry, words
-        self.table = entry.table
+        self.table, self.switches = entry.table, entry.switches
         self.parents: list[tuple[Entry, set[str]]] = []
         """The entries above, each with its options; shared ones may stand anywhere."""
         self.present: set[str] = set()
@@ -108,6 +108,8 @@ class _Scan:
             self.position += 1
             if self.ended:
                 self.operands.append(word)
+            elif word.text in self.switches and not word.splits:
+                self.present.add(self.switches[word.text])
             elif word.text[:1] in _MARKS:
                 self._marked(word)
             elif self.entry.options == "pairs":
@@ -132,10 +134,7 @@ class _Scan:
         if self.entry.subcommands and not self.operands and text in self.entry.children and " " not in text:
             self._descend(word)
             return
-        switch = self.entry.switches.get(text)
-        if switch is not None and not word.splits:
-            self.present.add(switch)
-        elif text == "--":
+        if text == "--":
             self.ended, self.closed = True, len(self.operands)
             self.loose = self.loose if self.loose == self.position - 1 else -1
         elif self.entry.options == "pairs":
@@ -175,7 +174,8 @@ class _Scan:
         self.booleans = child.booleans or self.booleans
         self.questions = self.questions if child.questions is None else child.questions
         entry = (lookup(child.like) if child.like else None) or child
-        self.name, self.entry, self.table = f"{self.name} {name}", entry, entry.table
+        self.name, self.entry = f"{self.name} {name}", entry
+        self.table, self.switches = entry.table, entry.switches
         self.ended = entry.options == "any"
 
     def _module(self, option: Option, word: Word) -> None:

@@ -270,8 +270,8 @@ class Run:
     # Living
 
     async def record_events(self, events: Sequence[Event]) -> None:
-        """Write down what happened; raises `StoreError` if that fails."""
-        await self.ground.gate.record(events)
+        """Write down what happened, also if the run is stopped meanwhile; raises `StoreError` if that fails."""
+        await asyncio.shield(self.ground.gate.record(events))
 
     async def record_begin(self, events: Sequence[Event]) -> None:
         """Write down what begins, before it does; raises `ToolError` if the run was ended, here or elsewhere."""
