@@ -142,7 +142,9 @@ def test_what_a_repository_gives_as_a_reason_is_said_to_be_its_own_word(page, as
 
 
 def test_a_name_that_is_long_is_cut_with_a_word(page, ask, daemon):
-    asked = ask("node x.js", cwd=str(daemon.project) + "/deep" * 2000)
+    elsewhere = daemon.api(daemon.mint("agent", agent="coder", remote=True))
+    body = {"toolName": "bash", "toolInput": {"command": "node x.js"}, "cwd": "/far" + "/deep" * 2000}
+    asked = elsewhere.post("/api/hooks/classify", json=body).json()["requestId"]
     shown = page.locator(f"#q-{asked}")
     expect(shown.locator(".facts")).to_contain_text("Only the first 240 of 10,")
     assert shown.locator(".facts").bounding_box()["height"] < 500

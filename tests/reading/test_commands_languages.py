@@ -16,6 +16,7 @@ from assent.reading.roles import judge_word
 from assent.reading.sed import read_sed
 from assent.reading.sql import read_sql
 from assent.shell.tree import Word
+from lines import operations
 
 
 @pytest.mark.parametrize(
@@ -404,3 +405,8 @@ def test_a_script_that_is_only_known_at_run_time_is_dangerous(role: str) -> None
 
 def test_a_role_without_a_language_says_nothing() -> None:
     assert judge_word("read", Word("x"), "x").tier is Tier.SAFE
+
+
+def test_a_table_of_passwords_is_a_secret_that_is_read() -> None:
+    assert [o.resource for o in operations("psql -c 'select 1; table pg_shadow'") if o.secret] == ["pg_shadow"]
+    assert not any(o.secret for o in operations("psql -c 'select 1; table pg_class'"))
