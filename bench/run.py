@@ -185,7 +185,7 @@ def thread_ms(engine: Engine, session: Session, call: ToolCall) -> float:
 
 
 def growing() -> None:
-    print("\nParsing, reading and deciding long lines (a line of more than 1,000 commands is not read to its end)")
+    print("\nParsing, reading and deciding long lines (a line of more than 600 commands is not read to its end)")
     facts = Facts(home="/home/u", resolve=str)
     engine, session = Engine(facts=lambda: facts), Session(workspace=("/code",))
     print(f"  {'characters':<24}" + "".join(f"{size:>12,}" for size in SIZES))

@@ -56,9 +56,9 @@ from assent.reading.unknowns import settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
-_MOST_COMMANDS = 1_200
+_MOST_COMMANDS = 600
 """Commands that are read in one call, those inside of others included."""
-_MOST_WORDS = 6_000
+_MOST_WORDS = 3_000
 _MOST_TEXT = 131_072
 """Characters of lines inside the line that are read."""
 _MOST_MOVES = 16

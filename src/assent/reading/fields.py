@@ -7,7 +7,7 @@ the call would touch.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Any
 
 import assent.regex as re
@@ -94,8 +94,12 @@ _LOOKS_LIKE_ONE = ("/", "~", "./", "../", "file:", "\\")
 _NOT_PLAIN = frozenset("\n\r")
 
 
-def named_paths(given: dict[str, Any], place: Place, patched: Iterable[str] = ()) -> list[Located]:
+def named_paths(given: dict[str, Any], place: Place, patched: Collection[str] = ()) -> list[Located]:
     """Return every file that an input names, with those that its patch does; the unknown one if it names none."""
+    if not patched and given.keys() <= _SIMPLE:
+        named = [value for field, value in given.items() if field in PATH_FIELDS]
+        if len(named) == 1 and named[0] is not None:
+            return [place.locate(text_of(named[0]))]  # as most calls are
     found = dict.fromkeys((*map(text_of, patched), *sorted(set(_named(given))))) or {UNKNOWN: None}
     if not given.keys() <= _PLAIN:
         found |= dict.fromkeys(sorted(set(_beside(given, 0))))
@@ -129,7 +133,8 @@ def other_paths(given: dict[str, Any], place: Place) -> list[Located]:
 
 
 _BASES = frozenset(FOLDER_FIELDS) - PATH_FIELDS
-_PLAIN = PATH_FIELDS | PATH_LISTS | _TEXTS | _COUNTS | _BASES
+_SIMPLE = PATH_FIELDS | _TEXTS | _COUNTS
+_PLAIN = _SIMPLE | PATH_LISTS | _BASES
 
 
 def _named(given: dict[str, Any]) -> Iterator[str]:

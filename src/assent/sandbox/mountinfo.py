@@ -36,16 +36,15 @@ def read_mounts() -> list[Row]:
 
 def parse(table: bytes) -> list[Row]:
     """Read a table, in the order of mounting; raise `IndexError` if it is none."""
-    found = []
-    for line in table.splitlines():
-        words = line.split(b" ", 5)
-        origin = (words[2].decode(), _unescape(words[3]))
-        found.append(Row(words[0].decode(), words[1].decode(), origin, _unescape(words[4])))
-    return found
+    lines = os.fsdecode(table).removesuffix("\n").split("\n") if table else []
+    rows = [line.split(" ", 5) for line in lines]
+    return [Row(w[0], w[1], (w[2], _unescape(w[3])), _unescape(w[4])) for w in rows]
 
 
-def _unescape(text: bytes) -> str:
-    return os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), text) if b"\\" in text else text)
+def _unescape(text: str) -> str:
+    if "\\" not in text:
+        return text
+    return os.fsdecode(_ESCAPED.sub(lambda found: bytes([int(found[1], 8)]), os.fsencode(text)))
 
 
 class Disks:

@@ -167,7 +167,7 @@ class Expander(ABC):
         """Expand braces, then everything else, and split."""
         try:
             trees = _brace_trees(tree)
-            self.room -= 16 * (len(trees) - 1)
+            self.room -= 64 * (len(trees) - 1)
             if self.room < 0:
                 raise braces.TooManyError  # noqa: TRY301 - the same answer as for a single word
         except braces.TooManyError:
