@@ -56,25 +56,33 @@ class Listings:
     def find(self, root: str, pattern: str) -> list[str]:
         """Return every path below a folder that matches, part by part; a name that begins with a dot is one too."""
         found = [root]
-        for part in pattern.split("/"):
-            found = [f"{folder.rstrip('/')}/{name}" for folder in found for name in self._match(folder, part)]
+        for part, low in _parts(pattern):
+            found = [f"{folder.rstrip('/')}/{name}" for folder in found for name in self._match(folder, part, low)]
+            if not found:
+                break
         return found
 
-    def _match(self, folder: str, part: str) -> Iterable[str]:
+    def _match(self, folder: str, part: str, low: str) -> Iterable[str]:
         if folder not in self._known:
             self._known[folder] = _list(folder)
         names = self._known[folder]
         if names is None:  # not to be listed, but a name in it may be known
             return (part,) if "*" not in part and os.path.lexists(f"{folder}/{part}") else ()
         if "*" in part:
-            return [name for low, name in names.starred if _fits(low, part.lower())]
-        return names.by_lower.get(part.lower(), ())
+            return [name for written, name in names.starred if _fits(written, low)]
+        return names.by_lower.get(low, ())
 
 
 class _Names(NamedTuple):
     by_lower: dict[str, list[str]]
     starred: list[tuple[str, str]]
     """Those that a pattern with a star could fit, in lower case and as they are."""
+
+
+@functools.cache
+def _parts(pattern: str) -> tuple[tuple[str, str], ...]:
+    """Cut a pattern into its parts, each as it is and in lower case."""
+    return tuple((part, part.lower()) for part in pattern.split("/"))
 
 
 @functools.cache
