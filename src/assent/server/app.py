@@ -15,7 +15,7 @@ from assent.server.doors import (
     is_local,
     peer_of,
 )
-from assent.server.errands import Heads
+from assent.server.errands import HOOK_HEADERS, Heads
 from assent.server.faults import refusal_of
 from assent.server.messages import CallerGone, Refusal, Reply, Request, Stream
 from assent.server.routes import Route, choose, refuse_plainly
@@ -43,8 +43,6 @@ SECURITY_HEADERS = (
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
-HOOK_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
-"""For answers that no browser shows."""
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
 

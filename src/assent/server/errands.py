@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 MOST_HEADS = 1024
 LONGEST_HEAD = 4096
-_PLAIN = b"x-content-type-options: nosniff\r\ncache-control: no-store\r\n"
+HOOK_HEADERS = ((b"x-content-type-options", b"nosniff"), (b"cache-control", b"no-store"))
+"""For answers that no browser shows."""
+_PLAIN = b"".join(b"%b: %b\r\n" % pair for pair in HOOK_HEADERS)
 _TELLING = frozenset({b"transfer-encoding", b"connection", b"keep-alive", b"upgrade", b"expect", b"te", b"trailer"})
 """Headers that say more about the request than what is in it."""
 
