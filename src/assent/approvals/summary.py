@@ -14,6 +14,8 @@ LARGEST_OUTLINE = 4000
 MASKED = "[masked:secret]"
 _MOST_ITEMS = 50
 _DEEPEST = 6
+_SHORT = 80
+_SCALARS = (int, float, type(None))
 
 
 def summarise(call: ToolCall, reading: Reading) -> str:
@@ -51,7 +53,7 @@ def mask(value: Any, names: Collection[str]) -> Any:
 
 
 def _is_short(value: Any) -> bool:
-    return value is None or isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= 80)
+    return len(value) <= _SHORT if isinstance(value, str) else isinstance(value, _SCALARS)
 
 
 class _Outline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
 
 import msgspec
 
@@ -28,6 +29,10 @@ SEAL_EVERY = 1000
 SEAL_SECONDS = 60.0
 NOTE_SECONDS = 0.25
 """How long what was noted may wait for company."""
+MOST_HELD = 128
+"""How much is held back for a reader, who so never waits long."""
+_Placed: TypeAlias = tuple[float, Entry]
+"""An entry, and when it was written."""
 
 _INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}, hash) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"  # noqa: S608 - constants
 _LAST_CHANGE = "SELECT coalesce(max(id), 0) FROM changes"
@@ -73,6 +78,10 @@ class Log:
         self._noting = False
         self.mask = Mask(self._node.salt)
         store.write(self._begin).result()
+        self._held: list[_Placed] = []
+        """What is written, and chained, as soon as somebody looks."""
+        self._last = 0
+        self._holds_back = store.postpone(self._write_held)
         self._home = home
         self._catch_up()
         self.take_in()
@@ -165,17 +174,42 @@ class Log:
             cursor.defer(self, None)
 
     def finish(self, cursor: Cursor, items: list[Entry | None]) -> None:
-        """Chain and write all entries of a transaction, and before them what was noted."""
+        """Write all entries of a transaction, and before them what was noted; or have them wait for a reader."""
         if noted := len(self._notes):
             items = [*self._notes[:noted], *items]
             # Kept until it lasts: a transaction that fails leaves it for the next one.
             cursor.after_commit(lambda: self._notes.__delitem__(slice(noted)))
-        writer, at = self._node.id, cursor.now
+        placed = [(cursor.now, entry) for entry in items if entry is not None]
+        if self._holds_back:
+            self._hold(cursor, placed)
+        else:
+            self._write(cursor, placed)
+        if self._listeners:
+            cursor.after_commit(self._tell)
+
+    def _hold(self, cursor: Cursor, placed: list[_Placed]) -> None:
+        """Say where entries will stand in a log that nobody else writes, and keep them."""
+        for number, (_, entry) in enumerate(placed, self._last + 1):
+            entry.position = entry.seq = number
+        cursor.after_commit(lambda: self._keep(placed))
+
+    def _keep(self, placed: list[_Placed]) -> None:
+        self._last += len(placed)
+        self._held += placed
+        if len(self._held) > MOST_HELD:
+            self._store.catch_up()
+
+    def _write_held(self, cursor: Cursor) -> None:
+        if self._held:
+            self._write(cursor, self._held)
+            cursor.after_commit(self._held.clear)
+
+    def _write(self, cursor: Cursor, placed: list[_Placed]) -> None:
+        """Chain entries and write them."""
+        writer = self._node.id
         seq, head, position = self._find_head(cursor)
         first, rows = seq, []
-        for entry in items:
-            if entry is None:
-                continue
+        for at, entry in placed:
             position += 1
             seq += 1
             row = (position, writer, seq, at, *entry.columns)
@@ -190,8 +224,6 @@ class Log:
             raise StoreError("the head of the log moved")
         if seq // SEAL_EVERY > first // SEAL_EVERY:
             self._put_seal(cursor, seq, position, head)
-        if self._listeners:
-            cursor.after_commit(self._tell)
 
     def _tell(self) -> None:
         for listener in tuple(self._listeners):

@@ -36,7 +36,7 @@ class Feed:
         with self._lock:
             self._last += 1
             self._events.append((self._last, event))
-            followers = tuple(self._followers.items())
+            followers = tuple(self._followers.items()) if self._followers else ()
         for news, loop in followers:
             try:
                 loop.call_soon_threadsafe(news.set)

@@ -80,6 +80,7 @@ class AgentSession:
         cwd: str | None = None,
     ) -> None:
         self._who = who
+        self._unheard = msgspec.structs.replace(who, interactive=False)
         self._judge = judge
         self._tools = tools
         self._hooks = hooks
@@ -107,8 +108,7 @@ class AgentSession:
     @property
     def who(self) -> Session:
         """Return the session as decisions know it: without anyone to ask, it is not interactive."""
-        can_ask = self._who.interactive and (self.queue or self.handler is not None)
-        return msgspec.structs.replace(self._who, interactive=can_ask)
+        return self._who if self.queue or self.handler is not None else self._unheard
 
     def open_to(self, make_handler: Callable[[str], ApprovalHandler | None]) -> None:
         """Let questions be asked here, by the handler that is made for this session, once; without one they wait."""
@@ -367,9 +367,9 @@ class AgentSession:
 async def _run(tool: Tool, params: Any) -> Any:
     if tool.timeout is not None:
         return await ask_voice(tool.execute, params, seconds=tool.timeout)
-    if tool.awaits:
+    if not tool.blocking:
         return await tool.execute(params)
-    result = await call_in_thread(tool.execute, params) if tool.blocking else tool.execute(params)
+    result = await call_in_thread(tool.execute, params)
     return await result if inspect.isawaitable(result) else result
 
 

@@ -18,6 +18,7 @@ Check: TypeAlias = Callable[[Any], Any]
 
 
 LONGEST_NAME = 200
+_encode, _decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
 
 
 class ToolError(AssentError):
@@ -57,17 +58,12 @@ class Tool:
         self.check_permissions = check_permissions
         self.timeout = timeout
         self.execute = execute
-        self.awaits = inspect.iscoroutinefunction(execute)
-        """Whether executing it can only be awaited."""
         self.blocking = not inspect.iscoroutinefunction(plain or execute)
         """Whether it runs in a thread, so that it holds up nobody else."""
-        self._read = read
+        self.read = read
+        """Checks an input against the schema, or raises `InputError`."""
         self.plain: Callable[..., Any] = plain or execute
         """What it was made of."""
-
-    def read(self, given: Any) -> Input:
-        """Check an input against the schema, or raise `InputError`."""
-        return self._read(given)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it as it is, without asking anyone."""
@@ -137,7 +133,7 @@ def tool(
             description=description if description is not None else inspect.getdoc(function) or "",
             parameters=_describe(record),
             read=_type_reader(record),
-            execute=lambda params: function(**{f: getattr(params, f) for f in record.__struct_fields__}),
+            execute=lambda params: function(**msgspec.structs.asdict(params)),
             check_permissions=check_permissions,
             timeout=timeout,
             plain=function,
@@ -192,7 +188,7 @@ def _describe(kind: type[Any]) -> dict[str, Any]:
 def _as_object(given: Any) -> dict[str, Any]:
     """Copy an input as JSON: what is decided about can not be changed by whoever still holds it."""
     try:
-        copied = msgspec.json.decode(msgspec.json.encode(given))
+        copied = _decode(_encode(given))
     except Exception as error:  # noqa: BLE001 - however it can not be written, it is no input
         raise InputError(f"the input is not JSON: {error}") from None
     if not isinstance(copied, dict):

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 
@@ -38,30 +38,59 @@ def write_out(value: Any, leaf: Callable[[Any], Any] = msgspec.to_builtins) -> W
     return Written(plain, tuple(sorted(writer.secrets)))
 
 
+_Form: TypeAlias = Literal["mapping", "list", "stream", "secret", "struct", "root", "model", "dataclass", "leaf"]
+
+
+@functools.lru_cache(maxsize=1000)
+def _form_of(kind: type[Any]) -> _Form:
+    """Say what a kind of value is to be taken for."""
+    if issubclass(kind, Mapping):
+        return "mapping"
+    if issubclass(kind, _LISTS):
+        return "list"
+    if issubclass(kind, Iterator):
+        return "stream"
+    if callable(getattr(kind, "get_secret_value", None)):
+        return "secret"
+    if issubclass(kind, msgspec.Struct):
+        return "struct"
+    if hasattr(kind, "model_fields"):
+        return "root" if getattr(kind, "__pydantic_root_model__", False) is True else "model"
+    return "dataclass" if dataclasses.is_dataclass(kind) else "leaf"
+
+
 class _Writer:
     def __init__(self, leaf: Callable[[Any], Any]) -> None:
         self._leaf = leaf
         self.secrets: set[str] = set()
 
-    def write(self, value: Any, name: str, depth: int) -> Any:
+    def write(self, value: Any, name: str, depth: int) -> Any:  # noqa: C901 - a table of forms
         """Write one value that stands under a name."""
-        if type(value) in _PLAIN:
+        kind = type(value)
+        if kind in _PLAIN:
             return value
         if depth == 0:
             raise InputError("it is nested too deeply")
-        if isinstance(value, Mapping):
-            return self._object(value.items(), depth, len(value))
-        if isinstance(value, _LISTS):
-            return [self.write(each, name, depth - 1) for each in value]
-        if isinstance(value, Iterator):
-            raise InputError(f"`{name}` is read once, and then gone")
-        if callable(getattr(value, "get_secret_value", None)):
-            self.secrets.add(name)
-            return self.write(value.get_secret_value(), name, depth - 1)
-        fields = _fields(value)
-        if fields is None:
-            return self._leaf(value)
-        return self.write(value.root, name, depth - 1) if _is_root(value) else self._object(fields, depth)
+        match _form_of(kind):  # type: ignore[arg-type] # a type can be hashed, whatever its values can
+            case "mapping":
+                return self._object(value.items(), depth, len(value))
+            case "list":
+                return [self.write(each, name, depth - 1) for each in value]
+            case "stream":
+                raise InputError(f"`{name}` is read once, and then gone")
+            case "secret":
+                self.secrets.add(name)
+                return self.write(value.get_secret_value(), name, depth - 1)
+            case "struct":
+                return self._object(_struct_fields(value), depth)
+            case "root":
+                return self.write(value.root, name, depth - 1)
+            case "model":
+                return self._object(_model_fields(value), depth)
+            case "dataclass":
+                return self._object(((f.name, getattr(value, f.name)) for f in dataclasses.fields(value)), depth)
+            case _:
+                return self._leaf(value)
 
     def _object(self, items: Iterable[tuple[Any, Any]], depth: int, count: int | None = None) -> dict[str, Any]:
         written: dict[str, Any] = {}
@@ -73,19 +102,17 @@ class _Writer:
         return written
 
 
-def _fields(value: Any) -> Iterable[tuple[str, Any]] | None:
-    """Return the parts of a record with their names, whoever made it; None for what has none."""
+def _struct_fields(value: msgspec.Struct) -> Iterable[tuple[str, Any]]:
+    tag, spelled = _spelled(type(value))
+    return (*tag, *[(written, getattr(value, name)) for written, name in spelled])
+
+
+def _model_fields(value: Any) -> Iterable[tuple[str, Any]]:
+    """Return the parts of a model of pydantic's with their names."""
     kind = type(value)
-    if isinstance(value, msgspec.Struct):
-        tag, spelled = _spelled(type(value))
-        return (*tag, *((written, getattr(value, name)) for written, name in spelled))
-    if hasattr(kind, "model_fields"):
-        names = (*kind.model_fields, *kind.model_computed_fields)
-        extra = getattr(value, "__pydantic_extra__", None) or {}
-        return (*((name, getattr(value, name)) for name in names), *extra.items())
-    if dataclasses.is_dataclass(value):
-        return tuple((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
-    return None
+    names = (*kind.model_fields, *kind.model_computed_fields)
+    extra = getattr(value, "__pydantic_extra__", None) or {}
+    return (*((name, getattr(value, name)) for name in names), *extra.items())
 
 
 @functools.lru_cache(maxsize=1000)
@@ -94,8 +121,3 @@ def _spelled(kind: type[msgspec.Struct]) -> tuple[tuple[tuple[str, Any], ...], t
     config = kind.__struct_config__
     tag = ((config.tag_field, config.tag),) if config.tag_field is not None else ()
     return tag, tuple((field.encode_name, field.name) for field in msgspec.structs.fields(kind))
-
-
-def _is_root(value: Any) -> bool:
-    """Tell whether a model is only another name for what it holds."""
-    return getattr(type(value), "__pydantic_root_model__", False) is True

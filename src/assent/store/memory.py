@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
@@ -39,7 +39,8 @@ class MemoryStore(Store):
         self._raw = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False, cached_statements=256)
         self._engine = create_engine("sqlite://", creator=lambda: self._raw, poolclass=StaticPool)
         metadata.create_all(self._engine)
-        self._connection = _MemoryConnection(self._raw, clock)
+        self._connection = _MemoryConnection(self._raw, clock, self.catch_up)
+        self._postponed: list[Work[None]] = []
         self._ticks: list[Tick] = []
         self._wake = threading.Event()
         self._ticker: threading.Thread | None = None
@@ -85,7 +86,7 @@ class MemoryStore(Store):
         """Run a query in this thread."""
         query = text(statement) if isinstance(statement, str) else statement
         try:
-            with self._lock, self._engine.connect() as connection:
+            with self.reader() as connection:
                 return [tuple(row) for row in connection.execute(query, parameters or {})]
         except SQLAlchemyError as error:
             raise StoreError(f"the store can not be read: {error}") from error
@@ -102,8 +103,10 @@ class MemoryStore(Store):
     @contextlib.contextmanager
     def reader(self) -> Any:
         """Lend the connection."""
-        with self._lock, self._engine.connect() as connection:
-            yield connection
+        with self._lock:
+            self.catch_up()
+            with self._engine.connect() as connection:
+                yield connection
 
     def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
         """Do some work from time to time, where a look says that it is needed."""
@@ -113,6 +116,17 @@ class MemoryStore(Store):
                 self._ticker = threading.Thread(target=self._tick, name="assent-ticker", daemon=True)
                 self._ticker.start()
         self._wake.set()
+
+    def postpone(self, work: Work[None]) -> bool:
+        """Have some work done whenever somebody is about to look at the tables: nobody can do so but here."""
+        self._postponed.append(work)
+        return True
+
+    def catch_up(self) -> None:
+        """Do what was postponed."""
+        with self._lock:
+            for work in self._postponed:
+                self._transact(_MemoryConnection(self._raw, self._clock), work)
 
     def close(self) -> None:
         """Forget everything."""
@@ -128,25 +142,29 @@ class MemoryStore(Store):
         with self._lock:
             if self._closed:
                 raise StoreError("the store is closed")
-            connection = self._connection
-            connection.begin()
-            cursor = Cursor(connection, connection.now())
-            try:
-                result = work(cursor)
-                cursor.finish(self.origin)
-                connection.commit()
-            except BaseException as error:
-                self._figures.failures += 1
-                connection.rollback()
-                if isinstance(error, sqlite3.Error):
-                    raise StoreError(f"the store can not be written: {error}") from error
-                raise
+            result, cursor = self._transact(self._connection, work)
             self._figures.jobs += 1
             self._figures.batches += 1
         if cursor.changes:
             self._tell_all(cursor.changes)
-        cursor.run_later()
         return result
+
+    def _transact(self, connection: _MemoryConnection, work: Work[T]) -> tuple[T, Cursor]:
+        cursor = Cursor(connection, connection.now())
+        connection.begin()
+        try:
+            result = work(cursor)
+            cursor.finish(self.origin)
+            connection.commit()
+        except BaseException as error:
+            self._figures.failures += 1
+            connection.rollback()
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(f"the store can not be written: {error}") from error
+            raise
+        # Before anyone begins the next one, as with the one writer.
+        cursor.run_later()
+        return result, cursor
 
     def _tick(self) -> None:
         while not self._closed:
@@ -166,12 +184,47 @@ class MemoryStore(Store):
 
 
 class _MemoryConnection(SqliteConnection):
-    """A connection to no file, so that none can be replaced."""
+    """A connection to no file, so that none can be replaced. A transaction begins when the tables are first needed."""
 
-    def __init__(self, raw: sqlite3.Connection, clock: Clock) -> None:
+    def __init__(self, raw: sqlite3.Connection, clock: Clock, catch_up: Callable[[], None] = lambda: None) -> None:
         self._raw = raw
         self._clock = clock
+        self._catch_up = catch_up
+        """Does what is due before anyone looks."""
+        self._running = False
 
     def begin(self) -> None:
         """Begin a transaction."""
-        self._raw.execute("BEGIN")
+        self._running = True
+
+    def commit(self) -> None:
+        """Make it last."""
+        self._running = False
+        if self._raw.in_transaction:
+            super().commit()
+
+    def rollback(self) -> None:
+        """Undo it."""
+        self._running = False
+        super().rollback()
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
+        """Return the rows of a query."""
+        self._enter()
+        return super().fetch(sql, parameters)
+
+    def execute(self, sql: str, parameters: Sequence[Any]) -> int:
+        """Run a statement and return how many rows it touched."""
+        self._enter()
+        return super().execute(sql, parameters)
+
+    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run a statement once for each row."""
+        self._enter()
+        super().execute_many(sql, rows)
+
+    def _enter(self) -> None:
+        if not self._raw.in_transaction:
+            self._catch_up()
+            if self._running:
+                self._raw.execute("BEGIN")

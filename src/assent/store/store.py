@@ -159,6 +159,13 @@ class Store:
         """Do some work from time to time, in a transaction, where a look says that it is needed."""
         self._writer.every(seconds, needed, work)
 
+    def postpone(self, work: Work[None]) -> bool:  # noqa: ARG002 - for a store that can
+        """Have some work done whenever somebody is about to look at the tables; false if others look at any time."""
+        return False
+
+    def catch_up(self) -> None:
+        """Do what was postponed."""
+
     def close(self) -> None:
         """Finish what is queued and close everything."""
         self._closed = True
