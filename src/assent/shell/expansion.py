@@ -35,7 +35,18 @@ _STANDS = 0x100000
 class Field:
     """A word in the making."""
 
-    __slots__ = ("examples", "feeds", "hints", "named_in", "pattern", "present", "splits", "stream", "text", "variables")
+    __slots__ = (
+        "examples",
+        "feeds",
+        "hints",
+        "named_in",
+        "pattern",
+        "present",
+        "splits",
+        "stream",
+        "text",
+        "variables",
+    )
 
     def __init__(self) -> None:
         self.text: list[str] = []
