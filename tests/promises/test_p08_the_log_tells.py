@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from assent.audit import parts, verify
 from assent.audit.anchors import anchor_file, read_anchors
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
+from assent.audit.check import Found
 from assent.audit.keys import load_node
 from assent.audit.log import Log
 from assent.audit.verify import verify_log
@@ -397,23 +399,70 @@ def test_a_long_log_is_verified_in_little_memory(tmp_path):
     assert grown < size + 8_000
 
 
-def test_a_long_log_is_followed_in_parts_that_find_the_same(tmp_path, monkeypatch):
-    from assent.audit import verify
-
+@pytest.fixture
+def long(tmp_path):
+    """A log that is followed in parts, once `in_parts` is used."""
     with Node(tmp_path / "home") as node:
         for start in range(0, 3000, 500):
             write(node, 500, start)
+    return node
+
+
+@pytest.fixture
+def in_parts(monkeypatch):
     monkeypatch.setattr(verify, "LONG_LOG", 1000)
     monkeypatch.setattr(verify.os, "cpu_count", lambda: 2)
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_a_long_log_is_followed_in_parts_that_find_the_same(long):
     seen = []
-    report = verify_log(node.store.address, home=node.home, progress=lambda *p: seen.append(p))
+    report = verify_log(long.store.address, home=long.home, progress=lambda *p: seen.append(p))
     assert (report.ok, report.events, report.checkpoints, report.anchors) == (True, 3000, 3, 3)
     assert seen[-1] == (3000, 3000)
-    log = Copy(node)
+    log = Copy(long)
     for position in (1, 1500, 1501):
         log.run("UPDATE events SET text = text || 'x' WHERE position = ?", position)
-        found = node.verify().broken
+        found = long.verify().broken
         assert (found.position, found.what) == (position, "this record was changed")
         log.run("UPDATE events SET text = substr(text, 1, length(text) - 1) WHERE position = ?", position)
     log.run("DELETE FROM events WHERE position = 1500")
-    assert node.verify().broken.position == 1501
+    assert long.verify().broken.position == 1501
+
+
+UNGUARDED = """
+import sys
+from assent.audit import verify
+from assent.store.address import read_address
+verify.LONG_LOG = 1000
+verify.os.cpu_count = lambda: 2
+report = verify.verify_log(read_address(None, home=sys.argv[1]), home=sys.argv[1])
+assert (report.ok, report.events) == (True, 3000), report
+print("whole")
+"""
+
+
+def test_a_program_that_verifies_a_long_log_is_not_run_again_by_the_processes_that_help(tmp_path, long):
+    program = tmp_path / "program.py"
+    program.write_text(UNGUARDED)
+    done = subprocess.run([sys.executable, program, long.home], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("whole\n", "")
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_a_part_that_nobody_checked_is_not_taken_for_whole(tmp_path, long, monkeypatch):
+    wrapper = tmp_path / "python"
+    wrapper.write_text("#!/bin/sh\nexec true\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setattr(parts.sys, "executable", str(wrapper))
+    with pytest.raises(StoreError, match="ended early"):
+        verify_log(long.store.address, home=long.home)
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_what_stops_a_process_that_helps_is_told(long, monkeypatch):
+    Copy(long).run("UPDATE events SET text = CAST(x'ff' AS TEXT) WHERE position = 3000")
+    # Slow enough here that the others come to do something.
+    monkeypatch.setattr(parts, "check_part", lambda *_: time.sleep(1) or Found())
+    with pytest.raises(StoreError, match=r"can not be read: .*UTF-8"):
+        verify_log(long.store.address, home=long.home)

@@ -5,19 +5,15 @@ A long log is followed in several parts at once; each starts from the hash that 
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
+import sys
 import threading
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
-from typing import Any
 
 import msgspec
 
-from assent.audit.anchors import anchor_file, read_anchors
-from assent.audit.check import END, Broken, Check, Found
-from assent.audit.keys import find_public_key
+from assent.audit.check import END, Broken, Found
+from assent.audit.parts import Part, check_parts
 from assent.audit.snapshot import open_snapshot
 from assent.store.address import Address
 
@@ -49,14 +45,12 @@ def verify_log(address: Address, *, home: str, progress: Callable[[int, int], No
     """
     with open_snapshot(address) as snapshot:
         last, count = snapshot.fetch("SELECT coalesce(max(position), 0), count(*) FROM events")[0]
-    processes = min(os.cpu_count() or 1, _MOST_PROCESSES) if count >= LONG_LOG else 1
-    parts = processes * _PARTS_EACH if processes > 1 else 1
-    bounds = [last * part // parts for part in range(parts)]
-    ranges = list(zip(bounds, [*bounds[1:], END], strict=True))
+    processes = min(os.cpu_count() or 1, _MOST_PROCESSES) if count >= LONG_LOG and sys.executable else 1
+    cuts = processes * _PARTS_EACH if processes > 1 else 1
+    bounds = [last * cut // cuts for cut in range(cuts)]
+    parts = [Part(address, home, *span) for span in zip(bounds, [*bounds[1:], END], strict=True)]
     counter = _Counter(count, progress)
-    if parts == 1:
-        return _report([_check_part(address, home, *ranges[0], counter.add)])
-    return _report(_check_parts(address, home, ranges, counter, processes))
+    return _report(check_parts(parts, counter.add, processes=processes))
 
 
 class _Counter:
@@ -71,50 +65,6 @@ class _Counter:
             with self._lock:
                 self._done += count
                 self._progress(self._done, max(self._total, self._done))
-
-
-def _check_part(address: Address, home: str, after: int, until: int, progress: Callable[[int], None]) -> Found:
-    # What is anchored lasts, so a snapshot taken after the file's end was noted has all of it.
-    anchors = read_anchors(anchor_file(home))
-    with open_snapshot(address) as snapshot:
-        return Check(snapshot, find_public_key(home), anchors, after, until).run(progress)
-
-
-def _check_parts(
-    address: Address, home: str, ranges: list[tuple[int, int]], counter: _Counter, processes: int
-) -> list[Found]:
-    context = multiprocessing.get_context("spawn")
-    queue = context.SimpleQueue()
-    with ProcessPoolExecutor(processes - 1, context, _set_queue, (queue,)) as pool:
-        # The others begin at the end: what comes first is done here, while they are still starting.
-        others = [pool.submit(_check_elsewhere, address, home, *r) for r in reversed(ranges)][::-1]
-        listener = threading.Thread(target=_listen, args=(queue, counter), daemon=True)
-        listener.start()
-        found = [
-            _check_part(address, home, *part, counter.add) if other.cancel() else other.result()
-            for part, other in zip(ranges, others, strict=True)
-        ]
-        queue.put(None)
-        listener.join()
-    return found
-
-
-_queue: Any = None
-
-
-def _set_queue(queue: Any) -> None:
-    global _queue  # noqa: PLW0603 - how a process of a pool is given something
-    _queue = queue
-    gc.disable()  # it makes rows, and throws them away: nothing that only a collector could find
-
-
-def _check_elsewhere(address: Address, home: str, after: int, until: int) -> Found:
-    return _check_part(address, home, after, until, _queue.put)
-
-
-def _listen(queue: Any, counter: _Counter) -> None:
-    while (count := queue.get()) is not None:
-        counter.add(count)
 
 
 def _report(found: list[Found]) -> Report:

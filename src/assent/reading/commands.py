@@ -141,7 +141,7 @@ class _Reader:
             command = self._cut(command)
         index = len(self.findings.operations)
         if not command.constant:
-            described = with_descriptors(command, frame.script)
+            described = with_descriptors(command)
             command = settle(described, frame.script, self.place.facts, self.functions)
         word = command.words[0]
         name, entry, reason = find_program(word, self.functions, self.place)

@@ -44,8 +44,6 @@ _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
 _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
 """All names with a dot: who takes them is after none in particular."""
-_SUBSTITUTED = f"/dev/fd/{UNKNOWN}"
-"""What `<(…)` and `>(…)` are called: the commands in them are read for themselves."""
 _PATHS = frozenset(
     {"read", "look", "write", "edit", "remove", "access", "move", "dest", "trees", "into", "exec", "cwd"}
 )
@@ -137,8 +135,8 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
     text = word.text
     if text in ("", "-") or (text.startswith("/dev/") and _DESCRIPTORS.fullmatch(text)):
         return
-    if word.feeds and text == _SUBSTITUTED and role != "exec":
-        return
+    if word.stream and role != "exec":
+        return  # the commands behind it are read for themselves
     located = locate(word, ground.place, ground.cwd)
     if role == "read" and not word.splits and UNKNOWN not in text:
         yield reading(located, ground)

@@ -27,7 +27,7 @@ _ANYTHING = Word(UNKNOWN, splits=True)
 _MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
 _UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
 """What `env -S` expands, drops or splits at in ways of its own."""
-_feeds = operator.attrgetter("feeds")
+_stream = operator.attrgetter("stream")
 
 
 class Inner(msgspec.Struct, frozen=True):
@@ -251,18 +251,9 @@ def is_stream(word: Word) -> bool:
     return bool(word.feeds) or word.text.startswith(("/dev/stdin", "/dev/fd/", "/proc/self/fd/")) or word.text == "-"
 
 
-def with_descriptors(command: Command, script: Script) -> Command:
+def with_descriptors(command: Command) -> Command:
     """Name process substitutions as the shell does: by a path, which can be no option."""
-    if not any(map(_feeds, command.words)):
+    if not any(map(_stream, command.words)):
         return command
-    words = tuple(
-        Word(f"/dev/fd/{UNKNOWN}", w.variables, w.feeds, w.splits) if _is_descriptor(w, command, script) else w
-        for w in command.words
-    )
+    words = tuple(msgspec.structs.replace(w, text=f"/dev/fd/{UNKNOWN}") if w.stream else w for w in command.words)
     return msgspec.structs.replace(command, words=words)
-
-
-def _is_descriptor(word: Word, command: Command, script: Script) -> bool:
-    layer = len(command.through)
-    layers = [script.commands[f].through[layer : layer + 1] for f in word.feeds]
-    return word.text == UNKNOWN and bool(layers) and all(found in (("<(…)",), (">(…)",)) for found in layers)

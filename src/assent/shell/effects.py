@@ -63,6 +63,8 @@ _SHOPTS = frozenset(
 )
 _TOP = (Word("git"), Word("rev-parse"), Word("--show-toplevel"))
 """Prints a folder that the one it runs in lies in, or is."""
+_UNCUT = ("IFS", Word(""))
+"""`IFS= read`: a line is taken as it is."""
 _DECLARE_FLAGS = {"export": "fnp", "readonly": "aAfp"}
 
 
@@ -82,6 +84,12 @@ def _unwrap(walker: Walker, words: Sequence[Word]) -> None:
         rest = rest[1:]
     if rest and not rest[0].text.startswith("-"):
         affect(walker, rest)
+
+
+def _exec(walker: Walker, _: Sequence[Word]) -> None:
+    """`exec` with redirections alone gives the shell another input."""
+    if any(each.direction != "write" for each in walker.commands[-1].redirects):
+        walker.scope.diverted = True
 
 
 def _forget(walker: Walker, _: Sequence[Word]) -> None:
@@ -128,8 +136,9 @@ def _read(walker: Walker, words: Sequence[Word]) -> None:
     operands = list(_operands(words, "adinNptu"))
     separators = "".join(value.text for name, value in walker.commands[-1].assignments if name == "IFS")
     separators += "".join(word.text for option, word in operands if "d" in option)
-    value = guessed(UNKNOWN_VALUE, parted(walker.fed(), separators))
     array = any("a" in option for option, _ in operands)
+    whole = [option for option, _ in operands if option != "r"] in ([], [""])
+    value = guessed(_line(walker, whole=whole), parted(walker.fed(), separators))
     for option, word in operands:
         if option in {"", "a"}:
             named = True
@@ -138,6 +147,19 @@ def _read(walker: Walker, words: Sequence[Word]) -> None:
                 walker.notes.array(word.text)
     if not named:
         walker.scope.assign("REPLY", value)
+
+
+def _line(walker: Walker, *, whole: bool) -> Value:
+    """Give what `read` takes of a line: all of it is as a substitution of the commands before it would give it.
+
+    What is cut from a line, or is of another input, may be anything: to that its own command counts as well.
+    """
+    command = walker.commands[-1]
+    whole = whole and walker.scope.splitting and all(each == _UNCUT for each in command.assignments)
+    elsewhere = walker.scope.diverted or any(each.direction != "write" for each in command.redirects)
+    if whole and not elsewhere:
+        return walker.said(command.fed_by)
+    return Value(UNKNOWN, (), (*command.fed_by, len(walker.commands) - 1), opaque=True)
 
 
 def _mapfile(walker: Walker, words: Sequence[Word]) -> None:
@@ -366,6 +388,7 @@ EFFECTS: dict[str, Callable[[Walker, Sequence[Word]], None]] = {
     "command": _unwrap,
     "declare": _declare,
     "eval": _forget,
+    "exec": _exec,
     "export": _declare,
     "getopts": _getopts,
     "let": _let,

@@ -35,7 +35,18 @@ _STANDS = 0x100000
 class Field:
     """A word in the making."""
 
-    __slots__ = ("examples", "feeds", "hints", "named_in", "pattern", "present", "splits", "text", "variables")
+    __slots__ = (
+        "examples",
+        "feeds",
+        "hints",
+        "named_in",
+        "pattern",
+        "present",
+        "splits",
+        "stream",
+        "text",
+        "variables",
+    )
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -49,6 +60,7 @@ class Field:
         """What stands for each text; nothing for what has no example."""
         self.present = False
         self.splits = False
+        self.stream = False
         self.named_in: tuple[str, ...] | None = None
 
     def add(self, value: Value, text: str, *, quoted: bool) -> None:
@@ -57,6 +69,8 @@ class Field:
             self.hints.append((len(self.text), value.hints))
         if value.named_in is not None and not any(self.text):
             self.named_in = value.named_in
+        if text:
+            self.stream = value.stream and not any(self.text)
         self.text.append(text)
         self.examples.append(text if UNKNOWN not in text else value.example if text == value.text else "")
         self.pattern.append("" if quoted else text)
@@ -70,7 +84,16 @@ class Field:
         splits = self.splits or _is_pattern("".join(self.pattern))
         text = "".join(self.text)
         like = "" if splits or UNKNOWN not in text else self.example()
-        return Word(text, self.variables, self.feeds, splits, self.guesses(), like=like, named_in=self.named_in)
+        return Word(
+            text,
+            self.variables,
+            self.feeds,
+            splits,
+            self.guesses(),
+            like=like,
+            named_in=self.named_in,
+            stream=self.stream,
+        )
 
     def example(self) -> str:
         """Give an example of the word, if each of its parts has one."""

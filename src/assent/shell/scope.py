@@ -74,6 +74,7 @@ _ALTERNATIVES = 16
 _STATE = (
     "arguments",
     "cwd",
+    "diverted",
     "elsewhere",
     "forgotten",
     "integers",
@@ -108,6 +109,8 @@ class Value(msgspec.Struct, frozen=True):
     """An example of it, where all that is not known of it are numbers and times."""
     named_in: tuple[str, ...] | None = None
     """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
+    stream: bool = False
+    """It is the name of a pipe to the commands that feed it."""
 
     @property
     def example(self) -> str:
@@ -147,7 +150,15 @@ UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
 
 def value_of(word: Word) -> Value:
     """Take a word as a value; what of it is not surely from outside was chosen by the line."""
-    return Value(word.text, word.variables, word.feeds, opaque=word.chosen, hints=word.hints, like=word.like)
+    return Value(
+        word.text,
+        word.variables,
+        word.feeds,
+        opaque=word.chosen,
+        hints=word.hints,
+        like=word.like,
+        stream=word.stream,
+    )
 
 
 def _either(one: Value, other: Value) -> tuple[str, ...]:
@@ -163,6 +174,8 @@ class Scope:
     readonly: frozenset[str] = frozenset()
     arguments: tuple[Value, ...] | None = None
     forgotten = False
+    diverted = False
+    """Its input may be another than what the line puts before it."""
     splitting = True
     """Words are still split at spaces, tabs and newlines."""
     elsewhere: tuple[str, ...] = ()
@@ -222,6 +235,7 @@ class Scope:
         self.previous = self.previous if self.previous == other.previous else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
+        self.diverted = self.diverted or other.diverted
         self.splitting = self.splitting and other.splitting
         self.integers |= other.integers
         self.readonly |= other.readonly
@@ -246,7 +260,7 @@ class Scope:
     def forget(self) -> None:
         """Know nothing any more: something ran that can change everything."""
         self.values = {}
-        self.forgotten = True
+        self.forgotten = self.diverted = True
         self.splitting = False
         self.arguments = self.cwd = self.previous = self.stack = None
         self.elsewhere = ()

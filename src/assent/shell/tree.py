@@ -29,6 +29,8 @@ class Word(msgspec.Struct, frozen=True):
     """An example of it, where all that is not known of it are numbers and times."""
     named_in: tuple[str, ...] | None = None
     """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
+    stream: bool = False
+    """It is the name of a pipe to the commands that feed it: `<(…)`."""
 
     @property
     def known(self) -> bool:

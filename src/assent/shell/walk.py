@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SUBSTITUTIONS = frozenset({"$(…)", "`…`", "<(…)", ">(…)"})
+_PIPES = frozenset({"<(…)", ">(…)"})
+"""What becomes the name of a pipe, not what is printed."""
 _REDEFINING = frozenset(
     {"unset", "eval", "source", ".", "alias", "trap", "enable", "builtin", "command", "exec", "set"}
 )
@@ -239,9 +241,14 @@ class Walker(Evaluator):
         if substitution.kind == ">(…)":
             self.sinks += [i for i in range(begin, len(self.commands)) if not self.commands[i].fed_by]
         self.scope, self.inputs, self.through = scope, inputs, through
-        number = self.prints(feeds)
-        if number:
-            return Value(UNKNOWN, (), feeds, number)
+        if substitution.kind in _PIPES:
+            return Value(UNKNOWN, (), feeds, opaque=True, stream=True)
+        return self.said(feeds)
+
+    def said(self, feeds: tuple[int, ...]) -> Value:
+        """Give what these commands print."""
+        if self.prints(feeds):
+            return Value(UNKNOWN, (), feeds, number=True)
         like = printed_time(feeds, self.commands, self.functions)
         return Value(UNKNOWN, (), feeds, opaque=True, hints=printed(feeds, self.commands), like=like)
 
@@ -444,6 +451,7 @@ class Walker(Evaluator):
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
         feeds = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
         given = any(each.direction in {"read", "both"} and each.target.text != "/dev/null" for each in redirects)
+        given = given or any(each.operator == "<&" or each.prefix == "0" for each in node.redirections)
         here, self.here = (
             self.here,
             split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target))),
