@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import subprocess
 import sys
 import typing
+from typing import Annotated, Any
 
+import annotated_types
 import msgspec
+import pydantic
 import pytest
 from pydantic import BaseModel
 
-from assent import define_tool, tool
+from assent import PermissionDeniedError, ToolFailedError, create_agent_app, define_tool, tool
 from assent.sdk.schemas import InputError, SchemaError
 from assent.sdk.tools import ToolError
 
@@ -125,3 +129,86 @@ def test_a_function_whose_input_can_not_be_described_is_no_tool(function, why):
 def test_a_tool_of_bad_parts_is_not_made(parts, error):
     with pytest.raises(error):
         define_tool(**parts)
+
+
+class Place(pydantic.BaseModel):
+    path: str
+    count: int = 1
+
+
+Short = Annotated[str, pydantic.Field(max_length=3)]
+
+
+@dataclasses.dataclass
+class Named:
+    name: Short
+
+
+@pytest.mark.parametrize(
+    ("kind", "fits", "does_not"),
+    [
+        (Place, {"path": "/a"}, {"path": 1}),
+        (list[Place], [{"path": "/a"}], [{}]),
+        (Place | None, None, {"path": None}),
+        (Short, "abc", "abcd"),
+        (list[Short], ["abc"], ["abcd"]),
+        (Named, {"name": "abc"}, {"name": "abcd"}),
+        (Annotated[int, annotated_types.Gt(3)], 4, 3),
+    ],
+    ids=str,
+)
+def test_a_functions_parameters_are_held_to_what_pydantics_types_say(kind, fits, does_not):
+    def run(given, *, more: int = 2):
+        return given, more
+
+    run.__annotations__["given"] = kind
+    made = tool(run)
+    assert made.parameters["required"] == ["given"]
+    read = made.read({"given": fits})
+    assert read.plain["more"] == 2
+    assert made.execute(read.params)[1] == 2
+    for wrong in ({"given": does_not}, {"given": fits, "other": 1}, {}):
+        with pytest.raises(InputError):
+            made.read(wrong)
+
+
+def test_parameters_of_a_record_are_held_to_what_pydantic_says_of_its_fields():
+    made = define_tool(name="named", parameters=Named, execute=lambda named: named.name)
+    assert made.execute(made.read({"name": "abc"}).params) == "abc"
+    with pytest.raises(InputError):
+        made.read({"name": "abcd"})
+
+
+def test_a_guarded_function_may_be_called_with_a_model():
+    hook = lambda _, given: "deny" if given["place"]["path"] == "/etc/passwd" else None  # noqa: E731
+    with create_agent_app(permission_policy={}, hooks=[hook]) as app:
+
+        @app.guard
+        def remove(place: Place) -> str:
+            return f"{place.path} {place.count}"
+
+        assert remove(Place(path="/a", count=3)) == "/a 3"
+        with pytest.raises(PermissionDeniedError):
+            remove(Place(path="/etc/passwd"))
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+@pytest.mark.parametrize("wrap", [lambda n: n, lambda n: [n], lambda n: {"a": (n,)}], ids=["plain", "list", "dict"])
+def test_what_is_no_number_is_no_input(number, wrap):
+    with create_agent_app(permission_policy={}) as app:
+
+        @app.guard
+        def pay(amount: Any, note: str | None = None) -> Any:
+            return amount
+
+        assert pay(None) is None
+        with pytest.raises(ToolFailedError, match="not JSON"):
+            pay(wrap(number))
+
+
+def test_a_type_hint_that_means_nothing_makes_no_tool():
+    def run(given: "Nothing") -> str:  # noqa: F821, UP037
+        return ""
+
+    with pytest.raises(ToolError, match="means nothing"):
+        tool(run)

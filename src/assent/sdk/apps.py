@@ -15,7 +15,7 @@ from assent.gate import EXPIRY
 from assent.model import AssentError, ConfigError, ForbiddenError, Mode, Policy, Rule, Session
 from assent.policy.rules import parse_rule
 from assent.sdk.asking import ApprovalHandler, queue_approvals
-from assent.sdk.judges import Embedded, Judge
+from assent.sdk.judges import Birthplace, Embedded, Judge
 from assent.sdk.sessions import AgentSession, Hook, PermissionDeniedError, ToolFailedError, ToolResult
 from assent.sdk.tools import Tool, tool
 from assent.server.identity import user_name
@@ -240,26 +240,39 @@ class _Loop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._lock = threading.Lock()
+        self._birthplace = Birthplace()
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
         """Run something there and wait for it here; who is there already would wait for ever."""
         if threading.current_thread() is self._thread:
             work.close()
             raise AssentError("an async tool must await what it calls: `await session.call_tool(…)`")
+        if not self._birthplace.is_here:
+            self.__init__()  # type: ignore[misc] # a fork has no thread but its first
         return asyncio.run_coroutine_threadsafe(work, self._running()).result()
 
     def _running(self) -> asyncio.AbstractEventLoop:
         with self._lock:
             if self._loop is None:
                 loop = self._loop = asyncio.new_event_loop()
-                self._thread = threading.Thread(target=loop.run_forever, name="assent-app", daemon=True)
+                self._thread = threading.Thread(target=_serve, args=(loop,), name="assent-app", daemon=True)
                 self._thread.start()
             return self._loop
 
     def close(self) -> None:
-        """End it."""
-        if self._loop is not None and self._thread is not None:
+        """End it; in a fork its thread is not there."""
+        if self._birthplace.is_here and self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
             self._loop = None
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    """Run a loop until it is stopped: a task that would end the program ends itself, and its caller hears of it."""
+    while True:
+        try:
+            loop.run_forever()
+        except BaseException:  # noqa: BLE001, S112 - whoever waits for that task has it
+            continue
+        return

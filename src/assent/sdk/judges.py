@@ -23,6 +23,7 @@ from assent.model import (
     ASK,
     Answer,
     Approval,
+    AssentError,
     Event,
     EventType,
     NotFoundError,
@@ -123,6 +124,23 @@ class Judge(Protocol):
         """Let go of everything."""
 
 
+class Birthplace:
+    """The process in which a judge was made. In a fork of it nobody writes, and each answer would be there twice."""
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        """Tell whether this is that process."""
+        return os.getpid() == self._pid
+
+    def check(self) -> None:
+        """Refuse to go on in a fork."""
+        if not self.is_here:
+            raise AssentError("this application was made before the process forked: make it in the new process")
+
+
 class _Stencils(msgspec.Struct, frozen=True):
     """What is said of every call of one tool in one session: its boundary, that it runs, and that it ran."""
 
@@ -138,6 +156,7 @@ class Embedded:
     may_answer = True
 
     def __init__(self, policies: Policies, *, store: str = "memory", expiry: float = EXPIRY) -> None:
+        self._birthplace = Birthplace()
         self._store, home = _open(store)
         self._stencils: dict[tuple[str, ...], _Stencils] = {}
         self._profile = OFF
@@ -165,6 +184,7 @@ class Embedded:
         self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
     ) -> Judgement:
         """Decide a call; an allow, its boundary and that it runs are on record before this returns."""
+        self._birthplace.check()
 
         async def tell(approval: Approval) -> None:
             asked(question_of(approval))
@@ -216,6 +236,7 @@ class Embedded:
 
     async def pending(self, session: Session) -> tuple[Question, ...]:
         """Return the questions of a session, the oldest first."""
+        self._birthplace.check()
         found, cursor = await self._approvals.list(user=session.user, limit=1000)
         while cursor is not None:
             more, cursor = await self._approvals.list(user=session.user, limit=1000, cursor=cursor)
@@ -224,10 +245,12 @@ class Embedded:
 
     async def answer(self, question: Question, answer: Answer, by: str) -> None:
         """Answer a question for good."""
+        self._birthplace.check()
         await self.gate.answer(question.id, answer, Principal(role=Role.USER, user=by))
 
     async def cancel(self, question: Question, why: str) -> None:
         """Withdraw a question."""
+        self._birthplace.check()
         await self.gate.cancel(question.id, why)
 
     def note(
@@ -239,11 +262,15 @@ class Embedded:
         violation: Violation | None = None,
     ) -> None:
         """Write down what became of a call, with the next commit: nobody waits for it."""
+        if not self._birthplace.is_here:
+            return
         profile = self.profile if kind == "sandbox.applied" else None
         self._log.note(happened(kind, call, session, payload, profile=profile, violation=violation))
 
     def close(self) -> None:
-        """Seal the log and close the store."""
+        """Seal the log and close the store; in a fork they are its parent's."""
+        if not self._birthplace.is_here:
+            return
         self._approvals.close()
         self._log.close()
         self._store.close()

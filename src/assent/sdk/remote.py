@@ -29,7 +29,7 @@ from assent.model import (
 )
 from assent.sdk.backlog import Backlog
 from assent.sdk.client import AsyncClient, Client
-from assent.sdk.judges import OFF, Judgement, Question, ran, refuse
+from assent.sdk.judges import OFF, Birthplace, Judgement, Question, ran, refuse
 from assent.sdk.outbox import SEND_SECONDS, Outbox
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class Remote:
     def __init__(self, *, url: str, token: str, answer_token: str = "", policy: Policy | None = None) -> None:
         if not token:
             raise ConfigError("url=… needs token=…: an agent's token of that daemon")
+        self._birthplace = Birthplace()
         self._client = AsyncClient(url=url, token=token, timeout=WAIT + _SLACK)
         self._person = AsyncClient(url=url, token=answer_token) if answer_token else None
         self._outbox = Outbox(Client(url=url, token=token, timeout=SEND_SECONDS), Backlog(url, token))
@@ -60,6 +61,7 @@ class Remote:
         self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
     ) -> Judgement:
         """Ask the daemon until it says yes or no; a question is waited for as long as it is open."""
+        self._birthplace.check()
         opinion = self._strictest(call, session, heard)
         wait = 0.0
         while True:
@@ -136,6 +138,8 @@ class Remote:
         violation: Violation | None = None,
     ) -> None:
         """Tell the daemon what became of a call, soon and in its turn: nobody waits for it."""
+        if not self._birthplace.is_here:
+            return
         told = {"type": kind, "toolName": call.tool, "toolCallId": call.call_id, **payload}
         told |= {"sandboxProfile": self.profile} if kind == "sandbox.applied" else {}
         told |= {"violation": violation, "traceparent": _traceparent(call), "happenedAt": format_time(time.time())}
@@ -147,6 +151,8 @@ class Remote:
 
     def close(self) -> None:
         """Tell what is still to be told."""
+        if not self._birthplace.is_here:
+            return
         self._outbox.close()
 
 

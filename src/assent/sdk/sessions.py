@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
-import inspect
 import os
 import time
 from collections import OrderedDict
@@ -34,7 +33,7 @@ from assent.sdk.feeds import Feed
 from assent.sdk.judges import NO, YES, Judge, Judgement, Question, refuse
 from assent.sdk.schemas import InputError
 from assent.sdk.tools import Input, Tool, read_object
-from assent.sdk.voices import Heard, ask_voice, call_in_thread, hear_check, hear_hook
+from assent.sdk.voices import Heard, ask_voice, hear_check, hear_hook
 
 Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
 """Hears a tool's name and input before it is decided; see `hear_hook` for what it may say."""
@@ -158,7 +157,7 @@ class AgentSession:
             judgement, taken = await self._decide(call, read(given), read, check, heard)
         except InputError as error:
             return self.refuse_input(name, tool_call_id, error), given
-        return judgement, taken.plain
+        return judgement, taken.params
 
     def refuse_input(self, name: str, call_id: str | None, error: InputError) -> Judgement:
         """Refuse a call whose input can not be decided about, on record."""
@@ -341,14 +340,15 @@ class AgentSession:
     async def _execute(self, tool: Tool, taken: Input, call: ToolCall, judgement: Judgement) -> ToolResult:
         started = time.perf_counter()
         try:
-            content = await _run(tool, taken.params)
-        except asyncio.CancelledError:
-            self._judge.note("tool.failed", call, self._who, {"status": "error", "error": "the call was aborted"})
-            raise
-        except Exception as error:  # noqa: BLE001 - a tool's fault is a result for the model
-            text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            self._judge.note("tool.failed", call, self._who, {"status": "error", "error": text[:1000]})
-            return self._fail(call, text, judgement)
+            content = await ask_voice(tool.execute, taken.params, seconds=tool.timeout, blocking=tool.blocking)
+        except BaseException as error:
+            aborted = not isinstance(error, Exception)
+            what = "the call was aborted" if aborted else f"{type(error).__name__}: {error}".removesuffix(": ")
+            self._judge.note("tool.failed", call, self._who, {"status": "error", "error": what[:1000]})
+            failed = self._fail(call, what, judgement)
+            if aborted:
+                raise
+            return failed  # a tool's fault is a result for the model
         took = round((time.perf_counter() - started) * 1000, 3)
         self._judge.note_ran(call, self._who, took)
         self.feed.put("tool.after", toolCallId=call.call_id, toolName=tool.name, isError=False)
@@ -362,15 +362,6 @@ class AgentSession:
     def _fail(self, call: ToolCall, text: str, judgement: Judgement | None) -> ToolResult:
         self.feed.put("tool.after", toolCallId=call.call_id, toolName=call.tool, isError=True, error=text)
         return ToolResult(tool_call_id=call.call_id or "", content=text, is_error=True, judgement=judgement)
-
-
-async def _run(tool: Tool, params: Any) -> Any:
-    if tool.timeout is not None:
-        return await ask_voice(tool.execute, params, seconds=tool.timeout)
-    if not tool.blocking:
-        return await tool.execute(params)
-    result = await call_in_thread(tool.execute, params)
-    return await result if inspect.isawaitable(result) else result
 
 
 def _unfit(name: str, error: InputError) -> str:

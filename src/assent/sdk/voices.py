@@ -6,6 +6,7 @@ What it is asked about is a copy of its own: what it changes there, then or late
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import copy
 import inspect
 import threading
@@ -25,13 +26,17 @@ class NonsenseError(Exception):
     """What was said is none of the words there are."""
 
 
-async def ask_voice(voice: Callable[..., Any], *given: Any, seconds: float = PATIENCE) -> Any:
-    """Call a function, sync or async, and return what it says; raises what it raises, and `TimeoutError`."""
+async def ask_voice(
+    voice: Callable[..., Any], *given: Any, seconds: float | None = PATIENCE, blocking: bool | None = None
+) -> Any:
+    """Call a function, sync or async, and return what it says; raises what it raises, and `TimeoutError`.
+
+    What may block runs in a thread: what is not async, unless `blocking` says otherwise.
+    """
+    blocks = not inspect.iscoroutinefunction(voice) if blocking is None else blocking
     try:
         async with asyncio.timeout(seconds):
-            if inspect.iscoroutinefunction(voice):
-                return await voice(*given)
-            said = await call_in_thread(voice, *given)
+            said = await call_in_thread(voice, *given) if blocks else voice(*given)
             return await said if inspect.isawaitable(said) else said
     except SystemExit:
         raise RuntimeError("it raised SystemExit") from None
@@ -43,9 +48,13 @@ async def ask_voice(voice: Callable[..., Any], *given: Any, seconds: float = PAT
 
 
 async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
-    """Run something that may block in a thread of its own, which nobody waits for when the time is up."""
+    """Run something that may block in a thread of its own, which nobody waits for when the time is up.
+
+    It sees the context variables of whoever calls it.
+    """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[Any] = loop.create_future()
+    context = contextvars.copy_context()
 
     def settle(result: Any, error: BaseException | None) -> None:
         if future.done():
@@ -60,7 +69,7 @@ async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
     def work() -> None:
         result, failure = None, None
         try:
-            result = function(*given)
+            result = context.run(function, *given)
         except BaseException as error:  # noqa: BLE001 - it goes to whoever waits
             failure = error
         try:
