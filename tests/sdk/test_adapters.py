@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import json
 
 import pytest
@@ -194,6 +195,62 @@ def test_openai_agents_a_run_whose_tools_would_not_stop_it_does_not_begin(framew
             with pytest.raises(ConfigError, match="needs_approval=True"):
                 asyncio.run(frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET))
     assert frameworks.RAN == []
+
+
+def test_openai_agents_what_a_run_passes_on_to_is_looked_at_too(frameworks, app):
+    from agents.handoffs import Handoff
+    from agents.sandbox import SandboxAgent
+
+    from agents import Agent, handoff
+
+    def make(*tools, **more):
+        return Agent(name="inner", model=frameworks.ScriptedModel("/etc/passwd"), tools=list(tools), **more)
+
+    async def elsewhere(context, given):
+        return bad
+
+    bad = make(frameworks.function_tool(frameworks.remove))
+    good = make(*frameworks.guard_tools(app, [frameworks.function_tool(frameworks.remove)]))
+    unknown = Handoff("away", "", {}, elsewhere, "inner")
+    by_tool = dataclasses.replace(bad.as_tool("sub", ""), needs_approval=True)
+    outer = [make(handoffs=[handoff(bad)]), make(handoffs=[unknown]), make(bad.as_tool("sub", "")), make(by_tool)]
+    outer += [SandboxAgent(name="box", model=bad.model)]
+    for agent in outer:
+        with pytest.raises(ConfigError):
+            asyncio.run(frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET))
+    with pytest.raises(ConfigError, match="needs_approval=True"):
+        frameworks.guard_tools(app, [bad.as_tool("sub", "")])
+    for fine in (make(handoffs=[handoff(good)]), make(*frameworks.guard_tools(app, [good.as_tool("sub", "")]))):
+        _refuse(frameworks, fine)
+    assert frameworks.RAN == []
+
+
+def _refuse(frameworks, agent):
+    from assent.sdk.openai_agents import _refuse_undecided
+
+    _refuse_undecided(agent, set())
+
+
+@pytest.mark.parametrize(
+    ("command", "approval", "refused"),
+    [
+        (["python", "server.py"], None, True),
+        (["python", "server.py"], "never", True),
+        (["python", "server.py"], {"always": {"tool_names": ["remove"]}}, True),
+        (["python", "server.py"], "always", False),
+        (["/usr/bin/assent", "mcp", "--", "python", "server.py"], None, False),
+        (["/usr/bin/assent", "run", "--", "python", "server.py"], None, True),
+    ],
+)
+def test_openai_agents_tools_of_mcp_servers_stop_a_run_or_have_assent_before_them(
+    frameworks, app, command, approval, refused
+):
+    from agents.mcp import MCPServerStdio
+
+    server = MCPServerStdio(params={"command": command[0], "args": command[1:]}, require_approval=approval)
+    agent = frameworks.OpenAiAgent(name="a", model=frameworks.ScriptedModel("/tmp/a"), mcp_servers=[server])
+    with pytest.raises(ConfigError, match="require_approval") if refused else contextlib.nullcontext():
+        _refuse(frameworks, agent)
 
 
 def test_openai_agents_input_that_is_none_does_not_run(frameworks, app):

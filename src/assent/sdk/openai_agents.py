@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -16,6 +17,7 @@ from agents.tool_context import ToolContext
 from agents import (
     Agent,
     FunctionTool,
+    Handoff,
     Runner,
     RunResult,
     RunState,
@@ -48,7 +50,8 @@ _HOSTED = frozenset({
 def guard_tools(app: AgentApp, tools: Sequence[Tool], *, session_id: str = DEFAULT_SESSION) -> list[Tool]:
     """Return the tools with a guardrail on every function tool. Hosted tools run elsewhere: they are not guarded.
 
-    What runs here and takes no guardrail, such as a shell, raises `ConfigError`: it would run without a decision.
+    What runs here and takes no guardrail, such as a shell, raises `ConfigError`: it would run without a decision. So
+    does an agent as a tool whose own tools would.
     """
     return [_guard(app, tool, session_id) if isinstance(tool, FunctionTool) else _pass(tool) for tool in tools]
 
@@ -64,6 +67,7 @@ def _is_hosted(tool: Tool) -> bool:
 
 
 def _guard(app: AgentApp, tool: FunctionTool, session_id: str) -> FunctionTool:
+    _refuse_undecided_in(tool, set())
     guarded = copy.copy(tool)
     function = Function.of(tool)
     if function is None:
@@ -242,15 +246,45 @@ async def run_guarded(
 
 
 def _refuse_undecided(agent: Any, seen: set[int]) -> None:
-    """See to it that every tool stops the run, or is decided in its middle; also those of agents it hands over to."""
-    if id(agent) in seen or not isinstance(agent, Agent):
+    """See to it that every tool stops the run, or is decided in its middle; so too of agents it passes on to."""
+    if id(agent) in seen:
         return
     seen.add(id(agent))
+    if not isinstance(agent, Agent):
+        raise ConfigError("an agent that this one hands over to can not be known: its tools would run undecided")
+    if getattr(agent, "capabilities", None):
+        raise ConfigError(f"the capabilities of `{agent.name}` bring tools that would run undecided")
     for tool in agent.tools:
         if getattr(tool, "needs_approval", None) is not True and not _is_hosted(tool) and not _is_guarded(tool):
             raise ConfigError(f"`{tool.name}` has neither needs_approval=True nor a guard (see guard_tools)")
+        _refuse_undecided_in(tool, seen)
+    for server in agent.mcp_servers:
+        if not _stops_for_every_call(server):
+            raise ConfigError(f'`{server.name}` has neither require_approval="always" nor `assent mcp` before it')
     for other in agent.handoffs:
-        _refuse_undecided(other, seen)
+        _refuse_undecided(_next_agent(other), seen)
+
+
+def _refuse_undecided_in(tool: Tool, seen: set[int]) -> None:
+    """Look at the agent that a tool is made of (`as_tool`): its tools do not run by that tool's decision."""
+    if getattr(tool, "_is_agent_tool", False):
+        _refuse_undecided(getattr(tool, "_agent_instance", None), seen)
+
+
+def _next_agent(other: Any) -> Any:
+    """Return the agent that is handed over to; None if whoever made that does not say."""
+    if not isinstance(other, Handoff):
+        return other
+    known = getattr(other, "_agent_ref", None)
+    return None if known is None else known()
+
+
+def _stops_for_every_call(server: Any) -> bool:
+    """Tell whether a run stops for every tool of an MCP server, or Assent stands before it."""
+    start = getattr(server, "params", None)
+    command, args = getattr(start, "command", ""), getattr(start, "args", None) or ()
+    guarded = os.path.basename(str(command)) == "assent" and tuple(args[:1]) == ("mcp",)  # noqa: PTH119 - a word
+    return guarded or getattr(server, "_needs_approval_policy", None) is True
 
 
 def _is_guarded(tool: Tool) -> bool:
