@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import dataclasses
+import functools
 import json
 
 import pytest
@@ -377,6 +378,73 @@ def test_pydantic_ai_decides_about_what_a_hook_made_of_a_call_and_runs_exactly_t
         )
         assert frameworks.returned(asyncio.run(agent.run("go"))) == ["removed /tmp/other"]
     assert frameworks.RAN == ["/tmp/other"]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_pydantic_ai_decides_what_other_capabilities_made_of_a_call_wherever_they_stand(frameworks, app, first):
+    from pydantic_ai.capabilities import AbstractCapability
+
+    class Other(AbstractCapability):
+        async def before_tool_execute(self, ctx, *, call, tool_def, args):
+            return {"path": "/etc/passwd"}
+
+    both = [frameworks.AssentCapability(app), Other()]
+    agent = frameworks.PydanticAgent(
+        frameworks.pydantic_model("/tmp/a"), tools=[frameworks.remove], capabilities=both if first else both[::-1]
+    )
+    assert frameworks.returned(asyncio.run(agent.run("go"))) == ["denied by remove(/etc/**)"]
+    assert frameworks.RAN == []
+
+
+async def waits(path: str = "") -> str:
+    """Wait."""
+    await asyncio.sleep(60)
+    return ""
+
+
+async def abort(work, app):
+    task = asyncio.ensure_future(work)
+    await soon(lambda: "tool.started" in recorded(app) or task.done())
+    await asyncio.sleep(0.1)
+    assert not task.done()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def test_a_call_that_is_aborted_while_it_runs_is_on_record_in_every_framework(frameworks, person):
+    from langchain_core.tools import tool
+
+    from agents import Runner
+
+    def with_langchain(app):
+        call = {"name": "waits", "args": {}, "id": "1", "type": "tool_call"}
+        model = frameworks.Scripted(responses=[frameworks.AIMessage("", tool_calls=[call])])
+        agent = frameworks.create_agent(model, [tool(waits)], middleware=[frameworks.AssentMiddleware(app)])
+        return agent.ainvoke({"messages": [("user", "go")]})
+
+    def with_openai(app, *, pausing):
+        made = frameworks.function_tool(waits, needs_approval=pausing, name_override="remove")
+        agent = frameworks.OpenAiAgent(
+            name="a",
+            model=frameworks.ScriptedModel('{"path": "/tmp/a"}'),
+            tools=[made] if pausing else frameworks.guard_tools(app, [made]),
+        )
+        if pausing:
+            return frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET)
+        return Runner.run(agent, "go", run_config=frameworks.QUIET)
+
+    def with_pydantic_ai(app):
+        part = frameworks.ToolCallPart("waits", {})
+        model = frameworks.FunctionModel(lambda *_: frameworks.PydanticResponse(parts=[part]))
+        agent = frameworks.PydanticAgent(model, tools=[waits], capabilities=[frameworks.AssentCapability(app)])
+        return agent.run("go")
+
+    ways = [with_langchain, with_pydantic_ai]
+    ways += [functools.partial(with_openai, pausing=pausing) for pausing in (True, False)]
+    for way in ways:
+        with create_agent_app(permission_policy={}) as app:
+            asyncio.run(asyncio.wait_for(abort(way(app), app), 60))
+            assert recorded(app)[-1] == "tool.failed", way
 
 
 def test_pydantic_ai_arguments_of_the_frameworks_own_types_are_decided_about_as_json(frameworks, app):

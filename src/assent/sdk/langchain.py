@@ -191,8 +191,8 @@ class _Call:
         token = _CALL.set(self)
         try:
             yield
-        except Exception as error:
-            self._note(error)
+        except BaseException as error:  # a call that is aborted has ended too
+            self._note(error if isinstance(error, Exception) else ToolFailedError("the call was aborted"))
             raise
         finally:
             _CALL.reset(token)

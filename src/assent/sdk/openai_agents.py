@@ -234,9 +234,10 @@ async def run_guarded(
         state, running = await _settle(app, result, session_id)
         try:
             result = await Runner.run(agent, state, **more)
-        except Exception as error:
+        except BaseException as error:  # a run that is aborted has ended too
+            failed = error if isinstance(error, Exception) else ToolFailedError("the call was aborted")
             for called, name in running.items():
-                session.note_result(name, called, error=error)
+                session.note_result(name, called, error=failed)
             raise
         for item in result.new_items:
             call_id = _call_id(item.raw_item) if isinstance(item, ToolCallOutputItem) else None

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolDenied
-from pydantic_ai.capabilities import AbstractCapability
+from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
 from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecution, ToolFailed
 from pydantic_ai.messages import ToolCallPart
 from pydantic_ai.tools import ToolDefinition
@@ -15,7 +15,7 @@ from pydantic_core import to_jsonable_python
 
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.schemas import InputError
-from assent.sdk.sessions import AgentSession, denial_text
+from assent.sdk.sessions import AgentSession, ToolFailedError, denial_text
 from assent.sdk.tools import complain
 from assent.sdk.values import write_out
 
@@ -28,7 +28,7 @@ class _NotAllowed(ToolFailed):
 
 
 class AssentCapability(AbstractCapability[Any]):
-    """Put it last into `Agent(capabilities=[…])`, so that nothing changes a call after it was decided.
+    """Decides what every other capability has made of a call, wherever it stands in `Agent(capabilities=[…])`.
 
     A call that may not run is a failed result for the model.
     """
@@ -37,6 +37,10 @@ class AssentCapability(AbstractCapability[Any]):
         super().__init__()
         self._app = app
         self._session_id = session_id
+
+    def get_ordering(self) -> CapabilityOrdering:
+        """Come last, so that nothing changes a call after it was decided."""
+        return CapabilityOrdering(position="innermost")
 
     async def before_tool_execute(
         self, ctx: RunContext[Any], *, call: ToolCallPart, tool_def: ToolDefinition, args: dict[str, Any]
@@ -76,8 +80,9 @@ class AssentCapability(AbstractCapability[Any]):
             result = await handler(args)
         except (_NotAllowed, SkipToolExecution, CallDeferred, ApprovalRequired):
             raise
-        except Exception as error:
-            session.note_result(tool_def.name, call.tool_call_id, error=error)
+        except BaseException as error:  # a call that is aborted has ended too
+            failed = error if isinstance(error, Exception) else ToolFailedError("the call was aborted")
+            session.note_result(tool_def.name, call.tool_call_id, error=failed)
             raise
         session.note_result(tool_def.name, call.tool_call_id)
         return result
