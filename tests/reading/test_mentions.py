@@ -24,6 +24,11 @@ def paths(*texts: str, splits: bool = False) -> list[str]:
         (".env", ["/code/app/.env"]),
         ("a/../b.txt", ["/code/app/b.txt"]),
         ("~/x", ["/home/u/x"]),
+        ("x/.env:/y:ro", ["/code/app/x/.env:/y:ro", "/code/app/x/.env", "/y:ro", "/y"]),
+        ("s=.env,d=y", ["/code/app/s=.env,d=y", "/code/app/s=.env", "/code/app/.env,d=y", "/code/app/.env"]),
+        ("file://.env", ["/code/app/.env"]),
+        ("a=file:///%2eenv", ["/.env"]),
+        (".env,https://x.example/y", ["/code/app/.env"]),
         ("a=.env", ["/code/app/a=.env", "/code/app/.env"]),
         ("--file=.env", ["/code/app/file=.env", "/code/app/.env"]),
         ("-f.env", ["/code/app/.env"]),
@@ -52,6 +57,12 @@ def test_a_link_is_also_what_it_leads_to() -> None:
 def test_of_more_paths_than_are_looked_at_any_may_be_among_them() -> None:
     assert paths(*(f"{i}.txt" for i in range(MOST + 1))) == ["…"]
     assert len(paths(*(f"{i}.txt" for i in range(MOST)))) == MOST
+
+
+def test_secrets_are_named_among_however_many_and_not_for_ever() -> None:
+    assert paths(*(f"{i}.txt" for i in range(MOST + 1)), "x", ".env") == ["…", "/code/app/.env"]
+    assert paths(".env", *(f"{i}.txt" for i in range(MOST + 1))) == ["…", "/code/app/.env"]
+    assert len(paths(*(f"{i}/.env" for i in range(5 * MOST)))) < 3 * MOST
 
 
 def test_machines_are_found_in_addresses() -> None:

@@ -14,6 +14,7 @@ Role: TypeAlias = Literal[
     "text",  # only looked at by the program
     "number",
     "read",  # a file or folder that is read
+    "link",  # what a symbolic link is to lead to: counted from the folder that the link is in
     "look",  # a file or folder of which no more than name, kind and size is shown
     "filter",  # a pattern of names: which files of a tree are read
     "write",  # a file or folder that is created, replaced or removed
@@ -31,6 +32,7 @@ Role: TypeAlias = Literal[
     "to",  # a local file that is written, or a folder that the others come into; or host:path
     "mirror",  # a local folder of which all goes that is not in the others; or host:path
     "dest",  # a file that is written, or a folder that the other arguments come into by their names
+    "bind",  # a file or folder that others see by another name: src:dst, or type=bind,src=…,dst=…
     "trees",  # the same, where folders come with all that is in them
     "into",  # a folder that is filled with what no argument names
     "renew",  # a folder in which files that no argument names may change, as a rule its own

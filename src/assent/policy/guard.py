@@ -234,10 +234,17 @@ def _run_links() -> tuple[NamedPolicy, ...]:
     rules = RuleSet(
         Rule(tool=tool, pattern=pattern, reason=f"{glob} is forbidden in a run")
         for glob in RUN_FORBIDDEN
-        for pattern in dict.fromkeys((glob, glob.removesuffix("/**")))  # the folder's own names too
+        for pattern in dict.fromkeys(
+            (_anywhere(glob), _anywhere(glob.removesuffix("/**")))
+        )  # the folder's own names too
         for tool in ("Read", "Write")
     )
     return (NamedPolicy("forbidden-globs", DENY, Source.PATH_POLICY, rules, by_name=True),)
+
+
+def _anywhere(glob: str) -> str:
+    """Return a pattern as one over the whole disk, if it is about a name at any depth."""
+    return f"/{glob}" if glob.startswith("**/") else glob
 
 
 CHAIN_ORDER = (

@@ -140,8 +140,8 @@ class Matcher(msgspec.Struct, frozen=True):
             return NO
         if self.glob is None:
             return YES
-        if not operation.resource.startswith("/"):
-            return MAYBE if not operation.known else NO
+        if operation.known and not operation.resource.startswith("/"):
+            return NO
         return path_match(self.glob, operation, view, broad=broad)
 
     def names(self, operation: Operation, view: View) -> bool:
@@ -222,6 +222,8 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     """
     names = _names(operation)
     if not operation.known:
+        if broad and _ends_so(glob, operation.resource):
+            return YES
         return MAYBE if not operation.globbed or _could_match(glob, operation.resource, view) else NO
     if not broad:
         return YES if _trusts_cwd(glob, view) and all(_covers(glob, n, operation, view) for n in names) else NO
@@ -232,6 +234,12 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     if any(_hits(folded, fold(n), fold(s), operation, view) for n in names for s in starts):
         return YES if view.facts.case_insensitive else MAYBE
     return NO
+
+
+def _ends_so(glob: Glob, resource: str) -> bool:
+    """Tell whether a path ends as a pattern for any folder of the disk says, wherever it begins."""
+    end = resource.rpartition(UNKNOWN)[2]
+    return end.startswith("/") and glob.text.startswith("/**/") and glob.matches(end)
 
 
 def _could_match(glob: Glob, resource: str, view: View) -> bool:

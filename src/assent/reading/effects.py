@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
@@ -10,7 +10,7 @@ import assent.regex as re
 from assent.catalog import Role, secrets
 from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, within
 from assent.reading.findings import Findings
-from assent.reading.folders import ARRIVING, COMING, arrive, fill, holds_own
+from assent.reading.folders import ARRIVING, COMING, arrive, fill, holds_own, lead
 from assent.reading.options import Match, part
 from assent.reading.paths import Located, Place
 from assent.reading.roles import QUIET, Judgement
@@ -39,6 +39,8 @@ _DATABASE = re.compile(
 )
 """A database's address; `kept` if it says that no file is to be made."""
 _SENT = re.compile(r"(?:[^=@<]*=)?[@<]")
+_MOUNT = re.compile(r"[\w-]+[=,]", re.ASCII)
+_PATH = re.compile(rf"^[.~{UNKNOWN}]|/")
 _STORED = re.compile(r"[^:]*:(?:[0-3]:)?")
 _SOCKET = re.compile(r"/dev/(?:tcp|udp)/([^/]+)/")
 _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
@@ -80,14 +82,8 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
         return _network_effects(role, word, ground)
     if role in ("renew", "anywhere"):
         return fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
-    if role == "data":
-        return _sent_effects(word, ground)
-    if role == "database":
-        return _database_effects(word, ground)
-    if role == "revision":
-        return _stored_effects(word, ground)
-    if role == "filter":
-        return _filter_effects(word, ground)
+    if role in _FORMS:
+        return _FORMS[role](word, ground)
     if role == "name" and secrets.is_secret_variable(word.text):
         return (secret_variable(word.text, ground.owner),)
     return ()
@@ -97,6 +93,18 @@ def _sent_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     inner = _SENT.match(word.text)
     if inner and inner.end() < len(word.text) and word.text != "@-":
         yield from _path_effects("read", part(word, inner.end()), ground)
+
+
+def _bind_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the read of what is bound, with all that is in it; the name of a volume is no path."""
+    source = word.text.partition(":")[0]
+    if _MOUNT.match(word.text):
+        fields = dict(field.partition("=")[::2] for field in word.text.split(","))
+        source = fields.get("src", fields.get("source", ""))
+        source = f"./{source}" if fields.get("type") == "bind" and not source.startswith("/") else source
+    if _PATH.search(source):
+        path = Word(source, word.variables, word.feeds, word.splits)
+        yield from _path_effects("read", path, msgspec.structs.replace(ground, sweep=True))
 
 
 def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -185,6 +193,16 @@ def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     sure = located.known and not glob and not ground.elsewhere
     if not (uri and uri["kept"]) and not (sure and ground.place.facts.exists(located.path)):
         yield writing(located, ground, glob=glob)  # an empty file, where a redirection may put one
+
+
+_FORMS: dict[Role, Callable[[Word, Ground], Iterable[Operation]]] = {
+    "data": _sent_effects,
+    "bind": _bind_effects,
+    "database": _database_effects,
+    "revision": _stored_effects,
+    "filter": _filter_effects,
+}
+"""Roles whose words have a form of their own, in which a path stands somewhere."""
 
 
 def _transfer_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
@@ -299,6 +317,9 @@ def argument_effects(
         if role in ARRIVING:
             coming = [w for r, w in roles if r in COMING]
             findings.extend(arrive(role, word, coming, findings.operations[:start], ground))
+        if role == "link":
+            for dest in [given for given in roles if given[0] in ("dest", "remove")]:
+                findings.extend(lead(word, *dest, ground))
     for said in judged:
         if said.reads or said.writes or said.secrets:
             findings.extend(_said_effects(said, ground))

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Sequence
 from assent.catalog import Role
 from assent.model import FS_WRITE, UNKNOWN, Operation, fold, within
 from assent.reading.paths import Located
-from assent.reading.touching import Ground, find_ours, locate, worse, writing
+from assent.reading.touching import Ground, find_ours, locate, reading, worse, writing
 from assent.reading.web import REMOTE, URL
 from assent.reading.wildcards import is_pattern
 from assent.shell.tree import Word
 
 ARRIVING: frozenset[Role] = frozenset({"dest", "trees", "to"})
 """Roles of a folder that other arguments come into by their names."""
-COMING: frozenset[Role] = frozenset({"read", "move", "from"})
+COMING: frozenset[Role] = frozenset({"read", "move", "from", "link"})
 """Roles of what comes."""
 
 
@@ -60,6 +60,15 @@ def _arrival(folder: Located, source: Word, ground: Ground) -> Iterator[Operatio
     else:
         yield writing(arrived, ground, glob=glob)
         yield from fill(arrived, ground)
+
+
+def lead(target: Word, role: Role, dest: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the read of what a symbolic link leads to, counted from every folder that the link may come to be in."""
+    located = locate(dest, ground.place, ground.cwd)
+    within_it = role == "dest" and _is_folder(located, ground) is not False
+    folders = (*map(posixpath.dirname, located.names), *(located.names if within_it else ()))
+    for folder in dict.fromkeys(folders):
+        yield reading(locate(target, ground.place, folder), ground, glob=is_pattern(target))
 
 
 def delete(root: Word, ground: Ground, *, tested: bool) -> Iterator[Operation]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import cast
 
 import msgspec
@@ -20,6 +20,12 @@ from assent.shell.tree import Command, Script, Word
 
 _HERE = Word(".")
 _UNSAFE = re.compile(rf"[^\w@%+=:,./{UNKNOWN}-]", re.ASCII)
+_SAID = re.compile(
+    r"-m|--(?:[a-z]+-)*(?:"
+    r"(?:exclude|ignore|skip|omit)-?(?:dirs?|globs?|patterns?|regex)?|"
+    r"message|title|body|subject|description|notes?|comment|reason|summary|grep|regexp?|pattern|query|filter|format|git-dir)"
+)
+"""Options whose value is no file that is used: it is left out, or is words."""
 _SEVERAL = re.compile(rf"[0-9A-Za-z_@%+=:,./ {UNKNOWN}-]*+")
 
 
@@ -112,12 +118,33 @@ def output_of(match: Match, clauses: Sequence[Clause], roles: Sequence[tuple[Rol
 
 
 def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequence[Word]) -> list[Word]:
-    """Return those of the words of which the entry says nothing, and arguments at which the program only looks."""
-    unsure = [*words, *[word for role, word in roles[len(match.values) :] if role == "text"]]
+    """Return those of the words of which the entry says nothing, and those at which the program only looks.
+
+    Either may name a file all the same, but not where an option says that it is left out, or is only talked about.
+    """
+    texts = [word for role, word in roles[len(match.values) :] if role == "text"]
+    named = [(option, role, word) for (option, *_), (role, word) in zip(match.values, roles, strict=False)]
+    unsure = [
+        *_meant(words or texts),
+        *match.before,
+        *[w for option, role, w in named if role == "text" and not _SAID.fullmatch(option)],
+    ]
+    lists = [word for word in match.operands if word.text.startswith("@")]  # more arguments are in that file
     if not unsure:
-        return unsure
+        return lists
     seen = {word for role, word in roles if role not in QUIET}
-    return [word for word in unsure if word not in seen]
+    return [word for word in unsure if word not in seen] + lists
+
+
+def _meant(words: Sequence[Word]) -> Iterator[Word]:
+    """Yield words, but for an option that leaves out what it names or talks about it, with its value."""
+    is_value = False
+    for word in words:
+        option, equals, _ = word.text.partition("=")
+        is_said = not is_value and _SAID.fullmatch(option) is not None
+        if not is_value and not is_said:
+            yield word
+        is_value = is_said and not equals
 
 
 def judge_words(match: Match, roles: Sequence[tuple[Role, Word]], command: Command, script: Script) -> list[Judgement]:

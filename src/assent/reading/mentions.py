@@ -9,39 +9,51 @@ from assent.catalog import secrets
 from assent.model import UNKNOWN
 from assent.reading.paths import Place
 from assent.reading.touching import locate
-from assent.reading.web import read_address
+from assent.reading.web import decode, read_address
 from assent.reading.wildcards import blur, is_pattern
 from assent.shell.tree import Word
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-_CUT = re.compile(r"[=@:,<]")
-"""A path may stand behind one of these: `--file=x`, `@x`, `host:x`."""
+_FILE_URL = re.compile(r"(?i)(?:file|sqlite|unix)[a-z0-9]*://(?:localhost(?=/))?")
+_CUT = re.compile(r"[=@:,;|<]")
+"""A path may stand behind one of these: `--file=x`, `@x`, `host:x` …"""
+_END = re.compile(r"[:,;|]")
+"""… and end at one of these: `x:/inside:ro`, `src=x,dst=y`."""
 _LIKE = re.compile(r"[./~]")
 MOST = 64
-"""Paths of one command that are looked at; of more than that any may be among them."""
+"""Paths of one command that are looked at; of more than that any may be among them, and secrets are still named."""
 
 
 def mentioned_paths(words: Sequence[Word], place: Place, cwd: str | None) -> tuple[str, ...]:
     """Return the paths that words may name, absolute, by all their names; a pattern's unknown parts stay unknown."""
     found: dict[str, None] = {}
+    more: dict[str, None] = {}
     for word in words:
+        kept = found if len(found) <= MOST else more
         for text in _candidates(word.text):
+            if kept is more and not secrets.is_secret(text):
+                continue
             located = locate(Word(text), place, cwd)
             if _LIKE.search(text) or secrets.is_secret(located.path):
-                found.update(dict.fromkeys(map(blur, located.names) if is_pattern(word) else located.names))
-        if len(found) > MOST:
-            return (UNKNOWN,)
-    return tuple(found)
+                kept.update(dict.fromkeys(map(blur, located.names) if is_pattern(word) else located.names))
+        if len(more) > MOST:
+            break
+    return tuple(found) if len(found) <= MOST else (UNKNOWN, *filter(secrets.is_secret, (*found, *more)))
 
 
 def _candidates(text: str) -> Iterator[str]:
-    if "://" in text and _URL.search(text):
-        return
+    """Give what in a word may be a path, by itself or with what follows it."""
+    if "://" in text and (url := _URL.search(text)):
+        file = _FILE_URL.match(text, url.start())
+        if file is not None:
+            yield decode(text[file.end() :])
+        text = text[: url.start()].rstrip("=@:,;|<")
     first = 2 if text.startswith("-") else 0
-    starts = [first, *[cut.end() for cut in _CUT.finditer(text)]]
-    for start in starts[: MOST + 1]:
-        if text[start:].strip(f"{UNKNOWN}./-"):
-            yield text[start:]
+    for start in (first, *[cut.end() for cut in _CUT.finditer(text)][:MOST]):
+        end = _END.search(text, start)
+        for piece in (text[start:], text[start : end.start()] if end else ""):
+            if piece.strip(f"{UNKNOWN}./-"):
+                yield piece
 
 
 def mentioned_hosts(words: Sequence[Word]) -> tuple[str, ...]:

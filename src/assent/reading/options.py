@@ -43,6 +43,8 @@ class Match(msgspec.Struct, frozen=True):
     """What it is told to run for each thing it finds, as words."""
     obeys: str = ""
     """Whose settings in the project it obeys."""
+    before: tuple[Word, ...] = ()
+    """The words of a value that has several, but for the last."""
 
 
 def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
@@ -60,6 +62,7 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
         scan.start,
         tuple(scan.commands),
         scan.obeys,
+        tuple(scan.before),
     )
 
 
@@ -89,6 +92,7 @@ class _Scan:
         self.operands: list[Word] = []
         self.ended = entry.options == "any"
         self.commands: list[tuple[Word, ...]] = []
+        self.before: list[Word] = []
         self.obeys = entry.obeys
         self.booleans = entry.booleans
         self.questions = _QUESTIONS if entry.questions is None else entry.questions
@@ -309,6 +313,7 @@ class _Scan:
             self._fail(f"the value of `{option.name}` could be more than one word when it runs")
         if any(map(is_option, words)) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")
+        self.before += words[:-1]
         self._record(option, words[-1])
 
     def _record(self, option: Option, word: Word) -> None:

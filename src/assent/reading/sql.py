@@ -126,6 +126,8 @@ _DATA = re.compile(r"'(?!-)[\w./-]+[.](?:csv|tsv|parquet|json|jsonl|ndjson)(?:[.
 _READERS = frozenset(
     {"READ_CSV", "READ_CSV_AUTO", "READ_JSON", "READ_JSON_AUTO", "READ_PARQUET", "PARQUET_SCHEMA", "PARQUET_METADATA"}
 )
+_OPENS = frozenset({"ATTACH", "COPY", "LOAD", "IMPORT", "EXPORT", "VACUUM", "INSTALL"})
+_NAMED = re.compile(r"[./~]")
 _ACCOUNTS = re.compile(
     r"(?<![\w.])(?:PG_CATALOG\.)?(?:PG_SHADOW|PG_AUTHID|PG_USER_MAPPINGS?|MYSQL\.(?:USER|GLOBAL_PRIV|SLAVE_MASTER_INFO)"
     r"|SYS\.(?:SQL_LOGINS|SYSLOGINS|SYSXLOGINS)|DBA_USERS)(?!\w)|^USE MYSQL$|^SHOW CREATE USER "
@@ -159,8 +161,11 @@ def read_sql(text: str) -> Statement:
     shown = next((i for i, line in enumerate(lines) if not _SHOWS.fullmatch(line)), len(lines))
     rest = lines[shown:]
     found = [_statement(tokens) for tokens in _statements("\n".join(rest))]
-    if any(line.lstrip().startswith(("\\", ".")) for line in rest):
-        found.append(Statement(Tier.DANGEROUS, "gives its client a command that may run or write something"))
+    orders = [line for line in rest if line.lstrip().startswith(("\\", "."))]
+    if orders:
+        named = tuple(name for order in orders for name in re.split(r"[\s'\"]+", order)[1:] if _NAMED.search(name))
+        why = "gives its client a command that may run or write something"
+        found.append(Statement(Tier.DANGEROUS, why, reads=named))
     worst = max([_READS, *found], key=lambda s: s.tier)
     reads, secrets = (tuple(name for s in found for name in names(s)) for names in (_files, _accounts))
     return msgspec.structs.replace(worst, reads=reads, secrets=secrets)
@@ -190,7 +195,8 @@ def _statement(tokens: list[str]) -> Statement:
         return _looks(words, tokens[-len(words) :])
     if _FRAMES.fullmatch(" ".join(words)) or _asks_pragma(words):
         return _READS
-    return Statement(Tier.DANGEROUS, "changes a database")
+    opened = [t[1:-1] for t in tokens if t[0] in "'\"" and _NAMED.search(t)] if words[0] in _OPENS else []
+    return Statement(Tier.DANGEROUS, "changes a database", reads=tuple(opened))
 
 
 def _explained(words: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ Tokens: TypeAlias = tuple[str | None, ...]
 _TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]+|\[[\w-]+\](?!.*\])|\[.*\]|.", re.ASCII)
 _WILD = re.compile(r"[*?\[]")
 _RUN = re.compile(rf"[*?{UNKNOWN}]+|\[.*\]")
+_LEFT_OUT = re.compile(r":?[!]|:\^|:\([^)]*\bexclude\b")
 _MAGIC = re.compile(r"^(?::\([^)]*\)|:/|[\w-]+:(?:include:)?)")
 """What stands before the pattern itself: `:(glob)` of git, `name:` of a type that is defined."""
 _LEADING = re.compile(r"[*?]+(?!\.)|\[\.[^\]]*\]")
@@ -48,7 +49,7 @@ def may_be_secret(path: str) -> bool:
 def let_through(text: str) -> Iterator[str]:
     """Give the names that a filter of a search may mean; in those a star stands for a leading dot too."""
     bare = _MAGIC.sub("", text).replace("\\", "").strip("^$")
-    if not bare or text.startswith(("!", ":!", ":^")):
+    if not bare or _LEFT_OUT.match(text):
         return
     try:
         found = braces.expand(bare)
