@@ -80,6 +80,9 @@ def _start() -> Iterator[subprocess.Popen[bytes]]:
             yield process
         finally:
             process.kill()
+            if process.stdin is not None:
+                with contextlib.suppress(BrokenPipeError):  # what it was still to be told matters to nobody
+                    process.stdin.close()
 
 
 def _check_elsewhere(
