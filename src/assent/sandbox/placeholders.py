@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import itertools
 import os
 from collections.abc import Iterable, Iterator
 from typing import Self
@@ -56,7 +57,8 @@ class Placeholders:
             self.descriptor = _write_down(self._journal, missing)
             # Whoever is handed this keeps the stand-ins from being taken away: bubblewrap would make what is missing.
             try:
-                self.made = tuple(_path(entry) for entry in missing if entry in live or self._make(entry))
+                new = self._make(entry for entry in missing if entry not in live)
+                self.made = tuple(_path(entry) for entry in missing if entry in live or entry in new)
             except OSError as error:
                 self._remove(frozenset())
                 raise Unavailable(f"a protected name can not be held: {error}") from None
@@ -74,7 +76,7 @@ class Placeholders:
             if entry not in entries:
                 os.pwrite(self.descriptor, msgspec.json.encode([*entries, entry]), 0)  # longer than what it replaces
             try:
-                return self._make(entry)
+                return bool(self._make([entry]))
             except OSError:
                 return False
 
@@ -92,22 +94,32 @@ class Placeholders:
     def _entry(self, path: str) -> str:
         return path if path in self._files else path + "/"
 
-    def _make(self, entry: str) -> bool:
-        """Make one; False if nobody could make anything there."""
-        place, name = os.path.split(_path(entry))
+    def _make(self, entries: Iterable[str]) -> list[str]:
+        """Make some, and return those that stand: where nobody could make anything, none does."""
+        made = []
+        for place, group in itertools.groupby(entries, lambda entry: os.path.dirname(_path(entry))):
+            try:
+                with folders.opened(place) as folder:
+                    made += [entry for entry in group if self._make_one(folder, entry)]
+            except OSError as error:
+                if error.errno not in _CANNOT:
+                    raise
+        return made
+
+    def _make_one(self, folder: int, entry: str) -> bool:
+        name = os.path.basename(_path(entry))
         try:
-            with folders.opened(place) as folder:
-                if entry.endswith("/"):
-                    os.mkdir(name, FOLDER_MODE if name not in HOOKS else HOOK_MODE, dir_fd=folder)
-                else:
-                    with open(os.open(name, _NEW, 0o644, dir_fd=folder), "wb") as file:
-                        file.write(_content(name))
-                if self._owner is not None:
-                    os.chown(name, *self._owner, dir_fd=folder, follow_symlinks=False)
+            if entry.endswith("/"):
+                os.mkdir(name, FOLDER_MODE if name not in HOOKS else HOOK_MODE, dir_fd=folder)
+            else:
+                with open(os.open(name, _NEW, 0o644, dir_fd=folder), "wb") as file:
+                    file.write(_content(name))
+            if self._owner is not None:
+                os.chown(name, *self._owner, dir_fd=folder, follow_symlinks=False)
         except OSError as error:
-            if error.errno in _CANNOT:
-                return False
-            raise
+            if error.errno not in _CANNOT:
+                raise
+            return False
         return True
 
 
@@ -179,17 +191,19 @@ def _read(journal: str) -> list[str]:
 
 
 def _remove_all(journal: str, needed: frozenset[str]) -> None:
-    for entry in reversed(_read(journal)):
-        if entry not in needed:
-            _remove_one(entry)
+    left = (entry for entry in reversed(_read(journal)) if entry not in needed)
+    for place, group in itertools.groupby(left, lambda entry: os.path.dirname(_path(entry))):
+        with contextlib.suppress(OSError), folders.opened(place) as folder:
+            for entry in group:
+                _remove_one(folder, entry)
     with contextlib.suppress(FileNotFoundError):
         os.unlink(journal)
 
 
-def _remove_one(entry: str) -> None:
+def _remove_one(folder: int, entry: str) -> None:
     """Remove a stand-in, unless somebody has put something in its place."""
-    place, name = os.path.split(_path(entry))
-    with contextlib.suppress(OSError), folders.opened(place) as folder:
+    name = os.path.basename(_path(entry))
+    with contextlib.suppress(OSError):
         if entry.endswith("/"):
             os.rmdir(name, dir_fd=folder)
             return

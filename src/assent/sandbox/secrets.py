@@ -7,7 +7,6 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
 
 from assent.catalog.secrets import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
@@ -16,7 +15,7 @@ from assent.model import ConfigError, within
 
 _ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
 """Inside, these are new and empty."""
-_SYSTEM = tuple(pattern for pattern in SECRET_PATHS if not pattern.startswith(_ELSEWHERE))
+_SYSTEM = tuple(pattern[1:] for pattern in SECRET_PATHS if not pattern.startswith(_ELSEWHERE))
 _ASSENT = ".local/share/assent"
 """Assent's home, where nobody chose another: whoever starts a command may have chosen one, or be somebody else."""
 _SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".envrc"})
@@ -51,46 +50,72 @@ class Listings:
     """
 
     def __init__(self) -> None:
-        self._known: dict[str, _Names | None] = {}
+        self._known: dict[str, list[tuple[str, str]] | None] = {}
 
-    def find(self, root: str, pattern: str) -> list[str]:
-        """Return every path below a folder that matches, part by part; a name that begins with a dot is one too."""
-        found = [root]
-        for part, low in _parts(pattern):
-            found = [f"{folder.rstrip('/')}/{name}" for folder in found for name in self._match(folder, part, low)]
-            if not found:
-                break
-        return found
-
-    def _match(self, folder: str, part: str, low: str) -> Iterable[str]:
+    def find(self, folder: str, tree: _Tree) -> Iterator[str]:
+        """Yield every path below a folder that the tree has; a name that begins with a dot is one too."""
         if folder not in self._known:
             self._known[folder] = _list(folder)
         names = self._known[folder]
         if names is None:  # not to be listed, but a name in it may be known
-            return (part,) if "*" not in part and os.path.lexists(f"{folder}/{part}") else ()
-        if "*" in part:
-            return [name for written, name in names.starred if _fits(written, low)]
-        return names.by_lower.get(low, ())
+            names = [(part.lower(), part) for part in tree.written if os.path.lexists(f"{folder}/{part}")]
+        plain, heads, tails = tree.plain, tree.heads, tree.tails
+        known = [n for n in names if n[0] in plain or n[0].startswith(heads) or n[0].endswith(tails)]
+        for low, name in known:  # few are
+            for branch in tree.take(low):
+                path = f"{folder.rstrip('/')}/{name}"
+                if branch.is_place:
+                    yield path
+                if branch.plain or branch.starred:
+                    yield from self.find(path, branch)
 
 
-class _Names(NamedTuple):
-    by_lower: dict[str, list[str]]
-    starred: list[tuple[str, str]]
-    """Those that a pattern with a star could fit, in lower case and as they are."""
+class _Tree:
+    """Patterns of paths, by their parts: what of hundreds concerns a name is found at once."""
+
+    def __init__(self) -> None:
+        self.is_place = False
+        """Whether a pattern ends here."""
+        self.plain: dict[str, _Tree] = {}
+        self.starred: dict[str, _Tree] = {}
+        self.written: list[str] = []
+        """The plain ones, not in lower case."""
+        self.heads: tuple[str, ...] = ()
+        """What names begin with that a pattern with a star fits, …"""
+        self.tails: tuple[str, ...] = ()
+        """… and what others end with."""
+
+    def take(self, low: str) -> list[_Tree]:
+        """Return what goes on from here by a name in lower case."""
+        found = [self.plain[low]] if low in self.plain else []
+        if low.startswith(self.heads) or low.endswith(self.tails):
+            found += [tree for pattern, tree in self.starred.items() if _fits(low, pattern)]
+        return found
+
+    def add(self, parts: list[str]) -> None:
+        """Take in a pattern."""
+        if not parts:
+            self.is_place = True
+            return
+        part, low = parts[0], parts[0].lower()
+        if "*" not in part:
+            self.written.append(part)
+            self.plain.setdefault(low, _Tree()).add(parts[1:])
+            return
+        head, tail = low.partition("*")[0], low.rpartition("*")[2]
+        if len(head) >= len(tail):
+            self.heads += (head,)
+        else:
+            self.tails += (tail,)
+        self.starred.setdefault(low, _Tree()).add(parts[1:])
 
 
 @functools.cache
-def _parts(pattern: str) -> tuple[tuple[str, str], ...]:
-    """Cut a pattern into its parts, each as it is and in lower case."""
-    return tuple((part, part.lower()) for part in pattern.split("/"))
-
-
-@functools.cache
-def _edges() -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what names begin with, and what others end with, that a pattern with a star fits: few do."""
-    parts = {part for pattern in (*SECRETS, *_SYSTEM, *NOT_SECRET) for part in pattern.split("/") if "*" in part}
-    heads = {part.partition("*")[0].lower() for part in parts if part.endswith("*")}
-    return tuple(heads), tuple({part.rpartition("*")[2].lower() for part in parts if not part.endswith("*")})
+def _grow(*patterns: str) -> _Tree:
+    tree = _Tree()
+    for pattern in patterns:
+        tree.add(pattern.split("/"))
+    return tree
 
 
 def _fits(name: str, pattern: str) -> bool:
@@ -107,31 +132,23 @@ def _fits(name: str, pattern: str) -> bool:
     return True
 
 
-def _list(folder: str) -> _Names | None:
+def _list(folder: str) -> list[tuple[str, str]] | None:
+    """Return the names in a folder, each in lower case and as it is; None if it is not to be listed."""
     try:
-        names = os.listdir(folder)
+        return [(name.lower(), name) for name in os.listdir(folder)]
     except (FileNotFoundError, NotADirectoryError):
-        names = []
+        return []
     except OSError:
         return None
-    heads, tails = _edges()
-    by_lower: dict[str, list[str]] = {}
-    starred = []
-    for name in names:
-        low = name.lower()
-        by_lower.setdefault(low, []).append(name)
-        if low.startswith(heads) or low.endswith(tails):
-            starred.append((low, name))
-    return _Names(by_lower, starred)
 
 
 def _system(names: Listings) -> list[str]:
-    return [path for pattern in _SYSTEM for path in names.find("/", pattern[1:])]
+    return list(names.find("/", _grow(*_SYSTEM)))
 
 
 def _of_homes(homes: tuple[str, ...], names: Listings) -> list[str]:
-    found = [path for home in homes for pattern in (*SECRETS, _ASSENT) for path in names.find(home, pattern)]
-    shown = {path for home in homes for pattern in NOT_SECRET for path in names.find(home, pattern)}
+    found = [path for home in homes for path in names.find(home, _grow(*SECRETS, _ASSENT))]
+    shown = {path for home in homes for path in names.find(home, _grow(*NOT_SECRET))}
     return [path for path in found if path not in shown]
 
 
