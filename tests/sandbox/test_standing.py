@@ -42,7 +42,7 @@ def swapping(own_world, monkeypatch):
         try:
             await real_hear(started)
         finally:
-            if left:
+            if left and "begin" not in started.fds:  # the first report
                 exchange(*left.pop())
 
     monkeypatch.setattr(box, "launch", launch)

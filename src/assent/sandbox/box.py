@@ -24,13 +24,13 @@ from assent.sandbox.cgroups import Group
 from assent.sandbox.environment import pass_on, proxy_variables
 from assent.sandbox.errors import CommandNotStarted, Moved, Unavailable
 from assent.sandbox.indexes import npm_registry, package_hosts, pip_variables
-from assent.sandbox.launch import Order, Started, launch, launch_bare, resolve_environment
+from assent.sandbox.launch import Order, Started, begin, launch, launch_bare, resolve_environment
 from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
 from assent.sandbox.programs import Programs, find_programs
 from assent.sandbox.proxy import Proxy
-from assent.sandbox.standing import check_standing
+from assent.sandbox.standing import check_standing, expect
 from assent.sandbox.states import Binds, State
 from assent.sandbox.streams import Input, Output, Tally, check_given, wait_readable
 from assent.sandbox.supervisor import Supervisor
@@ -160,10 +160,12 @@ class Sandbox:
         guards = contextlib.ExitStack()
         guards.callback(group.remove)
         try:
+            if self._bare is None:  # loaded while it is found out what it is to make
+                started = begin(boundary, argv, machine, pipes.inner, self._kept(group))
             order = self._order(boundary, machine, argv, group, environment or {}, terminal)
             upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
             guards.callback(upkeep.close)
-            started = await self._set_up(boundary, order, machine, pipes)
+            started = await self._set_up(boundary, order, machine, pipes, started)
             pipes.close_inner()
             started.tie()
             group.shut(entered=started.grouped)
@@ -179,16 +181,21 @@ class Sandbox:
             raise
         return process
 
-    async def _set_up(self, boundary: Boundary, order: Order, machine: Machine, pipes: _Pipes) -> Started:
-        """Start everything but the command; once more, if what was to be hidden went away, or moved, meanwhile."""
+    async def _set_up(
+        self, boundary: Boundary, order: Order, machine: Machine, pipes: _Pipes, begun: Started | None
+    ) -> Started:
+        """Have everything made but the command; once more, if what was to be hidden went away, or moved, meanwhile."""
         for _ in range(_MOST_TRIES):
             if self._bare is None:
-                started = launch(boundary, order, machine, pipes.inner)
+                begun = begun or begin(boundary, order.argv, machine, pipes.inner, order.kept)
+                started, begun = launch(begun, boundary, order, machine), None
             else:
                 started = launch_bare(self._bare, order, pipes.inner)
             try:
+                planned = expect(order.mounts, (*order.binds, *order.shown))
                 await _hear_report(started)
-                check_standing(started.fds["table"], order.mounts, (*order.binds, *order.shown))
+                check_standing(started.fds["table"], planned)
+                await _hear_report(started)  # the locks are on
             except Moved:
                 started.abandon()
             except BaseException as error:
@@ -220,9 +227,13 @@ class Sandbox:
             binds=self._binds,
             shown=self._shown,
             mounts=() if self._placeholders is None else mounts.plan_mounts(boundary, self._placeholders.made),
-            keeps=() if self._placeholders is None else (self._placeholders.descriptor,),
+            kept=self._kept(group),
             door=group.door,
         )
+
+    def _kept(self, group: Group) -> tuple[int, ...]:
+        held = () if self._placeholders is None else (self._placeholders.descriptor,)
+        return (*held, *group.doors)
 
     async def _begin(
         self,

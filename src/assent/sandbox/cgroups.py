@@ -59,6 +59,11 @@ class Group:
         self.mechanism = Mechanism("cgroup", self.mechanism.version, enforced=self.mechanism.enforced and entered)
 
     @property
+    def doors(self) -> tuple[int, ...]:
+        """Return what must be passed on to enter."""
+        return () if self.door < 0 else (self.door,)
+
+    @property
     def is_there(self) -> bool:
         """Tell whether it has yet to be removed."""
         return self._folder is not None

@@ -199,6 +199,12 @@ def numbers(kind: str) -> dict[str, int]:
 
 
 @functools.cache
+def names(kind: str) -> dict[int, str]:
+    """Return the system calls of this kind of machine by their numbers."""
+    return {number: name for name, number in numbers(kind).items()}
+
+
+@functools.cache
 def build_filter(
     kind: str,
     *,

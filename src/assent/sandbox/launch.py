@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -62,23 +62,35 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     shown: tuple[tuple[str, str], ...] = ()
     """Folders of ours and where they are read inside."""
     mounts: tuple[mounts.Mount, ...] = ()
-    """What is mounted in the namespaces, if there are any …"""
-    keeps: tuple[int, ...] = ()
-    """… and what keeps stand-ins there until the last of it is gone."""
+    """What is mounted in the namespaces, if there are any."""
+    kept: tuple[int, ...] = ()
+    """What goes inside besides: what keeps stand-ins there until the last of it is gone, and the door."""
     door: int = -1
     """Where the first program enters its control group; -1 is nowhere."""
 
-    @property
-    def doors(self) -> tuple[int, ...]:
-        """Return what must be passed on for that."""
-        return () if self.door < 0 else (self.door,)
+
+class Untold(NamedTuple):
+    """Where bubblewrap, and the first program, wait for what they are to do."""
+
+    words: int = -1
+    """A pipe: bubblewrap does nothing before its end is seen."""
+    plan: int = -1
+    profile: int = -1
+
+
+_TOLD = Untold()
 
 
 class Started:
-    """A sandbox that stands, its command not yet begun."""
+    """A sandbox that stands, or will, its command not yet begun."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], control: socket.socket, complaints: int, leash: tuple[int, int]
+        self,
+        process: subprocess.Popen[bytes],
+        control: socket.socket,
+        complaints: int,
+        leash: tuple[int, int],
+        untold: Untold = _TOLD,
     ) -> None:
         self.process = process
         self.control = control
@@ -87,10 +99,23 @@ class Started:
         self.fds: dict[str, int] = {}
         self.grouped = False
         """Whether it is in its control group."""
+        self.untold = untold
         self._leash = leash
 
+    def tell(self, plan: bytes, profile: bytes, words: Sequence[str]) -> None:
+        """Let bubblewrap go on. That it is gone already is seen by whoever waits for the report."""
+        _fill(self.untold.plan, plan)
+        _fill(self.untold.profile, profile)
+        with contextlib.suppress(BrokenPipeError):
+            _write(self.untold.words, b"".join(os.fsencode(word) + b"\0" for word in words))
+        _close(self.untold)
+        self.untold = _TOLD
+
     def read_report(self) -> None:
-        """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable."""
+        """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable.
+
+        It reports once when the mounts stand, and once more when all locks are on.
+        """
         rights = socket.CMSG_SPACE(_MOST_FDS * 4)
         try:
             data, ancillary, flags, _ = self.control.recvmsg(_LONGEST_REPORT, rights, socket.MSG_CMSG_CLOEXEC)
@@ -103,8 +128,8 @@ class Started:
         if report is None or "error" in report or flags & socket.MSG_CTRUNC:
             _close(fds)
             raise Unavailable("the sandbox can not be set up: " + (report or {}).get("error", self._complaint()))
-        self.fds = dict(zip(report["fds"], fds, strict=True))
-        self.grouped = report["grouped"]
+        self.fds |= zip(report["fds"], fds, strict=True)
+        self.grouped = self.grouped or report["grouped"]
 
     def _complaint(self) -> str:
         with contextlib.suppress(OSError):
@@ -158,17 +183,22 @@ class Started:
     def close(self) -> None:
         """Let go of everything but the process."""
         self.control.close()
-        _close([self.complaints, *self._leash, *self.fds.values()])
-        self.complaints, self.fds, self._leash = -1, {}, (-1, -1)
+        _close([self.complaints, *self._leash, *self.fds.values(), *self.untold])
+        self.complaints, self.fds, self._leash, self.untold = -1, {}, (-1, -1), _TOLD
 
     def take(self, name: str) -> int:
         """Hand over a descriptor that came out; the caller closes it."""
         return self.fds.pop(name)
 
 
-def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[int, int, int]) -> Started:
-    """Start everything but the command, or raise `Unavailable`."""
-    if sum(len(os.fsencode(a)) + 1 for a in order.argv) > _MOST_ARGUMENT_BYTES:
+def begin(
+    boundary: Boundary, argv: Sequence[str], machine: Machine, streams: tuple[int, int, int], kept: Sequence[int]
+) -> Started:
+    """Start bubblewrap, which waits for `launch` to say what to make, or raise `Unavailable`.
+
+    So it is loaded while that is found out. `kept` are descriptors that go inside besides the streams.
+    """
+    if sum(len(os.fsencode(a)) + 1 for a in argv) > _MOST_ARGUMENT_BYTES:
         raise Unavailable("the command is longer than a command can be")
     wrap = machine.demand()
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -177,34 +207,40 @@ def launch(boundary: Boundary, order: Order, machine: Machine, streams: tuple[in
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
-        passed = [theirs.fileno(), leash[0], *order.keeps, *order.doors]
-        plan = _keep(stack, passed, _file("plan", marshal.dumps(_plan(boundary, order, machine))))
+        words, untold = os.pipe2(os.O_CLOEXEC)
+        plan, shown = _file("plan"), _file("profile")
+        passed = [theirs.fileno(), leash[0], plan, shown, *kept]
+        _keep(stack, passed, words)
         code = _keep(stack, passed, _file("stage2", compile_stage2()))
-        open_network = boundary.profile.network.mode == "full"
-        words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
-        words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
-        words += ["--perms", "0755", "--tmpfs", mounts.INNER]
-        shown = _keep(stack, passed, _file("profile", encode(boundary.profile)))
-        words += ["--perms", "0444", "--ro-bind-data", str(shown), mounts.PROFILE]
-        words += [word for source, place in order.binds for word in ("--bind", source, place)]
-        words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
-        python, more = _interpreter(boundary)
-        words += more
-        words += ["--remount-ro", mounts.INNER]  # a mount, and read-only: nobody inside says what they are inside of
-        words += ["--chdir", boundary.profile.cwd or "/"]
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
-        first = [python, "-I", "-S", "-c", _READ_ON]
+        first = [_interpreter(boundary)[0], "-I", "-S", "-c", _READ_ON]
         first += [str(theirs.fileno()), str(plan), str(stderr), _MARK, str(code)]
-        arguments = _keep(stack, passed, _file("words", b"".join(os.fsencode(w) + b"\0" for w in words)))
         try:
             process = _popen(
-                ["/bin/sh", "-c", _KEEPER, wrap.path, "--args", str(arguments), *first], (*streams[:2], said), passed
+                ["/bin/sh", "-c", _KEEPER, wrap.path, "--args", str(words), *first], (*streams[:2], said), passed
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             ours.close()
-            _close((heard, *leash))
+            _close((heard, *leash, untold, plan, shown))
             raise Unavailable(f"bubblewrap can not be started: {error}") from None
-    return Started(process, ours, heard, leash)
+    return Started(process, ours, heard, leash, Untold(untold, plan, shown))
+
+
+def launch(started: Started, boundary: Boundary, order: Order, machine: Machine) -> Started:
+    """Have everything made but the command."""
+    wrap = machine.demand()
+    open_network = boundary.profile.network.mode == "full"
+    words = mounts.namespace_words(wrap, network=open_network, dropped=boundary.user.dropped)
+    words += mounts.mount_words(order.mounts, everything="/" in boundary.profile.read_roots)
+    words += ["--perms", "0755", "--tmpfs", mounts.INNER]
+    words += ["--perms", "0444", "--file", str(started.untold.profile), mounts.PROFILE]
+    words += [word for source, place in order.binds for word in ("--bind", source, place)]
+    words += [word for source, place in order.shown for word in ("--ro-bind", source, place)]
+    words += _interpreter(boundary)[1]
+    words += ["--remount-ro", mounts.INNER]  # a mount, and read-only: nobody inside says what they are inside of
+    words += ["--chdir", boundary.profile.cwd or "/"]
+    started.tell(marshal.dumps(_plan(boundary, order, machine)), encode(boundary.profile), words)
+    return started
 
 
 def _interpreter(boundary: Boundary) -> tuple[str, list[str]]:
@@ -230,7 +266,7 @@ def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Star
         heard, said = os.pipe2(os.O_CLOEXEC)
         stack.callback(os.close, said)
         leash = os.pipe2(os.O_CLOEXEC)
-        passed = [theirs.fileno(), leash[0], *order.doors]
+        passed = [theirs.fileno(), leash[0], *order.kept]
         plan = _keep(stack, passed, _file("plan", marshal.dumps(_bare_plan(bare, order, leash[0]))))
         stderr = _keep(stack, passed, fcntl.fcntl(streams[2], fcntl.F_DUPFD_CLOEXEC, 10))
         first = [sys.executable, "-I", "-S", STAGE2, str(theirs.fileno()), str(plan), str(stderr)]
@@ -321,14 +357,22 @@ def _keep(stack: contextlib.ExitStack, passed: list[int], descriptor: int) -> in
     return descriptor
 
 
-def _file(name: str, data: bytes) -> int:
+def _file(name: str, data: bytes = b"") -> int:
     """Return a nameless file that holds this, to be read from its beginning."""
     descriptor = os.memfd_create(name, os.MFD_CLOEXEC)
+    _fill(descriptor, data)
+    return descriptor
+
+
+def _fill(descriptor: int, data: bytes) -> None:
+    _write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+
+
+def _write(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
 
 
 def _decode(data: bytes) -> dict[str, Any] | None:

@@ -25,7 +25,8 @@ PROFILE = f"{INNER}/profile.json"
 """Says to whoever is inside what they are inside of."""
 
 _STEERING = ("/proc/acpi", "/proc/fs", "/proc/scsi")
-"""By these, as by `/proc/sys`, one steers the kernel: root does so without any powers, and bubblewrap lets it."""
+"""By these, as by `/proc/sys`, one steers the kernel: root does so without any powers, and bubblewrap lets it. Nobody
+needs to see them."""
 
 _STRENGTH: dict[Kind, int] = {"private": 0, "read": 1, "way": 2, "write": 3, "protect": 4, "empty": 4, "mask": 5}
 
@@ -87,7 +88,7 @@ def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
     """Return bubblewrap's arguments for these mounts; `everything`: what is not said is read."""
     words = ["--ro-bind", "/", "/"] if everything else _links()
     words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-    words += [word for place in _STEERING for word in ("--ro-bind-try", place, place)]
+    words += [word for place in _STEERING if os.path.isdir(place) for word in ("--perms", "0555", "--tmpfs", place)]
     kinds = {mount.path: mount.kind for mount in mounts}
     holding = {above for path in kinds for above in _above(path)}
     for mount in mounts:

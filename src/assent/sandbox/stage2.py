@@ -56,14 +56,13 @@ def main() -> None:
     posix.dup2(int(sys.argv[3]), 2)
     grouped = _join(plan["door"])
     try:
-        fds = _enter(plan)
+        _report(control, _stand(plan), grouped=grouped)
+        fds = _lock(plan)
     except (_Refused, OSError) as error:
         posix.write(control, _complaint(str(error), 125))
         _exit(125)
     heard, begin = posix.pipe()  # closes when the command begins; nobody else has this end
-    fds.append(("begin", heard))
-    facts = {"fds": [name for name, _ in fds], "grouped": grouped}
-    _hand_out(control, marshal.dumps(facts), [fd for _, fd in fds])
+    _report(control, [*fds, ("begin", heard)], grouped=grouped)
     if posix.read(control, 1) != b"!":
         _exit(125)
     _close_all_but(begin)
@@ -81,17 +80,22 @@ def _join(door: int) -> bool:
     return True
 
 
-def _enter(plan: "dict[str, Any]") -> list[tuple[str, int]]:
-    """Put on every lock; return what the launcher is to be handed."""
+def _stand(plan: "dict[str, Any]") -> list[tuple[str, int]]:
+    """Return what shows the launcher how this stands; it looks while the locks are put on."""
     if plan["user"] is not None:
         _become_user(*plan["user"])
     if posix.getsid(0) != posix.getpid():
         posix.setsid()  # apart from bubblewrap's session: it can have a terminal, and be signalled as a group
     if plan["leash"] >= 0:
         _tie(plan["leash"])
-    fds = [("pid", posix.pidfd_open(posix.getpid()))]
-    fds.append(("mounts", posix.open("/proc/self/ns/mnt", posix.O_RDONLY | posix.O_CLOEXEC)))
-    fds.append(("table", posix.open("/proc/self/mountinfo", posix.O_RDONLY | posix.O_CLOEXEC)))
+    mounts = posix.open("/proc/self/ns/mnt", posix.O_RDONLY | posix.O_CLOEXEC)
+    table = posix.open("/proc/self/mountinfo", posix.O_RDONLY | posix.O_CLOEXEC)
+    return [("pid", posix.pidfd_open(posix.getpid())), ("mounts", mounts), ("table", table)]
+
+
+def _lock(plan: "dict[str, Any]") -> list[tuple[str, int]]:
+    """Put on every lock; return what else the launcher is to be handed."""
+    fds = []
     if plan["terminal"] >= 0:
         import fcntl  # noqa: PLC0415 - few commands have a terminal
 
@@ -165,9 +169,10 @@ def _restrict(handled: int, scoped: int, file_rights: int, rules: tuple[tuple[st
     posix.close(ruleset)
 
 
-def _hand_out(control: int, text: bytes, fds: list[int]) -> None:
-    """Send a message with descriptors over a socket, or end: what `sendmsg` does."""
-    rights = b"".join(_bytes(fd, 4) for fd in fds)
+def _report(control: int, fds: list[tuple[str, int]], *, grouped: bool) -> None:
+    """Send descriptors over a socket, with their names, or end: what `sendmsg` does."""
+    text = marshal.dumps({"fds": [name for name, _ in fds], "grouped": grouped})
+    rights = b"".join(_bytes(fd, 4) for _, fd in fds)
     size = 16 + len(rights)
     ancillary = _Memory(_bytes(size) + _bytes(1, 4) + _bytes(1, 4) + rights + bytes(-size % 8))
     said = _Memory(text)

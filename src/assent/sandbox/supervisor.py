@@ -54,7 +54,7 @@ class Supervisor:
         # Whoever is not the launcher would get a file with the launcher's rights.
         self._ask = None if boundary.user.dropped else ask
         self._loop = asyncio.get_running_loop()
-        self._names = {number: name for name, number in filters.numbers(filters.machine()).items()}
+        self._names = filters.names(filters.machine())
         self._stop, self._wake = os.pipe2(os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._watch, name="assent-supervisor", daemon=True)
         self.seen: Counter[str] = Counter()
