@@ -1,4 +1,4 @@
-"""The plugin for OpenCode as its own engine runs it: nothing but a clear yes, or clear silence, lets a call run."""
+"""The plugin for OpenCode as its own engine runs it: nothing but a clear yes lets a call run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from assent.agents.opencode import plugin_text
 
 LINES = {
-    "silence": ("cat > /dev/null", "ran"),
+    "silence": ("cat > /dev/null", None),
+    "silence on trial": ("cat > /dev/null", "ran"),
     "a yes": ("""cat > /dev/null; echo '{"allow": true, "reason": "fine"}'""", "ran"),
     "a changed call": ("""echo '{"allow": true, "updatedInput": {"command": "other"}}'""", "ran other"),
     "a no": ("""echo '{"allow": false, "reason": "never"}'; exit 2""", "never"),
@@ -48,7 +49,7 @@ def said(tmp_path_factory):
     files = {}
     for number, (name, (line, _)) in enumerate(LINES.items()):
         file = root / f"plugin{number}.mjs"
-        file.write_bytes(plugin_text(line, "true"))
+        file.write_bytes(plugin_text(line, "true", trial="trial" in name))
         files[name] = str(file)
     (root / "harness.mjs").write_text(HARNESS)
     argv = ["node", str(root / "harness.mjs"), json.dumps(files), str(folder)]

@@ -131,7 +131,10 @@ def test_no_variable_that_the_agent_does_not_set_itself_says_where_it_works(daem
     assert [b"X-Assent-Project: /other" in asked.split(b"\r\n") for asked in there.asked] == [False, True]
 
 
-@pytest.mark.parametrize("variable", ["BASH_ENV", "ZDOTDIR"])
+@pytest.mark.parametrize(
+    "variable",
+    ["BASH_ENV", "ZDOTDIR", "SHELL", "LD_PRELOAD", "CLAUDE_CODE_SHELL", "CLAUDE_CODE_SHELL_PREFIX", "CLAUDE_ENV_FILE"],
+)
 def test_a_project_that_has_the_shell_run_its_own_file_first_is_refused(daemon, tmp_path, variable):
     there = daemon(answer())
     project = tmp_path / "project"
@@ -144,12 +147,37 @@ def test_a_project_that_has_the_shell_run_its_own_file_first_is_refused(daemon, 
         tmp_path / "link" / "x",
         tmp_path / "y" / ".." / "project" / "x",
         "$X/x",
+        f"/usr/bin/env {project}/x",
+        f"/usr/lib/x.so:{project}/x",
     ):
         done = run(there.home, cwd=project, **{variable: str(value)})
         assert done.returncode == 2, value
         assert f"{variable} has the shell run a file of the project".encode() in done.stderr
         assert run(there.home, cwd=project, CLAUDE_PROJECT_DIR="/other", **{variable: str(value)}).returncode == 2
     assert run(there.home, cwd=project, **{variable: "/usr/share/modules/init"}).returncode == 0
+
+
+def test_where_no_folder_is_the_project_every_shell_will_do(daemon):
+    there = daemon(answer())
+    assert run(there.home, cwd="/", SHELL="/usr/local/bin/fish").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("agent", "environ", "told"),
+    [
+        ("gemini", {"BASH_ENV": "/etc/motd.sh"}, True),
+        ("codex", {"SHELLOPTS": "xtrace"}, True),
+        ("gemini", {"BASH_ENV": ""}, False),
+        ("codex", {}, False),
+        ("claude-code", {"BASH_ENV": "/etc/motd.sh"}, False),  # its hooks are run by sh, which does not heed that
+    ],
+)
+def test_the_daemon_hears_where_something_may_speak_before_the_hook(daemon, agent, environ, told):
+    there = daemon(answer())
+    (there.home / "agents" / f"{agent}.token").write_text("secret")
+    assert run(there.home, CALL, agent, **environ).returncode == 0
+    there.close()
+    assert (b"X-Assent-Heard: code" in there.asked[0].split(b"\r\n")) is told
 
 
 @pytest.mark.parametrize("token", ["x\r\nX-Assent-Path: /", "a b", "\x01"])
@@ -221,7 +249,7 @@ def test_a_refusal_ends_with_2(daemon):
 def test_what_is_no_clear_answer_is_a_denial(daemon, text):
     done = run(daemon(text).home, seconds="3")
     assert done.returncode == 2
-    assert done.stdout == b""
+    assert json.loads(done.stdout)["hookSpecificOutput"]["permissionDecision"] == "deny"
     assert done.stderr.startswith(b"Assent could not decide, so it is not allowed: ")
 
 
@@ -261,10 +289,21 @@ def test_a_call_that_is_too_long_is_denied(daemon):
     assert b"larger than 5 MB" in done.stderr
 
 
+def test_a_call_that_is_too_long_is_read_to_its_end(daemon):
+    # An agent that can not hand over all of it may take that for a broken hook, and go on.
+    argv = [sys.executable, "-I", "-S", CLIENT, "codex", str(daemon().home), "codex", "30"]
+    with subprocess.Popen(argv, stdin=subprocess.PIPE, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as started:
+        for _ in range(16):
+            started.stdin.write(b"x" * (1 << 20))  # nobody breaks the pipe
+        started.stdin.close()
+        assert started.wait(30) == 2
+
+
 def test_a_permission_request_is_denied_in_words_since_its_code_is_not_heard(tmp_path):
     done = run(tmp_path, ASKED)
     assert done.returncode == 0
     assert json.loads(done.stdout)["hookSpecificOutput"]["decision"]["behavior"] == "deny"
+    assert run(tmp_path, ASKED, agent="codex").returncode == 2  # Codex hears it
 
 
 @pytest.mark.parametrize("given", [b"", b"[", b"[1]", b"\xff", b"[" * 100_000])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
+import resource
 import shlex
 import shutil
 import subprocess
@@ -300,7 +302,7 @@ def test_an_older_assent_gives_way_and_twice_is_once(world, settings):
     settings.write_text(json.dumps({"hooks": {"PreToolUse": [older]}}))
     assert init(world).code == 0
     first = line_of(settings)
-    assert first.startswith("/bin/sh -c ")
+    assert first.startswith("exec /bin/sh -c ")
     assert init(world).code == 0
     assert line_of(settings) == first
     world.run("uninit", "claude-code")
@@ -498,15 +500,62 @@ def test_the_line_denies_whatever_becomes_of_the_client(world, settings):
             assert call_hook(line, data).returncode == 2
 
 
-@pytest.mark.parametrize("environ", [{"SHELLOPTS": "errexit"}, {"BASH_FUNC_echo%%": "() { exit 0; }"}], ids=str)
-def test_no_variable_makes_a_yes_of_a_client_that_is_gone(world, settings, environ, tmp_path):
+SHELLS = {"dash": "/bin/dash", "bash": "/bin/bash", "bash as sh": "/bin/bash --posix", "busybox": "/bin/busybox sh"}
+"""What runs the line, and what `/bin/sh` is: on each system another."""
+HOSTILE = [
+    {},
+    *(
+        {"SHELLOPTS": options}
+        for options in ("errexit", "noexec", "nounset:noglob:pipefail", "xtrace:verbose:noclobber")
+    ),
+    {"BASH_FUNC_echo%%": "() { exit 0; }"},
+    {"BASH_FUNC_/bin/sh%%": "() { exit 0; }"},
+    {"IFS": "10", "PATH": "", "ENV": "/dev/null", "HOME": "", "TMPDIR": "/nonexistent", "code": "10"},
+]
+ENDS = {"/nonexistent": 2, "/bin/true": 2, "/bin/false": 2, "/bin/sh -c exit\\ 2": 2, "/bin/sh -c exit\\ 10": 0}
+"""By what stands in the client's place: nothing but its own code for an answer is one."""
+
+
+def run_line(line: str, shell: str, instead: str, **more):
+    """Run a line as an agent does, where `/bin/sh` is this shell, with something else in the client's place."""
+    client = line.partition(" assent-hook ")[2].partition("\n")[0]
+    line = line.replace(client, instead).replace("/bin/sh", shell, 1)
+    return subprocess.run([*shell.split(), "-c", line], capture_output=True, check=False, timeout=60, **more)
+
+
+@pytest.mark.parametrize("shell", SHELLS.values(), ids=SHELLS)
+def test_no_variable_makes_a_yes_of_a_client_that_is_gone(world, settings, shell):
     init(world)
     line = line_of(settings)
-    (tmp_path / "sh").symlink_to("/bin/bash")  # as it is on some systems
-    for gone, code in (("/nonexistent", 2), ("/bin/true", 2), ("/bin/false", 2), ("/bin/sh -c exit\\ 10", 0)):
-        words = shlex.split(line.replace(line.partition(" assent-hook ")[2], gone))
-        done = subprocess.run([tmp_path / "sh", *words[1:]], env=environ, capture_output=True, check=False, timeout=60)
-        assert done.returncode == code, (gone, done)
+    for environ in HOSTILE:
+        for instead, code in ENDS.items():
+            done = run_line(line, shell, instead, env=environ)
+            stumbles = environ.get("SHELLOPTS") == "noexec" and "bash" in shell  # it denies everything, then
+            assert done.returncode == (2 if stumbles else code), (environ, instead, done)
+            assert code == 0 or done.stderr or "exit" in instead, (environ, instead, done)
+
+
+@pytest.mark.parametrize("shell", SHELLS.values(), ids=SHELLS)
+def test_when_no_more_processes_can_be_started_the_line_denies(world, settings, shell):
+    init(world)
+
+    def starve() -> None:
+        if os.geteuid() == 0:  # root may always start more
+            os.setgroups([])
+            os.setgid(54321)
+            os.setuid(54321)
+        resource.setrlimit(resource.RLIMIT_NPROC, (0, 0))
+
+    done = run_line(line_of(settings), shell, "/bin/sh -c exit\\ 10", preexec_fn=starve)
+    assert done.returncode == 2, done
+    assert done.stderr
+
+
+def test_gemini_finds_no_variable_to_put_in(world):
+    # It replaces $name in its settings by what its environment holds, and that may come from a file of the project.
+    init(world, agent="gemini")
+    line = line_of(world.home / ".gemini" / "settings.json", "BeforeTool")
+    assert not re.search(r"\$(\w|\{)", line)
 
 
 def test_the_client_is_read_compiled_and_made_anew_when_it_changed(world, settings):
@@ -583,6 +632,23 @@ def test_hooks_that_a_project_switches_off_are_found(world):
     assert find_off(WIRINGS["codex"], file, None) == []
     assert find_off(WIRINGS["codex"], file, str(world.project)) == [str(ours)]
     assert "switched off" in init(world, "--project", agent="codex").err
+
+
+def test_a_program_that_a_project_puts_before_hooks_is_found(world, settings):
+    init(world, "--no-import")
+    ours = world.project / ".claude" / "settings.json"
+    ours.parent.mkdir()
+    ours.write_text('{"env": {"CLAUDE_CODE_SHELL_PREFIX": "/bin/true"}}')
+    assert f"{ours} sets CLAUDE_CODE_SHELL_PREFIX, which can leave hooks out" in world.run("doctor").out
+
+
+def test_doctor_finds_what_speaks_before_the_hook(world, monkeypatch):
+    init(world, agent="gemini")
+    assert "something is printed before the hook's answer" not in world.run("doctor").out
+    (world.home / "greeting.sh").write_text("echo hello\n")
+    monkeypatch.setenv("BASH_ENV", str(world.home / "greeting.sh"))
+    monkeypatch.setenv("SHLVL", "1")
+    assert "something is printed before the hook's answer" in world.run("doctor").out
 
 
 FAKE_CODEX = """#!/bin/sh

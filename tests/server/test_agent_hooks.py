@@ -57,7 +57,25 @@ def log(person, **query):
 @pytest.mark.parametrize("agent", BEFORE)
 def test_a_safe_call_passes_and_a_destructive_one_does_not(daemon, local, agent):
     assert not said_no(agent, ask(daemon, local, agent, "ls"))
-    assert said_no(agent, ask(daemon, local, agent, "rm -rf /"))
+    denied = ask(daemon, local, agent, "rm -rf /")
+    assert said_no(agent, denied)
+    assert denied.headers["x-assent-exit"] == "2"
+    assert "Blocked" in denied.headers["x-assent-reason"]
+
+
+@pytest.mark.parametrize("agent", BEFORE)
+def test_a_changed_call_is_a_no_where_the_change_would_not_be_heard(daemon, local, person, agent):
+    # Something may speak before the hook, and the agent would run the call as it was.
+    command = f"node heard{next(numbers)}.js"
+    with ThreadPoolExecutor(1) as aside:
+        given = body(daemon, agent, command)
+        answer = aside.submit(local.post, f"/api/hooks/{agent}?wait=30", json=given, headers={"x-assent-heard": "code"})
+        asked = until(lambda: [p for p in person.get("/api/permissions").json()["pending"] if p["command"] == command])
+        edit = {"requestId": asked[0]["id"], "decision": "approve", "modifiedInput": "node changed.js"}
+        assert person.post("/api/permissions", json=edit).status_code == 200
+        said = answer.result(60)
+    assert said.headers["x-assent-exit"] == "2"
+    assert "node changed.js" in said.headers["x-assent-reason"]
 
 
 @pytest.mark.parametrize("agent", BEFORE)

@@ -93,6 +93,11 @@ def test_ask_is_said_only_to_those_who_surely_heed_it(daemon, agent, more, asks)
     answer = api.post(f"/api/hooks/{agent}", json=call(daemon, "node own.js", **more))
     assert ('"ask"' in answer.text) is asks
     assert asks or '"deny"' in answer.text or answer.headers["x-assent-exit"] == "2"
+    # Where nothing but a code is heard, it is said to nobody.
+    unheard = api.post(
+        f"/api/hooks/{agent}", json=call(daemon, "node own.js", **more), headers={"x-assent-heard": "code"}
+    )
+    assert unheard.headers["x-assent-exit"] == "2"
     denied = api.post(f"/api/hooks/{agent}", json=call(daemon, "rm -rf /", **more))
     assert "Blocked" in denied.text
 
@@ -104,7 +109,7 @@ def test_a_hook_that_must_leave_says_so_and_a_later_yes_lets_the_repeat_through(
     out, _ = first.communicate(timeout=60)
     (question,) = pending(daemon, "node late.js")
     said = json.loads(out)["hookSpecificOutput"]
-    assert (first.returncode, said["permissionDecision"]) == (0, "deny")
+    assert (first.returncode, said["permissionDecision"]) == (2, "deny")
     assert f"waiting for approval {question}; repeat the same call" in said["permissionDecisionReason"]
     approve(daemon, question)
     again = start_hook(daemon, "node late.js", 60)

@@ -14,6 +14,7 @@ from assent.agents.hook import (
     HookCall,
     Moment,
     Rendered,
+    code_for,
     parse_claude_shape,
     reason_for_model,
 )
@@ -37,7 +38,7 @@ def parse(data: bytes) -> HookCall:
 
 
 def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
-    """Write the answer. It is JSON with exit 0: a permission request does not honour an exit code."""
+    """Write the answer. It is JSON always: a permission request does not honour an exit code."""
     if call is None:
         return REFUSAL
     if answer.abstain or call.moment == "after" or (answer.allow and call.tool in _NEEDS_THE_USER):
@@ -45,7 +46,8 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     if call.moment == "permission" and (answer.ask or (answer.allow and not answer.person)):
         return SILENCE  # the user's own ask rules brought it here: only a person may answer for them
     said = _permission(answer) if call.moment == "permission" else _before(answer)
-    return Rendered(msgspec.json.encode({"hookSpecificOutput": {"hookEventName": call.event, **said}}), ALLOWED)
+    code = code_for(answer) if call.moment == "before" else ALLOWED
+    return Rendered(msgspec.json.encode({"hookSpecificOutput": {"hookEventName": call.event, **said}}), code)
 
 
 def _before(answer: HookAnswer) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import msgspec
 from assent.agents.hook import (
     ALLOWED,
     REFUSAL,
+    REFUSED,
     SILENCE,
     HookAnswer,
     HookCall,
@@ -19,6 +20,7 @@ from assent.agents.hook import (
 )
 
 EVENTS: dict[str, Moment] = {"PreToolUse": "before", "PermissionRequest": "permission", "PostToolUse": "after"}
+_CHANGED = "the call was changed, which can not be done here; make the changed call instead"
 
 
 def parse(data: bytes) -> HookCall:
@@ -27,27 +29,29 @@ def parse(data: bytes) -> HookCall:
 
 
 def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
-    """Write the answer. Any field too many makes Codex drop the whole of it, and go on."""
+    """Write the answer. Any field too many makes Codex drop the whole of it, and go on.
+
+    A no is said by the code, too, and then Codex reads why on stderr: its words are not read at all where the user's
+    shell printed something before them.
+    """
     if call is None:
         return REFUSAL
     if answer.abstain or call.moment == "after":
         return SILENCE
-    said = _permission(answer) if call.moment == "permission" else _before(answer)
-    if said is None:
+    before, changed = call.moment == "before", answer.updated_input is not None
+    if answer.allow and before and not changed:
         return SILENCE
-    return Rendered(msgspec.json.encode({"hookSpecificOutput": {"hookEventName": call.event, **said}}), ALLOWED)
+    if answer.allow and (before or not changed):
+        said = {"permissionDecision": "allow", "updatedInput": answer.updated_input} if before else _decide("allow")
+        return Rendered(_encode(call, said), ALLOWED)
+    reason = _CHANGED if answer.allow else reason_for_model(answer)
+    said = {"permissionDecision": "deny", "permissionDecisionReason": reason} if before else _decide("deny", reason)
+    return Rendered(_encode(call, said), REFUSED, reason)
 
 
-def _before(answer: HookAnswer) -> dict[str, Any] | None:
-    if not answer.allow:
-        return {"permissionDecision": "deny", "permissionDecisionReason": reason_for_model(answer)}
-    if answer.updated_input is None:
-        return None
-    return {"permissionDecision": "allow", "updatedInput": answer.updated_input}
+def _decide(behavior: str, message: str = "") -> dict[str, Any]:
+    return {"decision": {"behavior": behavior, **({"message": message} if message else {})}}
 
 
-def _permission(answer: HookAnswer) -> dict[str, Any]:
-    if answer.allow and answer.updated_input is None:
-        return {"decision": {"behavior": "allow"}}
-    changed = "the call was changed, which can not be done here; make the changed call instead"
-    return {"decision": {"behavior": "deny", "message": changed if answer.allow else reason_for_model(answer)}}
+def _encode(call: HookCall, said: dict[str, Any]) -> bytes:
+    return msgspec.json.encode({"hookSpecificOutput": {"hookEventName": call.event, **said}})

@@ -9,6 +9,7 @@ import msgspec
 from assent.agents.hook import (
     ALLOWED,
     REFUSAL,
+    REFUSED,
     SILENCE,
     HookAnswer,
     HookCall,
@@ -38,17 +39,20 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     if answer.ask:
         return _say({"decision": "ask", "reason": reason_for_model(answer), "systemMessage": reason_for_model(answer)})
     if not answer.allow:
-        return _say({"decision": "deny", "reason": reason_for_model(answer)})
+        return _deny(reason_for_model(answer))
     rewrite = answer.updated_input
     if rewrite is None:
         return _say({"decision": "allow"})
     if call.input.keys() - rewrite.keys():
         # Merging can not take a field away: what would run is not what was decided.
         lost = ", ".join(sorted(call.input.keys() - rewrite.keys()))
-        return _say(
-            {"decision": "deny", "reason": f"the changed call leaves out {lost}; make the changed call instead"}
-        )
+        return _deny(f"the changed call leaves out {lost}; make the changed call instead")
     return _say({"decision": "allow", "hookSpecificOutput": {"hookEventName": call.event, "tool_input": rewrite}})
+
+
+def _deny(reason: str) -> Rendered:
+    """Say no, by the code too: a user's shell may print before these words, and Gemini CLI then does not read them."""
+    return Rendered(msgspec.json.encode({"decision": "deny", "reason": reason}), REFUSED, reason)
 
 
 def _say(said: dict[str, Any]) -> Rendered:

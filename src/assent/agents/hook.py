@@ -11,7 +11,7 @@ import msgspec
 from assent.model import MODE_ALIASES, CallError, Mode, Tier
 
 ALLOWED, REFUSED = 0, 2
-"""How a hook's process ends: nothing but an allow ends with 0."""
+"""How a hook's process ends: a no ends with 2, where the agent heeds that."""
 
 
 Moment: TypeAlias = Literal["before", "permission", "after"]
@@ -85,11 +85,18 @@ class Rendered(msgspec.Struct, frozen=True):
 
     body: bytes
     exit: int
+    reason: str = ""
+    """Why not, where that is not what the answer says."""
 
 
 SILENCE = Rendered(b"", ALLOWED)
 REFUSAL = Rendered(b"", REFUSED)
 """A no to what could not even be read: by the code alone, with the reason on stderr."""
+
+
+def code_for(answer: HookAnswer) -> int:
+    """Return the code of an answer. A no has it besides its words: a user's shell may print before them, unasked."""
+    return ALLOWED if answer.allow or answer.ask else REFUSED
 
 
 def reason_for_model(answer: HookAnswer) -> str:

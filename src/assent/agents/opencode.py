@@ -39,6 +39,7 @@ import { spawn } from "node:child_process"
 
 const LINE = %LINE%
 const REPORT = %REPORT%
+const TRIAL = %TRIAL%
 
 // The hook runs in the folder that the call is about: one server of OpenCode may serve several.
 function ask(call) {
@@ -107,7 +108,8 @@ export const Assent = async ({ client, directory }) => {
   return {
     "tool.execute.before": async (input, output) => {
       const said = read(await ask(call("tool.execute.before", input, output.args)))
-      if (!said.silent && said.allow !== true) throw new Error(said.reason || "not allowed")
+      const may = said.silent ? TRIAL : said.allow === true
+      if (!may) throw new Error(said.reason || "Assent said nothing, so it is not allowed")
       if (said.updatedInput) {
         for (const name of Object.keys(output.args)) delete output.args[name]
         Object.assign(output.args, said.updatedInput)
@@ -145,10 +147,10 @@ def is_our_plugin(text: str) -> bool:
     return is_our_line(plugin_line(text))
 
 
-def plugin_text(line: str, report: str) -> bytes:
+def plugin_text(line: str, report: str, *, trial: bool = False) -> bytes:
     """Return the plugin, which runs the first of these command lines for every call, the other after it."""
-    words = {"%LINE%": line, "%REPORT%": report}
-    return re.sub("%LINE%|%REPORT%", lambda found: msgspec.json.encode(words[found[0]]).decode(), _PLUGIN).encode()
+    words = {"%LINE%": line, "%REPORT%": report, "%TRIAL%": trial}
+    return re.sub("|".join(words), lambda found: msgspec.json.encode(words[found[0]]).decode(), _PLUGIN).encode()
 
 
 def parse(data: bytes) -> HookCall:

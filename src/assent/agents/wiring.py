@@ -22,10 +22,19 @@ REPORT_TIMEOUT = 30
 DONE = 10
 """What a client that has an answer ends with, in place of 0: a program that does nothing at all ends with 0, too."""
 _CLOSED = (
-    f'if "$@"; then code=0; else code=$?; fi; case $code in {DONE}) exit 0;; 2) exit 2;; esac; '
-    '(echo "Assent could not decide, so it is not allowed: its hook ended with $code" >&2) || exit 2; exit 2'
+    f'trap "exit 2" 0; if "$@"; then :; else case $? in {DONE}) trap - 0; exit 0;; 2) exit 2;; esac; fi; '
+    'unset -f echo; echo "Assent could not decide, so it is not allowed: its hook broke off" >&2; exit 2'
 )
-"""Where `sh` is bash, the environment can have it stop at a failure, or bring an `echo` of its own: neither matters."""
+"""However this shell ends, it ends with 2: where it is bash, also at the first failure, or because no more processes
+can be started. It says why, to agents that heed no code without a word, also if the environment brought an `echo`. And
+it has no variable: Gemini CLI would put in its own.
+"""
+_NEVER_READ = "\n{ :; } always { :; }"
+"""No shell comes to this line but one that was told to run nothing, which would end with 0: here it stumbles, with 2.
+
+To zsh, which reads all lines before it runs the first, it says something. Codex takes its user's own shell, whichever
+it is, and nobody but that user tells it what to do: no risk is taken there.
+"""
 _SILENT = '"$@" || exit 0'
 _ASIDE = 'exec 3<&0; "$@" <&3 3<&- >/dev/null 2>&1 & exit 0'
 """What only reports keeps nobody waiting: the agent goes on once it has handed the call over."""
@@ -45,7 +54,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
     def line(self, seconds: int) -> str:
         """Return the command line: whatever happens to the client, the shell around it makes a denial of it."""
         flags = [name for name, on in (("observe", self.observe), ("start", self.start)) if on]
-        return self._write(_SILENT if self.observe else _CLOSED, seconds, flags)
+        if self.observe:
+            return self._write(_SILENT, seconds, flags)
+        return self._write(_CLOSED, seconds, flags) + ("" if self.agent == "codex" else _NEVER_READ)
 
     def report_line(self, seconds: int) -> str:
         """Return the command line that tells what became of a call; it never says anything."""
@@ -53,7 +64,7 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     def _write(self, around: str, seconds: int, flags: list[str]) -> str:
         words = [self.python, "-I", "-S", self.script, self.agent, self.home, self.key, str(seconds), *flags]
-        return shlex.join(["/bin/sh", "-c", around, MARK, *words])
+        return shlex.join(["exec", "/bin/sh", "-c", around, MARK, *words])
 
 
 class Pointing(msgspec.Struct, frozen=True):
@@ -91,6 +102,8 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it reads plain JSON alone: comments or a comma too many make it leave the whole file out."""
     shared_files: tuple[str, ...] = ()
     """Files beside its own, in a project too, that can switch hooks off."""
+    prefix: str = ""
+    """The variable, which its settings can set, that names a program to run its hooks."""
     shows_status: bool = False
     knows_async: bool = False
     """Whether a hook can be one that it does not wait for."""
@@ -167,6 +180,7 @@ WIRINGS = {
             matcher="*",
             plain=True,
             shared_files=("settings.json", "settings.local.json"),
+            prefix="CLAUDE_CODE_SHELL_PREFIX",
             shows_status=True,
             knows_async=True,
             settings_option="--settings",

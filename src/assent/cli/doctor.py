@@ -19,7 +19,17 @@ from assent.agents.wiring import WIRINGS, Wiring
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
-from assent.cli.wiring import DENIED, HARMLESS, file_of, find_off, hook_lines, is_gone, token_file, try_hook
+from assent.cli.wiring import (
+    DENIED,
+    HARMLESS,
+    file_of,
+    find_off,
+    find_prefixed,
+    hook_lines,
+    is_gone,
+    token_file,
+    try_hook,
+)
 from assent.config import codex
 from assent.config.daemon import load_settings
 from assent.config.facts import observe
@@ -207,8 +217,11 @@ def _check_trust(wired: Wired, home: str) -> Iterator[Finding]:
 
 def _check_switch(wiring: Wiring, file: str) -> Iterator[Finding]:
     """Look whether hooks are switched off, which the project that this folder lies in can do too."""
-    for path in find_off(wiring, file, project_root(os.getcwd())):  # noqa: PTH109 - paths are strings here
+    root = project_root(os.getcwd())  # noqa: PTH109 - paths are strings here
+    for path in find_off(wiring, file, root):
         yield Finding("bad", f"{path} switches hooks off: nothing is decided here", "take that out")
+    for path in find_prefixed(wiring, root):
+        yield Finding("bad", f"{path} sets {wiring.prefix}, which can leave hooks out", "take that out")
 
 
 def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Finding]:
@@ -226,6 +239,9 @@ def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Find
         yield Finding("ok", f"{name}: called as the agent does, the hook denied what must be denied")
         if harmless.is_denial:
             yield Finding("note", f"{name}: your policy denies even `{HARMLESS}`")
+    if not denied.is_clear:
+        hint = "have what your shell starts with (BASH_ENV, ~/.zshenv) print nothing"
+        yield Finding("bad", f"{name}: something is printed before the hook's answer; no change is heard", hint)
 
 
 def check_sandbox() -> Iterator[Finding]:

@@ -33,6 +33,14 @@ _PROJECT = {"claude-code": b"CLAUDE_PROJECT_DIR", "gemini": b"GEMINI_PROJECT_DIR
 Nobody but the agent itself is heard: an agent that does not set it may have it from a file of the repository.
 """
 _LONGEST_HEADER = 32 << 10
+_STARTERS = (
+    *(b"BASH_ENV", b"ZDOTDIR", b"SHELL", b"LD_PRELOAD"),
+    *(b"CLAUDE_CODE_SHELL", b"CLAUDE_CODE_SHELL_PREFIX", b"CLAUDE_ENV_FILE"),
+)
+"""What has a file run before every line of an agent, or in its shell's place."""
+_SHELLS = (b"/bin/bash", b"/bin/sh", b"/bin/zsh", b"/usr/bin/bash", b"/usr/bin/zsh", b"/usr/bin/fish")
+_SPEAKERS = {"codex": (b"BASH_ENV", b"SHELLOPTS"), "gemini": (b"BASH_ENV", b"SHELLOPTS")}
+"""What can have the shell that runs a hook's line speak before it: of what follows then, only the code is heard."""
 
 
 class RefusedError(Exception):
@@ -87,28 +95,35 @@ class _Question:
 
 def _check_startup(project: bytes) -> None:
     """Refuse where the agent's shell would first run a file of the project: what is decided is not all that runs."""
-    for variable in (b"BASH_ENV", b"ZDOTDIR"):
-        if value := posix.environ.get(variable):
-            import posixpath  # noqa: PLC0415 - seldom needed
-            import pwd  # noqa: PLC0415 - seldom needed
+    for variable in _STARTERS:
+        value = posix.environ.get(variable)
+        if value and value not in _SHELLS and _leads_into(value, project):
+            raise RefusedError(
+                variable.decode() + " has the shell run a file of the project before every line; take it out of "
+                "the agent's environment (its settings, or a file like .env)"
+            )
 
-            real = posixpath.realpath(value)
-            home = posixpath.realpath(pwd.getpwuid(posix.geteuid()).pw_dir.encode())
-            roots = {posixpath.realpath(root) for root in (project, posix.getcwdb())} - {home}
-            if any(real == root or real.startswith(root.rstrip(b"/") + b"/") for root in roots) or b"$" in value:
-                raise RefusedError(
-                    variable.decode() + " has the shell run a file of the project before every line; take it out of "
-                    "the agent's environment (its settings, or a file like .env)"
-                )
+
+def _leads_into(value: bytes, project: bytes) -> bool:
+    """Tell whether a variable names a file of the project, or what nobody can tell from here."""
+    import posixpath  # noqa: PLC0415 - seldom needed
+    import pwd  # noqa: PLC0415 - seldom needed
+
+    home = posixpath.realpath(pwd.getpwuid(posix.geteuid()).pw_dir.encode())
+    roots = {posixpath.realpath(root) for root in (project, posix.getcwdb())} - {home, b"/"}
+    # Some name a command, some several files.
+    reals = {posixpath.realpath(word) for word in (value, *value.replace(b":", b" ").split())}
+    return b"$" in value or any((real + b"/").startswith(root.rstrip(b"/") + b"/") for real in reals for root in roots)
 
 
 def _read_input() -> bytes:
     pieces, size = [], 0
     while piece := posix.read(0, 1 << 16):
         size += len(piece)
-        if size > _MOST:
-            raise RefusedError("the call is larger than 5 MB")
-        pieces.append(piece)
+        if size <= _MOST:
+            pieces.append(piece)
+    if size > _MOST:  # read to its end all the same: an agent that can not tell all of it may go on without a hook
+        raise RefusedError("the call is larger than 5 MB")
     return b"".join(pieces)
 
 
@@ -191,7 +206,8 @@ def _post(question: _Question, left: float) -> tuple[int, bytes]:
             f"POST /api/hooks/{question.agent}?{wanted} HTTP/1.1\r\nHost: {host}\r\n"
             f"Connection: close\r\nContent-Type: application/json\r\nContent-Length: {len(question.text)}\r\n"
         ).encode()
-        for name, value in ((b"Authorization", b"Bearer " + question.token), *_surroundings(question.project)):
+        given = (b"Authorization", b"Bearer " + question.token), *_surroundings(question.agent, question.project)
+        for name, value in given:
             head += name + b": " + value + b"\r\n"
         try:
             line.sendall(head + b"\r\n" + question.text)
@@ -289,8 +305,10 @@ def _spawn(argv: list[str], environ: dict[str, str]) -> None:
         posix._exit(127)  # noqa: SLF001 - as above
 
 
-def _surroundings(project: bytes) -> "Iterator[tuple[bytes, bytes]]":
-    """Tell where the agent was started, and how it would find its programs."""
+def _surroundings(agent: str, project: bytes) -> "Iterator[tuple[bytes, bytes]]":
+    """Tell where the agent was started, how it would find its programs, and if it hears nothing but a code."""
+    if any(posix.environ.get(variable) for variable in _SPEAKERS.get(agent, ())):
+        yield b"X-Assent-Heard", b"code"
     if _is_sendable(project):
         yield b"X-Assent-Project", project
     for name, variable in ((b"X-Assent-Path", b"PATH"), (b"X-Assent-Shell", b"SHELL")):
@@ -357,13 +375,17 @@ def _refuse(agent: str, text: bytes, why: str) -> int:
         event = str(json.loads(text).get("hook_event_name"))
     except (ValueError, AttributeError, RecursionError):
         event = ""
+    said: dict[str, object] = {"allow": False, "decision": "block", "reason": reason}
     if event == "PermissionRequest":
-        said = {"hookEventName": event, "decision": {"behavior": "deny", "message": reason}}
-        return _write(1, json.dumps({"hookSpecificOutput": said}).encode()) or 0
-    if agent == "gemini":
-        _write(1, json.dumps({"decision": "deny", "reason": reason}).encode())
-    elif agent not in ("claude-code", "codex"):
-        _write(1, json.dumps({"allow": False, "decision": "block", "reason": reason}).encode())
+        said = {"hookSpecificOutput": {"hookEventName": event, "decision": {"behavior": "deny", "message": reason}}}
+    elif agent in ("claude-code", "codex"):
+        said = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": reason}
+        said = {"hookSpecificOutput": said}
+    elif agent == "gemini":
+        said = {"decision": "deny", "reason": reason}
+    unheard = _write(1, json.dumps(said).encode())
+    if event == "PermissionRequest" and agent == "claude-code":
+        return unheard  # it hears no code here
     _write(2, reason.encode("utf-8", "replace") + b"\n")
     return 2
 

@@ -146,7 +146,7 @@ def _plan(target: Target, client: Client) -> Change:
     if target.agent == "opencode":
         before = read_text(path)
         lines = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
-        return Change(path, None if before is None else before.encode(), plugin_text(*lines))
+        return Change(path, None if before is None else before.encode(), plugin_text(*lines, trial=client.observe))
     settings = load_settings()
     where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
     status = f"Assent decides; if it asks, answer at {where} or with `assent pending`"

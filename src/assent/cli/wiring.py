@@ -1,12 +1,13 @@
 """What `assent init`, `uninit` and `doctor` share: where settings are, and the hook called as the agent does."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH109, PTH112, PTH118, PTH120
+# ruff: noqa: PTH109, PTH112, PTH118, PTH119, PTH120
 
 from __future__ import annotations
 
 import json
 import os
+import pwd
 import subprocess
 import tomllib
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from assent.agents.wiring import WIRINGS, Scope, Wiring
 from assent.config import jsonc
 from assent.config.files import find_file
 from assent.config.places import project_root, user_home, workspace_of
-from assent.config.wirings import AGENTS_FOLDER, Wired, find_wired, our_entries, settings_file
+from assent.config.wirings import AGENTS_FOLDER, Wired, find_wired, look, our_entries, settings_file
 from assent.model import AssentError, ConfigError
 
 if TYPE_CHECKING:
@@ -52,14 +53,15 @@ class Tried(msgspec.Struct, frozen=True):
     @property
     def is_denial(self) -> bool:
         """Tell whether the agent would take it for a no."""
-        if self.code == 2:
-            return True
+        return self.code == 2
+
+    @property
+    def is_clear(self) -> bool:
+        """Tell whether nothing but the hook's own words was printed: agents do not read them otherwise."""
         try:
-            said: Any = json.loads(self.out or b"{}")
+            return isinstance(json.loads(self.out or b"{}"), dict)
         except ValueError:
             return False
-        inner = said.get("hookSpecificOutput", {})
-        return "deny" in (said.get("decision"), inner.get("permissionDecision"))
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
@@ -102,6 +104,12 @@ def find_off(wiring: Wiring, file: str, root: str | None) -> list[str]:
     folders = [os.path.dirname(file), *([os.path.join(root, wiring.folder)] if root else [])]
     beside = [os.path.join(folder, name) for folder in folders for name in wiring.shared_files]
     return [path for path in dict.fromkeys((file, *beside)) if wiring.is_off(_read_settings(path))]
+
+
+def find_prefixed(wiring: Wiring, root: str | None) -> list[str]:
+    """Name the files of a project by which some program is put before every hook, and may leave it out."""
+    beside = [os.path.join(root, wiring.folder, name) for name in wiring.shared_files] if root else []
+    return [path for path in beside if wiring.prefix and wiring.prefix in (look(_read_settings(path), ("env",)) or ())]
 
 
 def _read_settings(path: str) -> Any:
@@ -148,6 +156,14 @@ def is_gone(wired: Wired) -> bool:
     return wired.root is not None and not os.path.isdir(wired.root)
 
 
+def _shell_of(agent: str) -> str:
+    """Name the shell by which an agent runs its hooks."""
+    if agent != "codex":
+        return "bash" if agent == "gemini" else "/bin/sh"
+    users = pwd.getpwuid(os.geteuid()).pw_shell
+    return users if os.path.basename(users) in ("bash", "zsh") else "/bin/sh"
+
+
 def try_hook(wired: Wired, line: str, command: str) -> Tried:
     """Call a hook as the agent would, about a line of shell."""
     wiring = WIRINGS.get(wired.agent)
@@ -158,7 +174,7 @@ def try_hook(wired: Wired, line: str, command: str) -> Tried:
     call |= {"session_id": _SESSION, "cwd": cwd}
     try:
         done = subprocess.run(  # noqa: S603 - the line that the agent runs
-            ["/bin/sh", "-c", line],
+            [_shell_of(wired.agent), "-c", line],
             input=json.dumps(call).encode(),
             capture_output=True,
             check=False,

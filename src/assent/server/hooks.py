@@ -31,6 +31,10 @@ _REWRITERS = (claude_code, codex, gemini, opencode)
 _HELD = "it runs inside the sandbox"
 _SILENT = HookAnswer(allow=False, abstain=True, reason="")
 _LONGEST_HEADER = 2000
+_FIXED = (
+    "the call was changed, and what starts with the agent's shell may speak before this hook, so that the change would "
+    "not be heard (take BASH_ENV and SHELLOPTS out of the agent's environment); make this call instead: "
+)
 _STILL_THE_SAME = 900.0
 """For how many seconds a decision also answers the agent's own question about that call."""
 
@@ -52,7 +56,7 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
         answer = HookAnswer(allow=False, reason=f"Blocked: {error}")
     rendered: Rendered = agent.render(answer, asked)
     code = (b"x-assent-exit", b"%d" % rendered.exit)
-    why = ((b"x-assent-reason", _one_line(answer.message)),) if rendered.exit == REFUSED else ()
+    why = ((b"x-assent-reason", _one_line(rendered.reason or answer.message)),) if rendered.exit == REFUSED else ()
     return Reply(200, rendered.body, JSON, (code, *why))
 
 
@@ -76,7 +80,8 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
-    if daemon.settings.agent_prompt == "defer" and request.who.run is None and _can_ask(asked, agent):
+    heard = request.headers.get(b"x-assent-heard") != b"code"
+    if daemon.settings.agent_prompt == "defer" and request.who.run is None and heard and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
         decision = daemon.gate.preview(call, session)
         if decision.verdict is ASK:
@@ -86,7 +91,10 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)
     answer = judged.answer
-    if answer.instead is not None and asked.moment == "before" and agent in _REWRITERS:
+    if answer.updated_input is not None and not heard:
+        changed = msgspec.json.encode(answer.updated_input).decode()
+        return msgspec.structs.replace(answer, allow=False, updated_input=None, reason=f"Blocked: {_FIXED}{changed}")
+    if answer.instead is not None and asked.moment == "before" and agent in _REWRITERS and heard:
         # The agent runs the same line inside its boundary, and never notices.
         return msgspec.structs.replace(answer, allow=True, updated_input=answer.instead, reason=_HELD)
     return msgspec.structs.replace(answer, person=answer.allow and judged.ruling.approval is not None)
