@@ -21,7 +21,7 @@ from assent.sandbox import Sandbox
 from assent.sdk.mcp_address import Address
 from assent.sdk.mcp_pins import Pins, fingerprint
 from assent.sdk.mcp_proxy import Proxy
-from assent.sdk.mcp_servers import Program, ServerGoneError, decode
+from assent.sdk.mcp_servers import Program, ServerGoneError, decode, decode_own, find_id
 from daemons import until
 from keeping import soon
 from serving import Served
@@ -526,6 +526,57 @@ TWINS = [
     {"name": "t", "arguments": {"files": [{"mode": 1, "MODE": 2}]}},
     {"name": "t", "argument\u017f": {}},
 ]
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["notifications/tools/call", "tools/call/x", "x/../tools/call", "tools/c\u0430ll", "\uff54ools/call", "p\u00edng"],
+)
+def test_a_method_with_a_held_one_in_it_or_of_other_letters_is_not_passed_on(tmp_path, method):
+    async def scene(proxy, server, session, written):
+        await proxy.hear_client(request(method, 1, name="t", arguments={}))
+        await proxy.hear_client({"jsonrpc": "2.0", "method": method, "params": {"name": "t", "arguments": {}}})
+        await proxy.hear_client({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
+
+    written, server, _ = run_proxy(tmp_path, scene)
+    assert [message["method"] for message in server.sent] == ["notifications/tools/list_changed"]
+    assert [("error" in message, message["id"]) for message in written] == [(True, 1), (True, None)]
+
+
+DEEP = b"[" * 5000 + b"]" * 5000
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b'{"jsonrpc":"2.0","id":7,"result":%s}' % DEEP, 7),
+        (b'{"jsonrpc":"2.0","id": "a\\"b" ,"result":%s}' % DEEP, 'a"b'),
+        (b'{"jsonrpc":"2.0","id":7,"result":"\\ud800"}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"result":1e999}', 7),
+        (b'{"jsonrpc":"2.0","id":7,"method":"x","params":%s}' % DEEP, None),
+        (b'{"jsonrpc":"2.0","id":7.5,"result":%s}' % DEEP, None),
+        (b'{"jsonrpc":"2.0","id":"\\u0000","result":%s}' % DEEP, None),
+        (b'[{"jsonrpc":"2.0","id":7,"result":1}]', None),
+        (b'log: "id": 7, and more', None),
+    ],
+)
+def test_an_answer_that_can_not_be_read_is_an_error_for_who_waits(line, expected):
+    found = decode(line)
+    assert (None if found is None else (found["id"], found["error"]["code"])) == (
+        None if expected is None else (expected, -32603)
+    )
+
+
+def test_a_message_that_can_not_be_read_or_says_nothing_is_an_error_by_its_id(tmp_path):
+    async def scene(proxy, server, session, written):
+        line = b'{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":%s}}' % DEEP
+        assert decode_own(line) is None
+        await proxy.hear_client(None, find_id(line))
+        await proxy.hear_client(decode_own(b'{"jsonrpc":"2.0","id":8,"Method":"tools/call"}'))
+
+    written, server, _ = run_proxy(tmp_path, scene)
+    assert [(message["id"], message["error"]["code"]) for message in written] == [(7, -32600), (8, -32600)]
+    assert server.sent == []
 
 
 @pytest.mark.parametrize("params", TWINS, ids=str)

@@ -26,7 +26,7 @@ from assent.sdk.judges import Embedded, Judge
 from assent.sdk.mcp_address import Address
 from assent.sdk.mcp_pins import Pins
 from assent.sdk.mcp_proxy import Proxy
-from assent.sdk.mcp_servers import LONGEST_MESSAGE, Program, Server, ServerGoneError, decode
+from assent.sdk.mcp_servers import LONGEST_MESSAGE, Program, Server, ServerGoneError, decode_own, find_id
 from assent.sdk.remote import Remote
 from assent.sdk.sessions import AgentSession
 from assent.server.identity import user_name
@@ -169,8 +169,9 @@ async def _read_client(proxy: Proxy) -> None:
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
     while line := await _read_line(reader):
         if line.strip():
+            message = decode_own(line)
             try:
-                await proxy.hear_client(decode(line))
+                await proxy.hear_client(message, find_id(line) if message is None else None)
             except ServerGoneError:
                 await asyncio.Event().wait()  # whoever serves it knows, and answers what is open
 

@@ -9,7 +9,6 @@ import asyncio
 import contextlib
 import secrets
 import time
-import unicodedata
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
@@ -37,6 +36,9 @@ MOST_PROGRESS = 100
 _META = "io.modelcontextprotocol/"
 _CALL_FIELDS = frozenset({"name", "arguments", "_meta", "task", "inputResponses", "requestState"})
 _INVALID, _INTERNAL = -32600, -32603
+_SUBSTANCE = frozenset({"method", "result", "error"})
+"""What a message has one of."""
+_MISTAKABLE = "the client made a request that some readers take for one about tools"
 Write = Callable[[Message], Awaitable[None]]
 Key = tuple[str, Any]
 
@@ -77,12 +79,16 @@ class Proxy:
         self._progress: dict[Key | None, tuple[int, float]] = {}
         """By the token of a call, how often and when it was last written down how far it is."""
 
-    async def hear_client(self, message: Message | None) -> None:
-        """Take one message of the client."""
-        if message is None or message.get("jsonrpc") != "2.0":
-            await self._fail(None, _INVALID, "expected one JSON-RPC message; batches are not taken")
+    async def hear_client(self, message: Message | None, claimed: str | int | None = None) -> None:
+        """Take one message of the client; `claimed` is the id of one that can not be read."""
+        if message is None or message.get("jsonrpc") != "2.0" or not message.keys() & _SUBSTANCE:
+            known = message.get("id") if message is not None else claimed
+            await self._fail(known, _INVALID, "expected one JSON-RPC message; batches are not taken")
         elif "method" in message and "id" in message:
             await self._hear_request(message)
+        elif _is_mistakable(message.get("method", "")):
+            self._warn(_MISTAKABLE)
+            await self._fail(None, _INVALID, "some readers take this method for another")
         elif message.get("method") == "notifications/cancelled":
             await self._cancel(message)
         elif "method" in message and not str(message["method"]).startswith("notifications/"):
@@ -100,7 +106,7 @@ class Proxy:
         elif len(self._pending) + len(self._deciding) >= MOST_PENDING:
             await self._fail(message["id"], _INTERNAL, "too many requests are under way")
         elif _is_mistakable(message["method"]):
-            self._warn("the client made a request that some readers take for one about tools")
+            self._warn(_MISTAKABLE)
             await self._fail(message["id"], _INVALID, "some readers take this method for another")
         elif message["method"] == "tools/call":
             task = self._deciding[key] = asyncio.create_task(self._decide(key, message))
@@ -356,10 +362,10 @@ def _key(request_id: Any) -> Key | None:
 
 def _is_mistakable(method: Any) -> bool:
     """Tell whether a method is none, or, for who does not look closely, one of those that are held here."""
-    if not isinstance(method, str):
+    if not isinstance(method, str) or not method.isascii():
         return True
-    letters = "".join(filter(str.isalpha, unicodedata.normalize("NFKC", method).casefold()))
-    return letters in _HELD and method != _HELD[letters]
+    letters = "".join(filter(str.isalpha, method.casefold()))
+    return ("toolscall" in letters or letters in _HELD) and method != _HELD.get(letters)
 
 
 def find_twin(given: Any, fields: Iterable[str] = ()) -> str | None:

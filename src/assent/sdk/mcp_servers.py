@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import codecs
 import contextlib
-import json
 import os
+import re
 from typing import Any, Protocol
 
 import msgspec
@@ -23,6 +23,8 @@ ENDLESS_COMPLAINTS = 16 << 20
 Message = dict[str, Any]
 _ASKED = ("jsonrpc", "id", "method", "params")
 _ANSWERED = ("jsonrpc", "id", "result", "error")
+_ID = re.compile(rb'"id"\s*:\s*("(?:[^"\\]|\\.){0,1000}"|-?\d{1,40})\s*[,}]')
+_METHOD = re.compile(rb'"method"\s*:')
 
 
 class ServerGoneError(AssentError):
@@ -47,10 +49,16 @@ def decode(line: bytes) -> Message | None:
 
     Many a reader takes `Method` for `method`: what is passed on must not say one thing here and another there.
     """
+    message = decode_own(line)
+    return _fault_of(line) if message is None else message
+
+
+def decode_own(line: bytes) -> Message | None:
+    """Do so, and make nothing of what is none."""
     try:
         message = msgspec.json.decode(line)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return _fault_of(line)
+        return None
     if not isinstance(message, dict):
         return None
     known = _ASKED if "method" in message else _ANSWERED
@@ -58,15 +66,22 @@ def decode(line: bytes) -> Message | None:
 
 
 def _fault_of(line: bytes) -> Message | None:
-    """Make an error of an answer that holds what can not be passed on, such as half a letter: somebody waits for it."""
-    try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(found, dict) or "method" in found or not str(found.get("id", "\0")).isprintable():
+    """Make an error of an answer that can not be passed on, such as one without a bottom: somebody waits for it."""
+    request_id = None if _METHOD.search(line) else find_id(line)
+    if request_id is None:
         return None
     fault = {"code": -32603, "message": "the answer can not be read"}
-    return {"jsonrpc": "2.0", "id": found["id"], "error": fault}
+    return {"jsonrpc": "2.0", "id": request_id, "error": fault}
+
+
+def find_id(line: bytes) -> str | int | None:
+    """Return the id that a message which can not be read seems to have: only to say so to who waits."""
+    found = _ID.search(line) if line.lstrip()[:1] == b"{" else None
+    try:
+        request_id = None if found is None else msgspec.json.decode(found[1], type=str | int)
+    except (msgspec.MsgspecError, UnicodeError):
+        return None
+    return request_id if str(request_id).isprintable() else None
 
 
 class Program:
