@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from fastapi import FastAPI
 from starlette.applications import Starlette
@@ -9,6 +11,7 @@ from starlette.routing import Mount
 
 from assent import create_agent_app, create_stream_route, define_tool, parse_rules, queue_approvals
 from assent.model import ConfigError
+from assent.sdk.feeds import Feed
 from serving import Listener, Served
 
 RAN: list = []
@@ -113,6 +116,42 @@ def test_a_follower_that_comes_and_goes_sees_each_event_once(ann, name):
     seen += zip(following.ids, following.types, strict=True)
     assert len(set(seen)) == len(seen)
     assert [kind for _, kind in seen] == ["session.start", *heard.types]
+
+
+def test_the_stream_of_a_turn_ends_with_that_turn_and_not_with_another_beside_it(ann, name):
+    first = ask(ann, name, "first")
+    first.wait_for("permission_request")
+    second = ask(ann, name, "second")
+    second.wait_for("permission_request")
+    assert respond(ann, name, toolCallId="call-second").status_code == 200
+    second.wait_end()
+    assert second.events[-1]["type"] == "turn.complete"
+    assert respond(ann, name, toolCallId="call-first").status_code == 200
+    first.wait_end()
+    begun = next(event for event in first.events if event["type"] == "turn.start")
+    assert first.events[-1] == {"type": "turn.complete", "turnId": begun["turnId"], "text": "written"}
+    assert begun["message"] == "first"
+
+
+def test_a_reader_who_is_too_slow_is_told_what_was_not_kept():
+    feed = Feed(most=3)
+
+    async def read(count, after=None):
+        following = feed.follow(after)
+        return [await anext(following) for _ in range(count)]
+
+    async def main():
+        feed.put("one")
+        last = feed.last
+        for _ in range(5):
+            feed.put("more")
+        return await read(4, last), await read(3)
+
+    behind, fresh = asyncio.run(main())
+    assert [event["type"] for _, event in behind] == ["error", "more", "more", "more"]
+    assert behind[0][1]["message"].startswith("2 events")
+    assert [event["type"] for _, event in fresh] == ["more"] * 3
+    assert behind[1:] == fresh
 
 
 def test_an_id_of_another_process_begins_at_the_beginning(ann, name):

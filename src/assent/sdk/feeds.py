@@ -1,4 +1,4 @@
-"""What happened in a session, in order, for everyone who follows it: nobody misses anything or hears it twice."""
+"""What happened in a session, in order, for all who follow it: nobody misses anything unawares or hears it twice."""
 
 from __future__ import annotations
 
@@ -53,6 +53,9 @@ class Feed:
                 news.clear()
                 with self._lock:
                     fresh = [(number, event) for number, event in self._events if number > seen]
+                if seen and fresh and (lost := fresh[0][0] - seen - 1):
+                    told = f"{lost} events of this session came too fast for this reader, and are no longer kept"
+                    yield f"{self._mark}-{fresh[0][0] - 1}", {"type": "error", "message": told}
                 for number, event in fresh:
                     seen = number
                     yield f"{self._mark}-{number}", event

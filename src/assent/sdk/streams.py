@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
@@ -104,11 +105,11 @@ class _Routes:
         body = await _read(request, TurnBody)
         if self._app.turn is None:
             raise Refusal(404, "This application takes no messages")
-        after = session.feed.last
-        task = asyncio.create_task(_take_turn(self._app, session, body.message))
+        after, turn_id = session.feed.last, f"turn_{secrets.token_hex(8)}"
+        task = asyncio.create_task(_take_turn(self._app, session, body.message, turn_id))
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
-        return _stream(_until_done(session, after))
+        return _stream(_until_done(session, after, turn_id))
 
     @_answered
     async def respond(self, request: Request) -> Response:
@@ -182,13 +183,14 @@ async def _follow(session: AgentSession, after: str | None) -> AsyncIterator[byt
         yield piece
 
 
-async def _until_done(session: AgentSession, after: str) -> AsyncIterator[bytes]:
-    async for piece in with_beats(session.feed.follow(after), end="turn.complete"):
+async def _until_done(session: AgentSession, after: str, turn_id: str) -> AsyncIterator[bytes]:
+    """Give the events of a session up to the end of one turn: others may be under way beside it."""
+    async for piece in with_beats(session.feed.follow(after), end=("turn.complete", turn_id)):
         yield piece
 
 
 async def with_beats(
-    events: AsyncIterator[tuple[str, dict[str, Any]]], *, end: str | None = None
+    events: AsyncIterator[tuple[str, dict[str, Any]]], *, end: tuple[str, str] | None = None
 ) -> AsyncIterator[bytes]:
     """Write events as they come, and a sign of life where none does."""
     waiting: asyncio.Future[tuple[str, dict[str, Any]]] | None = None
@@ -202,7 +204,7 @@ async def with_beats(
             event_id, event = waiting.result()
             waiting = None
             yield frame(event_id, event)
-            if event["type"] == end:
+            if (event["type"], event.get("turnId")) == end:
                 return
     finally:
         if waiting is not None:
@@ -211,14 +213,14 @@ async def with_beats(
                 await waiting
 
 
-async def _take_turn(app: AgentApp, session: AgentSession, message: str) -> None:
+async def _take_turn(app: AgentApp, session: AgentSession, message: str, turn_id: str) -> None:
     turn = app.turn
-    session.feed.put("turn.start", message=message)
+    session.feed.put("turn.start", turnId=turn_id, message=message)
     text: Any = None
     try:
         text = await turn(session, message) if turn is not None else None
     except Exception as error:  # noqa: BLE001 - the agent's fault ends its turn, and is told
-        session.feed.put("error", message=f"{type(error).__name__}: {error}"[:1000])
+        session.feed.put("error", turnId=turn_id, message=f"{type(error).__name__}: {error}"[:1000])
     finally:
         said = text.content if isinstance(text, ToolResult) else text
-        session.feed.put("turn.complete", text=None if said is None else str(said))
+        session.feed.put("turn.complete", turnId=turn_id, text=None if said is None else str(said))
