@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from assent.audit import parts, verify
+from assent.audit import parts, snapshot, verify
 from assent.audit.anchors import anchor_file, read_anchors
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
 from assent.audit.check import Found
@@ -278,6 +278,25 @@ def test_records_of_a_writer_that_has_no_head_are_found(log):
     assert not log.verify().ok
 
 
+@pytest.mark.parametrize("position", [0, -1, -(1 << 63)])
+def test_a_record_put_in_before_the_first_is_found(log, position):
+    forged = (position, *log.rows()[0][1:])
+    log.run(f"INSERT INTO events ({', '.join(ALL)}) VALUES ({', '.join('?' * len(ALL))})", *forged)
+    assert log.verify().broken.position == position
+
+
+def test_a_log_that_somebody_keeps_locked_is_not_taken_for_an_older_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(snapshot, "LOCKED_SECONDS", 0.1)
+    with Node(tmp_path / "home") as node:
+        write(node, 5)
+    with contextlib.closing(sqlite3.connect(node.store.address.path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE")
+        other.execute("BEGIN EXCLUSIVE")
+        other.execute("UPDATE heads SET seq = seq")
+        with pytest.raises(StoreError, match="database is locked"):
+            node.verify()
+
+
 def test_chains_of_several_writers_in_one_store_are_told_apart(tmp_path, postgres):
     url = postgres.new_database()
     with Node(tmp_path / "a", url) as a, Node(tmp_path / "b", url) as b:
@@ -430,6 +449,52 @@ def test_a_long_log_is_followed_in_parts_that_find_the_same(long):
     assert long.verify().broken.position == 1501
 
 
+@pytest.fixture
+def shared(tmp_path, postgres):
+    """A long log in which three writers take turns, one of them for a short while only, and long ago."""
+    url = postgres.new_database()
+    with Node(tmp_path / "a", url) as a, Node(tmp_path / "b", url) as b, Node(tmp_path / "c", url) as c:
+        write(c, 7)
+        for start in range(0, 1200, 100):
+            write(a, 100, start)
+            write(b, 3, start)
+    return a, c
+
+
+def test_writers_that_take_turns_are_told_apart_in_parts_too(shared, request):
+    node, brief = shared
+    log, last = Copy(node), 12 * 103 + 7
+    one = node.verify()
+    request.getfixturevalue("in_parts")
+    assert node.verify() == one
+    assert (one.ok, one.events, one.writers) == (True, last, 3)
+    kept = log.rows()
+    # The border of every part, on both sides of it, and the records of the writer that is seldom there.
+    borders = [last * cut // 12 + near for cut in range(12) for near in (0, 1)]
+    for position in (*borders[1:], 110, 111, last):
+        log.run("DELETE FROM events WHERE position = ?", position)
+        found = node.verify().broken
+        writer = kept[position - 1][1]
+        after = next((row[0] for row in kept[position:] if row[1] == writer), None)
+        assert found is not None, position
+        assert found.position in (position, after), (position, found)
+        names = ", ".join(ALL)
+        log.run(f"INSERT INTO events ({names}) VALUES ({', '.join('?' * len(ALL))})", *kept[position - 1])
+    assert node.verify().ok
+    log.run("DELETE FROM checkpoints WHERE writer = ?", brief.log.writer)
+    log.run("DELETE FROM heads WHERE writer = ?", brief.log.writer)
+    assert node.verify().broken.what == "the writer of this record has no head"
+
+
+@pytest.mark.usefixtures("in_parts")
+def test_a_log_whose_positions_are_far_apart_is_followed_in_parts_that_may_be_empty(long):
+    log = Copy(long)
+    log.run("UPDATE events SET position = 1000000000000 WHERE position = 2999")
+    assert long.verify().broken.position == 3000
+    log.run("DELETE FROM events WHERE position > 5")
+    assert not long.verify().ok
+
+
 UNGUARDED = """
 import sys
 from assent.audit import verify
@@ -450,11 +515,14 @@ def test_a_program_that_verifies_a_long_log_is_not_run_again_by_the_processes_th
 
 
 @pytest.mark.usefixtures("in_parts")
-def test_a_part_that_nobody_checked_is_not_taken_for_whole(tmp_path, long, monkeypatch):
+@pytest.mark.parametrize("ending", ["exec true", "exec sleep 0.6", "exec head -c 10"])
+def test_a_part_that_nobody_checked_is_not_taken_for_whole(tmp_path, long, monkeypatch, ending):
     wrapper = tmp_path / "python"
-    wrapper.write_text("#!/bin/sh\nexec true\n")
+    wrapper.write_text(f"#!/bin/sh\n{ending}\n")
     wrapper.chmod(0o755)
     monkeypatch.setattr(parts.sys, "executable", str(wrapper))
+    write = parts._have_checked
+    monkeypatch.setattr(parts, "_have_checked", lambda process, *more: time.sleep(0.3) or write(process, *more))
     with pytest.raises(StoreError, match="ended early"):
         verify_log(long.store.address, home=long.home)
 

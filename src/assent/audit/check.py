@@ -21,6 +21,7 @@ _SEALS = (
     "WHERE position > ? AND position <= ? ORDER BY position, writer, seq"
 )
 _HEADS = "SELECT writer, seq, hash, key FROM heads"
+_OUTSIDE = "SELECT position, writer, seq FROM events WHERE position < 1 ORDER BY position LIMIT 1"
 _BEFORE = "SELECT seq, hash FROM events WHERE writer = ? AND position <= ? ORDER BY position DESC LIMIT 1"
 END = (1 << 63) - 1
 """Past every position."""
@@ -101,6 +102,8 @@ class Check:
         for writer in self._keys if self._after else ():
             for seq, head in self._snapshot.fetch(_BEFORE, writer, self._after):
                 self._links[writer] = _Link(seq, bytes(head))
+        for where in () if self._after else self._snapshot.fetch(_OUTSIDE):
+            raise _BrokenError("this record stands before the beginning of the log", *where)
         for rows in self._snapshot.pages("events", _EVENTS, self._after, self._until):
             self._follow(rows)
             progress(len(rows))
@@ -112,7 +115,7 @@ class Check:
             position, writer, seq = row[:3]
             link = links.get(writer)
             if link is None:
-                link = links[writer] = _Link(0, genesis(writer))
+                link = links[writer] = self._begin(position, writer, seq)
             head = sha256(EVENT_DOMAIN + link.head + encode(row[:-1])).digest()
             if head != row[-1] or seq != link.seq + 1:
                 raise _BrokenError(_explain(seq, link.seq), position, writer, seq)
@@ -122,6 +125,11 @@ class Check:
             if self._anchor is not None and self._anchor.position <= position:
                 self._check_anchors(writer, link)
         self._found.events += len(rows)
+
+    def _begin(self, position: int, writer: str, seq: int) -> _Link:
+        if writer not in self._keys:
+            raise _BrokenError("the writer of this record has no head", position, writer, seq)
+        return _Link(0, genesis(writer))
 
     def _check_seals(self, position: int, writer: str, link: _Link) -> None:
         while self._seal is not None and self._seal[2] <= position:

@@ -101,15 +101,15 @@ def _have_checked(process: subprocess.Popen[bytes], part: Part, progress: Progre
     try:
         to.write(msgspec.json.encode(part) + b"\n")
         to.flush()
-    except BrokenPipeError:
+        while line := by.readline():
+            said = _read_word(line)
+            if isinstance(said, Found):
+                return said
+            if isinstance(said, str):
+                raise StoreError(said)
+            progress(said)
+    except (BrokenPipeError, msgspec.MsgspecError):
         raise StoreError(_ENDED) from None
-    while line := by.readline():
-        said = _read_word(line)
-        if isinstance(said, Found):
-            return said
-        if isinstance(said, str):
-            raise StoreError(said)
-        progress(said)
     raise StoreError(_ENDED)
 
 

@@ -18,6 +18,8 @@ from assent.store.address import Address
 from assent.store.cursor import Row, faults
 
 _PAGE = 128
+LOCKED_SECONDS = 5.0
+"""How long to wait for a file that somebody keeps locked."""
 
 
 class Snapshot(Protocol):
@@ -120,11 +122,13 @@ def _connect(path: str) -> sqlite3.Connection:
     if not os.path.exists(path):
         raise StoreError(f"there is no log in `{path}`")
     try:
-        return _begin(sqlite3.connect(path, timeout=5, isolation_level=None))
-    except sqlite3.OperationalError:
+        return _begin(sqlite3.connect(path, timeout=LOCKED_SECONDS, isolation_level=None))
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
+            raise
         # A copy on a disk that can not be written to has nobody who changes it.
         name = f"file:{quote(path)}?immutable=1"
-        return _begin(sqlite3.connect(name, uri=True, timeout=5, isolation_level=None))
+        return _begin(sqlite3.connect(name, uri=True, timeout=LOCKED_SECONDS, isolation_level=None))
 
 
 def _begin(connection: sqlite3.Connection) -> sqlite3.Connection:
