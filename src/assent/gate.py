@@ -19,7 +19,7 @@ from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
-from assent.approvals.outcome import leads_elsewhere, refuse_moved, relied_on, strict, turn_down
+from assent.approvals.outcome import places_of, refuse_moved, relied_on, strict, turn_down
 from assent.approvals.standing import are_standing, check_run, use_enablement
 from assent.approvals.summary import summarise
 from assent.approvals.tickets import put_ticket
@@ -175,10 +175,12 @@ class Gate:
         approval = await self._approvals.get(approval_id)
         if approval is None or not principal.may_answer(approval.user):
             raise NotFoundError(f"there is no request `{approval_id}`")
-        if approval.state is not State.PENDING:
+        if approval.call is None or approval.decision is None:
             raise AlreadyAnsweredError(approval)
-        if answer.modified_input is not None:
-            self._check_modified(approval, answer.modified_input)
+        seen, changed = approval.decision, answer.modified_input
+        if changed is not None:
+            seen = self._check_modified(msgspec.structs.replace(approval.call, input=changed), approval)
+        answer = msgspec.structs.replace(answer, places=places_of(seen))
         by = principal.user
         lasts = answer.scope is not Scope.ONCE
         grant = await asyncio.to_thread(make_grant, approval, answer, by) if lasts else None
@@ -341,11 +343,11 @@ class Gate:
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
         # What was said about the input that was asked about says nothing about another.
         heard = aside.heard if changed is None else ()
-        asked, decision = decision, await self._weighing.release(run, session, approval, heard)
+        decision = await self._weighing.release(run, session, approval, heard)
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
-        if changed is None and leads_elsewhere(asked, decision):
-            return await self._turn_down(call, session, approval, decision, moved=True)
+        if answer is None or answer.places != places_of(decision):
+            return await self._turn_down(run, session, approval, decision, moved=True)
         if changed is None and decision.digest != approval.digest:
             return None
         if changed is not None:
@@ -392,13 +394,11 @@ class Gate:
         await self._store.commit(work)
         return Ruling(decision=decision, approval=approval, position=entry.position)
 
-    def _check_modified(self, approval: Approval, changed: dict[str, Any]) -> None:
-        if approval.call is None:
-            raise AlreadyAnsweredError(approval)
-        call = msgspec.structs.replace(approval.call, input=changed)
-        decision = self._weighing.again(call, approval.session, approval)
+    def _check_modified(self, changed: ToolCall, approval: Approval) -> Decision:
+        decision = self._weighing.again(changed, approval.session, approval)
         if decision.verdict is not ALLOW:
             raise RefusedError(decision)
+        return decision
 
     async def _refuse(self, call: ToolCall, session: Session, error: Exception) -> Ruling:
         """Deny what could not be decided or recorded; write that down, if it can be."""

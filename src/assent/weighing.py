@@ -7,7 +7,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from assent.approvals.grants import binds, own_programs
+from assent.approvals.grants import binds
 from assent.approvals.outcome import relied_on
 from assent.approvals.standing import Standing
 from assent.approvals.tickets import find_stopped
@@ -42,15 +42,14 @@ class Weighing(msgspec.Struct, frozen=True):
     def weigh(
         self, call: ToolCall, session: Session, consent: Consent | None = None, heard: Sequence[Opinion] = ()
     ) -> tuple[Consent, Decision]:
-        """Decide by what people said, leaving out every grant that was given for other programs than would run now."""
+        """Decide by what people said, leaving out every grant that was given for other programs or places."""
         engine = self.engines(call, session)
         consent = self.consent(session) if consent is None else consent
         while True:
             decision = engine.decide(call, session, consent, heard=heard)
             relied = relied_on(decision) if consent.grants and decision.verdict is ALLOW else ()
-            programs = own_programs(decision, session) if relied else ()
-            kept = tuple(g for g in consent.grants if g.id not in relied or binds(g, programs))
-            if not programs or len(kept) == len(consent.grants):
+            kept = tuple(g for g in consent.grants if g.id not in relied or binds(g, decision, session))
+            if len(kept) == len(consent.grants):
                 return consent, decision
             consent = msgspec.structs.replace(consent, grants=kept)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import tempfile
 import time
 from pathlib import Path
@@ -13,9 +14,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from assent import ToolCall
+from assent import Engine, ToolCall
 from assent.approvals import AlreadyAnsweredError
-from assent.model import ALLOW, ASK, DENY, Answer, Scope, State
+from assent.model import ALLOW, ASK, DENY, Answer, Facts, Scope, State
 from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, verdict_of
 
 
@@ -102,6 +103,64 @@ def test_a_changed_input_is_held_against_the_policy_of_the_moment_it_runs(node):
         assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is DENY
 
     asyncio.run(main())
+
+
+@pytest.fixture
+def seeing(node, tmp_path):
+    """A node that sees the disk, and a call that writes to a file there, outside the workspace."""
+    facts = lambda: Facts(now=node.clock(), home="/home/ann", resolve=os.path.realpath)  # noqa: E731
+    node._engine = (node.policies, Engine(facts=facts))
+    for name in ("notes", "other", "secret"):
+        (tmp_path / name).write_text("")
+    return node, ToolCall(tool="Write", input={"file_path": str(tmp_path / "notes"), "content": "x"}, cwd="/code")
+
+
+def swap(path, target):
+    path.unlink()
+    path.symlink_to(target)
+
+
+def test_a_yes_that_waits_for_its_call_is_for_where_its_paths_led(seeing, tmp_path):
+    async def main(node, call):
+        approval = await asked(node, call)
+        await node.gate.answer(approval.id, YES, ANN)
+        swap(tmp_path / "notes", tmp_path / "secret")
+        moved = await node.gate.decide(call, SESSION)
+        assert (verdict_of(moved), "leads elsewhere" in moved.decision.decision_reason) == (DENY, True)
+        swap(tmp_path / "notes", tmp_path / "notes-again")
+        assert verdict_of(await node.gate.decide(call, SESSION)) is ASK
+
+    asyncio.run(main(*seeing))
+
+
+def test_what_a_person_changed_is_written_where_it_led_when_they_said_so(seeing, tmp_path):
+    changed = {"file_path": str(tmp_path / "other"), "content": "y"}
+
+    async def main(node, call):
+        for is_moved in (False, True):
+            approval = await asked(node, call)
+            await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+            if is_moved:
+                swap(tmp_path / "other", tmp_path / "secret")
+            ruling = await node.gate.decide(call, SESSION)
+            assert (verdict_of(ruling), ruling.updated_input) == ((DENY, None) if is_moved else (ALLOW, changed))
+
+    asyncio.run(main(*seeing))
+
+
+def test_a_standing_yes_without_a_pattern_is_for_where_its_paths_led(seeing, tmp_path):
+    async def main(node, call):
+        (tmp_path / "notes").unlink()  # to make the file is no other place
+        approval = await asked(node, call)
+        await node.gate.answer(approval.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS), ANN)
+        assert verdict_of(await node.gate.decide(call, SESSION)) is ALLOW
+        (tmp_path / "notes").write_text("x")
+        assert verdict_of(await node.gate.decide(call, SESSION)) is ALLOW
+        swap(tmp_path / "notes", tmp_path / "secret")
+        assert verdict_of(await node.gate.decide(call, SESSION)) is DENY  # the yes that made it is used up
+        assert verdict_of(await node.gate.decide(call, SESSION)) is ASK
+
+    asyncio.run(main(*seeing))
 
 
 def test_of_many_who_answer_at_once_one_wins_and_all_others_are_told_who(tmp_path, url):

@@ -7,9 +7,9 @@ import hashlib
 import os
 import secrets
 import stat
-from collections.abc import Sequence
 
 from assent.approvals.errors import ContradictionError
+from assent.approvals.outcome import places_of
 from assent.model import (
     ALLOW,
     ASK,
@@ -64,6 +64,7 @@ def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
         verdict=answer.verdict,
         rule=rule,
         digest=digest,
+        places=places_of(decision) if allows and digest is not None else "",
         files=tuple((path, hash_file(path)) for path in own_programs(decision, session)) if allows else (),
         scope=answer.scope,
         user=session.user,
@@ -96,10 +97,12 @@ def own_programs(decision: Decision, session: Session) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def binds(grant: Grant, programs: Sequence[str]) -> bool:
-    """Tell whether a grant was given for exactly these files, and each is what it was then."""
+def binds(grant: Grant, decision: Decision, session: Session) -> bool:
+    """Tell whether a grant was given for exactly these files and places, and each file is what it was then."""
+    if grant.digest is not None and grant.places != places_of(decision):
+        return False
     bound = dict(grant.files)
-    return all(bound.get(path) and bound[path] == hash_file(path) for path in programs)
+    return all(bound.get(path) and bound[path] == hash_file(path) for path in own_programs(decision, session))
 
 
 def hash_file(path: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assent.model import DENY, Approval, Decision, Opinion, Source, State
+from assent.model import DENY, Approval, Decision, Opinion, Source, State, digest
 
 
 def relied_on(decision: Decision) -> tuple[str, ...]:
@@ -27,18 +27,14 @@ def turn_down(decision: Decision, approval: Approval | None) -> Decision:
     )
 
 
-def leads_elsewhere(asked: Decision, decision: Decision) -> bool:
-    """Tell whether a path leads elsewhere than when a person was asked about it: a yes is not for that.
+def places_of(decision: Decision) -> str:
+    """Return a hash of where the paths of a call lead: what a person says of it is for no other places.
 
     A line of shell is asked about as a line: where its paths lead is its sandbox's business.
     """
     if decision.reading.tool == "Bash":
-        return False
-    return _places(asked) != _places(decision)
-
-
-def _places(decision: Decision) -> list[tuple[str, str, str | None]]:
-    return [(o.kind, o.resource, o.target) for o in decision.reading.operations]
+        return ""
+    return digest(["assent.places.v1", [(o.kind, o.resource, o.target) for o in decision.reading.operations]])
 
 
 def refuse_moved(decision: Decision) -> Decision:

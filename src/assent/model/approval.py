@@ -39,6 +39,8 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a wider answer covers, as a rule (`Bash(npm test:*)`) or the part in its parentheses."""
     destructive: bool = False
     """A wider allow covers destructive calls too."""
+    places: str = ""
+    """Where the paths of what was asked about led, as a hash; whoever keeps the answer fills it in."""
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):

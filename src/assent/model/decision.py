@@ -49,6 +49,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Covers what this pattern surely covers …"""
     digest: str | None = None
     """… or exactly this call."""
+    places: str = ""
+    """Where the paths of that call led, as a hash: it holds while they lead there."""
     files: tuple[tuple[str, str], ...] = ()
     """Files that it runs, each with the SHA-256 it had: it holds while they are unchanged."""
     scope: Scope = Scope.ALWAYS

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from assent.approvals.grants import binds, make_grant, own_programs, read_pattern
+from assent.approvals.grants import binds, make_grant, read_pattern
 from assent.approvals.outcome import relied_on
 from assent.audit.entry import read_event
 from assent.engine import Engine
@@ -258,4 +258,4 @@ class _Draft:
 
 def _is_good_for(grant: Grant, decision: Decision, session: Session) -> bool:
     """Tell whether a grant that a decision relies on was given for the files that the call runs."""
-    return grant.id not in relied_on(decision) or binds(grant, own_programs(decision, session))
+    return grant.id not in relied_on(decision) or binds(grant, decision, session)
