@@ -208,6 +208,18 @@ def test_what_a_command_names_is_forbidden_in_a_run_whatever_it_does_with_it():
         assert judge(line, guard=guard(policy(forbidden=("**/.env*",)))).verdict is ASK
 
 
+def test_what_is_said_of_a_file_that_runs_holds_however_a_line_names_it_and_for_nothing_more():
+    first = view_of("Bash", {"command": "./x"})
+    for word, verdict in (("allow", ALLOW), ("deny", DENY)):
+        decided = guard().remember(session_decision(first.call, first.reading, word))
+        for line in ("./x", " /ws/x ", "a/../x"):
+            assert judge(view_of("Bash", {"command": line}), guard=decided).verdict is verdict
+        for line in ("A=1 ./x", "./x y", "./x; ls", "./y", "./x > z"):
+            assert judge(view_of("Bash", {"command": line}), guard=decided).verdict is ASK
+    both = view_of("Bash", {"command": "./x", "cmd": "./y"})
+    assert judge(both, guard=guard().remember(session_decision(first.call, first.reading, "allow"))).verdict is ASK
+
+
 def test_in_a_guarded_run_reads_outside_the_workspace_ask():
     assert judge(look(reads("/srv/a"), tool="Read"), guard=guard(run=True)).verdict is ASK
     assert judge(look(reads("/srv/a"), tool="Read"), guard=guard()).verdict is ALLOW

@@ -63,6 +63,27 @@ def test_an_allowed_command_is_not_asked_about_again_and_really_runs_in_the_sand
     assert len(asked(client)) == 1
 
 
+def test_a_file_that_may_run_is_the_same_file_however_a_line_names_it(client, daemon, tmp_path):
+    for folder in (daemon.project, daemon.project / "sub"):
+        folder.mkdir(exist_ok=True)
+        (folder / "go.sh").write_text("#!/bin/sh\necho went\n")
+        (folder / "go.sh").chmod(0o755)
+    same = ("./go.sh", " ./go.sh ", str(daemon.project / "go.sh"), "sub/../go.sh")
+    others = ("A=1 ./go.sh", "./go.sh x", "./go.sh; id", "sub/go.sh", "./go.sh > out.txt")
+    steps = "".join(command(line, on_error="continue") for line in (*same, *others))
+    steps += command("./go.sh", on_error="continue").replace("'./go.sh'", "'./go.sh', cwd: sub")
+    run = client.launch(write_strategy(tmp_path, steps))
+    question = client.hear("request_permission")
+    assert (question["operation"], question["resource"]) == ("fs.exec", str(daemon.project / "go.sh"))
+    client.decide(run, question, "allow-session")
+    for _ in range(len(others) + 1):
+        client.decide(run, client.hear("request_permission"), "deny")
+    client.hear("strategy_completed")
+    expected = ["completed"] * len(same) + ["error"] * (len(others) + 1)
+    assert [status for status, _ in results(client)] == expected
+    assert [q["resource"] for q in asked(client)].count(str(daemon.project / "go.sh")) == 1
+
+
 def test_a_denied_resource_is_refused_without_a_question(client, tmp_path):
     out = tmp_path / "a.txt"
     steps = write(out, on_error="continue") + write(out, 2, on_error="continue")

@@ -68,10 +68,14 @@ class SessionDecision(msgspec.Struct, frozen=True):
     is_glob: bool = False
     tool: str = ""
     """The tool, if the resource is a whole call of it rather than a line or a file."""
+    file: str | None = None
+    """What a line runs, if it does nothing else: the decision is about that file, however a line names it."""
 
     def covers(self, operation: Operation, view: View) -> bool:
         """Tell whether an operation is surely about that resource."""
         if self.dimension == "execute":
+            if self._is_file(view):
+                return True
             if self.target not in (None, _folder(view.call)) or self._texts(view) != [self.resource]:
                 return False
             # What other fields of the call ask for is no part of the line that was decided about.
@@ -85,9 +89,12 @@ class SessionDecision(msgspec.Struct, frozen=True):
     def touches(self, operation: Operation, view: View) -> Certainty:
         """Tell whether an operation is, or may be, about that resource, by any name."""
         if self.dimension == "execute":
-            return YES if self.resource in self._texts(view) else NO
+            return YES if self._is_file(view) or self.resource in self._texts(view) else NO
         names = [self.resource] if self.is_glob else [escape_glob(n) for n in (self.resource, self.target) if n]
         return max(self._match(n, operation, view, broad=True) for n in names)
+
+    def _is_file(self, view: View) -> bool:
+        return self.file is not None and self.file == only_file(view.call, view.reading)
 
     def _texts(self, view: View) -> list[str]:
         """Return what a call is as one text, if it is of the kind that was decided about."""
@@ -278,11 +285,20 @@ def session_decision(call: ToolCall, reading: Reading, verdict: Literal["allow",
     """Return what a session's answer to a call is about: its line, its one file, or exactly this call."""
     if reading.tool == "Bash":
         line = command_text(call)
-        return None if line is None else SessionDecision(verdict, "execute", line, _folder(call))
+        file = only_file(call, reading)
+        return None if line is None else SessionDecision(verdict, "execute", line, _folder(call), file=file)
     only, *more = reading.operations
     if more or only.kind not in (FS_READ, FS_WRITE) or not only.known or not only.resource.startswith("/"):
         return SessionDecision(verdict, "execute", _whole(call), _folder(call), tool=reading.tool)
     return SessionDecision(verdict, _KINDS[only.kind], only.resource, only.target)
+
+
+def only_file(call: ToolCall, reading: Reading) -> str | None:
+    """Return the file that a line runs and does nothing else: no argument, no variable, nothing around it."""
+    line, operations = command_text(call), reading.operations
+    if reading.tool != "Bash" or len(operations) != 2 or operations[1].kind is not FS_EXEC or line is None:
+        return None
+    return operations[1].target or operations[1].resource if len(line.split()) == 1 else None
 
 
 def command_text(call: ToolCall) -> str | None:
@@ -306,8 +322,9 @@ def command_texts(call: ToolCall) -> list[str]:
 
 
 def _folder(call: ToolCall) -> str:
-    """Return the folder that a line is to run in."""
-    return posixpath.join(call.cwd or "", *(str(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f)))
+    """Return the folder that a line is to run in; what `..` leads to is the disk's to say."""
+    folder = posixpath.join(call.cwd or "", *(str(call.input[f]) for f in FOLDER_FIELDS if call.input.get(f)))
+    return folder if ".." in folder else posixpath.normpath(folder)
 
 
 def _whole(call: ToolCall) -> str:

@@ -15,14 +15,13 @@ from assent.model import (
     Answer,
     Approval,
     Decision,
-    Operation,
     Scope,
     State,
     ToolCall,
     Verdict,
 )
 from assent.model.canonical import canonical
-from assent.policy.guard import SessionDecision, command_text, session_decision
+from assent.policy.guard import SessionDecision, command_text, only_file, session_decision
 from assent.runs.guards import Guards, ToolGuard
 from assent.runs.messages import Decision as Word
 from assent.runs.messages import Outcome, RequestPermission, SubjectKind, stamp
@@ -133,18 +132,12 @@ def _subject(call: ToolCall, decision: Decision) -> tuple[SubjectKind, str]:
     """Return what is asked about: a line as a whole, or the file if it only runs one; else the path, or the tool."""
     operations = decision.reading.operations
     if decision.reading.tool == "Bash":
-        file = _only_file(operations)
+        file = only_file(call, decision.reading)
         return ("fs.exec", file) if file else ("command.execute", command_text(call) or "")
     asked = {opinion.operation for opinion in decision.opinions if opinion.verdict is ASK and not opinion.overruled}
     first = next((o for i, o in enumerate(operations) if i in asked), operations[0])
     what = first.target or first.resource
     return (_KINDS[first.kind], what) if first.kind in _KINDS else ("command.execute", f"{call.tool} {what}")
-
-
-def _only_file(operations: tuple[Operation, ...]) -> str | None:
-    if len(operations) != 2 or len(operations[0].argv) != 1 or operations[1].kind is not FS_EXEC:
-        return None
-    return operations[1].target or operations[1].resource
 
 
 def _details(call: ToolCall, approval: Approval, decision: Decision) -> dict[str, Any]:
