@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 from typing import TYPE_CHECKING
 
 from assent.catalog.places import holds_control_plane, is_control_plane
 from assent.config.places import LONGEST_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 MOST_NAMES = 100_000
 """Names that are looked through for one folder. Where there are more, all of it counts as led to."""
 DEEPEST = 4
 """Folders inside one another that are looked into."""
+_NO_NAMES = frozenset({"", ".", ".."})
 _NAME_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK) | os.O_CLOEXEC
 
 
@@ -30,6 +32,23 @@ def follow_links(path: str) -> str | None:
         return _ask_kernel(path) or _ask_parent(path) or os.path.realpath(path)
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def follow_below(follow: Callable[[str], str | None], path: str) -> str | None:
+    """Follow links where it is known already, as a rule, how `follow` answers for the folder that a path is in."""
+    folder, _, name = path.rpartition("/")
+    parent = follow(folder) if folder and name not in _NO_NAMES else None
+    return follow_links(path) if parent is None or _may_lead_on(path) else f"{parent.rstrip('/')}/{name}"
+
+
+def _may_lead_on(path: str) -> bool:
+    """Tell whether a path is a link, or can not be looked at."""
+    try:
+        return stat.S_ISLNK(os.lstat(path).st_mode)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
 
 
 def _ask_kernel(path: str) -> str | None:
@@ -55,7 +74,7 @@ def _ask_kernel(path: str) -> str | None:
 def _ask_parent(path: str) -> str | None:
     """Resolve a file that does not exist yet by the folder it would be in."""
     folder, name = os.path.split(path)
-    if name in ("", ".", "..") or os.path.lexists(path):
+    if name in _NO_NAMES or os.path.lexists(path):
         return None
     parent = _ask_kernel(folder)
     return None if parent is None else os.path.join(parent, name)

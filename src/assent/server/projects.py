@@ -6,6 +6,7 @@ daemon's own disk is not consulted for it.
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +16,7 @@ import msgspec
 
 from assent.config.facts import Observer, exists, has_dashes, is_program
 from assent.config.layers import Layers, LivePolicies
-from assent.config.links import follow_links
+from assent.config.links import follow_below, follow_links
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
 from assent.config.repository import find_trap
 from assent.engine import Engine
@@ -164,7 +165,8 @@ class _Eyes:
     def __init__(self, environ: Mapping[str, str], endpoints: tuple[str, ...]) -> None:
         self._observer = Observer(environ)
         moment = Moment()
-        self._resolve = moment.once(follow_links)
+        # Most paths of a turn lie in few folders.
+        self._resolve = moment.once(functools.partial(follow_below, moment.once(follow_links)))
         self._trap = moment.once(find_trap)
         self._is_program = moment.once(is_program)
         self._exists = moment.once(exists)
