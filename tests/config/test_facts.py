@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from assent.config import facts
-from assent.config.facts import ENDPOINTS, Observer, observe
+from assent.config.facts import ENDPOINTS, Observer, list_names, observe
 from assent.model import ConfigError
 
 
@@ -152,3 +152,14 @@ def test_a_file_is_there_if_opening_it_makes_nothing_new(tmp_path):
     assert not facts.exists(str(tmp_path / "b"))
     assert not facts.exists(str(tmp_path / "gone"))
     assert not facts.exists("a\0b")
+
+
+def test_a_folder_is_listed_with_what_is_a_folder_in_it(tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "a.txt").touch()
+    (tmp_path / "door").symlink_to(tmp_path / "sub")
+    assert sorted(list_names(str(tmp_path)) or ()) == [("a.txt", False), ("door", False), ("sub", True)]
+    assert list_names(str(tmp_path / "a.txt")) == list_names(str(tmp_path / "nowhere")) == []
+    assert list_names("\0") is None
+    monkeypatch.setattr(facts, "MOST_LISTED", 2)
+    assert list_names(str(tmp_path)) is None

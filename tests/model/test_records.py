@@ -129,7 +129,7 @@ def test_a_rule_is_written_as_it_was_read():
 
 def test_facts_know_nothing_by_default():
     assert Facts().disk == "unknown"
-    assert Facts().resolve("/a") is None
+    assert (Facts().resolve("/a"), Facts().names("/a")) == (None, None)
     assert Facts(resolve=str).disk == "known"
 
 

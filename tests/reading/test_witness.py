@@ -106,3 +106,11 @@ def test_a_question_without_an_answer_is_no_ground_to_stand_on():
     broken.clear()
     assert facts.resolve("/a") == "/a"
     assert not witness.holds(Facts(resolve=resolve))
+
+
+def test_what_rests_on_the_names_in_a_folder_holds_for_once_only():
+    world = Facts(names=lambda folder: [(folder, True)])
+    facts, witness = watch(world)
+    assert witness.holds(world)
+    assert facts.names("/a") == [("/a", True)]
+    assert not witness.holds(world)

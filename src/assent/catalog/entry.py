@@ -20,6 +20,7 @@ Role: TypeAlias = Literal[
     "write",  # a file or folder that is created, replaced or removed
     "edit",  # read and written
     "remove",  # a file or folder that goes, with all that is in it
+    "prune",  # a folder of which all goes that git does not keep; the repository's own store stays
     "access",  # a file or folder that is reached otherwise from then on: other rights, another owner, a mount
     "move",  # read, and gone from its place with all that is in it
     "database",  # a file that is read, and made where there is none

@@ -304,9 +304,16 @@ HARMLESS_DEVICES = frozenset(
 ENDLESS = frozenset({"/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"})
 """Whoever reads one of these to its end never comes there."""
 
-_FILLED = frozenset(
+_INSTALLED = frozenset(
     (
         *("env/bin", "venv/bin", ".venv/bin", "venv/scripts", ".venv/scripts", "node_modules/.bin", "site-packages"),
+        "pyvenv.cfg",
+    )
+)
+"""Of the control plane, what installers make anew: it may go, as whole environments and `node_modules` do."""
+
+_FILLED = _INSTALLED | frozenset(
+    (
         *(".tox", ".nox", ".direnv", ".mise", ".bundle", ".terraform"),
         *(".git/objects", ".git/refs", ".git/logs", ".git/lfs", ".git/modules", ".git/worktrees", ".svn", ".jj"),
     )
@@ -316,6 +323,19 @@ _FILLED = frozenset(
 _ON_THE_WAY = frozenset(
     name[:end].lower() for name in CONTROL_PLANE for end, letter in enumerate(name) if letter == "/"
 )
+
+_KEPT_IN = frozenset(
+    name[:end].lower()
+    for name in CONTROL_PLANE
+    if name.lower() not in _INSTALLED
+    for end, letter in enumerate(name)
+    if letter == "/"
+)
+
+_LAST = tuple(name.lower().rpartition("/")[2] for name in (*CONTROL_PLANE, *CONTROL_PATHS))
+_NAMED = frozenset(name for name in _LAST if "*" not in name)
+_STARTS = tuple(name.rstrip("*") for name in _LAST if name.endswith("*"))
+_ENDS = tuple(name.lstrip("*") for name in _LAST if name.startswith("*"))
 
 _control = Names(CONTROL_PLANE, CONTROL_PATHS)
 _system = Names((), SENSITIVE_PATHS)
@@ -331,6 +351,27 @@ def holds_control_plane(path: str) -> bool:
     """Tell whether a folder, named from a project or a home, may hold what decides later what runs, by other names."""
     low = fold(path)
     return low not in _FILLED and (low in _ON_THE_WAY or is_control_plane(f"/{path}"))
+
+
+def may_end_control_plane(name: str) -> bool:
+    """Tell, quickly, whether a path that ends in a name may be the control plane where what is above it is not."""
+    low = name.lower()
+    if low in _NAMED or low.startswith(_STARTS) or low.endswith(_ENDS):
+        return True
+    return not name.isascii() or name[-1:] in (".", " ")
+
+
+def is_above_control_plane(path: str, *, goes: bool) -> bool:
+    """Tell whether a folder's name says that what decides later what runs is in it; `goes`: what no installer makes."""
+    low = fold(path).rstrip("/") + "/"
+    above = any(low.endswith(f"/{name}/") for name in (_KEPT_IN if goes else _ON_THE_WAY))
+    return above or any(name.startswith(low) for name in CONTROL_PATHS)
+
+
+def is_installed(path: str) -> bool:
+    """Tell whether what is found at a path is what installers put there."""
+    low = fold(path)
+    return any(low.endswith(f"/{name}") for name in _INSTALLED)
 
 
 def is_sensitive(path: str) -> bool:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 ENDPOINTS = ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
 MOST_NAMES = 10_000
 """Names in a folder that are looked through."""
+MOST_LISTED = 50_000
+"""Names in a folder that are listed."""
 MOST_LINKS = 40
 """Links that are followed on the way to one file, as by the kernel."""
 HOOKS_FILE = "hooks.json"
@@ -55,6 +57,7 @@ def observe(
         exists=exists,
         has_dashes=has_dashes,
         control_links=find_control_links,
+        names=list_names,
         case_insensitive=CASE_INSENSITIVE,
         assent_paths=paths,
         assent_files=files,
@@ -91,6 +94,22 @@ def has_dashes(folder: str) -> bool | None:
     except (OSError, ValueError):
         return None
     return False
+
+
+def list_names(folder: str) -> list[tuple[str, bool]] | None:
+    """List the names in a folder, and which of them are folders; None if that can not be told, or not quickly."""
+    found: list[tuple[str, bool]] = []
+    try:
+        with os.scandir(folder) as names:
+            for entry in names:
+                found.append((entry.name, entry.is_dir(follow_symlinks=False)))
+                if len(found) > MOST_LISTED:
+                    return None
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except (OSError, ValueError):
+        return None
+    return found
 
 
 class Observer:

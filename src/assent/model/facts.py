@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -27,6 +27,10 @@ def _no_links(_folder: str) -> tuple[str, ...]:
     return ()
 
 
+def _no_names(_folder: str) -> None:
+    return None
+
+
 class Facts(msgspec.Struct, frozen=True, eq=False):
     """The world as one decision sees it. The defaults know nothing. Each look at the world is equal to itself alone."""
 
@@ -49,6 +53,9 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     None where the disk can not be asked."""
     control_links: Callable[[str], tuple[str, ...]] = _no_links
     """List where the symbolic links lead by which a folder's control plane is found elsewhere."""
+    names: Callable[[str], Sequence[tuple[str, bool]] | None] = _no_names
+    """List what is in a folder, and of each name whether it is a folder too: nothing of what is no folder, None where
+    that can not be told."""
     case_insensitive: bool = False
     """Names that differ in case are one file."""
     assent_paths: tuple[str, ...] = ()

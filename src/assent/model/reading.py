@@ -37,6 +37,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is not known of its path is a pattern that the shell matches against files: no slash in it."""
     sweep: bool = False
     """It walks a tree from this root, naming no file."""
+    holds: bool = False
+    """What decides later what runs is in it, or may be: more than its path says."""
     secret: bool = False
     """It names a key, a credential, a history, or a variable that holds one."""
     plain: tuple[str, ...] = ()

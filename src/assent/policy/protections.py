@@ -96,13 +96,21 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
         found.append(_opinion(DENY, "self-protection", why, index))
     elif (operation.argv or operation.mentions or kind is FS_WRITE) and (why := _self_doubt(operation, view)):
         found.append(_opinion(ASK, "self-protection", why, index, firm=True))
-    elif kind is FS_WRITE and (operation.known or operation.globbed) and view.traits(operation).control_plane:
-        shown = operation.resource.replace(UNKNOWN, "…")
-        why = f"{shown} decides what runs later: a person must agree to each change"
+    elif kind is FS_WRITE and (why := _control(operation, view)):
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
     if operation.secret and kind is FS_READ and not embedded:
         found.append(_opinion(ASK, "secrets", f"{operation.resource} holds secrets", index))
     return found
+
+
+def _control(operation: Operation, view: View) -> str | None:
+    """Say why a write may change what runs later."""
+    shown = operation.resource.replace(UNKNOWN, "…")
+    if (operation.known or operation.globbed) and view.traits(operation).control_plane:
+        return f"{shown} decides what runs later: a person must agree to each change"
+    if operation.holds:
+        return f"in {shown} may be what decides what runs later: a person must agree to each change"
+    return None
 
 
 def _opinion(verdict: Verdict, policy: str, reason: str, index: int, *, firm: bool = False) -> Opinion:

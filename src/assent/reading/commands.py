@@ -18,7 +18,7 @@ from assent.reading.effects import argument_effects, role_effects, surroundings
 from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables
-from assent.reading.folders import delete, lose
+from assent.reading.folders import delete, sweep_out
 from assent.reading.foreign import foreign_shell
 from assent.reading.inner import Frame, Known, read_inners, read_inside
 from assent.reading.judging import (
@@ -51,7 +51,7 @@ from assent.reading.roles import (
     judge_environment,
     judge_word,
 )
-from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
+from assent.reading.touching import MOST_NAMES, Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
@@ -106,6 +106,7 @@ class _Reader:
         self.place = place
         self.base = base
         self.findings = Findings()
+        self.names_left = [MOST_NAMES]
 
     def read_script(self, frame: Frame) -> list[Trace]:
         """Read every command, and return what each was found to be."""
@@ -317,7 +318,7 @@ class _Reader:
         sweep = entry.sweep or any(map(_sweeps, clauses))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
+                ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere, self.names_left)
                 argument_effects(self.findings, match, roles, judged, ground)
         trace = Trace(index, output=output_of(match, clauses, roles, command))
         if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
@@ -356,7 +357,8 @@ class _Reader:
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
         index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
-            ground, walk = Ground(self.place, cwd, index), Ground(self.place, cwd, index, sweep=True, lists=True)
+            ground = Ground(self.place, cwd, index, left=self.names_left)
+            walk = msgspec.structs.replace(ground, sweep=True, lists=True)
             for root in roots:
                 self.findings.extend(role_effects("look", root, walk))
             for word in expression.files:
@@ -365,14 +367,15 @@ class _Reader:
                 self.findings.extend(role_effects("write", word, ground))
             if expression.deletes:
                 for root in roots:
-                    self.findings.extend(delete(root, ground, tested=expression.tested))
+                    self.findings.extend(delete(root, ground, expression.names, tested=expression.tested))
         trace = Trace(index)
         begin = len(self.findings.operations)
         read_inners(self, find_openings(expression, command), command, frame, trace)
         if expression.commands and not expression.tested:
-            found, ground = self.findings.operations[begin:], Ground(self.place, command.cwd, index)
+            found = self.findings.operations[begin:]
+            ground = Ground(self.place, command.cwd, index, left=self.names_left)
             for root in roots:
-                self.findings.extend(lose(root, found, ground))
+                self.findings.extend(sweep_out(root, found, ground))
         return trace
 
     def _execution(

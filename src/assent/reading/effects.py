@@ -10,7 +10,7 @@ import assent.regex as re
 from assent.catalog import Role, secrets
 from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, within
 from assent.reading.findings import Findings
-from assent.reading.folders import ARRIVING, COMING, arrive, fill, holds_own, lead
+from assent.reading.folders import ARRIVING, COMING, arrive, fill, guess, holds_own, lead, lose, overwrite
 from assent.reading.options import Match, part
 from assent.reading.paths import Located, Place
 from assent.reading.roles import QUIET, Judgement
@@ -47,10 +47,10 @@ _HIDDEN = re.compile(rf"(?:^|/)\.{UNKNOWN}+$")
 _DOTTED = re.compile(r"(?:.*/)?\.(?:\*|\[[!^]\.\]\*|\?\?\*)/?")
 """All names with a dot: who takes them is after none in particular."""
 _PATHS = frozenset(
-    {"read", "look", "write", "edit", "remove", "access", "move", "dest", "trees", "into", "exec", "cwd"}
+    {"read", "look", "write", "edit", "remove", "prune", "access", "move", "dest", "trees", "into", "exec", "cwd"}
 )
 _LOCAL: dict[Role, Role] = {"from": "read", "to": "dest", "mirror": "remove"}
-_WRITING = frozenset({"write", "edit", "remove", "access", "move", "dest", "trees", "into"})
+_WRITING = frozenset({"write", "edit", "remove", "prune", "access", "move", "dest", "trees", "into"})
 
 
 def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
@@ -172,14 +172,19 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
 
 
 def _write_effects(role: Role, word: Word, located: Located, ground: Ground) -> Iterator[Operation]:
-    goes = role in ("remove", "move")
+    goes, glob = role in ("remove", "prune", "move"), is_pattern(word)
     # What is in a folder can be reached no more, or otherwise, once the folder can not.
     tree = goes or (role == "access" and holds_own(located, ground))
-    yield writing(located, ground, glob=is_pattern(word), tree=tree)
+    yield writing(located, ground, glob=glob, tree=tree)
+    if goes:
+        yield from lose(located, ground, glob=glob, pruned=role == "prune")
     if role in ("into", "trees"):
         yield from fill(located, ground)
+    if role == "into":
+        yield from overwrite(located, ground, glob=glob)
     for hint in word.hints if goes and UNKNOWN in word.text else ():
         yield from fill(locate(Word(hint), ground.place, ground.cwd), ground)
+        yield from guess(Word(hint, splits=True), ground)
 
 
 def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
@@ -315,7 +320,7 @@ def argument_effects(
         if role not in QUIET:
             findings.extend(role_effects(role, word, ground))
         if role in ARRIVING:
-            coming = [w for r, w in roles if r in COMING]
+            coming = [(r, w) for r, w in roles if r in COMING]
             findings.extend(arrive(role, word, coming, findings.operations[:start], ground))
         if role == "link":
             for dest in [given for given in roles if given[0] in ("dest", "remove")]:

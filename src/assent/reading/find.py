@@ -135,6 +135,8 @@ class Expression(msgspec.Struct, frozen=True):
     moves: bool = False
     """A command runs in the folder of what was found, not in the one that find runs in."""
     fault: str | None = None
+    names: tuple[str, ...] = ()
+    """Patterns of the names that are looked for."""
 
 
 def read_find(words: tuple[Word, ...]) -> Expression:
@@ -151,6 +153,7 @@ def read_find(words: tuple[Word, ...]) -> Expression:
         walk.tested,
         walk.moves,
         walk.fault,
+        tuple(walk.names),
     )
 
 

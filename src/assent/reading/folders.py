@@ -1,22 +1,32 @@
-"""Folders as a whole: what a copy, a move or an archive brings into them, and what goes with them."""
+"""Folders as a whole: what a copy, a move or an archive brings into them, and what goes with them.
+
+What holds Assent's own files, or what decides later what runs, is as safe as they are.
+"""
 
 from __future__ import annotations
 
+import itertools
 import posixpath
+from collections import deque
 from collections.abc import Iterator, Sequence
 
-from assent.catalog import Role
+import msgspec
+
+from assent.catalog import Role, places
 from assent.model import FS_WRITE, UNKNOWN, Operation, fold, within
 from assent.reading.paths import Located
 from assent.reading.touching import Ground, find_ours, locate, reading, worse, writing
 from assent.reading.web import REMOTE, URL
-from assent.reading.wildcards import is_pattern
+from assent.reading.wildcards import blur, is_pattern, leads_to, segments
 from assent.shell.tree import Word
 
-ARRIVING: frozenset[Role] = frozenset({"dest", "trees", "to"})
-"""Roles of a folder that other arguments come into by their names."""
+_BY_NAME: frozenset[Role] = frozenset({"dest", "trees", "to"})
+ARRIVING: frozenset[Role] = _BY_NAME | {"into", "remove", "mirror"}
+"""Roles of a folder that other arguments come into, or become: by their names, or what is in them."""
 COMING: frozenset[Role] = frozenset({"read", "move", "from", "link"})
 """Roles of what comes."""
+_STORE = ".git"
+_PACKAGES = "/node_modules"
 
 
 def holds_own(located: Located, ground: Ground) -> bool:
@@ -32,27 +42,57 @@ def fill(located: Located, ground: Ground) -> Iterator[Operation]:
         yield worse(writing(below, ground), "may write over Assent's own files")
 
 
+def lose(located: Located, ground: Ground, *, glob: bool = False, pruned: bool = False) -> Iterator[Operation]:
+    """Yield the loss of what decides later what runs, where it lies in a folder that goes.
+
+    `pruned`: the repository's store stays.
+    """
+    for look in _looks(located, glob=glob):
+        goes = msgspec.structs.replace(look, goes=True, pruned=pruned)
+        yield from _touch(goes, ground, "takes away what decides later what runs")
+
+
+def overwrite(located: Located, ground: Ground, *, glob: bool = False) -> Iterator[Operation]:
+    """Yield the write of what decides later what runs, where it lies in a folder that nobody knows what comes into."""
+    for look in _looks(located, glob=glob):
+        yield from _touch(look, ground, "may write over what decides later what runs")
+
+
 def arrive(
-    role: Role, dest: Word, sources: Sequence[Word], before: Sequence[Operation], ground: Ground
+    role: Role, dest: Word, coming: Sequence[tuple[Role, Word]], before: Sequence[Operation], ground: Ground
 ) -> Iterator[Operation]:
     """Yield what is written in a folder by the names of what comes there; `before`: what the line did so far."""
     located = locate(dest, ground.place, ground.cwd)
-    remote = role == "to" and (URL.match(dest.text) or REMOTE.fullmatch(dest.text))
+    remote = role in ("to", "mirror") and (URL.match(dest.text) or REMOTE.fullmatch(dest.text))
     if not located.known or is_pattern(dest) or remote:
         return
-    folder = _is_folder(located, ground)
+    whole = role in ("trees", "to", "into", "mirror")
+    folder = role in _BY_NAME and _is_folder(located, ground)
+    for kind, source in coming if not folder else ():
+        if whole or kind == "move":
+            yield from _bring(source, located.path, ground)
+    if role in ("to", "into"):
+        # It may come by all of its path.
+        for _, source in coming:
+            yield from guess(Word(f"{located.path}/{source.text}", splits=source.splits), ground)
+    if role not in _BY_NAME:
+        return
     if not folder:
         yield from fill(located, ground)  # it becomes what comes, whatever is in that
-    if folder is False and len(sources) == 1 and not dest.text.endswith("/") and not _is_made(located, before):
+    if folder is False and len(coming) == 1 and not dest.text.endswith("/") and not _is_made(located, before):
         return
-    for source in sources:
-        yield from _arrival(located, source, ground)
+    for kind, source in coming:
+        yield from _arrival(located, source, ground, whole=whole or kind == "move")
 
 
-def _arrival(folder: Located, source: Word, ground: Ground) -> Iterator[Operation]:
+def _arrival(folder: Located, source: Word, ground: Ground, *, whole: bool) -> Iterator[Operation]:
+    """Yield what comes into a folder by its name; `whole`: with all that is in it."""
     name = posixpath.basename(source.text.rpartition(":")[2])
     if name in ("", ".", "..") or UNKNOWN in name:
         yield from fill(folder, ground)
+        if whole and UNKNOWN not in name:
+            yield from overwrite(folder, ground)
+            yield from _bring(source, folder.path, ground)
         return
     arrived, glob = locate(Word(f"{folder.path}/{name}"), ground.place, ground.cwd), is_pattern(source)
     if glob and find_ours(arrived, _own(ground), glob=True, above=True):
@@ -60,6 +100,9 @@ def _arrival(folder: Located, source: Word, ground: Ground) -> Iterator[Operatio
     else:
         yield writing(arrived, ground, glob=glob)
         yield from fill(arrived, ground)
+    if whole:
+        yield from overwrite(arrived, ground, glob=glob)
+        yield from _bring(source, folder.path if glob else arrived.path, ground)
 
 
 def lead(target: Word, role: Role, dest: Word, ground: Ground) -> Iterator[Operation]:
@@ -71,21 +114,148 @@ def lead(target: Word, role: Role, dest: Word, ground: Ground) -> Iterator[Opera
         yield reading(locate(target, ground.place, folder), ground, glob=is_pattern(target))
 
 
-def delete(root: Word, ground: Ground, *, tested: bool) -> Iterator[Operation]:
-    """Yield what a walk deletes that starts at a folder: all of it, or what its tests let through."""
+def _bring(source: Word, dest: str, ground: Ground) -> Iterator[Operation]:
+    """Yield the write of what decides later what runs, where it is among what comes; `dest`: what that becomes."""
+    if _is_seen(ground) and not REMOTE.fullmatch(source.text):
+        for look in _looks(locate(source, ground.place, ground.cwd), glob=is_pattern(source)):
+            # What a pattern finds comes by its last name.
+            dropped = max(len(look.pattern) - len(segments(look.folder)) - 1, 0)
+            named = msgspec.structs.replace(look, named=dest.rstrip("/"), dropped=dropped)
+            yield from _touch(named, ground, "brings along what decides later what runs")
+
+
+def delete(root: Word, ground: Ground, names: Sequence[str] = (), *, tested: bool) -> Iterator[Operation]:
+    """Yield what a walk deletes that starts at a folder: all of it, or what its tests let through, by these names."""
     located = locate(root, ground.place, ground.cwd)
     if not tested or not ground.place.inside(located):
         yield writing(located, ground, glob=is_pattern(root), tree=not tested)
-    if tested:
-        yield from fill(located, ground)
+    if not tested:
+        yield from lose(located, ground, glob=is_pattern(root))
+        return
+    yield from fill(located, ground)
+    for name in names:
+        yield from guess(Word(f"{located.path}/{name}", splits=True), ground)
 
 
-def lose(root: Word, found: Sequence[Operation], ground: Ground) -> Iterator[Operation]:
-    """Yield the loss of a folder with Assent's own files, where a walk takes all away that it finds there."""
+def guess(word: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield the write of what decides later what runs, where what a command takes away may be called so."""
+    operation = writing(locate(word, ground.place, ground.cwd), ground, glob=is_pattern(word))
+    if ground.place.is_control_plane(Located(operation.resource)):
+        yield operation
+
+
+def sweep_out(root: Word, found: Sequence[Operation], ground: Ground) -> Iterator[Operation]:
+    """Yield the loss of a folder, where a walk takes all away that it finds there."""
     located = locate(root, ground.place, ground.cwd)
     each = f"{located.path.rstrip('/')}/{UNKNOWN}"
-    if holds_own(located, ground) and any(o.kind is FS_WRITE and o.sweep and o.resource == each for o in found):
-        yield writing(located, ground, tree=True)
+    if any(o.kind is FS_WRITE and o.sweep and o.resource == each for o in found):
+        if holds_own(located, ground):
+            yield writing(located, ground, tree=True)
+        yield from lose(located, ground)
+
+
+class _Look(msgspec.Struct, frozen=True):
+    """A look for what decides later what runs in a folder, or in what a pattern finds there."""
+
+    folder: str
+    named: str
+    """What the folder is called, or will be."""
+    pattern: tuple[str, ...] = ()
+    dropped: int = 0
+    """How many names below the folder are not among those that something comes to have."""
+    goes: bool = False
+    """It goes: what installers make anew is not missed."""
+    pruned: bool = False
+
+    def counts(self, inner: str) -> bool:
+        """Tell whether a path below the folder, named from there, is of what is looked for."""
+        parts = segments(fold(self.folder + inner))
+        return len(parts) >= len([p for p in self.pattern if p != "**"]) and self.leads(inner)
+
+    def leads(self, inner: str) -> bool:
+        """Tell whether what is looked for may lie at a path below the folder, or in it."""
+        return not self.pattern or leads_to(self.pattern, segments(fold(self.folder + inner)), above=True)
+
+    def spares(self, path: str) -> bool:
+        """Tell whether something of the control plane stays, or is not missed."""
+        return (self.goes and places.is_installed(path)) or (self.pruned and path.endswith(f"/{_STORE}"))
+
+    def name(self, inner: str) -> str:
+        """Return what a path below the folder is called, or will be."""
+        return self.named + (inner if not self.dropped else "/" + "/".join(inner.split("/")[self.dropped + 1 :]))
+
+
+def _looks(located: Located, *, glob: bool) -> Iterator[_Look]:
+    """Yield a look at a path, by each of its names; none at one that is not known."""
+    if glob:
+        parts = segments(located.path)
+        known = list(itertools.takewhile(lambda part: blur(part) == part, parts))
+        folder = "".join(f"/{part}" for part in known)
+        yield _Look(folder, folder, segments(fold(located.path)))
+    elif located.known:
+        for name in located.names:
+            yield _Look(name.rstrip("/"), name.rstrip("/"))
+
+
+def _touch(look: _Look, ground: Ground, reason: str) -> Iterator[Operation]:
+    """Yield the write of what a look finds; of the folder itself, if that can not be told."""
+    place = ground.place
+    if place.is_control_plane(Located(look.named or "/")):
+        return  # as it is called it is asked about anyway
+    found = _find(look, ground) if _is_seen(ground) else _said(look, ground)
+    if found is not None:
+        operation = writing(place.locate(found or "/"), ground, tree=look.goes)
+        yield msgspec.structs.replace(worse(operation, reason), holds=found == look.named)
+
+
+def _is_seen(ground: Ground) -> bool:
+    return ground.place.facts.disk == "known" and not ground.elsewhere
+
+
+def _said(look: _Look, ground: Ground) -> str | None:
+    """Return a folder of which the words alone say that what decides later what runs is in it."""
+    place = ground.place
+    above = any(path is not None and within(path, look.named) for path in (place.facts.home, *place.workspace))
+    told = above or places.is_above_control_plane(look.named, goes=look.goes)
+    return look.named if told and not look.pattern else None
+
+
+def _find(look: _Look, ground: Ground) -> str | None:
+    """Return the first path found that decides later what runs, what lies higher first.
+
+    The folder itself, if not all of it could be looked through.
+    """
+    if look.named == look.folder and (led := _led_to(look, ground)) is not None:
+        return led
+    names, left, todo = ground.place.facts.names, ground.left, deque([""])
+    while todo:
+        inner = todo.popleft()
+        listed = names(look.folder + inner or "/")
+        if listed is None:
+            return look.named
+        left[0] -= 1 + len(listed)
+        if left[0] < 0:
+            return look.named
+        packages = (look.folder + inner).endswith(_PACKAGES)
+        for name, is_folder in listed:
+            below = f"{inner}/{name}"
+            if places.may_end_control_plane(name) and look.counts(below) and _decides(look.name(below), ground):
+                if not look.spares(look.name(below)):
+                    return look.name(below)
+            elif is_folder and not packages and look.leads(below):
+                todo.append(below)
+    return None
+
+
+def _decides(path: str, ground: Ground) -> bool:
+    return ground.place.is_control_plane(Located(path))
+
+
+def _led_to(look: _Look, ground: Ground) -> str | None:
+    """Return a path in the folder that a link of the control plane leads to."""
+    folder = fold(look.folder)
+    inside = ((p, fold(p)) for p in ground.place.linked)
+    return next((p for p, low in inside if within(low, folder) and look.counts(low[len(folder) :])), None)
 
 
 def _is_folder(located: Located, ground: Ground) -> bool | None:

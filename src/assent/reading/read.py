@@ -254,7 +254,7 @@ def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Find what is written: by a patch, by the fields that name a path, or by both."""
     given = call.input
     if given.keys().isdisjoint(PATCH_FIELDS):
-        return tuple([_write(tool, p, place) for p in named_paths(given, place)])
+        return _written(tool, named_paths(given, place), place)
     from assent.reading.patches import deletes, patched_paths  # noqa: PLC0415 - few writes are patches
 
     patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
@@ -262,7 +262,19 @@ def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     located = named_paths(given, place, [p for patch in patches for p in patched_paths(patch)])
     if call.tool.lower() in _PATCHES and not all(_is_patch(v) and patched_paths(v) for v in _values(given)):
         located.append(Located(UNKNOWN))
-    return tuple(_write(tool, p, place) for p in dict.fromkeys(located))
+    return _written(tool, list(dict.fromkeys(located)), place)
+
+
+def _written(tool: Tool, located: list[Located], place: Place) -> tuple[Operation, ...]:
+    """Return the writes of these paths; of folders that go, with what is in them."""
+    found = tuple([_write(tool, p, place) for p in located])
+    if tool is not _DELETE:
+        return found
+    from assent.reading.folders import lose  # noqa: PLC0415 - few calls delete
+    from assent.reading.touching import Ground  # noqa: PLC0415
+
+    ground = Ground(place, place.cwd)
+    return (*found, *(operation for p in located for operation in lose(p, ground)))
 
 
 def _values(given: dict[str, Any]) -> list[Any]:

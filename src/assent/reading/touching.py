@@ -25,6 +25,8 @@ from assent.reading.paths import INHERITED, Located, Place, Traits
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
 
+MOST_NAMES = 50_000
+"""Names that are looked through for one call. Where there are more, what nobody saw counts as the control plane."""
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
 
 
@@ -39,6 +41,8 @@ class Ground(msgspec.Struct, frozen=True):
     """It looks at names only, not into files."""
     elsewhere: bool = False
     """It runs on another machine or in another root."""
+    left: list[int] = msgspec.field(default_factory=lambda: [MOST_NAMES])
+    """How many names the call may still have looked through."""
 
 
 def locate(word: Word, place: Place, cwd: str | None) -> Located:

@@ -22,7 +22,7 @@ class Witness(msgspec.Struct, frozen=True):
     files: Answers[bool]
     dashes: Answers[bool | None]
     faults: list[Exception]
-    """Questions that were not answered: what rests on them holds for once only."""
+    """Questions that were not answered, or at too great a length to keep: what rests on them holds for once only."""
 
     def holds(self, facts: Facts) -> bool:
         """Tell whether the world still answers every question as it did."""
@@ -54,6 +54,7 @@ def watch(facts: Facts) -> tuple[Facts, Witness]:
         is_program=_noted(facts.is_program, witness.programs, faults),
         exists=_noted(facts.exists, witness.files, faults),
         has_dashes=_noted(facts.has_dashes, witness.dashes, faults),
+        names=_unkept(facts.names, faults),
     )
     return watched, witness
 
@@ -67,6 +68,14 @@ def _noted(ask: Callable[..., T], answers: Answers[T], faults: list[Exception]) 
         except Exception as error:
             faults.append(error)
             raise
+
+    return answer
+
+
+def _unkept(ask: Callable[[str], T], faults: list[Exception]) -> Callable[[str], T]:
+    def answer(folder: str) -> T:
+        faults.append(LookupError(folder))
+        return ask(folder)
 
     return answer
 
