@@ -209,12 +209,12 @@ TOOLS = ("Read", "Write", "Edit", "Bash", "WebFetch", "Frobnicate", "mcp__srv__d
 
 
 def identity(path: str) -> str | None:
-    """Follow no link, on a disk that has none."""
+    """Follow no link, on a disk that has none, and no folder with anything in it."""
     return path
 
 
 def facts(case: Case) -> Facts:
-    known: dict[str, Any] = {"resolve": identity} if case.disk else {}
+    known: dict[str, Any] = {"resolve": identity, "names": lambda _folder: ()} if case.disk else {}
     return Facts(now=NOW, home=HOME, assent_paths=(ASSENT,), sandbox=case.sandbox, **known)
 
 
