@@ -374,8 +374,7 @@ class _Reader:
         if expression.commands and not expression.tested:
             found = self.findings.operations[begin:]
             ground = Ground(self.place, command.cwd, index, left=self.names_left)
-            for root in roots:
-                self.findings.extend(sweep_out(root, found, ground))
+            self.findings.extend(sweep_out(roots, found, ground))
         return trace
 
     def _execution(

@@ -180,11 +180,16 @@ def _write_effects(role: Role, word: Word, located: Located, ground: Ground) -> 
         yield from lose(located, ground, glob=glob, pruned=role == "prune")
     if role in ("into", "trees"):
         yield from fill(located, ground)
-    if role == "into":
-        yield from overwrite(located, ground, glob=glob)
+    if role == "into" or (glob and not goes):
+        yield from overwrite(located, ground, glob=glob, shallow=role != "into")
     for hint in word.hints if goes and UNKNOWN in word.text else ():
-        yield from fill(locate(Word(hint), ground.place, ground.cwd), ground)
-        yield from guess(Word(hint, splits=True), ground)
+        taken = Word(hint, splits=True)
+        there = locate(taken, ground.place, ground.cwd)
+        yield from fill(there, ground)
+        yield from guess(taken, ground)
+        # Of what was found below the folder itself nobody knows which it is; of another, all may be.
+        if ground.cwd is not None and not within(ground.cwd, there.path):
+            yield from lose(there, ground, glob=is_pattern(taken))
 
 
 def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:

@@ -48,14 +48,18 @@ def lose(located: Located, ground: Ground, *, glob: bool = False, pruned: bool =
     `pruned`: the repository's store stays.
     """
     for look in _looks(located, glob=glob):
-        goes = msgspec.structs.replace(look, goes=True, pruned=pruned)
-        yield from _touch(goes, ground, "takes away what decides later what runs")
+        goes = msgspec.structs.replace(look, spared=True, pruned=pruned)
+        yield from _touch(goes, ground, "takes away what decides later what runs", tree=True)
 
 
-def overwrite(located: Located, ground: Ground, *, glob: bool = False) -> Iterator[Operation]:
-    """Yield the write of what decides later what runs, where it lies in a folder that nobody knows what comes into."""
+def overwrite(located: Located, ground: Ground, *, glob: bool = False, shallow: bool = False) -> Iterator[Operation]:
+    """Yield the write of what decides later what runs, where it lies in a folder that nobody knows what comes into.
+
+    `shallow`: what a pattern finds is written, and not what is in that.
+    """
     for look in _looks(located, glob=glob):
-        yield from _touch(look, ground, "may write over what decides later what runs")
+        filled = msgspec.structs.replace(look, shallow=shallow)
+        yield from _touch(filled, ground, "may write over what decides later what runs")
 
 
 def arrive(
@@ -64,13 +68,13 @@ def arrive(
     """Yield what is written in a folder by the names of what comes there; `before`: what the line did so far."""
     located = locate(dest, ground.place, ground.cwd)
     remote = role in ("to", "mirror") and (URL.match(dest.text) or REMOTE.fullmatch(dest.text))
+    if is_pattern(dest) and not remote:
+        yield from _arrive_somewhere(role, dest, coming, ground)
     if not located.known or is_pattern(dest) or remote:
         return
-    whole = role in ("trees", "to", "into", "mirror")
     folder = role in _BY_NAME and _is_folder(located, ground)
     for kind, source in coming if not folder else ():
-        if whole or kind == "move":
-            yield from _bring(source, located.path, ground)
+        yield from _bring(kind, source, located.path, _from_link(kind, posixpath.dirname(located.path), ground), role)
     if role in ("to", "into"):
         # It may come by all of its path.
         for _, source in coming:
@@ -82,17 +86,32 @@ def arrive(
     if folder is False and len(coming) == 1 and not dest.text.endswith("/") and not _is_made(located, before):
         return
     for kind, source in coming:
-        yield from _arrival(located, source, ground, whole=whole or kind == "move")
+        yield from _arrival(role, located, kind, source, _from_link(kind, located.path, ground))
 
 
-def _arrival(folder: Located, source: Word, ground: Ground, *, whole: bool) -> Iterator[Operation]:
-    """Yield what comes into a folder by its name; `whole`: with all that is in it."""
+def _arrive_somewhere(
+    role: Role, dest: Word, coming: Sequence[tuple[Role, Word]], ground: Ground
+) -> Iterator[Operation]:
+    """Yield what comes into the last of what a pattern finds: all the others come there too."""
+    located = locate(dest, ground.place, ground.cwd)
+    for kind, source in (*coming, *((kind, dest) for kind, _ in coming[:1])):
+        if kind == "move" and source is dest:
+            yield from lose(located, ground, glob=True)
+        arrived = f"{located.path}/{posixpath.basename(source.text.rstrip('/'))}"
+        if _comes_whole(role, kind):
+            yield from overwrite(Located(arrived), ground, glob=True)
+        yield from _bring(kind, source, blur(located.path if is_pattern(source) else arrived), ground, role)
+
+
+def _arrival(role: Role, folder: Located, kind: Role, source: Word, ground: Ground) -> Iterator[Operation]:
+    """Yield what comes into a folder by its name."""
     name = posixpath.basename(source.text.rpartition(":")[2])
+    whole = _comes_whole(role, kind)
     if name in ("", ".", "..") or UNKNOWN in name:
         yield from fill(folder, ground)
         if whole and UNKNOWN not in name:
             yield from overwrite(folder, ground)
-            yield from _bring(source, folder.path, ground)
+            yield from _bring(kind, source, folder.path, ground, role)
         return
     arrived, glob = locate(Word(f"{folder.path}/{name}"), ground.place, ground.cwd), is_pattern(source)
     if glob and find_ours(arrived, _own(ground), glob=True, above=True):
@@ -102,7 +121,17 @@ def _arrival(folder: Located, source: Word, ground: Ground, *, whole: bool) -> I
         yield from fill(arrived, ground)
     if whole:
         yield from overwrite(arrived, ground, glob=glob)
-        yield from _bring(source, folder.path if glob else arrived.path, ground)
+    yield from _bring(kind, source, folder.path if glob else arrived.path, ground, role)
+
+
+def _comes_whole(role: Role, kind: Role) -> bool:
+    """Tell whether folders come with all that is in them."""
+    return kind == "move" or role in ("trees", "to", "into", "mirror")
+
+
+def _from_link(kind: Role, folder: str, ground: Ground) -> Ground:
+    """Return where a source is counted from: what a symbolic link leads to, from the folder of the link."""
+    return msgspec.structs.replace(ground, cwd=folder) if kind == "link" else ground
 
 
 def lead(target: Word, role: Role, dest: Word, ground: Ground) -> Iterator[Operation]:
@@ -114,14 +143,18 @@ def lead(target: Word, role: Role, dest: Word, ground: Ground) -> Iterator[Opera
         yield reading(locate(target, ground.place, folder), ground, glob=is_pattern(target))
 
 
-def _bring(source: Word, dest: str, ground: Ground) -> Iterator[Operation]:
+def _bring(kind: Role, source: Word, dest: str, ground: Ground, role: Role) -> Iterator[Operation]:
     """Yield the write of what decides later what runs, where it is among what comes; `dest`: what that becomes."""
-    if _is_seen(ground) and not REMOTE.fullmatch(source.text):
-        for look in _looks(locate(source, ground.place, ground.cwd), glob=is_pattern(source)):
-            # What a pattern finds comes by its last name.
-            dropped = max(len(look.pattern) - len(segments(look.folder)) - 1, 0)
-            named = msgspec.structs.replace(look, named=dest.rstrip("/"), dropped=dropped)
-            yield from _touch(named, ground, "brings along what decides later what runs")
+    whole, glob = kind == "link" or _comes_whole(role, kind), is_pattern(source)
+    if not _is_seen(ground) or REMOTE.fullmatch(source.text) or not (whole or glob):
+        return
+    for look in _looks(locate(source, ground.place, ground.cwd), glob=glob):
+        # What a pattern finds comes by its last name.
+        dropped = max(len(look.pattern) - len(segments(look.folder)) - 1, 0)
+        named = msgspec.structs.replace(
+            look, named=dest.rstrip("/"), dropped=dropped, spared=kind == "link", shallow=not whole
+        )
+        yield from _touch(named, ground, "brings along what decides later what runs")
 
 
 def delete(root: Word, ground: Ground, names: Sequence[str] = (), *, tested: bool) -> Iterator[Operation]:
@@ -144,14 +177,16 @@ def guess(word: Word, ground: Ground) -> Iterator[Operation]:
         yield operation
 
 
-def sweep_out(root: Word, found: Sequence[Operation], ground: Ground) -> Iterator[Operation]:
-    """Yield the loss of a folder, where a walk takes all away that it finds there."""
-    located = locate(root, ground.place, ground.cwd)
-    each = f"{located.path.rstrip('/')}/{UNKNOWN}"
-    if any(o.kind is FS_WRITE and o.sweep and o.resource == each for o in found):
-        if holds_own(located, ground):
-            yield writing(located, ground, tree=True)
-        yield from lose(located, ground)
+def sweep_out(roots: Sequence[Word], found: Sequence[Operation], ground: Ground) -> Iterator[Operation]:
+    """Yield the loss of folders, where a walk takes all away that it finds there."""
+    located = [(locate(root, ground.place, ground.cwd), is_pattern(root)) for root in roots]
+    each = {f"{root.path.rstrip('/')}/{UNKNOWN}" for root, _ in located}
+    if not any(o.kind is FS_WRITE and o.sweep and o.resource in each for o in found):
+        return
+    for root, glob in located:
+        if holds_own(root, ground):
+            yield writing(root, ground, tree=True)
+        yield from lose(root, ground, glob=glob)
 
 
 class _Look(msgspec.Struct, frozen=True):
@@ -163,9 +198,11 @@ class _Look(msgspec.Struct, frozen=True):
     pattern: tuple[str, ...] = ()
     dropped: int = 0
     """How many names below the folder are not among those that something comes to have."""
-    goes: bool = False
-    """It goes: what installers make anew is not missed."""
+    spared: bool = False
+    """What installers make anew does not count."""
     pruned: bool = False
+    shallow: bool = False
+    """Only what the pattern finds counts, and not what is in that."""
 
     def counts(self, inner: str) -> bool:
         """Tell whether a path below the folder, named from there, is of what is looked for."""
@@ -176,9 +213,13 @@ class _Look(msgspec.Struct, frozen=True):
         """Tell whether what is looked for may lie at a path below the folder, or in it."""
         return not self.pattern or leads_to(self.pattern, segments(fold(self.folder + inner)), above=True)
 
+    def enters(self, inner: str) -> bool:
+        """Tell whether a folder is to be looked into."""
+        return self.leads(inner) and not (self.shallow and self.counts(inner))
+
     def spares(self, path: str) -> bool:
         """Tell whether something of the control plane stays, or is not missed."""
-        return (self.goes and places.is_installed(path)) or (self.pruned and path.endswith(f"/{_STORE}"))
+        return (self.spared and places.is_installed(path)) or (self.pruned and path.endswith(f"/{_STORE}"))
 
     def name(self, inner: str) -> str:
         """Return what a path below the folder is called, or will be."""
@@ -197,14 +238,15 @@ def _looks(located: Located, *, glob: bool) -> Iterator[_Look]:
             yield _Look(name.rstrip("/"), name.rstrip("/"))
 
 
-def _touch(look: _Look, ground: Ground, reason: str) -> Iterator[Operation]:
+def _touch(look: _Look, ground: Ground, reason: str, *, tree: bool = False) -> Iterator[Operation]:
     """Yield the write of what a look finds; of the folder itself, if that can not be told."""
     place = ground.place
     if place.is_control_plane(Located(look.named or "/")):
         return  # as it is called it is asked about anyway
     found = _find(look, ground) if _is_seen(ground) else _said(look, ground)
     if found is not None:
-        operation = writing(place.locate(found or "/"), ground, tree=look.goes)
+        located = place.locate(found or "/")
+        operation = writing(located, ground, glob=not located.known, tree=tree)
         yield msgspec.structs.replace(worse(operation, reason), holds=found == look.named)
 
 
@@ -216,7 +258,7 @@ def _said(look: _Look, ground: Ground) -> str | None:
     """Return a folder of which the words alone say that what decides later what runs is in it."""
     place = ground.place
     above = any(path is not None and within(path, look.named) for path in (place.facts.home, *place.workspace))
-    told = above or places.is_above_control_plane(look.named, goes=look.goes)
+    told = above or places.is_above_control_plane(look.named, goes=look.spared)
     return look.named if told and not look.pattern else None
 
 
@@ -242,7 +284,7 @@ def _find(look: _Look, ground: Ground) -> str | None:
             if places.may_end_control_plane(name) and look.counts(below) and _decides(look.name(below), ground):
                 if not look.spares(look.name(below)):
                     return look.name(below)
-            elif is_folder and not packages and look.leads(below):
+            elif is_folder and not packages and look.enters(below):
                 todo.append(below)
     return None
 
