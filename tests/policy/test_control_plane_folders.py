@@ -233,6 +233,7 @@ FREE = [
     "tar cf o.tar build --remove-files",
     "zip -rm o.zip build",
     "cp -r y pla*",
+    "cp x pla*",
     "cp -r $X repo",
     "ls sub",
     "cp h:x build",
