@@ -159,3 +159,21 @@ def test_a_text_beside_the_file_of_an_edit_need_be_no_patch():
     assert touched("replace_in_file", {"path": "a", "diff": "<<<<<<< SEARCH\nx\n=======\ny\n>>>>>>> REPLACE"}) == {
         "/ws/a"
     }
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"file_path": [".claude/x"]},
+        {"file_path": {"path": ".claude/x"}},
+        {"path": [{"uri": ".claude/x"}]},
+        {"path": [[".claude/x"]]},
+        {"paths": ".claude/x"},
+        {"paths": {"path": ".claude/x"}},
+        {"paths": [[".claude/x"]]},
+        {"file_path": "x", "cwd": ["/ws/.claude"]},
+    ],
+)
+def test_something_else_in_the_place_of_a_path_is_looked_into(given):
+    assert {"/ws/.claude/x"} < touched("Write", {**given, "content": "y"})
+    assert any(r.startswith(U) or U in r for r in touched("Write", given))

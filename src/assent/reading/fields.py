@@ -98,13 +98,13 @@ def named_paths(given: dict[str, Any], place: Place, patched: Collection[str] = 
     """Return every file that an input names, with those that its patch does; the unknown one if it names none."""
     if not patched and given.keys() <= _SIMPLE:
         named = [value for field, value in given.items() if field in PATH_FIELDS]
-        if len(named) == 1 and named[0] is not None:
+        if len(named) == 1 and isinstance(named[0], str):
             return [place.locate(text_of(named[0]))]  # as most calls are
     found = dict.fromkeys((*map(text_of, patched), *sorted(set(_named(given))))) or {UNKNOWN: None}
     if not given.keys() <= _PLAIN:
         found |= dict.fromkeys(sorted(set(_beside(given, 0))))
     check_number(found)
-    bases = [place.locate(text_of(given[f])).path for f in _BASES & given.keys() if given[f] is not None]
+    bases = [place.locate(b).path for f in _BASES & given.keys() if given[f] is not None for b in _texts(given[f])]
     if not bases and len(found) == 1:
         return [place.locate(*found)]
     return list(dict.fromkeys(place.locate(name, base) for name in found for base in (None, *sorted(bases))))
@@ -142,12 +142,19 @@ def _named(given: dict[str, Any]) -> Iterator[str]:
     for field, value in given.items():
         if field in PATH_FIELDS:
             if value is not None:
-                yield text_of(value)
+                yield from _texts(value)
         elif field in PATH_LISTS and value is not None:
-            for item in value if isinstance(value, list) else [None]:
-                yield text_of(item.get("path") if isinstance(item, dict) else item)
+            for item in value if isinstance(value, list) else [None, value]:
+                yield from _texts(item.get("path") if isinstance(item, dict) else item)
                 if isinstance(item, dict):
                     yield from _beside(item, 1)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield a path; where something else stands in its place, the unknown one and all that it may name."""
+    yield text_of(value)
+    if isinstance(value, list | dict):
+        yield from _inside("path", value, 1)
 
 
 def _beside(given: dict[str, Any], depth: int) -> Iterator[str]:
