@@ -70,6 +70,8 @@ cd "$(printf %s /etc)" && cat shadow
 pushd "$(echo ~/.ssh)"; ls
 ag -G '\\.env$' KEY
 env | grep AWS
+env | grep -ev TOKEN
+env | rg -v SECRET
 """
 
 
@@ -103,6 +105,8 @@ git show HEAD:src/a.py
 echo *.txt
 env | sort
 env | grep PATH
+env | grep -v -i -E 'key|token'
+printenv | grep -iv secret
 ls src | grep test | xargs cat
 wget https://[::1]:80/x
 """

@@ -16,6 +16,8 @@ from assent.shell.tree import Command, Script
 
 _SHOWING = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
 _SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth|aws")
+_GREPS = frozenset({"grep", "egrep", "fgrep"})
+_INVERTED = re.compile(r"-[EFGPinwx]*v[EFGPinwx]*|--invert-match")
 
 _network = operator.attrgetter("network")
 
@@ -87,7 +89,7 @@ def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
 def mark_variables(script: Script, findings: Findings) -> None:
     """Add the read of secrets wherever the environment is searched for them by name."""
     for command in script.commands:
-        if not command.fed_by:
+        if not command.fed_by or _leaves_out(command):
             continue
         shown = any(_shows_environment(script.commands[feed]) for feed in command.fed_by if feed < len(script.commands))
         found = next((w.text for w in command.words[1:] if _SECRETS.search(w.text)), None) if shown else None
@@ -97,6 +99,12 @@ def mark_variables(script: Script, findings: Findings) -> None:
 
 def _shows_environment(command: Command) -> bool:
     return bool(command.words) and command.words[0].text in _SHOWING
+
+
+def _leaves_out(command: Command) -> bool:
+    """Tell whether a command shows all but what it names."""
+    first, *rest = (word.text for word in command.words) if command.words else ("",)
+    return first in _GREPS and any(map(_INVERTED.fullmatch, rest))
 
 
 def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:
