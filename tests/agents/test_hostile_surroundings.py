@@ -74,3 +74,25 @@ def test_a_project_that_puts_itself_before_every_line_is_refused(wired, variable
     (place.project / ".claude" / "settings.json").write_text(json.dumps({"env": {variable: str(planted)}}))
     done = place.work([place.agent.run("ls")])
     assert f"{variable} has the shell run a file of the project" in done["results"][0], done
+
+
+def test_settings_that_claude_code_leaves_out_as_a_whole_are_refused_and_found(wired):
+    place = wired("claude-code", "plan")
+    settings = place.home / ".claude" / "settings.json"
+    whole = json.loads(settings.read_text())
+    mark = place.home / "hook-of-another"
+    others = {"SessionStart": [{"hooks": [{"type": "command", "command": f"touch {mark}"}]}], **whole["hooks"]}
+    settings.write_text(json.dumps({"cleanupPeriodDays": "soon", "env": {"A": "1"}, "hooks": others, "mine": [1]}))
+    init, doctor = place.drive(place.assent("init", "claude-code", "--yes", "--no-start"), place.assent("doctor"))[
+        "commands"
+    ]
+    assert init["code"] == 2, init
+    assert "mend or take out cleanupPeriodDays" in init["err"]
+    assert doctor["code"] == 1
+    assert "because of `cleanupPeriodDays`, and with it the hook: nothing is decided" in doctor["out"]
+    assert not mark.exists()  # to ask is not to start a session
+    settings.write_text(json.dumps({"env": {"A": "1"}, "hooks": others, "mine": [1]}))
+    doctor = place.drive(place.assent("doctor"))["commands"][0]
+    assert "nothing is decided" not in doctor["out"]
+    done = place.work([write(place, "ran-write")])
+    assert "Blocked" in done["results"][0], done

@@ -126,6 +126,28 @@ def test_settings_that_the_agent_itself_would_leave_out_are_refused(world, agent
     assert path.read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ({"model": "x"}, "model"),
+        ({"description": 4}, "description"),
+        ({"hooks": {"Stop": ["x"]}}, "hooks.Stop"),
+        ({"hooks": {"PreToolUse": [{"matcher": 5}]}}, "hooks.PreToolUse"),
+        ({"hooks": {"PreToolUse": [{"hooks": "x"}]}}, "hooks.PreToolUse"),
+        ({"hooks": {"PreToolUse": [{"hooks": [{"type": "new", "command": "x"}]}]}}, "hooks.PreToolUse"),
+    ],
+    ids=str,
+)
+def test_a_file_of_hooks_that_codex_would_leave_out_is_refused(world, text, named):
+    path = world.home / ".codex" / "hooks.json"
+    path.parent.mkdir()
+    path.write_text(json.dumps(text))
+    done = init(world, agent="codex")
+    assert done.code == 2
+    assert f"take out {named}" in done.err
+    assert json.loads(path.read_text()) == text
+
+
 def test_rules_are_taken_over_and_each_refusal_is_explained(world, settings):
     shown = init(world, "--dry-run").out
     for text in (

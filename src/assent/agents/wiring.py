@@ -102,6 +102,8 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it reads plain JSON alone: comments or a comma too many make it leave the whole file out."""
     shared_files: tuple[str, ...] = ()
     """Files beside its own, in a project too, that can switch hooks off."""
+    hooks_alone: bool = False
+    """Whether its file holds hooks and nothing else."""
     prefix: str = ""
     """The variable, which its settings can set, that names a program to run its hooks."""
     shows_status: bool = False
@@ -198,6 +200,7 @@ WIRINGS = {
             matcher="*",
             plain=True,
             shared_files=("config.toml",),
+            hooks_alone=True,
             shows_status=True,
             override=("--dangerously-bypass-hook-trust", "-c"),
         ),

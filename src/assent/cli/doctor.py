@@ -30,7 +30,7 @@ from assent.cli.wiring import (
     token_file,
     try_hook,
 )
-from assent.config import codex
+from assent.config import claude, codex, jsonc
 from assent.config.daemon import load_settings
 from assent.config.facts import observe
 from assent.config.files import find_file, find_private
@@ -168,6 +168,8 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
         return
     if wired.agent == "codex":
         yield from _check_trust(wired, home)
+    if wired.agent == "claude-code":
+        yield from _check_taken(file)
     if wiring is not None:
         yield from _check_switch(wiring, file)
     for line in hook_lines(wired):
@@ -207,9 +209,19 @@ def _check_version(wired: Wired) -> Finding:
     return Finding("note", f"{wired.agent} is {said}; {wiring.tested} was tried", "see below whether its hook decides")
 
 
+def _check_taken(file: str) -> Iterator[Finding]:
+    """Ask Claude Code whether it takes its settings: for one that it does not, it leaves out all of them."""
+    settings = jsonc.parse(find_file(file).data.decode("utf-8", "replace"), file=file).value  # type: ignore[union-attr]
+    for name in claude.find_untaken(shutil.which("claude") or "", settings, os.environ):
+        what = f"claude leaves out {file} because of `{name}`, and with it the hook: nothing is decided"
+        yield Finding("bad", what, "mend or take out that setting")
+
+
 def _check_trust(wired: Wired, home: str) -> Iterator[Finding]:
     hooks = codex.list_hooks(shutil.which("codex") or "", wired.root or home, os.environ, wired.lines)
-    if hooks and all(hook.trusted and hook.enabled for hook in hooks):
+    if not hooks:
+        yield Finding("bad", "codex does not find the hooks in its settings", "look for an entry there that is none")
+    elif all(hook.trusted and hook.enabled for hook in hooks):
         yield Finding("ok", "codex trusts the hooks")
     else:
         yield Finding("bad", "codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex")

@@ -38,7 +38,7 @@ from assent.cli.wiring import (
     token_file,
     try_hook,
 )
-from assent.config import codex, jsonc
+from assent.config import claude, codex, jsonc
 from assent.config.daemon import load_settings
 from assent.config.files import find_file, make_private_folder, write_private
 from assent.config.hooks import HOOK_SCRIPT, place_hook
@@ -152,7 +152,18 @@ def _plan(target: Target, client: Client) -> Change:
     status = f"Assent decides; if it asks, answer at {where} or with `assent pending`"
     change = plan_wiring(WIRINGS[target.agent], path, client, status)
     _refuse_disabled(WIRINGS[target.agent], change)
+    if target.agent == "claude-code":
+        _refuse_untaken(change)
     return change
+
+
+def _refuse_untaken(change: Change) -> None:
+    """Refuse settings that Claude Code leaves out as a whole: it would go on without a hook."""
+    settings = jsonc.parse((change.before or b"").decode(), file=change.path).value
+    untaken = claude.find_untaken(shutil.which("claude") or "", settings, os.environ)
+    if untaken:
+        hint = f"mend or take out {', '.join(untaken)}: for that it leaves the whole file out, and with it every hook"
+        raise ConfigError("Claude Code does not take these settings.", file=change.path, suggestion=hint)
 
 
 def _refuse_disabled(wiring: Wiring, change: Change) -> None:
@@ -378,5 +389,10 @@ def _prove(target: Target, home: str) -> int:
     if "could not decide" in tried.err:
         say(visible(f"the hook denies everything for now: {tried.err}"))
         return exits.OK
+    if target.agent == "codex" and (program := shutil.which("codex")):
+        hooks = codex.list_hooks(program, target.root or home, os.environ, wired.lines)
+        if not hooks or not all(hook.trusted and hook.enabled for hook in hooks):
+            say("codex does NOT run the hook yet, since it does not trust it; see `assent doctor`")
+            return exits.FOUND
     say(f"{target.agent} is wired up: the hook was called as {target.agent} does, and denied what it must")
     return exits.OK

@@ -101,6 +101,8 @@ def _receive(process: subprocess.Popen[bytes], wanted: int) -> Any:
 
 def plan_trust(folder: str, hooks: Sequence[CodexHook]) -> Change:
     """Work out Codex's own settings with these hooks trusted."""
+    if not hooks:
+        raise ConfigError("Codex does not find them in its settings.", suggestion="see `assent doctor`")
     path = os.path.join(folder, CONFIG_FILE)
     before = read_text(path)
     text = before or ""

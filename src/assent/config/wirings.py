@@ -117,6 +117,7 @@ def plan_wiring(wiring: Wiring, path: str, client: Client, status: str) -> Chang
     before = read_text(path)
     text = unwire(before or "", path)
     check_plain(wiring, before or "", path)
+    check_entries(wiring, jsonc.parse(before or "", file=path).value, path)
     entries = wiring.entries(client, status)
     for place, entry in entries:
         text = jsonc.append(text, place, entry, file=path)
@@ -136,6 +137,26 @@ def check_plain(wiring: Wiring, text: str, path: str) -> None:
     except ValueError as error:
         hint = "it would go on without a hook: take out comments and trailing commas, it reads plain JSON alone"
         raise ConfigError(f"{wiring.agent} can not read this file: {error}.", file=path, suggestion=hint) from None
+
+
+def check_entries(wiring: Wiring, settings: Any, path: str) -> None:
+    """Refuse a file of hooks alone that holds what is none: the agent leaves out all of it, and goes on."""
+    given = settings if wiring.hooks_alone and isinstance(settings, dict) else {}
+    odd = [name for name in given if name not in ("description", "hooks")]
+    odd += ["description"] if not isinstance(given.get("description", ""), str) else []
+    odd += [f"hooks.{event}" for event, entries in _hooks(given).items() if not all(map(_is_entry, entries))]
+    if odd:
+        hint = f"it leaves the whole file out for that, and goes on without a hook: take out {', '.join(odd)}"
+        raise ConfigError(f"{wiring.agent} can not read this file.", file=path, suggestion=hint)
+
+
+def _is_entry(entry: Any) -> bool:
+    handlers = entry.get("hooks", []) if isinstance(entry, dict) else None
+    if not isinstance(handlers, list) or not isinstance(entry.get("matcher", ""), str | None):
+        return False
+    return all(
+        isinstance(each, dict) and each.get("type") in ("command", "mcp_tool", "prompt", "agent") for each in handlers
+    )
 
 
 def our_entries(path: str, text: str | None = None) -> dict[str, list[dict[str, Any]]]:
