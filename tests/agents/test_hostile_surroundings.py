@@ -11,7 +11,11 @@ import pytest
 from daemons import Running
 from realagents import AGENTS, Workplace
 
-FILE = {"claude-code": ("Write", "file_path", "content"), "gemini": ("write_file", "file_path", "content")}
+FILE = {
+    "claude-code": ("Write", "file_path", "content"),
+    "gemini": ("write_file", "file_path", "content"),
+    "opencode": ("write", "filePath", "content"),
+}
 
 
 @pytest.fixture
@@ -30,9 +34,19 @@ def wired(tmp_path):
         yield make
 
 
-def write(place: Workplace, name: str):
+def write(place: Workplace, name: str, text: str = "x"):
     tool, where, what = FILE[place.agent.name]
-    return tool, {where: str(place.project / name), what: "x"}
+    return tool, {where: str(place.project / name), what: text}
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_a_call_that_is_too_long_to_be_decided_does_not_run(wired, name):
+    place = wired(name, "bypass")
+    text = "x" * 6_000_000
+    call = place.agent.run(f"touch ran-write # {text}") if name == "codex" else write(place, "ran-write", text)
+    done = place.work([call])
+    assert "larger than 5 MB" in done["results"][0], done["results"][0][:2000]
+    assert not (place.project / "ran-write").exists()
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini"])

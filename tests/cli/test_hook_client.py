@@ -287,6 +287,7 @@ def test_a_call_that_is_too_long_is_denied(daemon):
     done = run(daemon().home, b"x" * (6 << 20))
     assert done.returncode == 2
     assert b"larger than 5 MB" in done.stderr
+    assert done.stdout == b""  # who does not know what was asked says nothing that could be read as something else
 
 
 def test_a_call_that_is_too_long_is_read_to_its_end(daemon):

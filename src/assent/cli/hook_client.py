@@ -379,11 +379,12 @@ def _refuse(agent: str, text: bytes, why: str) -> int:
     if event == "PermissionRequest":
         said = {"hookSpecificOutput": {"hookEventName": event, "decision": {"behavior": "deny", "message": reason}}}
     elif agent in ("claude-code", "codex"):
+        # Words that they can not take for an answer to what they asked would make them overhear the code, too.
         said = {"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": reason}
-        said = {"hookSpecificOutput": said}
+        said = {"hookSpecificOutput": said} if event == "PreToolUse" else {}
     elif agent == "gemini":
         said = {"decision": "deny", "reason": reason}
-    unheard = _write(1, json.dumps(said).encode())
+    unheard = _write(1, json.dumps(said).encode() if said else b"")
     if event == "PermissionRequest" and agent == "claude-code":
         return unheard  # it hears no code here
     _write(2, reason.encode("utf-8", "replace") + b"\n")
