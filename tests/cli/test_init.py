@@ -123,6 +123,7 @@ def test_settings_that_the_agent_itself_would_leave_out_are_refused(world, agent
     done = init(world, agent=agent)
     assert done.code == 2
     assert f"{agent} can not read this file" in done.err
+    assert ("byte order mark" in done.err) is text.startswith("\ufeff")
     assert path.read_text() == text
 
 

@@ -135,7 +135,8 @@ def check_plain(wiring: Wiring, text: str, path: str) -> None:
     try:
         json.loads(text)
     except ValueError as error:
-        hint = "it would go on without a hook: take out comments and trailing commas, it reads plain JSON alone"
+        odd = "the byte order mark at its start" if text.startswith("\ufeff") else "comments and trailing commas"
+        hint = f"it may go on without a hook: take out {odd}, it reads plain JSON alone"
         raise ConfigError(f"{wiring.agent} can not read this file: {error}.", file=path, suggestion=hint) from None
 
 
