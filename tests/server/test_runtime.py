@@ -556,6 +556,51 @@ def test_evidence_that_was_changed_is_found_out(daemon, bundle):
     assert not verify_bundle(b"{", expected=own).ok
 
 
+def leaves(value, path=()):
+    if isinstance(value, dict | list):
+        for name, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from leaves(inner, (*path, name))
+    else:
+        yield path
+
+
+def test_evidence_of_which_any_single_word_was_changed_is_found_out(daemon, bundle):
+    from assent.audit.bundle import verify_bundle
+    from assent.audit.keys import find_public_key
+
+    own, whole = find_public_key(str(daemon.state)), bundle.read_bytes()
+    paths = list(leaves(json.loads(whole)))
+    assert len(paths) > 100
+    for path in paths:
+        found = json.loads(whole)
+        place = found
+        for step in path[:-1]:
+            place = place[step]
+        place[path[-1]] = "another" if place[path[-1]] != "another" else "word"
+        assert not verify_bundle(json.dumps(found).encode(), expected=own).ok, path
+
+
+@pytest.mark.parametrize("place", [b'"timeline":', b'"decision":', b'"sessionId":', b'"body":', b'"value":'])
+def test_evidence_that_says_two_things_under_one_name_is_found_out(daemon, bundle, place):
+    from assent.audit.bundle import verify_bundle
+    from assent.audit.keys import find_public_key
+
+    own, whole = find_public_key(str(daemon.state)), bundle.read_bytes()
+    assert place in whole
+    changed = whole.replace(place, place + b'"another",' + place, 1)
+    assert json.loads(changed) == json.loads(whole)
+    assert "twice" in verify_bundle(changed, expected=own).broken
+
+
+def test_evidence_with_a_word_beside_its_signature_is_found_out(daemon, bundle):
+    from assent.audit.bundle import verify_bundle
+    from assent.audit.keys import find_public_key
+
+    found = json.loads(bundle.read_text())
+    found["signature"]["note"] = "approved by the auditor"
+    assert not verify_bundle(json.dumps(found).encode(), expected=find_public_key(str(daemon.state))).ok
+
+
 def test_evidence_signed_anew_by_somebody_else_proves_nothing(daemon, bundle):
     from assent.audit.bundle import sign_bundle, verify_bundle
     from assent.audit.keys import find_public_key, new_node
@@ -573,6 +618,9 @@ def test_evidence_signed_anew_by_somebody_else_proves_nothing(daemon, bundle):
     forged = json.dumps(sign_bundle(Forger(own[0]), found)).encode()
     assert "another key" in verify_bundle(forged, expected=own).broken
     stranger = Forger("stranger")
+    signed = json.dumps(sign_bundle(stranger, found)).encode()
+    assert "does not say of itself" in verify_bundle(signed, expected=own).broken
+    found["runtime"]["runtimeId"] = "stranger"
     signed = json.dumps(sign_bundle(stranger, found)).encode()
     assert "not known here" in verify_bundle(signed, expected=own).broken
     assert verify_bundle(signed, key=stranger.public_key.hex()).ok

@@ -7,6 +7,7 @@ about them, are signed by the node that took them out. What is missing, added or
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 import msgspec
@@ -76,7 +77,7 @@ class Chain(msgspec.Struct, frozen=True, kw_only=True):
     seals: tuple[Seal, ...] = ()
 
 
-class Signature(msgspec.Struct, frozen=True):
+class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Who took it out."""
 
     writer: str
@@ -144,6 +145,9 @@ def _verify(data: bytes, expected: tuple[str, bytes] | None, key: str) -> Bundle
     unsigned = {name: value for name, value in bundle.items() if name != "signature"}
     if not is_signed(_hex(signature.key), _hex(signature.value), _signed_bytes(unsigned)):
         raise _BrokenError("it was changed after it was signed")
+    runtime = bundle.get("runtime")
+    if not isinstance(runtime, dict) or runtime.get("runtimeId") != signature.writer:
+        raise _BrokenError("it does not say of itself that it is of the installation that its signature names")
     if expected is not None and signature.writer == expected[0] and _hex(signature.key) != expected[1]:
         raise _BrokenError("it claims to be of this installation, and is signed by another key")
     known = signature.key == key or (expected is not None and _hex(signature.key) == expected[1])
@@ -201,11 +205,18 @@ def _signed_bytes(bundle: dict[str, Any]) -> bytes:
 def _decode(data: bytes) -> dict[str, Any]:
     try:
         bundle = msgspec.json.decode(data)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        # Of a name that is there twice, one reader takes the first and another the last: who verified it is but one.
+        json.loads(data, object_pairs_hook=_refuse_twins)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
         raise _BrokenError("it is not JSON") from None
     if not isinstance(bundle, dict) or bundle.get("format") != FORMAT:
         raise _BrokenError(f"it is not a bundle of the format {FORMAT}")
     return bundle
+
+
+def _refuse_twins(pairs: list[tuple[str, Any]]) -> None:
+    if len(dict(pairs)) < len(pairs):
+        raise _BrokenError("it says something twice, under the same name")
 
 
 def _convert(value: Any, kind: type[Any], name: str) -> Any:
