@@ -30,6 +30,7 @@ from assent import (
 )
 from assent.model import ConfigError
 from assent.runs.messages import RequestPermission, StrategyCompleted
+from assent.sdk.client import find_client
 from assent.sdk.requests import Endpoint
 from assent.sdk.runs import RunProtocolError
 from assent.sdk.transport import write_head
@@ -203,6 +204,17 @@ def test_a_daemon_that_is_not_there_is_unreachable(tmp_path):
             Client(**where).health()
         with pytest.raises(UnreachableError):
             asyncio.run(_wait(AsyncClient(**where).health()))
+
+
+@pytest.mark.parametrize(
+    "url", ["nonsense", "ftp://127.0.0.1", "http://", "http:///x", "http://h:port", "http://h:99999", "http://[", "//h"]
+)
+def test_what_is_no_address_of_a_daemon_is_asked_nothing(url):
+    for make in (Client, AsyncClient, lambda url: create_agent_app(url=url, token="t")):
+        with pytest.raises(ConfigError, match="http://"):
+            make(url=url)
+    with pytest.raises(ConfigError, match="ASSENT_URL"):
+        find_client({"ASSENT_URL": url, "ASSENT_TOKEN": "t"})
 
 
 def test_what_would_smuggle_in_a_header_is_not_sent():

@@ -269,9 +269,10 @@ def test_a_maker_of_handlers_needs_to_know_nothing_but_its_session_and_is_asked_
         ({"authorization": "Bearer bob"}, 403),
         ({"authorization": "Bearer ann", "origin": "https://evil.test"}, 403),
         ({"authorization": "Bearer ann", "origin": "null"}, 403),
+        ({"authorization": "Bearer ann", "origin": "http://["}, 403),
         ({"authorization": "Bearer ann", "sec-fetch-site": "cross-site"}, 403),
     ],
-    ids=["nobody", "a stranger", "somebody else", "another site's page", "no page", "cross-site"],
+    ids=["nobody", "a stranger", "somebody else", "another site's page", "no page", "no origin at all", "cross-site"],
 )
 @pytest.mark.parametrize("way", ["stream", "turn", "respond"])
 def test_who_may_not_gets_nothing(served, ann, headers, status, way):

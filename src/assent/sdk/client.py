@@ -13,14 +13,14 @@ import socket
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import SplitResult, urlencode, urlsplit
 
 import msgspec
 
 from assent.config.endpoints import SOCKET_NAME, TOKEN_FILE, short_name
 from assent.config.files import find_private
 from assent.config.places import assent_home
-from assent.model import AssentError
+from assent.model import AssentError, ConfigError
 from assent.sdk.endpoints import Endpoints
 from assent.sdk.requests import Answer, Ask, IsAwaited, Waits, quoted
 
@@ -52,11 +52,23 @@ class UnreachableError(AssentError):
     """The daemon is not running, or can not be reached."""
 
 
+def read_url(url: str, name: str = "the daemon's URL") -> SplitResult:
+    """Take a daemon's address apart; what is none would have a token sent to somebody else."""
+    try:
+        found = urlsplit(url)
+        known = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
+    except ValueError:
+        known = False
+    if not known:
+        raise ConfigError(f"{name} must be http:// or https://, a host, and perhaps a port")
+    return found
+
+
 class Client(Endpoints, Waits):
     """Asks the daemon, one request after the other. What it can be asked is in `Endpoints`."""
 
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
-        self._url = urlsplit(url) if url else None
+        self._url = read_url(url) if url else None
         self._at = (url, home)
         self._token = token
         self._timeout = timeout
@@ -152,7 +164,7 @@ class AsyncClient(Endpoints, IsAwaited):
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
         from assent.sdk.transport import Where  # noqa: PLC0415 - the command line does without it
 
-        self._where = Where(urlsplit(url) if url else None, home)
+        self._where = Where(read_url(url) if url else None, home)
         self._at = (url, home)
         self._token = token
         self._timeout = timeout
@@ -277,8 +289,7 @@ def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
     if url and not token:
         raise AssentError("ASSENT_URL needs ASSENT_TOKEN beside it")
     if url:
-        if urlsplit(url).scheme not in ("http", "https"):
-            raise AssentError("ASSENT_URL must begin with http:// or https://")
+        read_url(url, "ASSENT_URL")
         return Endpoint(url=url, token=token)
     home = assent_home(environ)
     if not token:

@@ -8,11 +8,11 @@ import http.client
 import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 import msgspec
 
 from assent.model import AssentError
+from assent.sdk.client import read_url
 from assent.sdk.mcp_servers import LONGEST_MESSAGE, Message, ServerGoneError, decode
 from assent.sdk.voices import call_in_thread
 
@@ -53,9 +53,7 @@ class Address:
     """A server at a URL. What it says without being asked comes by a stream of its own, as long as it offers one."""
 
     def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
-        self._url = urlsplit(url)
-        if self._url.scheme not in ("http", "https"):
-            raise AssentError("--url must begin with http:// or https://")
+        self._url = read_url(url, "--url")
         self._headers = headers or {}
         self._queue: asyncio.Queue[Message | ServerGoneError] = asyncio.Queue(MOST_UNREAD)
         self._session: str | None = None

@@ -8,7 +8,6 @@ import inspect
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterable
 from typing import Any, TypeAlias
-from urllib.parse import urlsplit
 
 import msgspec
 from starlette.requests import Request
@@ -146,8 +145,8 @@ class _Routes:
     def _check_origin(self, request: Request) -> None:
         origin = request.headers.get("origin")
         if origin is not None and origin not in self._origins:
-            parts = urlsplit(origin)
-            if parts.netloc != request.headers.get("host") or parts.scheme not in ("http", "https"):
+            scheme, _, host = origin.partition("://")
+            if host != request.headers.get("host") or scheme not in ("http", "https"):
                 raise Refusal(403, "Forbidden: requests from that origin are not accepted")
         if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and origin not in self._origins:
             raise Refusal(403, "Forbidden: requests from other sites are not accepted")
