@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 
 import pytest
 
@@ -119,6 +120,28 @@ def test_a_report_is_known_by_its_name_to_its_own_teller_and_whichever_comes_fir
         daemon.start()
         tell(one, "report-3", again=True)
         assert sorted(told()) == ["report-1", "report-1", "report-2", "report-3"]
+
+
+def test_a_report_that_is_told_again_after_its_name_was_forgotten_is_written_down_once(tmp_path):
+    with Running(tmp_path) as daemon:
+        token, other = (daemon.mint("agent", agent=name) for name in ("one", "other"))
+
+        def tell(by, *names, session="s"):
+            events = [{"type": "runtime.warning", "summary": name, "reportId": name} for name in names]
+            Client(url=daemon.url, token=by).report_events(session, events, again=True)
+
+        tell(token, "report-1")
+        tell(token, "report-2", session="other")
+        daemon.stop()
+        with sqlite3.connect(next(daemon.state.glob("*.db"))) as store:
+            store.execute("INSERT INTO changes (origin, topic, ref) VALUES ('', 'nothing', '')")
+            store.execute("DELETE FROM changes WHERE id < (SELECT max(id) FROM changes)")
+        daemon.start()
+        tell(token, "report-1", "report-2", "report-3")
+        tell(other, "report-1")
+        events = daemon.api(daemon.owner).get("/api/audit?session=s").json()["events"]
+        told = sorted((e["body"]["payload"]["agent"], e["body"]["payload"]["summary"]) for e in events)
+        assert told == [("one", "report-1"), ("one", "report-2"), ("one", "report-3"), ("other", "report-1")]
 
 
 def test_what_is_refused_for_good_is_lost_aloud_and_takes_nothing_with_it(tmp_path, caplog):

@@ -124,7 +124,7 @@ class Log:
     async def record_once(self, told: Sequence[tuple[str | None, Event]], *, again: bool) -> None:
         """Append events that whoever tells them may repeat, each by its name once; `again` says that some are repeated.
 
-        How long a name is known is the store's to say: for thousands of changes, not for ever.
+        How long a name is known here is the store's to say: for thousands of changes; the log has them all.
         """
         entries = [(name, self.prepare(event)) for name, event in told]
         await self._store.commit(lambda cursor: self._append_new(cursor, entries, again=again))

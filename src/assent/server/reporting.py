@@ -11,6 +11,7 @@ import msgspec
 
 from assent.agents.hook import HookCall
 from assent.approvals.events import happened
+from assent.audit.search import MOST_ROWS, Query, find, read_record
 from assent.model import Event, SandboxProfile, Violation, read_trace
 from assent.server.asking import place
 from assent.server.messages import Refusal, Reply, Request, reply
@@ -87,6 +88,8 @@ class EventsRecorded(msgspec.Struct, frozen=True):
 
 
 _REPORT = msgspec.json.Decoder(ReportEventsBody)
+_FIRST_CHANGE = "SELECT coalesce(min(id), 1) FROM changes"
+_event = msgspec.json.Decoder(Event)
 
 
 async def report_events(daemon: Daemon, request: Request) -> Reply:
@@ -96,11 +99,32 @@ async def report_events(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(400, "Missing sessionId")
     named = [(_name(request, told), told) for told in body.events]
     # What a repeated one says of its call is joined to the decision already, and that is joined to nothing else.
-    known = await daemon.log.find_told(name for name, _ in named if name) if body.again else frozenset[str]()
+    known = await _find_told(daemon, request, body) if body.again else frozenset[str]()
     fresh = [(name, await _make(daemon, request, body, told)) for name, told in named if name not in known]
     if fresh:
         await daemon.log.record_once(fresh, again=body.again)
     return reply(EventsRecorded(len(named)))
+
+
+async def _find_told(daemon: Daemon, request: Request, body: ReportEventsBody) -> frozenset[str]:
+    """Return the names by which some of it was told before: by those that are kept at hand, or else by the log."""
+    names = frozenset(name for told in body.events if (name := _name(request, told)) is not None)
+    known = await daemon.log.find_told(names)
+    ((first,),) = await daemon.store.query(_FIRST_CHANGE)
+    # As long as no name was ever forgotten, one that is not at hand was never told.
+    return known if names == known or first <= 1 else known | await _search(daemon, request, body, names)
+
+
+async def _search(daemon: Daemon, request: Request, body: ReportEventsBody, names: frozenset[str]) -> frozenset[str]:
+    _, session = place(daemon, request, HookCall(tool="", input={}, cwd=body.cwd, session=body.session_id))
+    query, found, position = Query(session=session.id, user=session.user), set[str](), 0
+    while rows := await daemon.store.query(find(query, after=position, limit=MOST_ROWS)):
+        for record in map(read_record, rows):
+            position = record.position
+            if b'"reportId"' in bytes(record.body):
+                payload = _event.decode(record.body).payload
+                found.add(f"{payload.get('reportedBy')}/{payload.get('reportId')}")
+    return names & found
 
 
 def _name(request: Request, told: HostEvent) -> str | None:
@@ -126,6 +150,7 @@ async def _make(daemon: Daemon, request: Request, body: ReportEventsBody, told: 
         "skipped": told.skipped,
         "process": session.id if told.type.startswith("process.") else None,
         "reportedBy": request.who.token,
+        "reportId": told.report_id,
     }
     joined, approval = await _join(daemon, call, session, told)
     known = {name: value for name, value in (payload | joined).items() if value is not None}
