@@ -11,6 +11,8 @@ import pytest
 
 from assent import ToolFailedError, create_agent_app, define_tool, parse_rules, queue_approvals, tool
 from assent.audit.search import Query, find, read_record
+from assent.sdk.backlog import Backlog
+from assent.sdk.outbox import Outbox
 from daemons import until
 from keeping import soon
 
@@ -212,3 +214,48 @@ def test_an_application_that_was_made_before_a_fork_runs_nothing_there_and_says_
 
         assert all("before the process forked" in text for text in in_fork(call))
         assert app.run_tool("look").content == "nowhere"
+
+
+class Speechless(Exception):  # noqa: N818 - it is one
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+class Garbled(Exception):  # noqa: N818 - as above
+    def __str__(self) -> str:
+        return "\ud800"
+
+
+def fail_with(error):
+    def fail(_):
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("error", [Speechless(), Garbled()], ids=["speechless", "garbled"])
+def test_an_error_that_can_not_say_what_it_is_is_an_error_for_the_model_and_on_record(error):
+    tools = [
+        define_tool(name="failing", parameters={}, execute=fail_with(error)),
+        define_tool(name="checked", parameters={}, execute=lambda _: "ran", check_permissions=fail_with(error)),
+    ]
+    with create_agent_app(permission_policy={}, tools=tools) as app:
+        for made in tools:
+            result = app.run_tool(made.name)
+            assert result.is_error
+            assert type(error).__name__ in result.content
+            result.content.encode()
+        recorded(app, "tool.failed")
+
+
+def test_what_an_error_says_that_can_not_be_written_reaches_the_daemon_escaped(tmp_path):
+    class Daemon:
+        told: list = []  # noqa: RUF012 - of this test alone
+
+        def report_events(self, session, events, **_):
+            self.told += events
+
+    outbox = Outbox(Daemon(), Backlog("http://h", "t", str(tmp_path)))
+    outbox.put("s", None, {"type": "tool.failed", "error": "\ud800"})
+    outbox.close()
+    assert b"\\\\ud800" in bytes(Daemon.told[0])

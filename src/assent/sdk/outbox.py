@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from assent.model import encode
 from assent.sdk.backlog import Backlog
 from assent.sdk.client import ApiError, Client, UnreachableError
 
@@ -31,6 +32,14 @@ _PASSING = (408, 429, 500, 502, 503, 504)
 _PAUSE, _LONGEST_PAUSE = 0.5, 30.0
 _encode = msgspec.json.Encoder(enc_hook=str).encode
 _log = logging.getLogger(__name__)
+
+
+def _write(event: dict[str, object]) -> bytes:
+    """Write an event, whatever texts somebody put into it."""
+    try:
+        return _encode(event)
+    except UnicodeEncodeError:
+        return encode(event)
 
 
 def _new_name() -> str:
@@ -69,7 +78,7 @@ class Outbox:
 
     def put(self, session: str, cwd: str | None, event: dict[str, object]) -> None:
         """Have an event told, from any thread."""
-        item = Item(session, cwd, msgspec.Raw(_encode({**event, "reportId": _new_name()})))
+        item = Item(session, cwd, msgspec.Raw(_write({**event, "reportId": _new_name()})))
         with self._news:
             if len(self._items) >= MOST_WAITING:
                 self._lose(1, "too many wait, and they can not be kept on disk")

@@ -33,7 +33,7 @@ from assent.sdk.feeds import Feed
 from assent.sdk.judges import NO, YES, Judge, Judgement, Question, refuse
 from assent.sdk.schemas import InputError
 from assent.sdk.tools import Input, Tool, read_object
-from assent.sdk.voices import Heard, ask_voice, hear_check, hear_hook
+from assent.sdk.voices import Heard, ask_voice, describe, hear_check, hear_hook
 
 Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
 """Hears a tool's name and input before it is decided; see `hear_hook` for what it may say."""
@@ -166,7 +166,7 @@ class AgentSession:
     def note_result(self, name: str, call_id: str, *, error: Exception | None = None) -> None:
         """Write down what became of a call that somebody else ran."""
         call = ToolCall(tool=name, cwd=self._cwd, call_id=call_id or None)
-        failed = {} if error is None else {"error": f"{type(error).__name__}: {error}"[:1000]}
+        failed = {} if error is None else {"error": describe(error)[:1000]}
         payload = {"status": "completed" if error is None else "error", **failed}
         self._judge.note("tool.result" if error is None else "tool.failed", call, self._who, payload)
         self.feed.put("tool.after", toolCallId=call_id, toolName=name, isError=error is not None)
@@ -343,7 +343,7 @@ class AgentSession:
             content = await ask_voice(tool.execute, taken.params, seconds=tool.timeout, blocking=tool.blocking)
         except BaseException as error:
             aborted = not isinstance(error, Exception)
-            what = "the call was aborted" if aborted else f"{type(error).__name__}: {error}".removesuffix(": ")
+            what = "the call was aborted" if aborted else describe(error)
             self._judge.note("tool.failed", call, self._who, {"status": "error", "error": what[:1000]})
             failed = self._fail(call, what, judgement)
             if aborted:

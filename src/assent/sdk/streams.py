@@ -18,6 +18,7 @@ from assent.model import AssentError, ConfigError, ForbiddenError, NotFoundError
 from assent.sdk.apps import AgentApp
 from assent.sdk.asking import ApprovalHandler
 from assent.sdk.sessions import AgentSession, ToolResult
+from assent.sdk.voices import describe
 from assent.server.messages import Refusal
 from assent.server.sessions import NO_PENDING, RespondBody
 from assent.server.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame
@@ -219,7 +220,7 @@ async def _take_turn(app: AgentApp, session: AgentSession, message: str, turn_id
     try:
         text = await turn(session, message) if turn is not None else None
     except Exception as error:  # noqa: BLE001 - the agent's fault ends its turn, and is told
-        session.feed.put("error", turnId=turn_id, message=f"{type(error).__name__}: {error}"[:1000])
+        session.feed.put("error", turnId=turn_id, message=describe(error)[:1000])
     finally:
         said = text.content if isinstance(text, ToolResult) else text
         session.feed.put("turn.complete", turnId=turn_id, text=None if said is None else str(said))

@@ -16,10 +16,20 @@ from typing import Any
 import msgspec
 
 from assent.model import ALLOW, ASK, DENY, Opinion, Source, Verdict
+from assent.model.writing import printable
 
 PATIENCE = 5.0
 """How many seconds a check or a hook has."""
 _WORDS = {verdict.value: verdict for verdict in (ALLOW, ASK, DENY)}
+
+
+def describe(error: BaseException) -> str:
+    """Say what went wrong; an error may fail at that too, or say what can not be written."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001 - then its name is all there is
+        said = ""
+    return printable(f"{type(error).__name__}: {said}".removesuffix(": "))
 
 
 class NonsenseError(Exception):
@@ -143,5 +153,5 @@ def _fault(source: Source, policy: str, who: str, error: Exception, seconds: flo
         case NonsenseError():
             why = f"{who} failed: {error}"
         case _:
-            why = f"{who} failed: {type(error).__name__}: {error}"
+            why = f"{who} failed: {describe(error)}"
     return Opinion(verdict=DENY, source=source, policy=policy, reason=why)
