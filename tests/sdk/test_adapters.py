@@ -340,6 +340,23 @@ def test_langchain_what_the_framework_gives_a_tool_besides_is_not_decided_about(
     assert [json.loads(bytes(row[0]))["payload"]["args"] for row in rows] == [{"path": "/tmp/a"}]
 
 
+def test_langchain_a_call_that_another_middleware_takes_past_the_guard_is_on_record(frameworks, app):
+    from langchain.agents.middleware.types import AgentMiddleware
+
+    tool = frameworks.langchain_tool(frameworks.remove)
+
+    class Behind(AgentMiddleware):
+        def wrap_tool_call(self, request, handler):
+            return handler(request.override(tool=tool))
+
+    call = {"name": "remove", "args": {"path": "/tmp/a"}, "id": "1", "type": "tool_call"}
+    for behind, kind in (([], "tool.result"), ([Behind()], "runtime.warning")):
+        model = frameworks.Scripted(responses=[frameworks.AIMessage("", tool_calls=[call]), frameworks.AIMessage("")])
+        guard = frameworks.AssentMiddleware(app)
+        frameworks.create_agent(model, [tool], middleware=[guard, *behind]).invoke({"messages": [("user", "go")]})
+        assert recorded(app)[-1] == kind
+
+
 def test_langchain_a_tool_that_can_not_be_guarded_does_not_run(frameworks, app, monkeypatch):
     from assent.sdk import langchain
 

@@ -86,7 +86,7 @@ class _Call:
         self.parts: Parts | None = None
         """What the tool is called with next, once that may be."""
         self._unfit: Exception | None = None
-        self._runs = False
+        self._runs = self._came = False
         self._left_out: dict[str, Any] = {}
         """What the tool's function itself takes for a parameter that no schema fills in."""
         self.refusal: ToolMessage | None = None
@@ -128,6 +128,7 @@ class _Call:
 
     def _read(self, kind: type[BaseTool], tool: BaseTool, given: Any) -> bool:
         """Have the tool's schema read the input; what it says of one that it does not take is told by the framework."""
+        self._came = True
         self._unfit = self.refusal = None
         try:
             self.parts = kind._to_args_and_kwargs(tool, dict(given["args"]), given["id"])  # noqa: SLF001 - as the framework does
@@ -199,7 +200,9 @@ class _Call:
 
     def end(self, result: ToolMessage | Command[Any]) -> ToolMessage | Command[Any]:
         """Write down what became of it."""
-        if self.refusal is None:
+        if self.view is not None and not self._came:
+            self._session.warn(f"a call of {self._name} was answered by what stands behind the guard, undecided")
+        elif self.refusal is None:
             failed = isinstance(result, ToolMessage) and result.status == "error"
             self._note(ToolFailedError(str(result.content)) if failed else None)  # type: ignore[union-attr]
         return self.refusal or result
