@@ -270,3 +270,21 @@ def test_what_runs_only_after_it_returned_is_no_tool(function):
         tool(function)
     with pytest.raises(ToolError, match="in pieces"):
         define_tool(name="t", parameters={}, execute=function)
+
+
+async def _later_async():
+    RAN.append("later")
+    yield "a"
+
+
+def _later():
+    RAN.append("later")
+    yield "a"
+
+
+@pytest.mark.parametrize("later", [_later, _later_async], ids=["sync", "async"])
+def test_a_result_that_would_run_only_when_it_is_read_is_an_error(later):
+    made = define_tool(name="lazy", parameters={}, execute=lambda _: later())
+    with create_agent_app(permission_policy={}, tools=[made]) as app:
+        result = app.run_tool("lazy")
+    assert (result.is_error, "in pieces" in result.content, RAN) == (True, True, [])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import functools
+import inspect
 import os
 import time
 from collections import OrderedDict
@@ -341,6 +342,7 @@ class AgentSession:
         started = time.perf_counter()
         try:
             content = await ask_voice(tool.execute, taken.params, seconds=tool.timeout, blocking=tool.blocking)
+            _refuse_pieces(content)
         except BaseException as error:
             aborted = not isinstance(error, Exception)
             what = "the call was aborted" if aborted else describe(error)
@@ -362,6 +364,12 @@ class AgentSession:
     def _fail(self, call: ToolCall, text: str, judgement: Judgement | None) -> ToolResult:
         self.feed.put("tool.after", toolCallId=call.call_id, toolName=call.tool, isError=True, error=text)
         return ToolResult(tool_call_id=call.call_id or "", content=text, is_error=True, judgement=judgement)
+
+
+def _refuse_pieces(content: Any) -> None:
+    """Refuse what has not run yet though the call is over: whoever takes the pieces would run it, after the record."""
+    if inspect.isgenerator(content) or inspect.isasyncgen(content):
+        raise ToolFailedError("the tool gives its result in pieces; a tool returns it whole")
 
 
 def _unfit(name: str, error: InputError) -> str:
