@@ -351,6 +351,19 @@ def test_sessions_are_their_users_own():
             app.session("s", user="bob")
 
 
+def test_a_session_in_which_somebody_waits_stays_its_users_however_many_others_come(monkeypatch):
+    monkeypatch.setattr("assent.sdk.apps.MOST_SESSIONS", 3)
+    with create_agent_app(permission_policy={}) as app:
+        app.session("followed", user="ann").waiting.add("a question")
+        app.session("idle", user="ann")
+        for number in range(10):
+            app.session(f"s{number}", user="bob")
+        with pytest.raises(ForbiddenError):
+            app.session("followed", user="bob")
+        assert app.session("idle", user="bob").user == "bob"
+        assert len(app._sessions) == 3
+
+
 def test_the_plain_decorator_guards_any_function():
     policy = {"deny": parse_rules(["remove(/etc/**)"])}
     with app_with([], permission_policy=policy) as app:

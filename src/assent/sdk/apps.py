@@ -64,12 +64,18 @@ class AgentApp:
             found = self._sessions.get(session_id)
             if found is None:
                 found = self._sessions[session_id] = self._make(session_id, user or self._user)
-                if len(self._sessions) > MOST_SESSIONS:
-                    self._sessions.popitem(last=False)
             self._sessions.move_to_end(session_id)
+            if len(self._sessions) > MOST_SESSIONS:
+                self._forget_one()
         if user is not None and found.user != user:
             raise ForbiddenError("this session is somebody else's")
         return found
+
+    def _forget_one(self) -> None:
+        """Forget the session that was used longest ago, of those that nobody follows or waits in."""
+        old = next((name for name, session in self._sessions.items() if not session.is_busy), None)
+        if old is not None:
+            del self._sessions[old]
 
     async def call_tool(
         self,

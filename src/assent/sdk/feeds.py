@@ -28,6 +28,11 @@ class Feed:
         """Return the id of the last event."""
         return f"{self._mark}-{self._last}"
 
+    @property
+    def is_followed(self) -> bool:
+        """Tell whether anybody reads it now."""
+        return bool(self._followers)
+
     def put(self, kind: str, **fields: Any) -> None:
         """Add an event, from any thread; what is None is left out."""
         event = {"type": kind, **fields}

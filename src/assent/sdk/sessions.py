@@ -106,6 +106,11 @@ class AgentSession:
         return self._who.user
 
     @property
+    def is_busy(self) -> bool:
+        """Tell whether somebody follows it, or waits for an answer in it."""
+        return bool(self.waiting) or self.feed.is_followed
+
+    @property
     def who(self) -> Session:
         """Return the session as decisions know it: without anyone to ask, it is not interactive."""
         return self._who if self.queue or self.handler is not None else self._unheard
