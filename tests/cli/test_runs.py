@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import pty
@@ -88,6 +89,32 @@ def test_a_question_is_answered_at_the_terminal_by_its_own_words_alone(daemon, t
         child.kill()
         os.close(ours)
     assert (tmp_path / "x").exists() == written
+
+
+def test_a_run_that_is_interrupted_at_its_question_is_stopped_and_asks_no_more(daemon, tmp_path):
+    step = f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/x, content: x}}}}"
+    ours, child = _at_a_terminal(daemon, write_strategy(tmp_path, step))
+    try:
+        _read_until(ours, b"no, for this run: ")
+        os.write(ours, b"\x03")
+        seen = _read_until(ours, b" is stopped\r\n")
+        assert child.wait(60) == 130
+        with contextlib.suppress(OSError):  # the terminal has gone
+            seen += os.read(ours, 65536)
+        assert b"for this run: " not in seen
+    finally:
+        child.kill()
+        os.close(ours)
+    assert not (tmp_path / "x").exists()
+
+
+def _at_a_terminal(daemon, strategy):
+    ours, theirs = pty.openpty()
+    words = daemon.command("runs", "start", str(strategy))
+    sitting = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "env": daemon.environ, "cwd": daemon.project}
+    child = subprocess.Popen(["setsid", "--ctty", *words], **sitting)
+    os.close(theirs)
+    return ours, child
 
 
 def test_what_was_typed_before_a_question_was_there_is_no_answer_to_it(daemon, tmp_path):

@@ -41,6 +41,16 @@ def classify(api, tool, given, **more):
 # A program and its token
 
 
+@pytest.mark.parametrize("folder", ["~", "$HOME", "file:///etc"])
+def test_a_folder_that_is_read_as_another_than_it_names_is_none_to_run_in(client, daemon, tmp_path, folder):
+    (daemon.project / folder).mkdir(parents=True, exist_ok=True)
+    step = {"agent": "a", "tool": "run_command", "input": {"command": "ls > seen.txt", "cwd": folder}}
+    run = client.launch(write_strategy(tmp_path, f"- {json.dumps(step)}"))
+    client.decide(run, client.hear("request_permission"), "allow")
+    assert "is no folder by its path" in client.hear("strategy_error")["error"]["message"]
+    assert not (daemon.project / folder / "seen.txt").exists()
+
+
 @pytest.mark.parametrize("field", ["cwd", "workdir", "dir"])
 def test_a_line_is_judged_where_its_own_field_has_it_run(program, daemon, field):
     api, _ = program

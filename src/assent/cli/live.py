@@ -79,6 +79,7 @@ class LiveRun:
             except asyncio.CancelledError:
                 with contextlib.suppress(AssentError):
                     await self._client.stop(self._run_id)
+                self._questions.clear()  # nobody waits for an answer any more
                 self._line("·", f"{self._run_id} is stopped", "dim")
                 raise
         complain("the daemon has gone; the run is reported as failed when it is back")

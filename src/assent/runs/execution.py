@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import posixpath
+import re
 import secrets
 from collections.abc import Callable
 from typing import Any, TypeVar, assert_never
@@ -60,6 +61,9 @@ from assent.runs.tools import (
 )
 
 T = TypeVar("T")
+
+_EXPANDED = re.compile(r"[~$]|file:", re.IGNORECASE)
+"""What is read as another folder than the one that it would name here."""
 
 FILE_SECONDS = 60.0
 SHOWN_ARGUMENTS = 8 << 10
@@ -244,6 +248,8 @@ class StepWork:
         boundary = ruling.decision.boundary
         if boundary is None:
             raise ToolError("unavailable: commands of a run need a sandbox; nothing was run")
+        if given.cwd is not None and _EXPANDED.match(given.cwd):
+            raise ToolError(f"{given.cwd} is no folder by its path; nothing was run")
         order = commands.Order(
             argv=tuple(commands.shell_argv(given.command)),
             boundary=msgspec.structs.replace(boundary, cwd=posixpath.join(self._run.setting.cwd, given.cwd or "")),
