@@ -80,6 +80,14 @@ NAMED = (
     "cat ~/.ssh/id_rsa",
     "cat $DIR/.env",
     "cat /proc/123/cwd/.env",
+    # Out of all that a search or a repository holds.
+    "git diff -- server.crt",
+    "git log -p server.crt",
+    "git show HEAD:server.crt",
+    "git grep x server.crt",
+    "git archive HEAD server.crt",
+    "rg x -g '*.crt'",
+    "grep -rn --include=server.crt x .",
     # Among very many.
     "./tool MANY .env",
     "./tool .env MANY",
@@ -113,6 +121,10 @@ NOT_NAMED = (
     # Git has its own folder, and a walk names nothing.
     "git status",
     "git --git-dir=.git log",
+    "git diff origin/main -- src",
+    'git diff "$X.crt"',
+    "rg -g '*.py' x",
+    "rg -g '!*.crt' x",
     "grep -r x .",
     "grep -rn .env src",
     "find . -name .env",

@@ -27,6 +27,7 @@ from assent.reading.judging import (
     judge_find,
     judge_words,
     output_of,
+    picked_words,
     plain_words,
     quote,
     roles_of,
@@ -309,11 +310,13 @@ class _Reader:
         said = judge(match, clauses, judged, extra=extra)
         if match.obeys:
             said = self._trapped(said, match, command)
+        # In a run there are files that no command may name, not even one that only looks.
+        picked = picked_words(roles) if self.place.run else []
         if said.tier is SAFE:
-            index = self._execution(command, frame, said, plain=plain_words(match, command))
+            index = self._execution(command, frame, said, picked, plain=plain_words(match, command))
         else:
             opaque = extra or match.fault is not None or entry.options == "any"
-            unseen = unseen_words(match, roles, command.words[1:] if opaque else ())
+            unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
             index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
         sweep = entry.sweep or any(map(_sweeps, clauses))
         if judged or sweep or entry.connects or not kinds <= QUIET:

@@ -16,6 +16,7 @@ from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.reading.roles import LANGUAGES, NETWORK, QUIET, Judgement, judge_sent, judge_word
 from assent.reading.unknowns import is_echo, is_time
+from assent.reading.wildcards import let_through
 from assent.shell.tree import Command, Script, Word
 
 _HERE = Word(".")
@@ -134,6 +135,12 @@ def unseen_words(match: Match, roles: Sequence[tuple[Role, Word]], words: Sequen
         return lists
     seen = {word for role, word in roles if role not in QUIET}
     return [word for word in unsure if word not in seen] + lists
+
+
+def picked_words(roles: Sequence[tuple[Role, Word]]) -> list[Word]:
+    """Return what is picked by its name, or by a pattern of names, out of all that a command looks at."""
+    picked = [word.text for role, word in roles if role in ("filter", "revision") and UNKNOWN not in word.text]
+    return [Word(name) for text in picked for name in let_through(text)]
 
 
 def _meant(words: Sequence[Word]) -> Iterator[Word]:
