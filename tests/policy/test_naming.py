@@ -6,7 +6,7 @@ import pytest
 
 from assent.config.facts import observe
 from assent.engine import Engine
-from assent.model import DENY, Session, ToolCall
+from assent.model import ASK, DENY, Session, ToolCall
 
 NAMED = (
     # A container sees it by another name.
@@ -162,3 +162,24 @@ def test_a_command_that_names_a_forbidden_file_is_denied(forbids, line):
 @pytest.mark.parametrize("line", NOT_NAMED)
 def test_a_command_that_only_passes_by_is_not(forbids, line):
     assert not forbids(line)
+
+
+@pytest.mark.parametrize(
+    ("given", "denied"),
+    [
+        ({"path": ".env"}, True),
+        ({"path": "a.txt", "options": {"source": "./server.key"}}, True),
+        ({"paths": ["a.txt", "secrets/x"]}, True),
+        ({"path": "a.txt"}, False),
+        ({"prompt": "leave .env alone"}, False),
+        ({"path": "a\nb"}, False),
+        ({}, False),
+    ],
+)
+def test_no_tool_of_a_run_is_given_a_forbidden_file_also_one_of_which_nothing_is_known(tmp_path, given, denied):
+    engine = Engine()
+    for running in (True, False):
+        session = Session(id="r", user="u", agent="a", workspace=(str(tmp_path),), run=running)
+        guard = engine.guard("mcp__disk__take", cwd=str(tmp_path), run=running)
+        call = ToolCall(tool="mcp__disk__take", input=given, cwd=str(tmp_path))
+        assert engine.decide(call, session, guard=guard).verdict is (DENY if denied and running else ASK)

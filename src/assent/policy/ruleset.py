@@ -62,10 +62,10 @@ class RuleSet:
         kind = operation.kind
         if view.is_unreadable(operation):
             return found + self._patterned
+        if operation.mentions:
+            found += self._for_mentions(operation, view)
         if kind is COMMAND_EXECUTE or kind is FS_EXEC:
             found += self._for_command(operation)
-            if operation.mentions:
-                found += self._for_mentions(operation, view)
             for host in operation.hosts:
                 found += self._for_host(host)
         if kind is FS_READ or kind is FS_EXEC:

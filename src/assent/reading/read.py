@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import operator
@@ -18,6 +19,7 @@ from assent.model import (
     SAFE,
     TOOL_CALL,
     UNKNOWN,
+    CallError,
     Operation,
     Reading,
     Tier,
@@ -112,7 +114,7 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "foreign-shell":
             return (_plain(tool, DANGEROUS, tool.does),), "a line of another shell"
         case "unknown":
-            return (_plain(tool, DANGEROUS, tool.does or "what this tool does is not known"),), None
+            return (_unknown(tool, call, place),), None
         case _:
             assert_never(tool.shape)
 
@@ -330,6 +332,19 @@ def _filtered(pattern: str, tool: Tool) -> list[str]:
 
     named = () if tool.name == "Glob" else map(spelled_out, let_through(pattern))
     return list(dict.fromkeys((pattern, *named)))
+
+
+def _unknown(tool: Tool, call: ToolCall, place: Place) -> Operation:
+    """Return the call of a tool of which nobody knows what it does; in a run, with the files that it names."""
+    found = _plain(tool, DANGEROUS, tool.does or "what this tool does is not known")
+    if not place.run:
+        return found
+    import msgspec  # noqa: PLC0415 - only in runs
+
+    with contextlib.suppress(CallError):  # what can be no path is none
+        names = (name for located in named_paths(call.input, place) if located.known for name in located.names)
+        return msgspec.structs.replace(found, mentions=tuple(dict.fromkeys(names)))
+    return found
 
 
 def _plain(tool: Tool, tier: Tier, reason: str) -> Operation:
