@@ -31,11 +31,9 @@ def mentioned_paths(words: Sequence[Word], place: Place, cwd: str | None) -> tup
     for word in words:
         kept = found if len(found) <= MOST else more
         for text in _candidates(word.text):
-            if kept is more and not secrets.is_secret(text):
-                continue
-            located = locate(Word(text), place, cwd)
-            if _LIKE.search(text) or secrets.is_secret(located.path):
-                kept.update(dict.fromkeys(map(blur, located.names) if is_pattern(word) else located.names))
+            if (kept is found and _LIKE.search(text)) or secrets.is_secret(f"{cwd}/{text}"):
+                names = locate(Word(text), place, cwd).names  # asks the disk, which takes its time
+                kept.update(dict.fromkeys(map(blur, names) if is_pattern(word) else names))
         if len(more) > MOST:
             break
     return tuple(found) if len(found) <= MOST else (UNKNOWN, *filter(secrets.is_secret, (*found, *more)))
