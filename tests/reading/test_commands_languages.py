@@ -51,6 +51,10 @@ from lines import operations
         "n;N;g;G;h;H;x;D;P;z;F",
         "t;T end;b end",
         "1,$ s/a/b/ ; p",
+        "s/a/b/ g # why\np",
+        "/x/{N;ba};p",
+        "/x/{y/a/b/ }",
+        "s/\r$//",
         "",
     ],
 )
@@ -70,6 +74,10 @@ def test_sed_that_only_prints(script: str) -> None:
         ("r in", ("in",), ()),
         ("/x/R in", ("in",), ()),
         ("p;w a;b", (), ("a;b",)),
+        ("#\\\nw out", (), ("out",)),
+        ("r in\\\nw out", ("in\\",), ("out",)),
+        ("s/a/b/ i;w out", (), ("out",)),
+        ("a text\\\nmore\nw out", (), ("out",)),
     ],
 )
 def test_sed_files(script: str, reads: tuple[str, ...], writes: tuple[str, ...]) -> None:
@@ -96,6 +104,12 @@ def test_sed_files(script: str, reads: tuple[str, ...], writes: tuple[str, ...])
         "s/[/b/",
         "s/[\\]/x/e]/y/",
         "1,",
+        "s/a/b/ e",
+        "s/a/b/ q",
+        "y/a/b/ i",
+        "b}i;w out",
+        "#\rw out",
+        "a x\rw out",
     ],
 )
 def test_sed_that_runs_or_is_not_understood(script: str) -> None:
@@ -146,6 +160,9 @@ def test_sed_without_a_fault_writes_only_what_is_said(tmp_path_factory: pytest.T
         "{print a[1] / 2}",
         "function f(x) { return x*2 }\n{print f($1)}",
         "$1 ~ /x/ || $2 !~ /y/",
+        "$1 > 2 &&\n$2 > 3 {print\n}",
+        "{print $1,\n$2\nif (a >\nb) next}",
+        "{print 0x1F + 1e3 - .5}",
         "",
     ],
 )
@@ -181,6 +198,16 @@ def test_awk_that_only_prints(program: str) -> None:
         'BEGIN{SYMTAB["A"]=1}',
         "BEGIN{for (k in FUNCTAB) print k}",
         "BEGIN{print PROCINFO[1]}",
+        'BEGIN{print 1,\n2 > "x"}',
+        'BEGIN{print 1 &&\n2 > "x"}',
+        'BEGIN{print 1 ?\n2 :\n3 > "x"}',
+        'BEGIN{print 1, # why\n2 > "x"}',
+        'BEGIN{print(1,\n2) > "x"}',
+        'BEGIN{printf("%s"\n, 2) >> "x"}',
+        'BEGIN{case=4; print case /2; system("touch x") /1}',
+        'BEGIN{0x1system("touch x")}',
+        'BEGIN{1esystem("touch x")}',
+        'BEGIN{extension("./x.so", "f")}',
     ],
 )
 def test_awk_that_does_more_or_is_not_understood(program: str) -> None:

@@ -7,7 +7,7 @@ import assent.regex as re
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r]+|\\\n|\#[^\n]*)
     |(?P<string>"(?:[^"\\\n]|\\.)*")
-    |(?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)
+    |(?P<number>(?:0[xX][\da-fA-F]+|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|\.\d+)(?!\w))
     |(?P<name>[A-Za-z_]\w*)
     |(?P<end>[;\n{}])
     |(?P<sign>\|\||&&|\|&|>>|[<>=!+\-*/%^]=|\*\*=?|\+\+|--|[-+*/%^!<>=~?:,.()\[\]$|@&])""",
@@ -19,6 +19,7 @@ _STREAM = re.compile(r'[ \t]*"/dev/std(?:err|out)"[ \t]*(?:[;}\n]|\Z)')
 _VALUE = frozenset({"string", "number", "name"})
 _OUTSIDE = {
     "system": "runs commands from its program",
+    "extension": "loads or calls code by name in its program",
     "getline": "reads from elsewhere in its program",
     "ENVIRON": "looks at the environment in its program",
     "ARGV": "may choose in its program which files it reads",
@@ -28,7 +29,8 @@ _OUTSIDE = {
     "PROCINFO": "looks at its process in its program",
 }
 """Names by which a program reaches more than the text it is given."""
-_NOT_OPERANDS = frozenset({"print", "printf", "return", "in", "case", "else", "do", "getline"})
+_NOT_OPERANDS = frozenset({"print", "printf", "return", "in", "else", "do", "getline"})
+"""Words after which a slash begins a pattern; `case` is a name like any other to most versions."""
 
 
 def read_awk(program: str) -> str | None:
@@ -47,6 +49,8 @@ class _Walk:
         """Whether an operand stood before, so that a slash divides."""
         self.printing = False
         self.depth = 0
+        self.open = False
+        """Whether a sign stood before that something has to follow, if need be on the next line."""
 
     def step(self) -> None:
         if self.program[self.at] == "/" and not self.operand:
@@ -65,7 +69,10 @@ class _Walk:
             self.at = found.end()
 
     def _token(self, kind: str, text: str) -> None:
+        if text == "\n" and (self.open or self.depth > 0):
+            return
         self.operand = (kind in _VALUE and text not in _NOT_OPERANDS) or text in (")", "]", "++", "--")
+        self.open = kind == "sign" and not self.operand
         if kind == "end":
             self.printing, self.depth = False, 0
         elif kind == "name":

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import msgspec
 
 import assent.regex as re
 
 _ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
-_LABEL = re.compile(r"[ \t]*[\w.]*[ \t]*(?=[;\n}]|$)")
+_LABEL = re.compile(r"[ \t]*[\w.]*[ \t]*(?=[;\n]|}+[ \t]*(?:[;\n]|\Z)|\Z)")
 _BRACKET = re.compile(r"\^?\]?(?:\[[:.=][^\]\n]*\]|\\[^\]\n]|[^\]\\\n\[]|\[(?![:.=]))*\]")
+_LINE = re.compile(r"[^\n]*")
+_CONTINUED = re.compile(r"(?:\\.|[^\\\n])*\\?", re.DOTALL)
 _STRANGE = "has a script that is not understood"
 _PLAIN = frozenset("dDpPnNgGhHxzF=")
 _TEXT = frozenset("aic")
 _LABELS = frozenset(":btT")
-_FLAGS = frozenset("gpiImM0123456789")
+_FLAGS = frozenset("gpiImM0123456789 ")
+"""With a space, which some versions pass over."""
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -85,7 +90,7 @@ class _Walk:
         elif name in _LABELS:
             self._label()
         elif name in _TEXT:
-            self._line()
+            self._text()
         elif name in "sy":
             self._substitute(flags=name == "s")
         elif name in "rR":
@@ -108,6 +113,8 @@ class _Walk:
             self.writes.append(self._line().strip())
         elif flags and self._peek() == "e":
             raise _Fault("runs commands from its script")
+        elif self._skip(" \t") and self._peek() not in "\n;}#":
+            raise _Fault(_STRANGE)
 
     def _delimited(self, delimiter: str, *, regex: bool = True) -> None:
         """Pass a part up to its delimiter, which is a plain character inside a bracket expression."""
@@ -124,14 +131,22 @@ class _Walk:
         self.at = found.end()
 
     def _line(self) -> str:
-        """Take the rest of a line; text ending in a backslash goes on."""
-        start = self.at
-        while self.at < len(self.script) and self.script[self.at] != "\n":
-            self.at += 2 if self.script[self.at] == "\\" else 1
-        return self.script[start : self.at]
+        """Take the rest of a line."""
+        return self._passed(_LINE)
+
+    def _text(self) -> None:
+        """Pass a text: what ends in a backslash goes on."""
+        self._passed(_CONTINUED)
+
+    def _passed(self, shape: re.Pattern[str]) -> str:
+        found = cast("re.Match[str]", shape.match(self.script, self.at))
+        self.at = found.end()
+        if "\r" in found.group():
+            raise _Fault(_STRANGE)  # ends a line for some versions
+        return found.group()
 
     def _label(self) -> None:
-        # Some versions end a label at a space and take what follows as the next command.
+        # Some versions end a label at a space and take what follows as the next command; to some a brace is part of it.
         found = _LABEL.match(self.script, self.at)
         if found is None:
             raise _Fault(_STRANGE)
