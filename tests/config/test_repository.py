@@ -57,6 +57,12 @@ TRAPS = [
     ("[protocol]\n\tallow = always\n", "protocol.allow"),
     ("[core]\n\tx = a\x0b[user]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
     ("[core]\n\tx = a\x0c[user]\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+    ("[core]\n\t# a \\\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+    ("[core]\n\t; a \\\r\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+    ("[core]\n\tx = a # b \\\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+    ('[core]\n\tx = "a" ; "b \\\n\tfsmonitor = ./x\n', "core.fsmonitor"),
+    ("[core]\n\tx = a\\\\\n\tfsmonitor = ./x\n", "core.fsmonitor"),
+    ("[core]\n\tfsmonitor = ./x\\", "core.fsmonitor"),
 ]
 
 
@@ -210,6 +216,25 @@ def test_a_folder_made_to_look_like_a_store_is_a_trap(project):
     (project / "src/HEAD").write_text("ref: refs/heads/main\n")
     (project / "src/objects").mkdir()
     assert find_trap("git", str(project / "src")) == "this folder is itself a repository's store"
+
+
+@pytest.mark.parametrize("parts", [(".git/objects",), (".git/objects", ".git/refs"), ("objects", "refs"), (".git",)])
+@pytest.mark.parametrize("head", ["", "junk"])
+def test_what_only_looks_like_a_store_does_not_hide_the_real_one(project, parts, head):
+    for part in parts:
+        (project / "src" / part).mkdir(parents=True, exist_ok=True)
+    if head:
+        (project / "src" / parts[0]).with_name("HEAD").write_text(head)
+    (project / "src" / "inner").mkdir()
+    configure(project, "[core]\n\tfsmonitor = ./x\n")
+    assert "core.fsmonitor" in find_trap("git", str(project / "src" / "inner"))
+
+
+def test_a_store_beside_the_real_one_does_not_hide_it(project):
+    shutil.copytree(project / ".git", project, dirs_exist_ok=True)
+    assert find_trap("git", str(project / "src")) is None
+    configure(project, "[core]\n\tfsmonitor = ./x\n")
+    assert "core.fsmonitor" in find_trap("git", str(project / "src"))
 
 
 def test_a_search_upward_ends(project, monkeypatch):

@@ -4,7 +4,7 @@ Looked up in the files themselves, never by starting the tool that would obey th
 """
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120
+# ruff: noqa: PTH112, PTH113, PTH114, PTH116, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -46,6 +46,9 @@ _RUNS = re.compile(
     r"|(?:browser|man)\..+\.(?:cmd|path)|lfs\..+\.(?:clean|smudge|path)|delta\.(?:.+\.)?pager"
     r"|core\.worktree|extensions\.partialclone"
 )
+_HEAD = re.compile("ref:[ \t]*refs/[!-~]|[0-9a-f]{40}")
+_MARKS = re.compile(r'\\.?|["#;]')
+_COMMENTS = ("#", ";")
 _HARMLESS = re.compile(r"|true|false|yes|no|on|off|0|1|cat|git-lfs (?:clean|smudge|filter-process)[-\w% ]*")
 _BANG = re.compile(r"alias\..+|submodule\..+\.update")
 
@@ -85,14 +88,16 @@ def _among(tool: str, folder: str) -> str | None:
 
 
 def _git(folder: str) -> str | None:
-    found = _git_folder(folder)
-    if found is None:
-        return None
-    if found == folder:
-        return "this folder is itself a repository's store"
-    common = _read(os.path.join(found, "commondir"))
-    stores = [found, os.path.normpath(os.path.join(found, common.strip()))] if common else [found]
-    for store in stores:
+    for top, store in _git_folders(folder):
+        trap = "this folder is itself a repository's store" if store == folder else _stores(store, top)
+        if trap is not None:
+            return trap
+    return None
+
+
+def _stores(found: str, top: str) -> str | None:
+    """Look at a store, at the one that it shares with other worktrees, and at those of submodules."""
+    for store in dict.fromkeys((found, _common(found))):
         inner = _modules(os.path.join(store, "modules"))
         if len(inner) > MOST_MODULES:
             return "the repository has more submodules than are looked at"
@@ -100,17 +105,18 @@ def _git(folder: str) -> str | None:
             trap = _store(place)
             if trap is not None:
                 return trap
-    return _embedded(found, folder)
+    return _embedded(found, top)
 
 
-def _embedded(store: str, folder: str) -> str | None:
+def _common(store: str) -> str:
+    return os.path.normpath(os.path.join(store, _read(os.path.join(store, "commondir")).strip()))
+
+
+def _embedded(store: str, top: str) -> str | None:
     """Look at the repositories that are submodules of this one but keep their own store: git looks into them too."""
     links = _all_links(store)
     if links is None or len(links) > MOST_MODULES:
         return "the repository's submodules can not be read"
-    top = folder
-    while links and not os.path.lexists(os.path.join(top, ".git")) and top != "/":
-        top = os.path.dirname(top)
     for link in links:
         place = os.path.join(top, link)
         trap = _git(place) if os.path.lexists(os.path.join(place, ".git")) else None
@@ -195,11 +201,8 @@ def _raise(error: OSError) -> None:
 
 def _refs(folder: str) -> str | None:
     """Find a branch or a tag whose name could be taken for an option."""
-    found = _git_folder(folder)
-    if found is None:
-        return None
-    common = _read(os.path.join(found, "commondir"))
-    for store in {found, os.path.normpath(os.path.join(found, common.strip()))} if common else {found}:
+    found = [store for _, store in _git_folders(folder)]
+    for store in dict.fromkeys((*found, *map(_common, found))):
         packed = os.path.join(store, "packed-refs")
         if _has_dashed_refs(packed, _stamp(packed)) or _has_dashed_files(os.path.join(store, "refs")):
             return "a branch or a tag has a name that starts with a dash"
@@ -226,23 +229,41 @@ def _has_dashed_files(folder: str) -> bool:
     return False
 
 
-def _git_folder(folder: str) -> str | None:
-    """Find the store of the repository a folder lies in."""
+def _git_folders(folder: str) -> list[tuple[str, str]]:
+    """Find the store of the repository a folder lies in, with the folder that it is of.
+
+    What only looks like a store git passes over; so it comes first here, and the real one after it.
+    """
+    found: list[tuple[str, str]] = []
     current = folder
     for _ in range(MOST_FOLDERS):
-        if os.path.isfile(os.path.join(current, "HEAD")) and os.path.isdir(os.path.join(current, "objects")):
-            return current
         store = os.path.join(current, ".git")
-        if os.path.isdir(store):
-            return store
-        pointer = _read(store) if os.path.isfile(store) else ""
-        if pointer:
-            return os.path.normpath(os.path.join(current, pointer.partition(":")[2].strip()))
+        if os.path.isfile(store):
+            return [*found, (current, os.path.normpath(os.path.join(current, _read(store).partition(":")[2].strip())))]
+        stores = [(current, store)] if os.path.isdir(store) else []
+        stores += [(current, current)] if _has_head(current) else []
+        found += stores
+        if any(_is_store(each) for _, each in stores):
+            return found
         parent = os.path.dirname(current)
         if parent == current:
-            return None
+            break
         current = parent
-    return None
+    return found
+
+
+def _has_head(folder: str) -> bool:
+    return os.path.isfile(os.path.join(folder, "HEAD")) and os.path.isdir(os.path.join(folder, "objects"))
+
+
+def _is_store(folder: str) -> bool:
+    """Tell whether git takes a folder for a store; when in doubt not, so that it is looked for further up as well."""
+    head, common = os.path.join(folder, "HEAD"), _common(folder)
+    return (
+        not os.path.islink(head)
+        and _HEAD.match(_read(head)) is not None
+        and all(os.path.isdir(os.path.join(common, name)) for name in ("objects", "refs"))
+    )
 
 
 def _store(store: str) -> str | None:
@@ -278,8 +299,23 @@ def _settings(path: str, stamp: _Stamp | None) -> str | None:
 
 
 def _logical_lines(text: str) -> list[str]:
+    """Join what goes on after a backslash: one that nothing escapes, and not in a comment."""
+    lines: list[str] = []
+    parts: list[str] = []
+    quoted = False
     # Only these end a line: others, in the middle of a value, would begin a section that git does not see.
-    return [line.strip() for line in text.replace("\r\n", "\n").replace("\\\n", " ").split("\n")]
+    for line in text.replace("\r\n", "\n").split("\n"):
+        continues = False
+        for mark in _MARKS.findall(line):
+            quoted = quoted != (mark == '"')
+            continues = mark == "\\"
+            if mark in _COMMENTS and not quoted:
+                break
+        parts.append(line[:-1] if continues else line)
+        if not continues:
+            lines.append(" ".join(parts).strip())
+            parts, quoted = [], False
+    return [*lines, " ".join(parts).strip()]
 
 
 def _runs_code(name: str, value: str) -> bool:
