@@ -53,6 +53,8 @@ FOLDERS = [
     ('cd "$(cat x)/y" && cd z && git log', "/?/z"),
     ("find . -name .git -execdir git log ';'", "?"),
     ("find . -type d | xargs -I{} git -C {} log", "?"),
+    ("find . -type d -exec git -C {} log ';'", "/ws/?/?"),
+    ("find a b -exec env -C {} git log ';'", "/ws/a/?/?"),
     ('cd "$(git rev-parse --show-toplevel)" && git log', "/ws"),
     ('git -C "$(git rev-parse --show-toplevel)" log', "?"),
     ('git -C "$X" log', None),

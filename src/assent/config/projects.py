@@ -29,7 +29,7 @@ class Sign(msgspec.Struct, frozen=True):
 
 _PACKAGE = r'"(?:packageManager|devEngines)"\s*:'
 _FIXES = (
-    r"(?m)^[ \t]*(?:[\w.]*\.)?[\"']?(?:fix|fix-only)[\"']?[ \t]*=[ \t]*true|\bruff[\"']?[ \t]*=[ \t]*\{"
+    r"(?m)^[ \t]*(?:[\w. \t\"'-]*\.)?[ \t]*[\"']?(?:fix|fix-only)[\"']?[ \t]*=[ \t]*true|\bruff[\"']?[ \t]*=[ \t]*\{"
     r"|^[ \t]*(?:tool\.ruff\.)?[\"']?extend[\"']?[ \t]*=|^[ \t]*write-changes\b"
     r"|^[ \t]*(?:[\w.]*\.)?[\"']?(?i:output_file)\b"
 )
@@ -50,8 +50,8 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
             Sign(n, r"rustc|wrapper|linker|runner|credential|alias|include|\[env|\[target|build|path|source|registr")
             for n in (".cargo/config.toml", ".cargo/config")
         ),
-        Sign("rust-toolchain.toml", r"\bpath\s*="),
-        Sign("rust-toolchain", r"\bpath\s*=|[/\\]"),
+        Sign("rust-toolchain.toml", r"\bpath\b"),
+        Sign("rust-toolchain", r"\bpath\b|[/\\]"),
     ),
     "composer": tuple(Sign(n) for n in ("composer.json", "vendor/composer")),
     "ctags": tuple(Sign(n, upward=False) for n in (".ctags", ".ctags.d", "ctags.d")),
@@ -91,7 +91,10 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         *(Sign(n) for n in (".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js")),
         Sign("package.json", _PACKAGE),
         Sign("pnpm-workspace.yaml", r"(?i)pnpmfile|configDependencies|registr|npmPath|scriptShell|nodeOptions|Version"),
-        Sign(".npmrc", r"(?i)pnpmfile|registry|npm-?path|script-?shell|node-?options|node-?version|global"),
+        Sign(
+            ".npmrc",
+            r"(?i)pnpmfile|registry|npm-?path|script-?shell|node-?options|node-?version|global|(?m:^[^=\n]*\$\{)",
+        ),
     ),
     "poetry": tuple(
         Sign(n)
@@ -134,6 +137,8 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
 }
 """What makes each tool run, load or fetch code that the project chose."""
 
+_SPELT = re.compile(r"\\(?:u00|x|U000000)(?:2[dD]|4[1-9a-fA-F]|5[0-9aAfF]|6[1-9a-fA-F]|7[0-9aA])")
+"""A letter, dash or underscore written as its number: a key may be any that way, and nobody else writes one so."""
 _MODULES = sys.stdlib_module_names - {"test", "this", "idlelib", "lib2to3", "turtledemo"}
 _IMPORTED = _MODULES | {"pip", "setuptools", "pkg_resources", "_distutils_hack", "keyring", "wheel", "packaging"}
 _ENDINGS = (".py", ".pyc", ".pyw", ".pyd", ".so")
@@ -162,7 +167,8 @@ def _is_there(path: str, sign: Sign) -> bool:
     if not sign.text:
         return os.path.lexists(path)
     content = find_file(path)
-    return content is not None and re.search(sign.text, content.data.decode("utf-8", "replace")) is not None
+    text = "" if content is None else content.data.decode("utf-8", "replace")
+    return re.search(sign.text, text) is not None or _SPELT.search(text) is not None
 
 
 def find_shadow(folder: str) -> str | None:

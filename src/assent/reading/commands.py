@@ -35,6 +35,7 @@ from assent.reading.judging import (
 )
 from assent.reading.mentions import mentioned_hosts, mentioned_paths
 from assent.reading.opening import (
+    FIND,
     find_openings,
     is_given_input,
     join,
@@ -155,7 +156,7 @@ class _Reader:
         else:
             match, moved = match_words(name, entry, command.words[1:]), command
             if match.values:
-                match, moved = self._moved(match, command)
+                match, moved = self._moved(match, command, frame)
                 cwd = moved.cwd
             trace = self._known(match, moved, frame)
         self._add_circumstances(name, entry, command, index)
@@ -338,7 +339,7 @@ class _Reader:
                 return Judgement(DANGEROUS, f"{match.name} here: {trap}")
         return said
 
-    def _moved(self, match: Match, command: Command) -> tuple[Match, Command]:
+    def _moved(self, match: Match, command: Command, frame: Frame) -> tuple[Match, Command]:
         """Put a command where it works, after options such as `git -C`."""
         cwd, others = command.cwd, command.elsewhere
         moves = [word for _, role, word in match.values if role == "cwd"]
@@ -349,7 +350,9 @@ class _Reader:
             named = word if word.named_in is None or cwd is None else Word(f"{cwd}/{word.text}")
             path = locate(named, self.place, cwd).path
             if UNKNOWN in path:
-                cwd, others = None, (path,) if word.chosen else ()
+                # What find finds may lie deeper than in the folder that is named.
+                deep = f"{path}/{UNKNOWN}" if FIND in frame.through else path
+                cwd, others = None, (deep,) if word.chosen else ()
             else:
                 cwd = path
         return match, command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)

@@ -23,6 +23,8 @@ DEEPEST = 10
 """Layers of commands inside commands that are read; what is deeper is unreadable."""
 _COUNTED = ("-n", "-L", "-l", "-J", "--max-args", "--max-lines")
 _SOURCES = (":::", "::::", ":::+", "::::+")
+FIND = "find -exec"
+"""The layer around what find runs."""
 _ANYTHING = Word(UNKNOWN, splits=True)
 _MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
 _UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
@@ -201,7 +203,7 @@ def find_openings(expression: Expression, command: Command) -> Iterator[Inner]:
     """Yield what find runs for each file."""
     for words in expression.commands:
         if words:
-            yield Inner("find -exec", command=inner_command(command, words), moved=expression.moves)
+            yield Inner(FIND, command=inner_command(command, words), moved=expression.moves)
 
 
 def fed_text(command: Command, script: Script) -> Word | None:
