@@ -230,6 +230,15 @@ def test_what_only_looks_like_a_store_does_not_hide_the_real_one(project, parts,
     assert "core.fsmonitor" in find_trap("git", str(project / "src" / "inner"))
 
 
+def test_a_store_that_shares_all_but_its_head_is_one(project, tmp_path):
+    (tmp_path / "other" / "inner").mkdir(parents=True)
+    (tmp_path / "other" / "HEAD").write_text("ref: refs/heads/main\n")
+    (tmp_path / "other" / "commondir").write_text("../project/.git\n")
+    configure(project, "[core]\n\tfsmonitor = ./x\n")
+    assert "core.fsmonitor" in find_trap("git", str(tmp_path / "other" / "inner"))
+    assert "store" in find_trap("git", str(tmp_path / "other"))
+
+
 def test_a_store_beside_the_real_one_does_not_hide_it(project):
     shutil.copytree(project / ".git", project, dirs_exist_ok=True)
     assert find_trap("git", str(project / "src")) is None

@@ -253,7 +253,9 @@ def _git_folders(folder: str) -> list[tuple[str, str]]:
 
 
 def _has_head(folder: str) -> bool:
-    return os.path.isfile(os.path.join(folder, "HEAD")) and os.path.isdir(os.path.join(folder, "objects"))
+    return os.path.isfile(os.path.join(folder, "HEAD")) and any(
+        os.path.lexists(os.path.join(folder, name)) for name in ("objects", "commondir")
+    )
 
 
 def _is_store(folder: str) -> bool:
