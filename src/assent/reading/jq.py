@@ -5,6 +5,8 @@ from __future__ import annotations
 import assent.regex as re
 
 _STRING = re.compile(r'"[^"]*"')
+_APART = re.compile(r"\$(?:\s|#[^\n]*\n)+")
+"""What may stand between the sign of a variable and its name."""
 _NAME = re.compile(r"(?P<field>(?<!\.)\.)?(?<![\w$])(?P<name>\$?[A-Za-z_]\w*)", re.ASCII)
 _OUTSIDE = {
     "env": "looks at the environment in its program",
@@ -27,7 +29,7 @@ _OUTSIDE = {
 def read_jq(program: str) -> str | None:
     """Return what a program of jq or yq does besides printing its input, or None if that is all."""
     text = program if _has_escapes(program) else _STRING.sub('""', program)
-    for found in _NAME.finditer(text):
+    for found in _NAME.finditer(_APART.sub("$", text)):
         fault = None if found["field"] else _fault(found["name"])
         if fault is not None:
             return fault
