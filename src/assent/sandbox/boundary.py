@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import stat
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 import msgspec
 
@@ -22,6 +25,9 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix/sto
 _ONLY_IF_THERE = ("assent.yaml",)
 """A new one can only tighten what holds, and everyone in the project would stumble over a stand-in."""
 _MOST_LINKS_LOOKED_AT = 512
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_real = functools.cache(os.path.realpath)
+"""For what stays where it is as long as this process runs."""
 
 
 class Boundary(msgspec.Struct, frozen=True):
@@ -109,9 +115,9 @@ def _protected(profile: SandboxProfile, write: tuple[str, ...], files: Iterable[
             yield _first_missing(real, real_roots[root])
     for root in write:
         yield from (_first_missing(path, root) for path in find_stores(os.path.join(root, ".git")))
-    for own in (sys.prefix, sys.base_prefix, os.path.dirname(os.path.dirname(os.path.abspath(__file__)))):
-        if any(within(os.path.realpath(own), root) for root in write):
-            yield os.path.realpath(own)
+    for own in (sys.prefix, sys.base_prefix, _PACKAGE):
+        if any(within(_real(own), root) for root in write):
+            yield _real(own)
 
 
 def _first_missing(path: str, root: str) -> str:
@@ -129,20 +135,24 @@ def _first_missing(path: str, root: str) -> str:
 def _refuse_links(protected: Iterable[str]) -> None:
     """Refuse what a mount can not protect: a symbolic link by its name, a file that has another name."""
     for path in protected:
-        if os.path.islink(path):
+        try:
+            found = os.lstat(path)
+        except OSError:
+            continue  # nothing there, or nothing to be reached
+        if stat.S_ISLNK(found.st_mode):
             raise Unavailable(f"{path} is a symbolic link and can not be protected; name it in `write:` to do without")
-        for file in _files_of(path):
-            if os.lstat(file).st_nlink > 1:
+        for file, count in _files_of(path, found):
+            if count > 1:
                 raise Unavailable(f"{file} has a second name (a hard link), by which it could be written")
 
 
-def _files_of(path: str) -> Iterable[str]:
-    if os.path.isfile(path):
-        return [path]
-    if not os.path.isdir(path) or path.endswith("/bin"):
-        return []
-    found = [e.path for e in os.scandir(path) if e.is_file(follow_symlinks=False)]
-    return found[:_MOST_LINKS_LOOKED_AT]
+def _files_of(path: str, found: os.stat_result) -> Iterable[tuple[str, int]]:
+    """Yield files, and by how many names each is known."""
+    if stat.S_ISREG(found.st_mode):
+        yield path, found.st_nlink
+    if stat.S_ISDIR(found.st_mode) and not path.endswith("/bin"):
+        files = (entry for entry in os.scandir(path) if entry.is_file(follow_symlinks=False))
+        yield from ((e.path, e.stat(follow_symlinks=False).st_nlink) for e in islice(files, _MOST_LINKS_LOOKED_AT))
 
 
 def _on_the_way(paths: Iterable[str], write: tuple[str, ...]) -> tuple[str, ...]:

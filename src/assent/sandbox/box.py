@@ -259,13 +259,13 @@ class Sandbox:
             proxy = Proxy(profile.network.hosts, hear, self._ask, indexes=indexes)
             guards.callback(proxy.stop)
             await proxy.serve(started.take("proxy"))
+        began = programs.now()
+        started.go()
         supervisor = None
-        if "supervisor" in started.fds:
+        if "supervisor" in started.fds:  # until it answers, the command does not begin
             supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask)
             guards.callback(supervisor.stop)
             supervisor.start()
-        began = programs.now()
-        started.go()
         await wait_readable(started.fds["begin"])
         started.read_begin(order.argv)
         process = Process(
@@ -335,7 +335,8 @@ class Sandbox:
 async def _hear_report(started: Started) -> None:
     try:
         async with asyncio.timeout(_SETUP_SECONDS):
-            await wait_readable(started.control.fileno())
+            if not started.has_report:
+                await wait_readable(started.control.fileno())
     except TimeoutError:
         raise Unavailable(f"the sandbox did not stand within {_SETUP_SECONDS} seconds") from None
     started.read_report()

@@ -11,6 +11,7 @@ import fcntl
 import marshal
 import os
 import resource
+import select
 import signal
 import socket
 import subprocess
@@ -110,6 +111,13 @@ class Started:
             _write(self.untold.words, b"".join(os.fsencode(word) + b"\0" for word in words))
         _close(self.untold)
         self.untold = _TOLD
+
+    @property
+    def has_report(self) -> bool:
+        """Tell whether a report is there already."""
+        waiting = select.poll()
+        waiting.register(self.control, select.POLLIN)
+        return bool(waiting.poll(0))
 
     def read_report(self) -> None:
         """Take in what the first program reports, or raise `Unavailable`. Call it when `control` is readable.

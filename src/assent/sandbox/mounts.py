@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Literal, TypeAlias
 
 import msgspec
@@ -86,31 +86,43 @@ def _is_shown(path: str, boundary: Boundary) -> bool:
 
 def mount_words(mounts: tuple[Mount, ...], *, everything: bool) -> list[str]:
     """Return bubblewrap's arguments for these mounts; `everything`: what is not said is read."""
-    words = ["--ro-bind", "/", "/"] if everything else _links()
-    words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
-    words += [word for place in _STEERING if os.path.isdir(place) for word in ("--perms", "0555", "--tmpfs", place)]
     kinds = {mount.path: mount.kind for mount in mounts}
     holding = {above for path in kinds for above in _above(path)}
+    # With each path that it binds bubblewrap reads the kernel's whole table: those that can be first are.
+    early = [mount for mount in mounts if _is_bound(mount) and not any(a in kinds for a in _above(mount.path))]
+    words = ["--ro-bind", "/", "/"] if everything else _links()
+    words += [word for mount in early for word in _lay(mount, holding)]
+    words += ["--dev", "/dev", "--proc", "/proc", "--ro-bind", "/proc/sys", "/proc/sys"]
+    words += [word for place in _STEERING if os.path.isdir(place) for word in ("--perms", "0555", "--tmpfs", place)]
     for mount in mounts:
-        words += _folders_above(mount.path, kinds)
-        match mount.kind:
-            case "private":
-                words += ["--perms", "1777", "--tmpfs", mount.path]
-            case "read" | "protect":
-                words += ["--ro-bind", mount.path, mount.path]
-            case "write" | "way":
-                words += ["--bind", mount.path, mount.path]
-            case "empty":
-                # What is put there is gone with the sandbox. Many read-only mounts would take much longer.
-                entered = os.path.basename(mount.path) not in HOOKS
-                words += ["--perms", "0555" if entered else "0444", "--tmpfs", mount.path]
-            case "mask":
-                if os.path.isdir(mount.path):
-                    words += ["--perms", "0111" if mount.path in holding else "0000", "--tmpfs", mount.path]
-                else:
-                    # On a mount without devices this device can not be opened.
-                    words += ["--ro-bind", "/dev/null", mount.path]
+        if mount not in early:
+            words += [*_folders_above(mount.path, kinds), *_lay(mount, holding)]
     return words
+
+
+def _is_bound(mount: Mount) -> bool:
+    if mount.path.startswith(("/dev", "/proc")):
+        return False  # inside, these are made anew
+    return mount.kind not in ("private", "empty") and not (mount.kind == "mask" and os.path.isdir(mount.path))
+
+
+def _lay(mount: Mount, holding: Container[str]) -> list[str]:
+    match mount.kind:
+        case "private":
+            return ["--perms", "1777", "--tmpfs", mount.path]
+        case "read" | "protect":
+            return ["--ro-bind", mount.path, mount.path]
+        case "write" | "way":
+            return ["--bind", mount.path, mount.path]
+        case "empty":
+            # What is put there is gone with the sandbox. Many read-only mounts would take much longer.
+            entered = os.path.basename(mount.path) not in HOOKS
+            return ["--perms", "0555" if entered else "0444", "--tmpfs", mount.path]
+        case "mask" if os.path.isdir(mount.path):
+            return ["--perms", "0111" if mount.path in holding else "0000", "--tmpfs", mount.path]
+        case "mask":
+            # On a mount without devices this device can not be opened.
+            return ["--ro-bind", "/dev/null", mount.path]
 
 
 def _above(path: str) -> list[str]:

@@ -37,8 +37,10 @@ def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[
     found = [*_system(names), *_of_homes(known, names), *_others(homes), *_sockets(environ)]
     for root in roots:
         found += _in_workspace(root)
+    real_folder = functools.cache(os.path.realpath)
     for path in dict.fromkeys(found):
-        real = os.path.realpath(path)
+        folder, name = os.path.split(path)
+        real = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
         if os.path.exists(real):
             yield real
 
