@@ -194,6 +194,8 @@ def test_events_tell_the_boundary_before_the_command_begins(world):
     assert [(v["operation"], v["resource"]) for v in stopped] == [("fs.write", f"{world.outside}/no")]
     assert stopped[0]["program"].startswith("/")
     assert events[-1]["payload"]["exitCode"] != 0
+    (began,) = [e["payload"] for e in events if e["type"] == "process.started"]
+    assert began["command"] == f"sh -c 'echo started >&2; echo x > {world.outside}/no'"
 
 
 def test_what_was_stopped_is_summed_up_with_the_way_to_allow_it(own_world):
@@ -205,6 +207,62 @@ def test_what_was_stopped_is_summed_up_with_the_way_to_allow_it(own_world):
     assert f"write: [., {own_world.outside}]" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ("echo x > .envrc", ".envrc"),
+        ("mkdir .claude", ".claude"),
+        ("ln -s a .mcp.json/", ".mcp.json"),
+        ("echo x > a; perl -e 'rename q(a), q(.envrc)'", ".envrc"),
+    ],
+)
+def test_making_what_is_protected_and_not_there_is_told(world, script, name):
+    done = world.sh(script, options=["--json"])
+    events = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
+    stopped = [e["violation"]["resource"] for e in events if e["type"] == "sandbox.violation"]
+    assert [place for place in stopped if place.startswith(f"{world.workspace}/{name}")]
+    assert name not in os.listdir(world.workspace)
+
+
+def test_a_rename_to_a_place_outside_is_told_and_one_of_nothing_is_not(own_world):
+    outside = own_world.outside
+    done = own_world.sh(f"echo x > a; perl -e 'rename q(a), q({outside}/b); rename q({outside}/none), q(c)'")
+    assert f"writing {outside}/b by perl" in done.stderr
+    assert "stopped 1 thing" in done.stderr
+
+
+@pytest.mark.parametrize("answer", ["y\n", "n\n"])
+def test_a_protected_name_that_is_not_there_is_no_question(own_world, answer):
+    typist = Typist(own_world, "sh", "-c", "echo x > .envrc; echo ended", options=["--ask"])
+    typist.wait_for("ended")
+    typist.type(answer)
+    typist.end()
+    assert os.listdir(own_world.workspace) == []
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "advice"),
+    [
+        ("echo x > ~/file", (), "no profile lets that be written"),
+        ("echo x > .envrc", (), "no profile lets that be written"),
+        ("echo x > .claude/settings.json", (), "no profile lets that be written"),
+        ("echo x > file", ("--profile", "read-only"), "assent run --profile workspace-write"),
+    ],
+)
+def test_no_way_is_named_that_leads_nowhere(own_world, script, options, advice):
+    done = own_world.sh(script, options=list(options))
+    assert advice in done.stderr
+    assert "write: [" not in done.stderr
+
+
+def test_a_protected_file_that_is_there_is_written_by_the_profile_that_is_named(own_world):
+    own_world.write(".envrc", "old")
+    assert f"write: [., {own_world.workspace}/.envrc]" in own_world.sh("echo x > .envrc").stderr
+    own_world.configure(f"profiles: {{mine: {{write: [., {own_world.workspace}/.envrc]}}}}")
+    own_world.sh("echo new > .envrc", options=["--profile", "mine"])
+    assert (own_world.workspace / ".envrc").read_text() == "new\n"
+
+
 def test_a_command_that_was_not_stopped_gets_no_word_from_us(own_world):
     done = own_world.sh("echo a > file; cat file; mkdir -p /usr/bin; cat /no/such/file; true")
     assert done.stdout == "a\n"
@@ -214,7 +272,9 @@ def test_a_command_that_was_not_stopped_gets_no_word_from_us(own_world):
 def test_the_profile_off_is_no_sandbox_and_says_so(own_world):
     done = own_world.sh(f"echo x > {own_world.outside}/yes", options=["--profile", "off", "--json"])
     assert (own_world.outside / "yes").exists()
-    assert json.loads(done.stderr.splitlines()[0])["sandboxProfile"]["mode"] == "off"
+    applied, began = map(json.loads, done.stderr.splitlines()[:2])
+    assert applied["sandboxProfile"]["mode"] == "off"
+    assert (began["type"], began["payload"]["command"][:6]) == ("process.started", "sh -c ")
     assert "no boundary" in done.stderr
 
 

@@ -21,7 +21,7 @@ from assent.cli.startup import collect_garbage
 from assent.cli.stopped import questions, sum_up, tell_programs
 from assent.model import AssentError, ConfigError, SandboxProfile, Violation
 from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
-from assent.sandbox.reports import Happened, Report
+from assent.sandbox.reports import Happened, Report, begins
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ async def _carry_out(given: Any, recorder: Recorder) -> int:
     else:
         boundary = find_boundary(find_folder(None), given.profile, given.allow_host, given.command, ask=given.ask)
     if boundary is None:
-        await recorder.record(Report(type="sandbox.applied", profile=_no_boundary()))
+        await recorder.record(Report(type="sandbox.applied", profile=_no_boundary()), begins(given.command))
         return _run_without(given.command)
     try:
         return await _Run(boundary, given.command, recorder, asks=asks, told=not given.json).run()
@@ -156,7 +156,7 @@ class _Run:
         """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
         self._applied = profile
         try:
-            await self._recorder.record(Report(type="sandbox.applied", profile=profile), Report(type="process.started"))
+            await self._recorder.record(Report(type="sandbox.applied", profile=profile), begins(self._command))
         except (ConfigError, OSError) as error:
             raise Unavailable(f"it can not be recorded: {error}") from None
         if self._terminal is not None:
@@ -231,7 +231,7 @@ class _Run:
         if ended.stopped is not None:
             complain(f"the command was ended: {ended.why_stopped}")
         if ended.violations and self._told:
-            for line in sum_up(ended.violations, self._boundary.name, asks=self._asks):
+            for line in sum_up(ended.violations, self._boundary, asks=self._asks):
                 complain(line)
         if ended.programs and self._told:
             complain(tell_programs(ended.programs, self._boundary.write_roots))

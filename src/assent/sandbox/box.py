@@ -263,7 +263,8 @@ class Sandbox:
         started.go()
         supervisor = None
         if "supervisor" in started.fds:  # until it answers, the command does not begin
-            supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask)
+            stand_ins = () if self._placeholders is None else self._placeholders.made
+            supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask, stand_ins)
             guards.callback(supervisor.stop)
             supervisor.start()
         await wait_readable(started.fds["begin"])

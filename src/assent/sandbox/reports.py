@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from assent.model import Event, SandboxProfile, Violation
+from assent.model import Event, SandboxProfile, Violation, printable
 from assent.sandbox.programs import Programs
 
 Happened: TypeAlias = Literal[
@@ -21,6 +23,7 @@ Happened: TypeAlias = Literal[
 ]
 
 
+_LONGEST_COMMAND = 4000
 ENDS = ("process.completed", "process.terminated", "runtime.error")
 
 
@@ -37,6 +40,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
     stopped: str | None = None
     """What Assent ended the command for."""
     reason: str | None = None
+    command: Annotated[str, msgspec.Meta(max_length=_LONGEST_COMMAND)] | None = None
+    """What begins, as one would write it."""
     programs: Programs | None = None
     """What the command left in the workspace that runs later, or decides what does."""
 
@@ -48,7 +53,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         if self.type == "sandbox.applied" and self.profile is not None:
             return f"inside the profile {self.profile.name}"
         if self.type == "process.started":
-            return "begins"
+            return "begins" if self.command is None else f"begins: {self.command}"
         return self.reason or f"ended with {self.exit_code}"
 
     @property
@@ -74,6 +79,11 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """The token of whoever told."""
 
 
+def begins(argv: Sequence[str]) -> Report:
+    """Report that a command begins."""
+    return Report(type="process.started", command=printable(shlex.join(argv))[:_LONGEST_COMMAND])
+
+
 def stamp(report: Report) -> Report:
     """Give a report its time, and an id by which others can refer to it."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
@@ -95,6 +105,7 @@ def event_of(report: Report, origin: Origin) -> Event:
         "stopped": report.stopped,
         "process": origin.run if report.type.startswith("process.") else None,
         "reason": report.reason,
+        "command": report.command,
         "programs": None if report.programs is None else msgspec.to_builtins(report.programs),
     }
     return Event(

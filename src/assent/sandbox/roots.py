@@ -27,14 +27,27 @@ def _real_root(root: str, profile: SandboxProfile, homes: tuple[str, ...]) -> st
         raise Unavailable(f"there is no folder {printable(root)} to write in")
     if printable(real) != real:
         raise Unavailable(f"{printable(real)} can not be a workspace: its name is no text")
-    if real in _TOO_WIDE or any(within(home, real) for home in homes):
+    if _holds_all(real, homes):
         raise Unavailable(f"{real} can not be a workspace: it holds everything else too")
-    if any(within(real, place) for place in _NEVER):
+    if _is_system(real):
         raise Unavailable(f"{real} belongs to the system and can not be a workspace")
     hidden = next((m for m in profile.masked if within(real, os.path.realpath(m))), None)
     if hidden is not None:
         raise Unavailable(f"{real} lies in {hidden}, which is hidden from every sandbox")
     return real
+
+
+def can_be_written(folder: str, homes: tuple[str, ...]) -> bool:
+    """Tell whether a folder that is there could be a write root, as far as its name says."""
+    return os.path.isdir(folder) and not _holds_all(folder, homes) and not _is_system(folder)
+
+
+def _holds_all(real: str, homes: tuple[str, ...]) -> bool:
+    return real in _TOO_WIDE or any(within(home, real) for home in homes)
+
+
+def _is_system(real: str) -> bool:
+    return any(within(real, place) for place in _NEVER)
 
 
 def real_path(path: str) -> str | None:

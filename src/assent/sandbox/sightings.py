@@ -41,6 +41,8 @@ PATHS: dict[str, tuple[Place, ...]] = {
 }
 MAKERS = frozenset({"mkdir", "mkdirat", "mknod", "mknodat", "link", "linkat", "symlink", "symlinkat"})
 """Where something is there already these fail anyway."""
+RENAMES = frozenset({"rename", "renameat", "renameat2"})
+"""What the second path names is made, or replaced; where nothing is at the first these fail anyway."""
 OPENERS = {"open": (1, 2), "openat": (2, 3), "creat": (None, 1)}
 """Which arguments are the flags and the mode of an open."""
 _DESCRIPTOR = re.compile(r"/(?:proc/(?:thread-)?self|dev)/fd/(\d{1,9})")

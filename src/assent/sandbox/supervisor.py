@@ -13,7 +13,7 @@ import os
 import select
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from assent.config.places import ancestors
 from assent.model import Violation
@@ -40,9 +40,12 @@ class Supervisor:
         boundary: Boundary,
         on_violation: Callable[[Violation], None],
         ask: Callable[[Violation], Awaitable[bool]] | None = None,
+        stand_ins: Iterable[str] = (),
     ) -> None:
+        """`stand_ins` are names that are only there to be protected."""
         self._listener = Listener(descriptor)
         self._boundary = boundary
+        self._stand_ins = frozenset(stand_ins)
         profile = boundary.profile
         self._outside = frozenset((*profile.protected, *profile.masked))
         self._inside = frozenset((*profile.write_roots, *_OWN))
@@ -113,13 +116,16 @@ class Supervisor:
         if targets is None:
             return False
         outside = [path for path in targets if not self._is_inside(path)]
+        if name in sightings.RENAMES and targets[0] in outside and not os.path.lexists(targets[0]):
+            return False
         real = [path for path in map(os.path.realpath, outside) if not self._is_inside(path)]
         stopped = [path for path in real if self._would_matter(name, path, question)]
         if not stopped or not self._listener.is_waiting(question.id):
             return False
         violation = sightings.write_of(stopped[0], question.pid)
         # A person is asked about nothing but the very name that they are shown.
-        may_ask = name in sightings.OPENERS and self._shows_nothing(stopped[0], _flags(name, question))
+        is_file = name in sightings.OPENERS and stopped[0] not in self._stand_ins
+        may_ask = is_file and self._shows_nothing(stopped[0], _flags(name, question))
         if self._ask is not None and may_ask and violation.resource == stopped[0]:
             asyncio.run_coroutine_threadsafe(self._question(self._ask, violation, name, question), self._loop)
             return True
@@ -165,12 +171,13 @@ class Supervisor:
 
     def _would_matter(self, name: str, path: str, question: Notification) -> bool:
         """Tell whether it is the boundary that stops a call: without it, this user could have done that."""
-        there = os.path.lexists(path)
+        there = os.path.lexists(path) and path not in self._stand_ins
         if name in sightings.MAKERS:
             return not there and os.access(os.path.dirname(path), os.W_OK)
         if not there:
             creates = name == "creat" or (name in sightings.OPENERS and bool(_flags(name, question) & _CREATES))
-            return creates and "/__pycache__/" not in path and os.access(os.path.dirname(path), os.W_OK)
+            makes = creates or name in sightings.RENAMES
+            return makes and "/__pycache__/" not in path and os.access(os.path.dirname(path), os.W_OK)
         if os.path.isdir(path) and name in sightings.OPENERS:
             return False
         return os.access(path if name in sightings.OPENERS else os.path.dirname(path), os.W_OK)
