@@ -4,6 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from assent.model import Facts
@@ -132,3 +133,16 @@ def test_this_machine_s_own_paths_are_found_as_the_kernel_has_them():
         mount = ids[said["mnt_id"]]
         below = path[len(mount.point.rstrip("/")) :] if path != mount.point else ""
         assert Disks(rows).find(path) == (mount.origin[0], (mount.origin[1].rstrip("/") + below) or "/")
+
+
+def test_very_many_hidden_files_are_hidden(own_world):
+    names = [own_world.write(own_world.workspace / f"{number}{'x' * 240}", SECRET) for number in range(300)]
+    wanted = profile("workspace-write", Place(Facts(), str(own_world.workspace), (str(own_world.workspace),)))
+    wanted = msgspec.structs.replace(wanted, masked=tuple(map(str, names)))
+
+    async def main():
+        async with Sandbox(wanted, environ=own_world.environ) as inside:
+            process = await inside.start(["sh", "-c", "cat *x 2> /dev/null; echo ran"])
+            return (await process.stdout.read_all()).decode()
+
+    assert asyncio.run(main()) == "ran\n"

@@ -36,6 +36,7 @@ _READ_ON = "import marshal,posix,sys; exec(marshal.loads(posix.read(int(sys.argv
 """Becomes the first program, which comes as it is: compiled, in a nameless file."""
 _MARK = "assent-inside"
 _MOST_FDS = 8
+_PIPE = 1 << 16
 _LONGEST_REPORT = 1 << 16
 _F_SETSIG = 10
 _DYING_SECONDS = 10
@@ -107,8 +108,11 @@ class Started:
         """Let bubblewrap go on. That it is gone already is seen by whoever waits for the report."""
         _fill(self.untold.plan, plan)
         _fill(self.untold.profile, profile)
+        said = b"".join(os.fsencode(word) + b"\0" for word in words)
+        with contextlib.suppress(PermissionError):  # at once, and so wholly or not at all, however this process ends
+            fcntl.fcntl(self.untold.words, fcntl.F_SETPIPE_SZ, max(len(said), _PIPE))
         with contextlib.suppress(BrokenPipeError):
-            _write(self.untold.words, b"".join(os.fsencode(word) + b"\0" for word in words))
+            _write(self.untold.words, said)
         _close(self.untold)
         self.untold = _TOLD
 
