@@ -169,6 +169,7 @@ def test_tokens_are_made_without_a_daemon_too(tmp_path):
 def test_doctor_finds_what_is_wrong(tmp_path):
     running = Running(tmp_path)
     done = running.run("doctor")
+    assert done.stdout.count("start it with `assent serve`") == 1
     assert done.returncode == 0
     assert "not there yet" in done.stdout
     running.start()

@@ -132,7 +132,8 @@ def check_daemon() -> Iterator[Finding]:
         client = find_client()
         client.health()
     except UnreachableError as error:
-        yield Finding("note", str(error), "start it with `assent serve`")
+        fault, _, hint = str(error).partition("; ")
+        yield Finding("note", fault, hint or "start it with `assent serve`")
         return
     who = client.who()
     yield Finding("ok", f"the daemon runs, and knows you as {who.user_id} ({who.role})")
