@@ -107,3 +107,17 @@ def test_a_secret_in_a_crowd_is_hidden_too(own_world):
     done = own_world.sh("cat .env; ls | grep -c ^f")
     assert "SECRET" not in done.stdout
     assert done.stdout.strip() == "6000"
+
+
+@pytest.mark.parametrize("mode", [0, 0o300])
+def test_a_protected_folder_that_can_not_be_looked_through_is_a_clear_error(world, mode):
+    folder = world.workspace / ".vscode"
+    folder.mkdir()
+    world.give(folder)
+    folder.chmod(mode)
+    done = world.sh("echo ran")
+    if world.launcher == "user":
+        assert (done.returncode, done.stdout) == (4, "")
+        assert "can not be looked through" in done.stderr
+    else:
+        assert done.stdout == "ran\n"

@@ -58,6 +58,25 @@ def test_a_repository_s_store_takes_no_new_settings(world, name):
     assert not (world.workspace / ".git" / name).exists()
 
 
+@pytest.mark.parametrize(
+    ("folder", "mode", "name"),
+    [(".", 0o500, ".envrc"), (".git", 0o500, "config.worktree"), (".git/info", 0, "attributes")],
+)
+def test_nor_in_a_folder_that_its_owner_closed_and_could_open(world, folder, mode, name):
+    world.write(".git/HEAD", "ref: refs/heads/main\n")
+    world.write(".git/config", "")
+    closed = world.workspace / folder
+    closed.mkdir(exist_ok=True)
+    world.give(closed)
+    closed.chmod(mode)
+    done = world.sh(f"chmod 755 {folder}; echo x > {folder}/{name}")
+    closed.chmod(0o755)
+    assert not (closed / name).exists()
+    if world.launcher == "user":
+        assert "closed to its owner" in done.stderr
+        assert done.returncode == 4
+
+
 @pytest.mark.parametrize("there", [True, False])
 def test_hooks_and_settings_that_a_repository_keeps_elsewhere_are_protected(own_world, there):
     make_repository(own_world)

@@ -141,9 +141,12 @@ def _refuse_links(protected: Iterable[str]) -> None:
             continue  # nothing there, or nothing to be reached
         if stat.S_ISLNK(found.st_mode):
             raise Unavailable(f"{path} is a symbolic link and can not be protected; name it in `write:` to do without")
-        for file, count in _files_of(path, found):
-            if count > 1:
-                raise Unavailable(f"{file} has a second name (a hard link), by which it could be written")
+        try:
+            linked = next((file for file, count in _files_of(path, found) if count > 1), None)
+        except OSError as error:
+            raise Unavailable(f"{path} can not be looked through ({error.strerror}), and has to be") from None
+        if linked is not None:
+            raise Unavailable(f"{linked} has a second name (a hard link), by which it could be written")
 
 
 def _files_of(path: str, found: os.stat_result) -> Iterable[tuple[str, int]]:

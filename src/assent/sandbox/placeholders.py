@@ -17,6 +17,7 @@ from typing import Self
 import msgspec
 
 from assent.config.files import make_private_folder
+from assent.config.places import ancestors
 from assent.sandbox import folders
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.repositories import HOOKS
@@ -59,7 +60,7 @@ class Placeholders:
             try:
                 new = self._make(entry for entry in missing if entry not in live)
                 self.made = tuple(_path(entry) for entry in missing if entry in live or entry in new)
-            except OSError as error:
+            except (OSError, Unavailable) as error:
                 self._remove(frozenset())
                 raise Unavailable(f"a protected name can not be held: {error}") from None
 
@@ -70,7 +71,7 @@ class Placeholders:
         self.release()
 
     def add(self, path: str) -> bool:
-        """Make one more, for a name that has just gone; tell whether it stands."""
+        """Make one more, for a name that has just gone; tell whether it stands, or raise `Unavailable`."""
         with _locked(self._folder):
             entries, entry = _read(self._journal), self._entry(path)
             if entry not in entries:
@@ -95,32 +96,48 @@ class Placeholders:
         return path if path in self._files else path + "/"
 
     def _make(self, entries: Iterable[str]) -> list[str]:
-        """Make some, and return those that stand: where nobody could make anything, none does."""
+        """Make some, and return those that stand: where nobody could make anything, none does.
+
+        Raise `Unavailable` where nobody can now, and whoever will be inside could change that.
+        """
         made = []
         for place, group in itertools.groupby(entries, lambda entry: os.path.dirname(_path(entry))):
-            try:
-                with folders.opened(place) as folder:
-                    made += [entry for entry in group if self._make_one(folder, entry)]
-            except OSError as error:
-                if error.errno not in _CANNOT:
-                    raise
+            with self._trying(place), folders.opened(place) as folder:
+                for entry in group:
+                    with self._trying(place):
+                        self._make_one(folder, entry)
+                        made.append(entry)
         return made
 
-    def _make_one(self, folder: int, entry: str) -> bool:
-        name = os.path.basename(_path(entry))
+    @contextlib.contextmanager
+    def _trying(self, place: str) -> Iterator[None]:
         try:
-            if entry.endswith("/"):
-                os.mkdir(name, FOLDER_MODE if name not in HOOKS else HOOK_MODE, dir_fd=folder)
-            else:
-                with open(os.open(name, _NEW, 0o644, dir_fd=folder), "wb") as file:
-                    file.write(_content(name))
-            if self._owner is not None:
-                os.chown(name, *self._owner, dir_fd=folder, follow_symlinks=False)
+            yield
         except OSError as error:
             if error.errno not in _CANNOT:
                 raise
-            return False
-        return True
+            if (closed := _find_closed(place)) is not None and os.stat(closed).st_uid == self._uid:
+                raise Unavailable(f"{closed} is closed to its owner, who could open it from inside") from None
+
+    @property
+    def _uid(self) -> int:
+        return os.geteuid() if self._owner is None else self._owner[0]
+
+    def _make_one(self, folder: int, entry: str) -> None:
+        name = os.path.basename(_path(entry))
+        if entry.endswith("/"):
+            os.mkdir(name, FOLDER_MODE if name not in HOOKS else HOOK_MODE, dir_fd=folder)
+        else:
+            with open(os.open(name, _NEW, 0o644, dir_fd=folder), "wb") as file:
+                file.write(_content(name))
+        if self._owner is not None:
+            os.chown(name, *self._owner, dir_fd=folder, follow_symlinks=False)
+
+
+def _find_closed(place: str) -> str | None:
+    """Return the first folder on the way to a place, or that itself, in which this process may not do what it must."""
+    way = [*reversed(list(ancestors(place)))]
+    return next((f for f in way if not os.access(f, os.X_OK | (os.W_OK if f == place else 0))), None)
 
 
 def _path(entry: str) -> str:
