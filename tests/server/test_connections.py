@@ -1,10 +1,18 @@
-"""Sockets that are slow, because they are kept busy, and sockets that are not there any more."""
+"""Sockets that are slow, because they are kept busy, sockets that are not there any more, and half a request."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 
-from assent.server.connections import SocketConnection
+import pytest
+import uvicorn
+from uvicorn.server import ServerState
+
+from assent.server import connections
+from assent.server.connections import LARGEST_HEAD, HttpConnection, SocketConnection
+from assent.server.errands import Heads
 
 SECONDS = 20.0
 
@@ -59,3 +67,139 @@ def test_who_sent_something_or_waits_to_be_obeyed_is_there_and_who_is_silent_is_
     clock.now = due
     again()
     assert made.transport.aborted
+
+
+class Waiting:
+    """An application that answers once it is told to, and notes who hung up before."""
+
+    def __init__(self):
+        self.heads = (Heads(), Heads())
+        self.answer = asyncio.Event()
+        self.left = []
+
+    def know(self, _scope):
+        return None
+
+    async def __call__(self, scope, receive, send):
+        while (await receive()).get("more_body", False):
+            pass
+        answered = asyncio.ensure_future(self.answer.wait())
+        leaving = asyncio.ensure_future(receive())
+        await asyncio.wait((answered, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if leaving.done():
+            self.left.append(scope["path"])
+            answered.cancel()
+            return
+        leaving.cancel()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+
+@contextlib.asynccontextmanager
+async def dialled():
+    """A connection to such an application: to write to, to read from."""
+    app = Waiting()
+    config = uvicorn.Config(
+        app, http=HttpConnection, ws=SocketConnection, lifespan="off", log_config=None, proxy_headers=False
+    )
+    config.load()
+    connect = functools.partial(HttpConnection, config, ServerState(), {})
+    server = await asyncio.get_running_loop().create_server(connect, "127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+    try:
+        yield app, reader, writer
+    finally:
+        writer.close()
+        server.close()
+
+
+def request(path="/a", body=b"", more=b""):
+    return b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%b\r\n%b" % (path.encode(), len(body), more, body)
+
+
+WHOLE = request(body=b"x" * 200_000)
+
+
+@pytest.mark.parametrize("first", [b"", WHOLE])
+@pytest.mark.parametrize("piece", [b"a" * 8192, b"X-A: b\r\n" * 1000])
+@pytest.mark.parametrize("start", [b"GET /", b"GET / HTTP/1.1\r\nX-A: b"])
+def test_a_head_without_an_end_is_refused(first, start, piece):
+    async def main():
+        async with dialled() as (app, reader, writer):
+            app.answer.set()
+            if first:
+                writer.write(first)
+                assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
+            writer.write(start)
+            with contextlib.suppress(ConnectionError):
+                for _ in range(LARGEST_HEAD // len(piece) + 1):
+                    writer.write(piece)
+                    await writer.drain()
+                answer = await asyncio.wait_for(reader.read(), 10)
+                assert answer.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 "))
+
+    asyncio.run(main())
+
+
+def test_lines_behind_a_body_without_an_end_are_refused():
+    async def main():
+        async with dialled() as (_, reader, writer):
+            writer.write(b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n")
+            with contextlib.suppress(ConnectionError):
+                for _ in range(LARGEST_HEAD // 8 + 2):
+                    writer.write(b"X-A: bc\r\n" * 10)
+                    await writer.drain()
+                assert await asyncio.wait_for(reader.read(), 10) == b""
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("half", [b"POST /a HT", request(body=b"12")[:-1]])
+@pytest.mark.parametrize("first", [b"", WHOLE])
+def test_half_a_request_is_not_waited_for_without_end(first, half, monkeypatch):
+    monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.2)
+
+    async def main():
+        async with dialled() as (app, reader, writer):
+            app.answer.set()
+            writer.write(first + half)
+            answered = await asyncio.wait_for(_read(reader), 4)
+            assert answered.count(b"200 OK") == bool(first)
+
+    asyncio.run(main())
+
+
+async def _read(reader):
+    data = b""
+    with contextlib.suppress(ConnectionError):
+        while piece := await reader.read(65536):
+            data += piece
+    return data
+
+
+def test_who_waits_for_an_answer_is_not_taken_for_half_a_request(monkeypatch):
+    monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.05)
+
+    async def main():
+        async with dialled() as (app, reader, writer):
+            writer.write(request(body=b"12"))
+            await asyncio.sleep(0.4)
+            app.answer.set()
+            assert b"200 OK" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+
+    asyncio.run(main())
+
+
+def test_whoever_hangs_up_is_gone_also_with_another_request_behind_the_first():
+    async def main():
+        async with dialled() as (app, _, writer):
+            writer.write(request("/first") + request("/second"))
+            await asyncio.sleep(0.1)
+            writer.close()
+            for _ in range(500):
+                if app.left:
+                    break
+                await asyncio.sleep(0.01)
+            assert app.left == ["/first"]
+
+    asyncio.run(main())

@@ -7,13 +7,14 @@ import socket
 from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn._types import ASGIReceiveEvent
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
 from assent.server.doors import Peer
 from assent.server.errands import Errand, Heads, wire
 from assent.server.listening import peer_uid
+from assent.server.messages import reply
 
 if TYPE_CHECKING:
     from assent.server.app import App, Knock
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 RUNS = "/ws"
 LONGEST_RUN_FRAME = 4 << 20
 SILENCE_SECONDS = 60.0
-"""How long a connection may stay open without a request."""
+"""How long a connection may stay open without a request, or with half of one."""
+LARGEST_HEAD = 64 << 10
+"""How much may come of a request without any of its body."""
 _BLANK = b"\r\n\r\n"
 
 
@@ -40,6 +43,12 @@ class HttpConnection(HttpToolsProtocol):
     """How many requests began."""
     _open = False
     """One of them is not here whole."""
+    _seen = 0
+    """How many had begun when it was last looked at."""
+    _headed = 0
+    """How much came since the last of a body."""
+    _running: RequestResponseCycle | Errand | None = None
+    """The request that is being answered; behind it there may be others."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Find out who called."""
@@ -50,13 +59,20 @@ class HttpConnection(HttpToolsProtocol):
             state["peer"] = self._peer = Peer(peer_uid(raw), self.ask_only)
         self.app_state = state
         self._heads = cast("App", self.app).heads[self._peer is not None]
-        self.loop.call_later(SILENCE_SECONDS, self._give_up)
+        self.loop.call_later(SILENCE_SECONDS, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Tell the request that is being answered, which may not be the last one that came."""
+        if self._running is not None and not self._running.response_complete:
+            self._running.disconnected = True
+            self._running.message_event.set()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Take in what comes."""
         end = data.find(_BLANK) + len(_BLANK)
         if self._open or self._is_busy() or end < len(_BLANK):
-            super().data_received(data)
+            self._feed(data)
             return
         head, length = data[:end], len(data) - end
         known = self._heads.find(head, length)
@@ -64,9 +80,25 @@ class HttpConnection(HttpToolsProtocol):
             self._run(known, data[end:])
             return
         begun = self._begun
-        super().data_received(data)
+        self._feed(data)
         if self._begun == begun + 1 and not self._open:
             self._heads.learn(head, length, cast("Scope", self.scope), cast("App", self.app))
+
+    def _feed(self, data: bytes) -> None:
+        self._headed += len(data)
+        super().data_received(data)
+        if not self._open:
+            self._headed = 0
+        elif self._headed > LARGEST_HEAD and not self.transport.is_closing():
+            if not self._is_busy():
+                answer = reply({"error": f"The head of the request is longer than {LARGEST_HEAD} bytes"}, 431)
+                self.transport.write(wire(answer, self.server_state.default_headers, close=True))
+            self.transport.close()
+
+    def on_body(self, body: bytes) -> None:
+        """Take in a part of a body: it is bounded where it is read."""
+        self._headed = 0
+        super().on_body(body)
 
     def on_message_begin(self) -> None:
         """Count a request."""
@@ -81,7 +113,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def _run(self, known: Knock, body: bytes) -> None:
         self._unset_keepalive_if_required()
-        errand = Errand()
+        errand = self._running = Errand()
         self.cycle = cast("Any", errand)
         task = self.loop.create_task(self._answer(errand, known, body))
         self.tasks.add(task)
@@ -107,10 +139,20 @@ class HttpConnection(HttpToolsProtocol):
     def _is_busy(self) -> bool:
         return self._has_begun() and not self.cycle.response_complete
 
-    def _give_up(self) -> None:
-        # A request under way, or a socket that took this connection over, is left alone.
-        if not self._has_begun() and self.transport.get_protocol() is self:
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _look(self) -> None:
+        # A request that is here whole, or a socket that took this connection over, is left alone.
+        if self.transport.is_closing() or self.transport.get_protocol() is not self:
+            return
+        is_stuck = self._open and not self.pipeline and self._begun == self._seen
+        if is_stuck or not self._has_begun():
             self.transport.abort()
+            return
+        self._seen = self._begun
+        self.loop.call_later(SILENCE_SECONDS, self._look)
 
     def _has_begun(self) -> bool:
         begun: object = self.cycle
