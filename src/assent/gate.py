@@ -301,9 +301,9 @@ class Gate:
         settled = questions.find_settled(cursor, decision.digest, case.kind, call.call_id)
         if settled is not None:
             return Put(decision, settled)
-        if case.denial is not None:
-            return Put(case.denial, None, self._append(cursor, case, case.denial))
         approval = questions.find_pending(cursor, decision.digest, case.kind, call.call_id)
+        if approval is None and case.denial is not None:
+            return Put(case.denial, None, self._append(cursor, case, case.denial))
         is_new = approval is None
         if approval is None:
             approval = case.make_question(approval_id, cursor.now, self._expiry, self._log.mask)

@@ -419,6 +419,9 @@ def test_a_destructive_call_is_blocked_until_a_person_turns_that_into_a_question
         assert one.until - one.created_at == 300
         asked = await ask(node, blocked)
         assert asked.tier.value == "destructive"
+        assert (await ask(node, blocked)).id == asked.id  # enabled once, and asked once: who comes again waits for that
+        other = msgspec.structs.replace(SESSION, id="t")
+        assert verdict_of(await node.gate.decide(line(blocked), other)) is DENY
         await node.gate.answer(asked.id, YES, ANN)
         assert verdict_of(await node.gate.decide(line(blocked), SESSION)) is ALLOW
         again = await node.gate.decide(line(blocked), SESSION)

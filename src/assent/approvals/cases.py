@@ -58,7 +58,7 @@ class Case(msgspec.Struct, frozen=True):
     aside: Aside = NOTHING_ASIDE
     enablement: Enablement | None = None
     denial: Decision | None = None
-    """What holds unless an answer waits for the call."""
+    """What holds unless a question about the call, or its answer, is there."""
 
     @property
     def kind(self) -> QuestionKind:
