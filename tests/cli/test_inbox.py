@@ -85,9 +85,10 @@ def test_edit_opens_the_editor_and_shows_what_changed(daemon, agent, tmp_path):
 
 def test_an_editor_that_fails_answers_nothing(daemon, agent):
     wanted = ask(agent, "node unedited.js")["requestId"]
-    for environ in ({"EDITOR": "false"}, {"EDITOR": "/nonexistent/editor"}, {"EDITOR": ""}):
-        done = daemon.run("approve", wanted, "--edit", **environ)
-        assert done.returncode == 2
+    no_text = """sh -c 'printf "\\377" > "$0"'"""
+    for editor in ("false", "/nonexistent/editor", "", '"unfinished', no_text, """sh -c 'rm "$0"'"""):
+        done = daemon.run("approve", wanted, "--edit", EDITOR=editor)
+        assert (done.returncode, "internal error" in done.stderr) == (2, False)
     assert daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()["status"] == "pending"
 
 

@@ -233,6 +233,14 @@ def test_a_changed_anchor_is_found(log):
         log.verify()
 
 
+def test_anchors_that_are_elsewhere_are_not_followed(log, tmp_path):
+    path = Path(anchor_file(log.home))
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="it is a symbolic link"):
+        log.verify()
+
+
 def test_half_an_anchor_left_by_a_crash_spoils_nothing(tmp_path, url):
     with Node(tmp_path / "home", url) as node:
         write(node, 2)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from io import FileIO
@@ -52,6 +53,9 @@ def read_anchors(path: str) -> Iterator[Anchor]:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return iter(())
+    except OSError as error:
+        reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
+        raise StoreError(f"the anchors in `{path}` can not be read: {reason}") from None
     return _read_lines(descriptor, os.fstat(descriptor).st_size, path)
 
 

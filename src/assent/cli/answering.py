@@ -86,14 +86,20 @@ def _open_editor(text: str, suffix: str) -> str:
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
     if not editor:
         raise AssentError("--edit needs an editor: set VISUAL or EDITOR")
+    try:
+        words = shlex.split(editor)
+    except ValueError as error:
+        raise AssentError(f"VISUAL or EDITOR is no command: {str(error).lower()}") from None
     descriptor, name = tempfile.mkstemp(suffix=suffix, prefix="assent-")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - an open descriptor
             file.write(text + "\n")
-        done = subprocess.run([*shlex.split(editor), name], check=False)  # noqa: S603 - the person's own editor
+        done = subprocess.run([*words, name], check=False)  # noqa: S603 - the person's own editor
         if done.returncode:
             raise AssentError(f"the editor ended with {done.returncode}; nothing was answered")
         return Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise AssentError("what the editor left is not text; nothing was answered") from None
     except OSError as error:
         raise AssentError(f"the editor can not be started: {error.strerror}") from None
     finally:
