@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from assent import Engine, Session, ToolCall
 from assent.approvals.events import evaluated
+from assent.approvals.summary import summarise
 from assent.audit import masking
 from assent.audit.entry import make_entry
 from assent.audit.masking import Mask, may_hold_secrets
@@ -158,3 +159,22 @@ def test_any_event_becomes_a_record_without_hidden_characters(text, payload):
     assert isinstance(msgspec.json.decode(body), dict)
     for value in (*entry.columns[:-1], body.decode()):
         assert value is None or not any(c in value for c in "\x00\x1b\x7f\x9b\u202e\u200b\u2066\n")
+
+
+@pytest.mark.parametrize("command", [*SECRETS, *KEYS])
+def test_a_secret_at_the_beginning_of_a_line_is_masked_in_what_is_searched_too(command):
+    call = ToolCall(tool="Bash", input={"command": f"ls\n{command}\n\t{command}"}, cwd="/code")
+    record = shown(evaluated(call, Session(), ENGINE.decide(call), call.input["command"]))
+    assert not any(secret.encode() in record for secret in (SECRET, *KEYS))
+
+
+@pytest.mark.parametrize("before", ["a ", 'a","', "a\n", "a;"])
+@pytest.mark.parametrize("limit", [200, 400, 2000, 4000, 256 * 1024])
+@pytest.mark.parametrize("tool", ["Bash", "mcp__x__y"])
+def test_half_a_secret_is_not_left_where_a_text_is_cut(limit, tool, before):
+    for ahead in range(4, 60, 5):
+        text = f"echo {before * (limit // len(before))}"[: limit - ahead - len(before)] + before + KEYS[1] + " b"
+        call = ToolCall(tool=tool, input={"command": text, "more": [text]}, cwd="/code")
+        decision = msgspec.structs.replace(ENGINE.decide(call), decision_reason=text)
+        record = shown(evaluated(call, Session(), decision, summarise(call, decision.reading)))
+        assert KEYS[1][:10].encode() not in record

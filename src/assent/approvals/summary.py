@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from assent.audit.masking import cut
 from assent.model import Reading, ToolCall
 from assent.policy.guard import command_text
 
@@ -24,16 +25,7 @@ def summarise(call: ToolCall, reading: Reading) -> str:
     if text is None:
         main = reading.operations[0].resource if reading.operations else ""
         text = reading.tool if main in ("", reading.tool) else f"{reading.tool} {main}"
-    return text if len(text) <= LONGEST else text[:LONGEST] + "…"
-
-
-def cut(text: str, limit: int) -> str:
-    """Return the beginning of a text, between two words if it can be: half a secret may not look like one."""
-    if len(text) <= limit:
-        return text
-    kept = text[:limit]
-    space = max(kept.rfind(" "), kept.rfind("\n"))
-    return kept[:space] if space > limit // 2 else kept
+    return text if len(text) <= LONGEST else cut(text, LONGEST) + "…"
 
 
 def outline(given: dict[str, Any], secrets: Collection[str] = ()) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from assent.audit.masking import Mask, may_hold_secrets
+from assent.audit.masking import Mask, cut, may_hold_secrets
 from assent.model import Decision, Event, Reading, is_hidden, visible
 
 LARGEST_BODY = 256 * 1024
@@ -41,9 +41,10 @@ def make_entry(event: Event, mask: Mask) -> Entry:
     if len(body) > LARGEST_BODY:
         event = _shorten(event)
         body = _encoder.encode(event)
-    columns = _columns(event)
     if may_hold_secrets(body):
-        body, columns = _masked(body, mask), tuple(mask.text(c) if isinstance(c, str) else c for c in columns)
+        body, columns = _masked(body, mask), _columns(event, mask)
+    else:
+        columns = _columns(event, None)
     if not body.isascii() or b"\x7f" in body:
         body = _BEYOND_ASCII.sub(_escape, body.decode()).encode()
     return Entry((*columns, body))
@@ -65,11 +66,15 @@ def format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _columns(event: Event) -> tuple[str | None, ...]:
+def _columns(event: Event, mask: Mask | None) -> tuple[str | None, ...]:
     """Draw out what the log is searched by. Payloads name user, agent, tool and summary by these words."""
     said = [value if isinstance(value, str) else "" for value in map(event.payload.get, _SEARCHED)]
     decision = event.permission_decision
     said += [event.session_id, _boundary(event), "" if decision is None else decision.decision_reason]
+    approval = event.action_id
+    if mask is not None:
+        # Before what is hidden is written out: a secret at the beginning of a line would stand behind an `n`.
+        said, approval = [mask.text(text) for text in said], approval and mask.text(approval)
     together = "".join(said)
     if not (together.isascii() and together.isprintable()):
         said = [visible(text) for text in said]
@@ -81,7 +86,7 @@ def _columns(event: Event) -> tuple[str | None, ...]:
         text = f"{text} · {reason}"
         tier, verdict = decision.reading.tier._value_, decision.verdict._value_
         source, digest = decision.decision_source._value_, decision.digest
-    found = (tier, verdict, source, digest, event.action_id, text[:LONGEST_TEXT])
+    found = (tier, verdict, source, digest, approval, cut(text, LONGEST_TEXT))
     return (event.type, session, user, agent, tool, *found)
 
 
@@ -109,7 +114,7 @@ def _escape(match: re.Match[str]) -> str:
 
 def _shorten(event: Event) -> Event:
     """Keep the beginning of what is far too long, and say so."""
-    payload = {k: v[:LONGEST_TEXT] if isinstance(v, str) else v for k, v in event.payload.items()}
+    payload = {k: cut(v, LONGEST_TEXT) if isinstance(v, str) else v for k, v in event.payload.items()}
     payload = payload if len(_encoder.encode(payload)) < LARGEST_BODY // 2 else {}
     decision = event.permission_decision
     if decision is not None:
@@ -120,12 +125,14 @@ def _shorten(event: Event) -> Event:
 def _shorten_decision(decision: Decision) -> Decision:
     reading = decision.reading
     operations = tuple(
-        msgspec.structs.replace(o, resource=o.resource[:200], reason=o.reason[:200], argv=(), plain=(), through=())
+        msgspec.structs.replace(
+            o, resource=cut(o.resource, 200), reason=cut(o.reason, 200), argv=(), plain=(), through=()
+        )
         for o in reading.operations[:_KEPT]
     )
-    opinions = tuple(msgspec.structs.replace(o, reason=o.reason[:200]) for o in decision.opinions[:_KEPT])
-    reading = msgspec.structs.replace(reading, operations=operations, reason=reading.reason[:LONGEST_TEXT])
-    reason = decision.decision_reason[:LONGEST_TEXT]
+    opinions = tuple(msgspec.structs.replace(o, reason=cut(o.reason, 200)) for o in decision.opinions[:_KEPT])
+    reading = msgspec.structs.replace(reading, operations=operations, reason=cut(reading.reason, LONGEST_TEXT))
+    reason = cut(decision.decision_reason, LONGEST_TEXT)
     return msgspec.structs.replace(decision, reading=reading, opinions=opinions, decision_reason=reason)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import hmac
+import string
 from typing import Any
 
 import re2
@@ -20,8 +21,8 @@ _VALUE = r"""(?:"(?P<{0}q>[^"]+)"|'(?P<{0}s>[^']+)'|(?P<{0}>[^\s"'&;|,)}}\]]+))"
 _PATTERNS = tuple(
     re2.compile(pattern)
     for pattern in (
-        # A name that says it, and what is assigned to it.
-        rf"""(?i)\b{_NAME}["']?\s*(?:=|:)\s*{_VALUE.format("a")}""",
+        # A name that says it, and what is assigned to it, also where each of both is quoted.
+        rf"""(?i)\b{_NAME}["']?\s*(?:=|:)(?:["']\s+)?\s*{_VALUE.format("a")}""",
         # An option that says it, and the next word.
         rf"(?i)(?:^|\s)--?{_NAME}\s+{_VALUE.format('o')}",
         # The user and password of a program that fetches.
@@ -64,6 +65,7 @@ _MAY_HOLD = re2.compile(
 )
 # What stands for a value that is only known later is no secret.
 _REFERENCES = ("$", "\ufdd0", "<", "{", "%", "`", "[masked:")
+_IN_SECRETS = string.ascii_letters + string.digits + "_-.+/=~"
 _SHORT = 200
 _MOST_REMEMBERED = 4096
 
@@ -71,6 +73,15 @@ _MOST_REMEMBERED = 4096
 def may_hold_secrets(encoded: bytes) -> bool:
     """Tell whether encoded text has to be looked at closely; quick, and never wrong when it says no."""
     return _MAY_HOLD.search(encoded) is not None
+
+
+def cut(text: str, limit: int) -> str:
+    """Return the beginning of a text, between two words if it can be: half a secret may not look like one."""
+    if len(text) <= limit:
+        return text
+    kept = text[:limit]
+    whole = kept.rstrip(_IN_SECRETS).rstrip()
+    return whole if len(whole) > limit // 2 else kept
 
 
 class Mask:

@@ -13,7 +13,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from assent.approvals.summary import cut
+from assent.audit.masking import cut
 from assent.model import Event, EventType
 from assent.runs.records import Place, tool_event, violation_event
 from assent.runs.run import Run

@@ -12,7 +12,8 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from assent.approvals.summary import cut, outline
+from assent.approvals.summary import outline
+from assent.audit.masking import cut
 from assent.gate import Ruling
 from assent.model import (
     ASK,

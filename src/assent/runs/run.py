@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from assent.approvals.standing import check_run
-from assent.approvals.summary import cut
+from assent.audit.masking import cut
 from assent.model import (
     Approval,
     Consent,
