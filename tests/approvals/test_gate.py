@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import time
 
 import msgspec
@@ -10,12 +11,14 @@ import pytest
 
 from assent import Session, ToolCall
 from assent.approvals import AlreadyAnsweredError, ContradictionError, RefusedError
+from assent.approvals.questions import put_grant
 from assent.model import (
     ALLOW,
     ASK,
     DENY,
     Answer,
     ForbiddenError,
+    Grant,
     NotFoundError,
     Scope,
     Source,
@@ -363,6 +366,21 @@ def test_a_grant_that_is_gone_from_the_table_does_not_count_whatever_is_in_memor
         assert verdict_of(await node.gate.decide(line("npm install y"), SESSION)) is ASK
 
     run(main())
+
+
+def test_what_a_person_says_while_everything_is_read_again_is_not_forgotten(node, monkeypatch):
+    read, grants = node.store.read, [Grant(id="g", user="ann", verdict=DENY, digest="d")]
+
+    def read_slowly(*query):
+        found = read(*query)
+        found.result()
+        while grants:
+            node.store.write(functools.partial(put_grant, log=node.log, grant=grants.pop(), session="s")).result()
+        return found
+
+    monkeypatch.setattr(node.store, "read", read_slowly)
+    node.approvals.standing.reload()
+    assert [grant.id for grant in node.approvals.standing.grants("ann", 0.0)] == ["g"]
 
 
 def test_a_grant_for_a_file_of_the_workspace_holds_while_the_file_is_unchanged(tmp_path, node):

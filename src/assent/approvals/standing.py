@@ -26,23 +26,35 @@ class Standing:
         self._grants: dict[str, dict[str, Grant]] = {}
         self._enablements: dict[str, dict[str, Enablement]] = {}
         self._consents: dict[str, tuple[Grant, ...]] = {}
+        self._told = 0
+        """How many changes were taken in one by one."""
         self.reload()
 
     def reload(self) -> None:
         """Read everything again; not on a loop."""
+        while not self._read():
+            pass
+
+    def _read(self) -> bool:
+        """Read everything; false if something was told meanwhile, which may be missing from what was read."""
+        told = self._told
         grants = [read_grant(*row) for row in self._store.read(_GRANTS).result()]
         enablements = [read_enablement(row) for row in self._store.read(_ENABLEMENTS).result()]
         with self._lock:
+            if told != self._told:
+                return False
             self._grants, self._enablements, self._consents = {}, {}, {}
             for grant in grants:
                 self._grants.setdefault(grant.user or "", {})[grant.id] = grant
             for enablement in enablements:
                 self._enablements.setdefault(enablement.user, {})[enablement.id] = enablement
+        return True
 
     def put_grant(self, grant: Grant) -> None:
         """Take in a grant as it is now."""
         user = grant.user or ""
         with self._lock:
+            self._told += 1
             held = self._grants.setdefault(user, {})
             held.pop(grant.id, None)
             if grant.revoked_at is None:
@@ -52,6 +64,7 @@ class Standing:
     def put_enablement(self, enablement: Enablement) -> None:
         """Take in an enablement as it is now."""
         with self._lock:
+            self._told += 1
             held = self._enablements.setdefault(enablement.user, {})
             held.pop(enablement.id, None)
             if enablement.revoked_at is None and enablement.used_at is None:
