@@ -71,7 +71,7 @@ def test_connecting_is_confirmed(daemon, user, token):
 
 def test_without_a_user_it_is_closed_with_4001_whoever_it_is(daemon, token):
     for given in (None, "nonsense", token):
-        for query in (None, ""):
+        for query in (None, "", "ann" + "&more=1" * 50):
             with listen(daemon, query, given) as ws:
                 assert closed_with(ws) == (4001, "Missing userId")
 
