@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import threading
 
 import pytest
 from websockets.sync.client import connect
 
+from assent.model.principal import Role
+from assent.server.table import ROUTES
 from daemons import Running, until
 
 
@@ -90,3 +93,27 @@ def test_a_node_that_dies_leaves_its_questions_to_the_other(nodes):
     assert done.status_code == 200
     assert ask(two.api(agent), "node w.js").json()["allow"] is True
     assert ask(two.api(agent), "node w.js").json()["allow"] is False
+
+
+def test_a_name_that_a_server_can_not_hold_is_an_error_of_whoever_says_it(nodes):
+    one, _ = nodes
+    owner, agent = one.api(one.owner), one.api(one.mint("agent", agent="a", remote=True))
+    for route in (route for route in ROUTES if "{" in route.path):
+        path = re.sub(r"\{\w+\}", "a%00b", route.path)
+        assert (owner if Role.ADMIN in route.roles else agent).request(route.method, path).status_code in (404, 415)
+    for path in ("permissions?agentId=%00", "permissions?cursor=1~%00", "audit?text=%00", "runtime/permission_state"):
+        found = owner.get(f"/api/{path}", params={"sessionId": "\0"} if "?" not in path else None)
+        assert found.status_code == 400
+    answer = {"requestId": "a\0b", "decision": "approve"}
+    assert owner.post("/api/permissions", json=answer).json() == {"error": "Request not found"}
+    assert owner.post("/api/destructive", json={"agentId": "a\0b", "minutes": 1}).status_code == 400
+    call = {"toolName": "bash", "toolInput": {"command": "node x.js"}}
+    for more in (
+        {"toolName": "bash\0"},
+        {"toolCallId": "a\0b"},
+        {"sessionId": "a\0b"},
+        {"toolInput": {"command": "ls\0"}},
+    ):
+        told = agent.post("/api/hooks/classify", json=call | more)
+        assert (told.status_code, told.json()["allow"]) == (200, False)
+    assert ask(agent, "ls").json()["allow"] is True

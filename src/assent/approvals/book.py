@@ -64,6 +64,8 @@ class Approvals:
 
     async def get(self, approval_id: str) -> Approval | None:
         """Return one question, whatever became of it; None if there is none by that id."""
+        if "\0" in approval_id:  # there is none, and PostgreSQL will not even look
+            return None
         rows = await self._store.query(_SELECT + " WHERE id = :id", {"id": approval_id})
         return read_approval(rows[0]) if rows else None
 

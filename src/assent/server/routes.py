@@ -93,7 +93,7 @@ class Table:
         found = self._exact.get(path)
         if found is not None:
             return found
-        for pattern, by_method in self._templates:
+        for pattern, by_method in self._templates if "\0" not in path else ():  # nothing has such a name
             if match := pattern.match(path):
                 return Found(by_method, match.groupdict())
         raise Refusal(404, "Not found")

@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol, TypeAlias
 
+from assent.model import AssentError
+
 _log = logging.getLogger(__name__)
 
 Row: TypeAlias = tuple[Any, ...]
@@ -150,3 +152,9 @@ def faults() -> tuple[type[Exception], ...]:
     """Return what a driver that is loaded may raise: whoever has a file need not wait for a server's to load."""
     driver = sys.modules.get("psycopg")
     return (sqlite3.Error,) if driver is None else (sqlite3.Error, driver.Error)
+
+
+def refuse_nul(error: Exception) -> None:
+    """Raise `AssentError` if a server could not be given a text because of a NUL in it: the store is all right."""
+    if "NUL (0x00)" in str(error):
+        raise AssentError("a name holds a NUL character") from None

@@ -14,7 +14,7 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import QueuePool
 
 from assent.model import StoreError
-from assent.store.cursor import Row
+from assent.store.cursor import Row, refuse_nul
 
 if TYPE_CHECKING:
     from assent.store.watcher import Bell
@@ -110,11 +110,18 @@ class PostgresConnection:
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         """Return the rows of a query."""
-        return self._raw.execute(translate(sql), parameters).fetchall()
+        return self._run(sql, parameters).fetchall()
 
     def execute(self, sql: str, parameters: Sequence[Any]) -> int:
         """Run a statement and return how many rows it touched."""
-        return self._raw.execute(translate(sql), parameters or None).rowcount
+        return self._run(sql, parameters or None).rowcount
+
+    def _run(self, sql: str, parameters: Sequence[Any] | None) -> psycopg.Cursor[Row]:
+        try:
+            return self._raw.execute(translate(sql), parameters)
+        except psycopg.DataError as error:
+            refuse_nul(error)
+            raise
 
     def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
         """Run a statement once for each row."""

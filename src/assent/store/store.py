@@ -22,7 +22,7 @@ from assent.config.files import make_private_folder
 from assent.model import StoreError
 from assent.store import sqlite
 from assent.store.address import Address, read_address
-from assent.store.cursor import Change, Connection, Cursor, Row, faults
+from assent.store.cursor import Change, Connection, Cursor, Row, faults, refuse_nul
 from assent.store.upgrade import upgrade
 from assent.store.watcher import Subscriber, Watch, Watcher
 from assent.store.writer import Figures, Job, Work, Writer
@@ -119,6 +119,7 @@ class Store:
             with self._engine.connect() as connection:
                 return [tuple(row) for row in connection.execute(query, parameters or {})]
         except SQLAlchemyError as error:
+            refuse_nul(error)
             raise StoreError(f"the store can not be read: {_first_line(error)}") from error
 
     def call(self, action: Callable[[], None]) -> None:
