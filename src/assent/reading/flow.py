@@ -89,11 +89,11 @@ def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
 def mark_variables(script: Script, findings: Findings) -> None:
     """Add the read of secrets wherever the environment is searched for them by name."""
     for command in script.commands:
-        if not command.fed_by or _leaves_out(command):
+        if not command.fed_by:
             continue
         shown = any(_shows_environment(script.commands[feed]) for feed in command.fed_by if feed < len(script.commands))
         found = next((w.text for w in command.words[1:] if _SECRETS.search(w.text)), None) if shown else None
-        if found is not None:
+        if found is not None and not _leaves_out(command):
             findings.add(secret_variable(found, None))
 
 
@@ -103,8 +103,7 @@ def _shows_environment(command: Command) -> bool:
 
 def _leaves_out(command: Command) -> bool:
     """Tell whether a command shows all but what it names."""
-    first, *rest = (word.text for word in command.words) if command.words else ("",)
-    return first in _GREPS and any(map(_INVERTED.fullmatch, rest))
+    return command.words[0].text in _GREPS and any(_INVERTED.fullmatch(word.text) for word in command.words[1:])
 
 
 def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:
