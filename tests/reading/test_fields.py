@@ -177,3 +177,31 @@ def test_a_text_beside_the_file_of_an_edit_need_be_no_patch():
 def test_something_else_in_the_place_of_a_path_is_looked_into(given):
     assert {"/ws/.claude/x"} < touched("Write", {**given, "content": "y"})
     assert any(r.startswith(U) or U in r for r in touched("Write", given))
+
+
+@pytest.mark.parametrize("field", ["include", "glob", "file_pattern"])
+def test_a_filter_beside_files_to_read_may_name_one(field):
+    for value in (".env", [".env"], [{"path": ".env"}], {"path": ".env"}):
+        given = {"paths": ["a"], field: value}
+        decision = Engine(facts=world).decide(ToolCall(tool="read_many_files", input=given, cwd="/ws"), SESSION)
+        assert decision.verdict is Verdict.ASK
+        assert "/ws/.env" in touched("read_many_files", given)
+    assert touched("read_many_files", {"paths": ["a"], field: ""}) == {"/ws/a"}
+
+
+def test_a_folder_alone_is_what_a_call_is_about():
+    assert "/home/dev/.ssh" in touched("list_dir", {"folder": "/home/dev/.ssh"})
+    assert "/ws/.claude" in touched("Delete", {"workdir": ".claude"})
+
+
+@pytest.mark.parametrize("field", ["folder", "dir", "cwd", "workdir", "working_directory"])
+@pytest.mark.parametrize("beside", [{}, {"path": "/ws/src"}, {"path": "src"}])
+def test_a_search_in_a_folder_by_any_name_is_a_search_there(field, beside):
+    given = {"pattern": "x", field: "/home/dev/.ssh", **beside}
+    assert "/home/dev/.ssh" in touched("Grep", given)
+    assert Engine(facts=world).decide(ToolCall(tool="Grep", input=given, cwd="/ws"), SESSION).verdict is Verdict.ASK
+
+
+@pytest.mark.parametrize("tool", ["Grep", "Glob"])
+def test_filters_in_a_list_are_filters(tool):
+    assert "/ws/.env" in touched(tool, {"pattern": "x", "glob": [".env"]})

@@ -104,10 +104,18 @@ def named_paths(given: dict[str, Any], place: Place, patched: Collection[str] = 
     if not given.keys() <= _PLAIN:
         found |= dict.fromkeys(sorted(set(_beside(given, 0))))
     check_number(found)
-    bases = [place.locate(b).path for f in _BASES & given.keys() if given[f] is not None for b in _texts(given[f])]
+    bases = [folder.path for folder in folders_in(given, place)]
+    if UNKNOWN in found:
+        found |= dict.fromkeys(bases)  # it may be the folder itself that is meant
     if not bases and len(found) == 1:
         return [place.locate(*found)]
     return list(dict.fromkeys(place.locate(name, base) for name in found for base in (None, *sorted(bases))))
+
+
+def folders_in(given: dict[str, Any], place: Place) -> list[Located]:
+    """Return the folders that an input names beside its files."""
+    named = [given[field] for field in sorted(_BASES & given.keys()) if given[field] is not None]
+    return [place.locate(text) for value in named for text in texts_of(value)]
 
 
 def text_of(value: Any) -> str:
@@ -132,6 +140,7 @@ def other_paths(given: dict[str, Any], place: Place) -> list[Located]:
     return [place.locate(name) for name in sorted(found)]
 
 
+_WILD = frozenset("*?[{")
 _BASES = frozenset(FOLDER_FIELDS) - PATH_FIELDS
 _SIMPLE = PATH_FIELDS | _TEXTS | _COUNTS
 _PLAIN = _SIMPLE | PATH_LISTS | _BASES
@@ -142,15 +151,15 @@ def _named(given: dict[str, Any]) -> Iterator[str]:
     for field, value in given.items():
         if field in PATH_FIELDS:
             if value is not None:
-                yield from _texts(value)
+                yield from texts_of(value)
         elif field in PATH_LISTS and value is not None:
             for item in value if isinstance(value, list) else [None, value]:
-                yield from _texts(item.get("path") if isinstance(item, dict) else item)
+                yield from texts_of(item.get("path") if isinstance(item, dict) else item)
                 if isinstance(item, dict):
                     yield from _beside(item, 1)
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts_of(value: Any) -> Iterator[str]:
     """Yield a path; where something else stands in its place, the unknown one and all that it may name."""
     yield text_of(value)
     if isinstance(value, list | dict):
@@ -193,9 +202,11 @@ def _may_be_file(field: str, value: str) -> bool:
 
 
 def patterns_in(given: dict[str, Any]) -> Iterator[str]:
-    """Yield the patterns by which an input names many files at once."""
+    """Yield the patterns by which an input names many files at once; a filter may name just one."""
     for field in (*PATH_LISTS, *FILTER_FIELDS):
         value = given.get(field)
         for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str) and not set("*?[{").isdisjoint(item):
+            if item and field in FILTER_FIELDS:
+                yield from texts_of(item)
+            elif isinstance(item, str) and not _WILD.isdisjoint(item):
                 yield text_of(item)

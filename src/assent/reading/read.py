@@ -31,10 +31,12 @@ from assent.reading.fields import (
     FOLDER_FIELDS,
     PATH_FIELDS,
     PATH_LISTS,
+    folders_in,
     named_paths,
     other_paths,
     patterns_in,
     text_of,
+    texts_of,
 )
 from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.tools import Tool, find_tool
@@ -311,10 +313,11 @@ def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Read a search: it walks its folder, and a file pattern may name files elsewhere."""
     given = call.input
     fields = _GLOB_FIELDS if tool.name == "Glob" else FILTER_FIELDS
-    patterns = [text_of(given[f]) for f in fields if given.get(f) is not None]
+    patterns = [text for f in fields if given.get(f) is not None for text in texts_of(given[f])]
     unsaid = not any(isinstance(given.get(f), str) for f in _PATTERN_FIELDS)
     has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
     roots = named_paths(given, place) if has_path else [place.locate("."), *other_paths(given, place)]
+    roots += folders_in(given, place)  # which of them it goes by is the tool's choice
     files = [place.locate(n, r.path) for r in roots for p in patterns for n in _filtered(p, tool)]
     if tool.name != "Glob":
         # A look into all files below a folder shows what Assent keeps there.
