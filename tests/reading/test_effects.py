@@ -142,6 +142,8 @@ def test_a_path_that_may_end_at_assents_own_files_is_not_safe(path: str, tier: T
 @pytest.mark.parametrize(
     ("revision", "paths"),
     [
+        ("/etc/hosts", ["/etc/hosts"]),
+        ("../x", ["/code/app/x"]),
         ("HEAD", []),
         ("HEAD:", []),
         ("HEAD:private/x", ["/code/app/private/x", "/code/app/src/private/x"]),

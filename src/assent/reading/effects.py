@@ -111,6 +111,9 @@ def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the read of a file in a revision: a path from the repository's root, or with a dot from the folder."""
     inner = _STORED.match(word.text)
     if inner is None or inner.end() == len(word.text) or word.text.startswith((":(", ":!", ":^")):
+        if word.text.startswith(("/", "../", "./")):
+            # A path to outside of the repository is compared as it is.
+            yield reading(locate(word, ground.place, ground.cwd), ground, glob=is_pattern(word))
         yield from _filter_effects(word, ground)
         return
     # Lines of a function are asked for by its name and the file: `:main:a.c`.
