@@ -7,8 +7,9 @@ from typing import get_args
 import pytest
 
 from assent.catalog.entry import Kind
+from assent.catalog.signs import SIGNS
 from assent.config import projects
-from assent.config.projects import SIGNS, find_project_code, find_shadow
+from assent.config.projects import find_project_code, find_shadow
 from assent.config.repository import find_trap
 
 #: tool, file, what is in it, whether that is a trap

@@ -14,7 +14,7 @@ import pytest
 import assent.regex as re
 from assent.catalog import entries, parse_entry
 from assent.catalog.entry import Kind
-from assent.config.projects import SIGNS, Sign
+from assent.catalog.signs import SIGNS, Sign
 from assent.config.repository import find_trap
 from assent.engine import Engine
 from assent.model import Facts, Session, ToolCall

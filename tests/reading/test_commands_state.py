@@ -126,3 +126,37 @@ def test_a_folder_given_beside_the_command_does_not_take_an_allow_along():
     assert engine.decide(inside, session).decision == "allow"
     assert engine.decide(outside, session).decision == "ask"
     assert engine.decide(preloaded, session).decision == "ask"
+
+
+#: line, its tier where nothing on the disk speaks against a look
+WRITTEN = [
+    ("echo x > json.py; python3 -m json.tool a.json", Tier.DANGEROUS),
+    ("python3 -m json.tool a.json > json.py", Tier.DANGEROUS),
+    ("cd sub && python3 -m json.tool a.json | tee ast.py", Tier.DANGEROUS),
+    ("for i in 1 2; do composer show; echo x > composer.json; done", Tier.DANGEROUS),
+    ("echo x > rust-toolchain; cargo tree", Tier.DANGEROUS),
+    ("bash -c 'echo x > node_modules/x/y.js'; webpack --help", Tier.DANGEROUS),
+    ("python3 -m json.tool a.json > b.json", Tier.SAFE),
+    ("cargo tree | tee deps.txt", Tier.SAFE),
+    ("echo x > src/app.py; git status", Tier.SAFE),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), WRITTEN)
+def test_a_look_is_dangerous_where_the_line_itself_writes_what_it_obeys(line, expected):
+    assert tier(line) is expected
+
+
+@pytest.mark.parametrize("line", ["cd $X && git status", "cd sub; cd $X; git log", 'cd "$A/b" && git diff'])
+def test_a_look_is_dangerous_in_a_folder_that_is_not_known(line):
+    assert tier(line) is Tier.DANGEROUS
+
+
+def test_a_look_is_safe_where_no_folder_is_known_at_all():
+    operations, _ = read_line("git status", Place(Facts(), None, ()))
+    assert max(o.tier for o in operations) is Tier.SAFE
+
+
+@pytest.mark.parametrize("line", ["echo x > ./-delete; find *", "echo x > '-oy'; sort *", "tee -- --pre=x < y; rg z *"])
+def test_a_name_that_a_pattern_would_make_an_option_is_not_written_unasked(line):
+    assert tier(line, has_dashes=lambda _folder: False) is Tier.DANGEROUS

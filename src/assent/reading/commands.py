@@ -12,7 +12,8 @@ import msgspec
 
 from assent.catalog import Entry, assignment_is_inert, secrets
 from assent.catalog.lexicon import NOTHING
-from assent.model import COMMAND_EXECUTE, DANGEROUS, SAFE, UNKNOWN, Operation, Tier
+from assent.catalog.signs import may_load
+from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.effects import argument_effects, role_effects, surroundings
 from assent.reading.find import read_find
@@ -84,6 +85,7 @@ def read_line(
         script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
     reader = _Reader(place, base or place.cwd)
     reader.read_script(Frame(script))
+    reader.look_again()
     findings = reader.findings
     if findings.unreadable:
         findings.add(_plain(shown.strip(), DANGEROUS, findings.unreadable))
@@ -108,6 +110,8 @@ class _Reader:
         self.place = place
         self.base = base
         self.findings = Findings()
+        self.looks: list[tuple[int, Match]] = []
+        """What is safe as long as no file of the project says otherwise."""
         self.names_left = [MOST_NAMES]
 
     def read_script(self, frame: Frame) -> list[Trace]:
@@ -315,6 +319,8 @@ class _Reader:
         picked = picked_words(roles) if self.place.run else []
         if said.tier is SAFE:
             index = self._execution(command, frame, said, picked, plain=plain_words(match, command))
+            if match.obeys:
+                self.looks.append((index, match))
         else:
             opaque = extra or match.fault is not None or entry.options == "any"
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
@@ -333,11 +339,22 @@ class _Reader:
         """Raise a look to what a repository's own settings make of it, in any folder that it may look in."""
         if said.tier is not SAFE or not match.obeys:
             return said
+        # Of a folder that the line picks itself, what is known of its path is asked for.
+        if command.cwd is None and self.base is not None and not any(UNKNOWN in f for f in command.elsewhere):
+            return Judgement(DANGEROUS, f"{match.name} runs in a folder that is not known, whose settings it obeys")
         for folder in _folders(command):
             trap = None if folder is None else self.place.facts.trap(match.obeys, folder)
             if trap is not None:
                 return Judgement(DANGEROUS, f"{match.name} here: {trap}")
         return said
+
+    def look_again(self) -> None:
+        """Raise the looks that would obey a file which the line itself writes: it is not there yet when it is read."""
+        written = [o.resource for o in self.findings.operations if o.kind == FS_WRITE] if self.looks else ()
+        for index, match in self.looks:
+            path = next((p for p in written if may_load(match.obeys, p)), None)
+            if path is not None:
+                self.findings.worsen(index, DANGEROUS, f"{match.name} here: the line writes {path}, which it may obey")
 
     def _moved(self, match: Match, command: Command, frame: Frame) -> tuple[Match, Command]:
         """Put a command where it works, after options such as `git -C`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import posixpath
 
 import msgspec
 
@@ -184,6 +185,8 @@ def _write_tier(located: Located, traits: Traits, *, glob: bool) -> tuple[Tier, 
         return DANGEROUS, "writes a sensitive file"
     if glob:
         return DANGEROUS, "writes whatever a pattern finds"
+    if posixpath.basename(located.path).startswith("-"):
+        return DANGEROUS, "writes a file whose name a pattern makes an option"
     return SAFE, "writes a file in the workspace"
 
 
