@@ -235,3 +235,30 @@ def test_a_switch_may_be_written_out_where_the_entry_says_so(line: str, present:
     found = match_words("x", entry(TEXT + "  booleans: true\n"), words(line))
     assert (found.present, found.fault is None) == (present, sure)
     assert match_words("x", entry(), words(line)).fault is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "values", "operands", "fault"),
+    [
+        ("-c f", ["f"], ["f"], False),
+        ("-c f g", ["f"], ["f", "g"], False),
+        ("-cf g", ["f"], ["g"], False),
+        ("-c", [], [], False),
+        ("-c -a", ["-a"], ["-a"], True),
+        ("-d f g", ["f"], ["g"], False),
+        ("-o f g", ["f"], ["g"], False),
+        ("-d", [], [], True),
+    ],
+)
+def test_a_word_behind_an_option_that_only_some_programs_give_a_value_counts_as_an_argument_too(
+    line: str, values: list[str], operands: list[str], *, fault: bool
+) -> None:
+    known = entry("x:\n  does: works\n  tier: safe\n  flags: -[aco]\n  values: {-c -d: text, -o: write}\n  args: read*\n")
+    found = match_words("x", known, words(line))
+    assert ([w.text for _, _, w in found.values], [w.text for w in found.operands]) == (values, operands)
+    assert (found.fault is not None) is fault
+
+
+def test_a_command_that_is_run_keeps_its_words() -> None:
+    known = entry("x:\n  does: works\n  tier: safe\n  flags: -c\n  values: {-c: text}\n  runs: words\n  args: text*\n")
+    assert [w.text for w in match_words("x", known, words("-c f ls a")).operands] == ["ls", "a"]

@@ -115,6 +115,8 @@ class Option(msgspec.Struct, frozen=True):
     """The value, if any, is attached."""
     count: int = 1
     """How many words it takes; the last one has the role."""
+    either: bool = False
+    """Some of the entry's programs take no value here: to them the next word is an argument."""
 
 
 class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, dict=True):
@@ -254,9 +256,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     def table(self) -> dict[str, Option]:
         """Return every option it knows, by spelling."""
         known = {option.name: option for token in self.flags.split() for option in _spell(token)}
+        alone = set(known)
         for source, optional in ((self.values, False), (self.optional, True)):
             for names, role in source.items():
-                known.update((option.name, option) for option in _options(names, role, optional))
+                known.update((o.name, _either(o) if o.name in alone else o) for o in _options(names, role, optional))
         return known
 
     @functools.cached_property
@@ -326,6 +329,12 @@ def _options(names: str, role: Role, optional: bool) -> tuple[Option, ...]:  # n
     """Read options with a value; `--arg/2` takes two words."""
     parts = [text.partition("/") for text in names.split()]
     return tuple(Option(name, role, optional, int(count or 1)) for name, _, count in parts)
+
+
+@functools.cache
+def _either(option: Option) -> Option:
+    """Return an option that stands among those without a value too."""
+    return msgspec.structs.replace(option, either=option.role == "text" and not option.optional)
 
 
 def _inherit(child: Entry, parent: Entry) -> Entry:

@@ -307,6 +307,8 @@ class _Scan:
         self.position += len(words)
         self.present.add(option.name)
         if len(words) < option.count:
+            if option.either:
+                return
             self._fail(f"`{option.name}` of `{self.name}` has no value")
             return
         if any(w.splits and not w.plain for w in words) and not self.entry.pure:
@@ -315,6 +317,8 @@ class _Scan:
             self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")
         self.before += words[:-1]
         self._record(option, words[-1])
+        if option.either and not (self.entry.runs or self.entry.subcommands):
+            self.operands.append(words[-1])
 
     def _record(self, option: Option, word: Word) -> None:
         if option.role == "words":
