@@ -253,7 +253,9 @@ def test_a_switch_may_be_written_out_where_the_entry_says_so(line: str, present:
 def test_a_word_behind_an_option_that_only_some_programs_give_a_value_counts_as_an_argument_too(
     line: str, values: list[str], operands: list[str], *, fault: bool
 ) -> None:
-    known = entry("x:\n  does: works\n  tier: safe\n  flags: -[aco]\n  values: {-c -d: text, -o: write}\n  args: read*\n")
+    known = entry(
+        "x:\n  does: works\n  tier: safe\n  flags: -[aco]\n  values: {-c -d: text, -o: write}\n  args: read*\n"
+    )
     found = match_words("x", known, words(line))
     assert ([w.text for _, _, w in found.values], [w.text for w in found.operands]) == (values, operands)
     assert (found.fault is not None) is fault
