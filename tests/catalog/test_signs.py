@@ -20,6 +20,8 @@ PATHS = [
     ("composer", "/ws/my-composer.json", False),
     ("cargo", "/ws/.cargo/config.toml", True),
     ("git", "/ws/composer.json", False),
+    ("git", "/ws/sub/HEAD", True),
+    ("git", "/ws/HEAD.md", False),
 ]
 
 

@@ -138,6 +138,7 @@ WRITTEN = [
     ("bash -c 'echo x > node_modules/x/y.js'; webpack --help", Tier.DANGEROUS),
     ("python3 -m json.tool a.json > b.json", Tier.SAFE),
     ("cargo tree | tee deps.txt", Tier.SAFE),
+    ("echo 'ref: refs/heads/x' > sub/HEAD; git -C sub status", Tier.DANGEROUS),
     ("echo x > src/app.py; git status", Tier.SAFE),
 ]
 

@@ -141,4 +141,6 @@ def may_load(tool: str, path: str) -> bool:
         stem, dot, ending = name.partition(".")
         module = posixpath.basename(folder) if stem == "__init__" else stem
         return module in IMPORTED and (dot + ending).endswith(ENDINGS)
+    if tool == "git":
+        return posixpath.basename(path) == "HEAD"  # the last of the files that make any folder a repository's store
     return any(f"/{sign.name}/" in f"{path}/" for sign in SIGNS.get(tool, ()))
