@@ -148,9 +148,13 @@ def test_a_look_is_dangerous_where_the_line_itself_writes_what_it_obeys(line, ex
     assert tier(line) is expected
 
 
-@pytest.mark.parametrize("line", ["cd $X && git status", "cd sub; cd $X; git log", 'cd "$A/b" && git diff'])
+@pytest.mark.parametrize("line", ["cd $X && git status", "cd $X && cargo tree", 'cd "$A/b" && git diff'])
 def test_a_look_is_dangerous_in_a_folder_that_is_not_known(line):
     assert tier(line) is Tier.DANGEROUS
+
+
+def test_a_look_is_safe_at_the_top_of_the_repository():
+    assert tier('cd "$(git rev-parse --show-toplevel)" && git diff') is Tier.SAFE
 
 
 def test_a_look_is_safe_where_no_folder_is_known_at_all():

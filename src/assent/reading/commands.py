@@ -339,8 +339,8 @@ class _Reader:
         """Raise a look to what a repository's own settings make of it, in any folder that it may look in."""
         if said.tier is not SAFE or not match.obeys:
             return said
-        # Of a folder that the line picks itself, what is known of its path is asked for.
-        if command.cwd is None and self.base is not None and not any(UNKNOWN in f for f in command.elsewhere):
+        # Of a folder that the line picks itself, what is known of its path is asked for instead.
+        if command.cwd is None and self.base is not None and not command.elsewhere:
             return Judgement(DANGEROUS, f"{match.name} runs in a folder that is not known, whose settings it obeys")
         for folder in _folders(command):
             trap = None if folder is None else self.place.facts.trap(match.obeys, folder)
