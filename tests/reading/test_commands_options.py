@@ -264,3 +264,8 @@ def test_a_word_behind_an_option_that_only_some_programs_give_a_value_counts_as_
 def test_a_command_that_is_run_keeps_its_words() -> None:
     known = entry("x:\n  does: works\n  tier: safe\n  flags: -c\n  values: {-c: text}\n  runs: words\n  args: text*\n")
     assert [w.text for w in match_words("x", known, words("-c f ls a")).operands] == ["ls", "a"]
+
+
+def test_a_command_that_takes_no_arguments_gets_none_from_its_options() -> None:
+    known = entry("x:\n  does: works\n  tier: safe\n  flags: -c\n  values: {-c: text}\n")
+    assert match_words("x", known, words("-c f")).operands == ()

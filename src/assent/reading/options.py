@@ -317,7 +317,7 @@ class _Scan:
             self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")
         self.before += words[:-1]
         self._record(option, words[-1])
-        if option.either and not (self.entry.runs or self.entry.subcommands):
+        if option.either and self.entry.args.endswith("*") and not (self.entry.runs or self.entry.subcommands):
             self.operands.append(words[-1])
 
     def _record(self, option: Option, word: Word) -> None:
