@@ -763,3 +763,25 @@ def test_any_text_is_read_without_error(text: str) -> None:
 def test_any_words_without_a_shell_are_read_without_error(words: list[str]) -> None:
     found, _ = read_line(words, PLACE)
     assert found[0].argv == tuple(words)
+
+
+def test_more_folders_than_are_looked_at_for_settings_make_a_look_dangerous():
+    asked = []
+
+    def trap(_tool, folder):
+        asked.append(folder)
+
+    place = Place(Facts(home="/home/u", trap=trap), "/code/app", ("/code/app",))
+    line = "; ".join(f"cd d{n}; git status" for n in range(290))
+    found = [o for o in read_line(line, place)[0] if o.resource == "git status"]
+    assert len(asked) <= 600
+    assert found[0].tier is Tier.SAFE
+    assert found[-1].tier is Tier.DANGEROUS
+    assert "more folders than are looked at" in found[-1].reason
+
+
+def test_every_look_asks_that_may_obey_what_the_line_writes():
+    found = operations("echo x > composer.json; composer show; composer show a; git status; git log")
+    tiers = {o.resource: o.tier for o in found if o.kind is OperationKind.COMMAND_EXECUTE}
+    assert tiers["composer show"] is tiers["composer show a"] is Tier.DANGEROUS
+    assert tiers["git status"] is tiers["git log"] is Tier.SAFE

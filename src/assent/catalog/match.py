@@ -33,12 +33,15 @@ class Names:
         low = _UNSEEN.sub("", fold(path))
         if self._from_root is not None and self._from_root.match(low):
             return True
-        return any(self._is_one(s, low) for s in low.split("/") if s)
-
-    def _is_one(self, segment: str, path: str) -> bool:
-        if segment in self._exact or self._pattern.fullmatch(segment):
+        segments = low.split("/")
+        if not self._exact.isdisjoint(segments):
             return True
-        return segment in self._paths and any(_has(path, p) for p in self._paths[segment])
+        # A plain loop: this is asked of every part of every word that may be a path.
+        fits = self._pattern.fullmatch
+        for segment in segments:
+            if fits(segment) or (segment in self._paths and any(_has(low, p) for p in self._paths[segment])):
+                return True
+        return False
 
 
 def _has(path: str, part: str) -> bool:

@@ -64,6 +64,8 @@ _MOST_COMMANDS = 600
 _MOST_WORDS = 3_000
 _MOST_TEXT = 131_072
 """Characters of lines inside the line that are read."""
+_MOST_LOOKS = 600
+"""Folders whose settings are looked at for one call, each as often as a command may obey them."""
 _MOST_MOVES = 16
 """Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
@@ -104,6 +106,7 @@ class _Reader:
     functions: frozenset[str] = frozenset()
     left = _MOST_COMMANDS
     room = _MOST_TEXT
+    traps_left = _MOST_LOOKS
     _based: bool | None = None
 
     def __init__(self, place: Place, base: str | None) -> None:
@@ -343,6 +346,9 @@ class _Reader:
         if command.cwd is None and self.base is not None and not command.elsewhere:
             return Judgement(DANGEROUS, f"{match.name} runs in a folder that is not known, whose settings it obeys")
         for folder in _folders(command):
+            self.traps_left -= 1
+            if self.traps_left < 0:
+                return Judgement(DANGEROUS, f"{match.name} may run in more folders than are looked at")
             trap = None if folder is None else self.place.facts.trap(match.obeys, folder)
             if trap is not None:
                 return Judgement(DANGEROUS, f"{match.name} here: {trap}")
@@ -351,8 +357,12 @@ class _Reader:
     def look_again(self) -> None:
         """Raise the looks that would obey a file which the line itself writes: it is not there yet when it is read."""
         written = [o.resource for o in self.findings.operations if o.kind == FS_WRITE] if self.looks else ()
+        found: dict[str, str | None] = {}
         for index, match in self.looks:
-            path = next((p for p in written if may_load(match.obeys, p)), None)
+            tool = match.obeys
+            if tool not in found:
+                found[tool] = next((p for p in written if may_load(tool, p)), None)
+            path = found[tool]
             if path is not None:
                 self.findings.worsen(index, DANGEROUS, f"{match.name} here: the line writes {path}, which it may obey")
 

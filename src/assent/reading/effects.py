@@ -50,6 +50,8 @@ _PATHS = frozenset(
     {"read", "look", "write", "edit", "remove", "prune", "access", "move", "dest", "trees", "into", "exec", "cwd"}
 )
 _LOCAL: dict[Role, Role] = {"from": "read", "to": "dest", "mirror": "remove"}
+_LINKED: frozenset[Role] = frozenset({"dest", "remove"})
+"""Roles of where a link comes to be."""
 _WRITING = frozenset({"write", "edit", "remove", "prune", "access", "move", "dest", "trees", "into"})
 
 
@@ -319,20 +321,27 @@ def _said_effects(said: Judgement, ground: Ground) -> Iterator[Operation]:
         yield secret_read(name, ground.owner, "reads a secret")
 
 
+def _having(some: frozenset[Role], roles: list[tuple[Role, Word]]) -> list[tuple[Role, Word]]:
+    """Return the arguments that have one of some roles."""
+    return [given for given in roles if given[0] in some]
+
+
 def argument_effects(
     findings: Findings, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground
 ) -> None:
     """Add what the arguments touch."""
     place, start = ground.place, len(findings.operations)
+    coming = targets = None
     for role, word in roles:
         if role not in QUIET:
             findings.extend(role_effects(role, word, ground))
         if role in ARRIVING:
-            coming = [(r, w) for r, w in roles if r in COMING]
+            coming = _having(COMING, roles) if coming is None else coming
             findings.extend(arrive(role, word, coming, findings.operations[:start], ground))
         if role == "link":
-            for dest in [given for given in roles if given[0] in ("dest", "remove")]:
-                findings.extend(lead(word, *dest, ground))
+            targets = _having(_LINKED, roles) if targets is None else targets
+            for target in targets:
+                findings.extend(lead(word, *target, ground))
     for said in judged:
         if said.reads or said.writes or said.secrets:
             findings.extend(_said_effects(said, ground))

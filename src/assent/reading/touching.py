@@ -26,7 +26,7 @@ from assent.reading.paths import INHERITED, Located, Place, Traits
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
 
-MOST_NAMES = 50_000
+MOST_NAMES = 30_000
 """Names that are looked through for one call. Where there are more, what nobody saw counts as the control plane."""
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
 
