@@ -262,3 +262,12 @@ def test_letters_of_a_language_are_readable(line):
 def test_the_last_word_of_a_command_before_may_be_meant():
     assert read('ls .env && cat "$_"').commands[-1].words[-1].hints == (".env",)
     assert read('ls a; x=1; cat "$_"').commands[-1].words[-1].hints == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("redirection", "feeds"),
+    [("", (0,)), ("exec > list; ", (0,)), ("exec < list; ", (0, 2)), ("exec 0<> list; ", (0, 2))],
+)
+def test_a_shell_that_was_given_another_input_reads_nothing_of_the_pipe_for_sure(redirection, feeds):
+    line = f'git ls-files | {{ {redirection}read -r f; cat "$f"; }}'
+    assert read(line).commands[-1].words[-1].feeds == feeds
