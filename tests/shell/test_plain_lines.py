@@ -9,7 +9,7 @@ from assent.shell.commands import WORDS as WORDS_AT_ONCE
 from assent.shell.effects import EFFECTS
 from assent.shell.parser import RESERVED
 from assent.shell.plain import read_plain
-from assent.shell.script import read_fully
+from assent.shell.script import parse, read_fully
 from corpus import rows
 from shell.lines import read
 
@@ -37,6 +37,14 @@ PIECES = st.one_of(
 MIXED = st.lists(st.tuples(PIECES, st.sampled_from([" ", " ", "\t", ""])), min_size=1, max_size=9).map(
     lambda pairs: "".join(piece + blank for piece, blank in pairs)
 )
+GOING = st.tuples(
+    st.sampled_from(["cd ", "cd\t", "  cd  ", "cd -- ", "cd -P ", "cd", "pushd "]),
+    st.one_of(
+        WORDS, st.sampled_from(["src", "/", "..", "../a/./b", "/x//y/..", "-", "~", "'a'", "a b", "*", "a~1", ""])
+    ),
+    st.sampled_from([" && ", "&&", " ; ", " || ", " | ", " &&&& ", " & "]),
+    MIXED,
+).map("".join)
 BY_THE_GRAMMAR = " # é"
 """A comment with which no line is read at one go."""
 
@@ -74,9 +82,10 @@ def test_a_command_is_the_same_whatever_stands_behind_it(line, more):
 
 def agree(line):
     """Tell whether a line is read without the grammar, and hold what is found there against the grammar's."""
-    plain = read_plain(line, "/code", ("/other",))
-    if plain is not None:
-        assert plain == read_fully(line, "/code", ("/other",), {"HOME": "/home/u"})
+    for cwd, elsewhere in (("/code", ("/other",)), (None, ()), ("/code", ())):
+        plain = read_plain(line, cwd, elsewhere)
+        if plain is not None:
+            assert plain == read_fully(line, cwd, elsewhere, {"HOME": "/home/u"})
     return plain is not None
 
 
@@ -84,6 +93,20 @@ def agree(line):
 @given(MIXED)
 def test_a_line_that_needs_no_grammar_is_what_the_grammar_makes_of_it(line):
     agree(line)
+
+
+@settings(max_examples=1_000)
+@given(GOING)
+def test_nor_is_one_that_goes_to_a_folder_first(line):
+    agree(line)
+
+
+def test_where_folders_are_searched_for_a_folder_is_not_known_by_its_name():
+    line = "cd src && ls"
+    assert [command.cwd for command in parse(line, cwd="/code").commands] == ["/code", "/code/src"]
+    searched = parse(line, cwd="/code", variables={"CDPATH": "/x"})
+    assert searched == read_fully(line, "/code", (), {"CDPATH": "/x"})
+    assert searched.commands[1].cwd is None
 
 
 def test_so_is_every_line_of_the_corpora_and_most_of_them_need_none():
@@ -99,6 +122,9 @@ def test_so_is_every_line_of_the_corpora_and_most_of_them_need_none():
         "grep -rn 'x y' *.py | sort -u | head -5",
         "make test 2>&1 | tail -n 20; echo done > out.txt",
         "a && b || c < in.txt",
+        "cd src && ls",
+        "cd ../.. && git log | head -5 && pwd 2>/dev/null # up",
+        "cd /tmp/x@1.2 && ls *.py",
     ],
 )
 def test_everyday_lines_need_no_grammar(line):
@@ -108,7 +134,22 @@ def test_everyday_lines_need_no_grammar(line):
 @pytest.mark.parametrize(
     "line",
     [
-        "cd src && ls",
+        "cd src",
+        "cd && ls",
+        "cd - && ls",
+        "cd -P src && ls",
+        "cd src x && ls",
+        "cd src > f && ls",
+        "cd 'src' && ls",
+        "cd s* && ls",
+        "cd HEAD~1 && ls",
+        "cd src; ls",
+        "cd src | ls",
+        "cd src || ls",
+        "cd src && ls; ls",
+        "cd src && ls || ls",
+        "cd src && cd x",
+        "ls && cd src && ls",
         "ls | if",
         "A=1 ls",
         "ls; A=1",

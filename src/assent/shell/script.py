@@ -34,7 +34,7 @@ def parse(
     """
     if reason := too_long(line):
         return Script(unreadable=reason)
-    if (plain := read_plain(line, cwd, elsewhere)) is not None:
+    if "CDPATH" not in variables and (plain := read_plain(line, cwd, elsewhere)) is not None:
         return plain
     outside = variables if home is None or "HOME" in variables else {**variables, "HOME": home}
     return read_fully(line, cwd, elsewhere, outside)
