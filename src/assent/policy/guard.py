@@ -301,8 +301,14 @@ def only_file(call: ToolCall, reading: Reading) -> str | None:
     return operations[1].target or operations[1].resource if len(line.split()) == 1 else None
 
 
+_OTHER_FIELDS = frozenset((*COMMAND_FIELDS, "args")) - {"command"}
+
+
 def command_text(call: ToolCall) -> str | None:
     """Return the command of a shell call as one text; None if it has none, or several."""
+    line = call.input.get("command")
+    if isinstance(line, str) and _OTHER_FIELDS.isdisjoint(call.input):
+        return line
     texts = command_texts(call)
     return texts[0] if len(texts) == 1 else None
 

@@ -29,7 +29,6 @@ from assent.reading.judging import (
     judge_words,
     output_of,
     picked_words,
-    plain_words,
     quote,
     roles_of,
     unseen_words,
@@ -54,6 +53,7 @@ from assent.reading.roles import (
     judge_environment,
     judge_word,
 )
+from assent.reading.senses import Sense, understand, understand_moved
 from assent.reading.touching import MOST_NAMES, Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import settle
 from assent.shell import parse
@@ -70,7 +70,7 @@ _MOST_MOVES = 16
 """Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
-_first, _text, _sweeps = operator.itemgetter(0), operator.attrgetter("text"), operator.attrgetter("sweep")
+_text, _sweeps = operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
 def read_line(
@@ -161,11 +161,11 @@ class _Reader:
         elif entry.reader == "find":
             trace = self._find(name, command, frame)
         else:
-            match, moved = match_words(name, entry, command.words[1:]), command
-            if match.values:
-                match, moved = self._moved(match, command, frame)
+            sense, moved = understand(name, entry, command, self.place), command
+            if sense.match.values:
+                sense, moved = self._moved(sense, command, frame)
                 cwd = moved.cwd
-            trace = self._known(match, moved, frame)
+            trace = self._known(sense, moved, frame)
         self._add_circumstances(name, entry, command, index)
         # Who works where the call stands leaves nothing.
         if cwd != self.base and not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
@@ -304,30 +304,25 @@ class _Reader:
             self.findings.extend(role_effects("exec", command.words[0], ground))
         return Trace(index)
 
-    def _known(self, match: Match, command: Command, frame: Frame) -> Trace:
-        cwd = command.cwd
-        clauses = clauses_of(match, self.place, cwd)
-        if clauses:
-            match = in_case(match, clauses)
-        entry = match.entry
-        roles, extra = roles_of(match, clauses)
-        kinds = set(map(_first, roles))
+    def _known(self, sense: Sense, command: Command, frame: Frame) -> Trace:
+        match, clauses, roles, kinds = sense.match, sense.clauses, sense.roles, sense.kinds
+        entry, said = match.entry, sense.said
         judged: list[Judgement] = []
         if entry.connects or not kinds.isdisjoint(SPEAKING):
             judged = judge_words(match, roles, command, frame.script)
-        said = judge(match, clauses, judged, extra=extra)
+            said = judge(match, clauses, judged, extra=sense.extra)
         if match.obeys:
             said = self._trapped(said, match, command)
         # In a run there are files that no command may name, not even one that only looks.
         picked = picked_words(roles) if self.place.run else []
         if said.tier is SAFE:
-            index = self._execution(command, frame, said, picked, plain=plain_words(match, command))
+            index = self._execution(command, frame, said, picked, alone=sense.alone)
             if match.obeys:
                 self.looks.append((index, match))
         else:
-            opaque = extra or match.fault is not None or entry.options == "any"
+            opaque = sense.extra or match.fault is not None or entry.options == "any"
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
-            index = self._execution(command, frame, said, unseen, opaque=opaque, plain=plain_words(match, command))
+            index = self._execution(command, frame, said, unseen, opaque=opaque, alone=sense.alone)
         sweep = entry.sweep or any(map(_sweeps, clauses))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
@@ -366,10 +361,12 @@ class _Reader:
             if path is not None:
                 self.findings.worsen(index, DANGEROUS, f"{match.name} here: the line writes {path}, which it may obey")
 
-    def _moved(self, match: Match, command: Command, frame: Frame) -> tuple[Match, Command]:
+    def _moved(self, sense: Sense, command: Command, frame: Frame) -> tuple[Sense, Command]:
         """Put a command where it works, after options such as `git -C`."""
-        cwd, others = command.cwd, command.elsewhere
+        cwd, others, match = command.cwd, command.elsewhere, sense.match
         moves = [word for _, role, word in match.values if role == "cwd"]
+        if not moves:
+            return sense, command
         if len(moves) > _MOST_MOVES:
             self.findings.blur("a command is sent through too many folders")
             match = msgspec.structs.replace(match, values=match.values[:_MOST_MOVES])
@@ -382,7 +379,8 @@ class _Reader:
                 cwd, others = None, (deep,) if word.chosen else ()
             else:
                 cwd = path
-        return match, command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
+        moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
+        return understand_moved(sense, match, moved, self.place), moved
 
     def _find(self, name: str, command: Command, frame: Frame) -> Trace:
         expression = read_find(command.words[1:])
@@ -418,22 +416,28 @@ class _Reader:
         unseen: Sequence[Word] = (),
         *,
         opaque: bool = False,
-        plain: tuple[str, ...] = (),
+        alone: Operation | None = None,
     ) -> int:
-        """Add a command; of its `unseen` words nobody knows what it does with them."""
-        argv = tuple(map(_text, command.words))
+        """Add a command; of its `unseen` words nobody knows what it does with them.
+
+        `alone` is what it is by its words.
+        """
+        through = frame.through + command.through
+        if alone is not None and said.tier is SAFE is alone.tier and not (opaque or unseen or through):
+            return self.findings.add(alone)
+        argv = tuple(map(_text, command.words)) if alone is None else alone.argv
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,
-                resource=join_plain(argv) or quote(command.words),
+                resource=join_plain(argv) or quote(command.words) if alone is None else alone.resource,
                 argv=argv,
                 tier=said.tier,
                 reason=said.reason,
-                plain=plain,
+                plain=() if alone is None else alone.plain,
                 opaque=opaque,
                 mentions=mentioned_paths(unseen, self.place, command.cwd) if unseen else (),
                 hosts=mentioned_hosts(unseen) if unseen else (),
-                through=frame.through + command.through,
+                through=through,
                 impact=said.impact or None,
                 rollback=said.rollback or None,
             )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -321,13 +321,13 @@ def _said_effects(said: Judgement, ground: Ground) -> Iterator[Operation]:
         yield secret_read(name, ground.owner, "reads a secret")
 
 
-def _having(some: frozenset[Role], roles: list[tuple[Role, Word]]) -> list[tuple[Role, Word]]:
+def _having(some: frozenset[Role], roles: Sequence[tuple[Role, Word]]) -> list[tuple[Role, Word]]:
     """Return the arguments that have one of some roles."""
     return [given for given in roles if given[0] in some]
 
 
 def argument_effects(
-    findings: Findings, match: Match, roles: list[tuple[Role, Word]], judged: list[Judgement], ground: Ground
+    findings: Findings, match: Match, roles: Sequence[tuple[Role, Word]], judged: list[Judgement], ground: Ground
 ) -> None:
     """Add what the arguments touch."""
     place, start = ground.place, len(findings.operations)

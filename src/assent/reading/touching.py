@@ -210,9 +210,18 @@ def find_ours(located: Located, paths: tuple[str, ...], *, glob: bool, above: bo
     if not glob and (not above or located.path.startswith(UNKNOWN)):
         return None
     names = [segments(fold(n)) for n in located.names]
-    return next(
-        (p for p in paths if any(leads_to(n, segments(fold(p)), above=above, hidden=hidden) for n in names)), None
-    )
+    for path in paths:
+        own = _folded(path)
+        for name in names:
+            if leads_to(name, own, above=above, hidden=hidden):
+                return path
+    return None
+
+
+@functools.lru_cache(maxsize=256)
+def _folded(path: str) -> tuple[str, ...]:
+    """Return the names in one of Assent's own paths, as a disk may keep them."""
+    return segments(fold(path))
 
 
 def near_own(ground: Ground) -> Operation:

@@ -91,7 +91,7 @@ def leads_to(pattern: tuple[str, ...], names: tuple[str, ...], *, above: bool, h
 
 def segments(path: str) -> tuple[str, ...]:
     """Return the names in an absolute path."""
-    return tuple(s for s in path.split("/") if s)
+    return tuple([s for s in path.split("/") if s])
 
 
 @functools.lru_cache(maxsize=4096)

@@ -1,0 +1,91 @@
+"""What a command's words alone say, by the catalog: the same wherever it stands, and found once while it comes again.
+
+Lines differ far more than the commands in them. Where a command works, what it touches there, and what flows into it is
+read each time.
+"""
+
+from __future__ import annotations
+
+import operator
+
+import msgspec
+
+from assent.catalog import Clause, Entry, Role
+from assent.model import COMMAND_EXECUTE, Operation
+from assent.reading.conditions import clauses_of, in_case
+from assent.reading.judging import join_plain, judge, plain_words, quote, roles_of
+from assent.reading.options import Match, match_words
+from assent.reading.paths import Place
+from assent.reading.roles import Judgement
+from assent.shell.tree import Command, Word
+
+MOST_KEPT = 2_048
+_LONGEST_KEPT = 200
+"""Characters of a command that is kept: longer ones do not come again."""
+_first, _text, _broad = operator.itemgetter(0), operator.attrgetter("text"), operator.attrgetter("broad")
+
+
+class Sense(msgspec.Struct, frozen=True):
+    """A command's words, understood."""
+
+    entry: Entry
+    """What it was understood by."""
+    match: Match
+    clauses: tuple[Clause, ...]
+    roles: tuple[tuple[Role, Word], ...]
+    extra: bool
+    """There are more arguments than the entry knows of."""
+    kinds: frozenset[Role]
+    said: Judgement
+    """What is said of it, where none of its words is in a language of its own."""
+    alone: Operation
+    """What it is if that is all there is to say, and it stands in no other command."""
+
+
+_kept: dict[tuple[str, ...], Sense] = {}
+
+
+def understand(name: str, entry: Entry, command: Command, place: Place) -> Sense:
+    """Find what a command's words say; those of a constant command were perhaps found before."""
+    argv = tuple(map(_text, command.words))
+    if not command.constant:
+        return _understand(entry, match_words(name, entry, command.words[1:]), command, argv, place)
+    known = _kept.get(argv)
+    if known is not None and known.entry is entry:
+        return known
+    sense = _understand(entry, match_words(name, entry, command.words[1:]), command, argv, place)
+    if len(sense.alone.resource) <= _LONGEST_KEPT and not _is_placed(sense.match):
+        if len(_kept) >= MOST_KEPT:
+            _kept.clear()
+        _kept[argv] = sense
+    return sense
+
+
+def understand_moved(sense: Sense, match: Match, command: Command, place: Place) -> Sense:
+    """Find what the words say of a command that turned out to work elsewhere, or to have fewer values that count."""
+    return _understand(sense.entry, match, command, sense.alone.argv, place)
+
+
+def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, ...], place: Place) -> Sense:
+    clauses = clauses_of(found, place, command.cwd)
+    match = in_case(found, clauses) if clauses else found
+    roles, extra = roles_of(match, clauses)
+    said = judge(match, clauses, (), extra=extra)
+    alone = Operation(
+        kind=COMMAND_EXECUTE,
+        resource=join_plain(argv) or quote(command.words),
+        argv=argv,
+        tier=said.tier,
+        reason=said.reason,
+        plain=plain_words(match, command),
+        impact=said.impact or None,
+        rollback=said.rollback or None,
+    )
+    kinds = frozenset(map(_first, roles))
+    return Sense(entry, match, tuple(clauses), tuple(roles), extra, kinds, said, alone)
+
+
+def _is_placed(match: Match) -> bool:
+    """Tell whether what its words say depends on where it stands."""
+    entries = (match.entry, *(parent for parent, _ in match.parents))
+    return any(any(map(_broad, entry.when)) for entry in entries)
