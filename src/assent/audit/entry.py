@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,6 +34,22 @@ class Entry(msgspec.Struct, gc=False):
 
 def make_entry(event: Event, mask: Mask) -> Entry:
     """Make an event ready. Whatever is in it, this gives a record."""
+    return make_entries((event,), mask)[0]
+
+
+def make_entries(events: Sequence[Event], mask: Mask) -> list[Entry]:
+    """Make events ready; they are looked through for secrets together, since few have any."""
+    encoded = [_encode(event) for event in events]
+    bodies = [body for _, body in encoded]
+    if len(bodies) == 1 or may_hold_secrets(b"\n".join(bodies)):
+        suspect = [may_hold_secrets(body) for body in bodies]
+    else:
+        suspect = [False] * len(bodies)
+    return [_entry(event, body, mask if look else None) for (event, body), look in zip(encoded, suspect, strict=True)]
+
+
+def _encode(event: Event) -> tuple[Event, bytes]:
+    """Write an event down, or what can be written of it; and of what is far too long, the beginning."""
     try:
         body = _encoder.encode(event)
     except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
@@ -41,10 +58,13 @@ def make_entry(event: Event, mask: Mask) -> Entry:
     if len(body) > LARGEST_BODY:
         event = _shorten(event)
         body = _encoder.encode(event)
-    if may_hold_secrets(body):
-        body, columns = _masked(body, mask), _columns(event, mask)
-    else:
-        columns = _columns(event, None)
+    return event, body
+
+
+def _entry(event: Event, body: bytes, mask: Mask | None) -> Entry:
+    columns = _columns(event, mask)
+    if mask is not None:
+        body = _masked(body, mask)
     if not body.isascii() or b"\x7f" in body:
         body = _BEYOND_ASCII.sub(_escape, body.decode()).encode()
     return Entry((*columns, body))

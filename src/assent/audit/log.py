@@ -11,7 +11,7 @@ import msgspec
 
 from assent.audit.anchors import Anchor, anchor_file, drop_anchors, read_anchors
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
-from assent.audit.entry import Entry, make_entry
+from assent.audit.entry import Entry, make_entries, make_entry
 from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
 from assent.config.spool import drop_left, list_left, read_left
@@ -109,6 +109,10 @@ class Log:
     def prepare(self, event: Event) -> Entry:
         """Make an event ready to be appended; better not in the writer's thread."""
         return make_entry(event, self.mask)
+
+    def prepare_all(self, events: Sequence[Event]) -> list[Entry]:
+        """Make several events ready, sooner than one by one."""
+        return make_entries(events, self.mask)
 
     def append(self, cursor: Cursor, entries: Iterable[Entry]) -> None:
         """Append entries in a job of the store. Their positions are known once the job's future is."""
@@ -216,7 +220,7 @@ class Log:
             head = hash_row(head, row)
             rows.append((*row, head))
             entry.position, entry.seq = position, seq
-        cursor.execute_many(_INSERT, rows)
+        cursor.insert(_INSERT, rows)
         moved = cursor.execute(
             "UPDATE heads SET seq = ?, hash = ? WHERE writer = ? AND seq = ?", seq, head, writer, first
         )

@@ -36,8 +36,8 @@ class Connection(Protocol):
     def execute(self, sql: str, parameters: Sequence[Any]) -> int:
         """Run a statement and return how many rows it touched."""
 
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row."""
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run an insertion for every row."""
 
     def now(self) -> float:
         """Return the store's time: the database's where several nodes share one."""
@@ -82,10 +82,10 @@ class Cursor:
         self._save()
         return self._connection.execute(sql, parameters)
 
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row."""
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run an insertion for every row."""
         self._save()
-        self._connection.execute_many(sql, rows)
+        self._connection.insert(sql, rows)
 
     def defer(self, finisher: Finisher, item: Any) -> None:
         """Leave an item for the end of the transaction, where all are written at once."""
@@ -130,7 +130,7 @@ class Cursor:
             finisher.finish(self, items)
         if self.changes:
             rows = [(origin, topic, ref) for topic, ref, _ in self.changes]
-            self._connection.execute_many("INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)", rows)
+            self._connection.insert("INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)", rows)
             self._connection.hint()
 
     def run_later(self) -> None:

@@ -218,10 +218,10 @@ class _MemoryConnection(SqliteConnection):
         self._enter()
         return super().execute(sql, parameters)
 
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row."""
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run an insertion for every row."""
         self._enter()
-        super().execute_many(sql, rows)
+        super().insert(sql, rows)
 
     def _enter(self) -> None:
         if not self._raw.in_transaction:

@@ -123,8 +123,8 @@ class PostgresConnection:
             refuse_nul(error)
             raise
 
-    def execute_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run a statement once for each row."""
+    def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
+        """Run an insertion for every row."""
         with self._raw.cursor() as cursor:
             cursor.executemany(translate(sql), rows)
 
