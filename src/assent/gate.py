@@ -20,6 +20,7 @@ from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
 from assent.approvals.outcome import places_of, refuse_moved, relied_on, strict, turn_down
+from assent.approvals.records import Records
 from assent.approvals.standing import are_standing, check_run, use_enablement
 from assent.approvals.summary import summarise
 from assent.approvals.tickets import put_ticket
@@ -54,8 +55,6 @@ OnAsk: TypeAlias = Callable[[Approval], Awaitable[None]]
 EXPIRY = 1800.0
 """How long a question waits for its answer, and an unused yes for its call, in seconds."""
 _MOST_TRIES = 5
-_MOST_KEPT = 1024
-_LARGEST_KEPT = 16 * 1024
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,6 +74,17 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """The call is that input already, and may run as it is."""
     position: int = 0
     """Where in the log its (last) event is; 0 if it could not be written, and then it is a deny."""
+
+
+class Weighed(msgspec.Struct, frozen=True, gc=False):
+    """A call that was decided without waiting for anything, and not recorded yet."""
+
+    call: ToolCall
+    session: Session
+    heard: tuple[Consent, Decision] | None = None
+    """What was decided, by what people said; None where it takes more than a look to find out."""
+    settled: bool = False
+    """Nothing is missing but its record."""
 
 
 class _StaleError(Exception):
@@ -102,7 +112,7 @@ class Gate:
         self._standing = approvals.standing
         self._expiry = expiry
         self._last_resort = Engine()
-        self._prepared: dict[str, _Prepared | None] = {}
+        self._records = Records(log)
 
     async def decide(
         self,
@@ -119,11 +129,60 @@ class Gate:
         that is wrong with the call or the store: that is a denial. `prefix` begins the question's id
         (`perm_…`, `hook_…`); `waiting` says that the caller stays for the answer.
         """
+        return await self._try(call, session, prefix, aside, waiting=waiting)
+
+    def weigh(self, call: ToolCall, session: Session) -> Weighed:
+        """Decide a call as far as that goes at once: for `record_all` if it is settled, else for `decide_weighed`.
+
+        Never raises: what goes wrong here goes wrong there again, and is a denial.
+        """
+        try:
+            if session.run or named_ticket(call) is not None:
+                return Weighed(call, session)
+            consent, decision = heard = self._weighing.weigh(call, session)
+            if decision.boundary is not None:
+                return Weighed(call, session)
+            if decision.verdict is ASK or (decision.verdict is ALLOW and consent.grants and relied_on(decision)):
+                return Weighed(call, session, heard)
+            if decision.verdict is not ALLOW and decision.reading.destructive and not consent.destructive:
+                return Weighed(call, session, heard)
+            return Weighed(call, session, heard, settled=True)
+        except Exception:  # noqa: BLE001 - as it says
+            return Weighed(call, session)
+
+    async def decide_weighed(self, weighed: Weighed, *, prefix: str = "perm") -> Ruling:
+        """Go on with what `weigh` began, as `decide` does."""
+        return await self._try(weighed.call, weighed.session, prefix, NOTHING_ASIDE, heard=weighed.heard, waiting=False)
+
+    async def record_all(self, weighed: Sequence[Weighed]) -> list[Ruling]:
+        """Write down, in one transaction, what is settled. Never raises, as `decide`."""
+        rulings = []
+        try:
+            decisions = [each.heard[1] for each in weighed if each.heard is not None and each.settled]
+            decided = [(w.call, w.session, d) for w, d in zip(weighed, decisions, strict=True)]
+            entries = self._records.make_all(decided)
+            await self._store.commit(lambda cursor: self._log.append(cursor, entries))
+            rulings = [Ruling(decision=d, position=e.position) for d, e in zip(decisions, entries, strict=True)]
+        except Exception as error:  # noqa: BLE001 - whatever it is, an unrecorded call is denied
+            rulings = [await self._refuse(each.call, each.session, error) for each in weighed]
+        return rulings
+
+    async def _try(
+        self,
+        call: ToolCall,
+        session: Session,
+        prefix: str,
+        aside: Aside,
+        *,
+        waiting: bool,
+        heard: tuple[Consent, Decision] | None = None,
+    ) -> Ruling:
         fault: Exception = StoreError("what people said kept changing while it was decided")
         for _ in range(_MOST_TRIES):
             try:
-                return await self._decide(call, session, prefix, aside, waiting=waiting)
+                return await self._decide(call, session, prefix, aside, waiting=waiting, heard=heard)
             except _StaleError:
+                heard = None
                 with contextlib.suppress(StoreError):
                     await asyncio.to_thread(self._standing.reload)
             except Exception as error:  # noqa: BLE001 - whatever it is, an undecided or unrecorded call is denied
@@ -211,12 +270,21 @@ class Gate:
         """Append events and return their positions once they are durable; raises `StoreError` if they are not."""
         return await self._log.record(events)
 
-    async def _decide(self, call: ToolCall, session: Session, prefix: str, aside: Aside, *, waiting: bool) -> Ruling:
+    async def _decide(
+        self,
+        call: ToolCall,
+        session: Session,
+        prefix: str,
+        aside: Aside,
+        *,
+        waiting: bool,
+        heard: tuple[Consent, Decision] | None,
+    ) -> Ruling:
         named = named_ticket(call)
         honoured = None if named is None else await self.tickets.honour(named, call, session)
         if honoured is not None:
             return await self._record(call, session, honoured, (), aside.after(honoured, call), held=True)
-        consent, decision = await self._weighing.decide(call, session, aside.heard)
+        consent, decision = heard or await self._weighing.decide(call, session, aside.heard)
         verdict = decision.verdict
         if verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
@@ -241,7 +309,7 @@ class Gate:
         """Write one decision down; an allow by grants only if they still hold in that very transaction."""
         ticket = None if held else self.tickets.make(call, session, decision)
         decision = _with_ticket(decision, ticket)
-        entry = self._prepare(call, session, decision)
+        entry = self._records.make(call, session, decision)
         more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> None:
@@ -256,19 +324,6 @@ class Gate:
         await self._store.commit(work)
         instead = self.tickets.rewrite(ticket)
         return Ruling(decision=decision, ticket=ticket, instead=instead, held=held, position=entry.position)
-
-    def _prepare(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
-        """Make a decision's record. One that an engine remembered, for a call that came again, is made once."""
-        kept = self._prepared.get(decision.digest)
-        if kept is not None and kept.decision is decision and kept.call == call and kept.session == session:
-            return Entry(kept.columns)
-        entry = self._log.prepare(evaluated(call, session, decision, summarise(call, decision.reading)))
-        if len(self._prepared) >= _MOST_KEPT:
-            self._prepared.clear()
-        again = decision.digest in self._prepared and len(entry.columns[-1]) <= _LARGEST_KEPT
-        # Most calls never come again: of one that comes for the first time no more is kept than that it came.
-        self._prepared[decision.digest] = _Prepared(decision, call, session, entry.columns) if again else None
-        return entry
 
     async def _reconsider(self, consent: Consent, case: Case) -> Ruling:
         """Look whether a person enabled, or already answered, this one destructive call; else it stays denied."""
@@ -318,8 +373,7 @@ class Gate:
         return Put(decision, approval, entry)
 
     def _append(self, cursor: Cursor, case: Case, decision: Decision) -> Entry:
-        summary = summarise(case.call, decision.reading)
-        entry = self._log.prepare(evaluated(case.call, case.session, decision, summary))
+        entry = self._records.make(case.call, case.session, decision)
         cursor.defer(self._log, entry)
         return entry
 
@@ -354,7 +408,7 @@ class Gate:
             decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
         ticket = self.tickets.make(run, session, decision)
         decision = _with_ticket(decision, ticket)
-        entry = self._log.prepare(evaluated(run, session, decision, summarise(run, decision.reading)))
+        entry = self._records.make(run, session, decision)
         then = aside.after(decision, run)
         more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
@@ -384,7 +438,7 @@ class Gate:
     ) -> Ruling:
         """Deny what was not approved, or what a yes no longer is about; either way the answer is used up."""
         decision = refuse_moved(decision) if moved else turn_down(decision, approval)
-        entry = self._log.prepare(evaluated(call, session, decision, summarise(call, decision.reading)))
+        entry = self._records.make(call, session, decision)
 
         def work(cursor: Cursor) -> None:
             if approval is not None and (moved or approval.state is State.REJECTED):
@@ -414,12 +468,3 @@ class Gate:
 
 def _with_ticket(decision: Decision, ticket: Ticket | None) -> Decision:
     return decision if ticket is None else msgspec.structs.replace(decision, updated_input_ref=f"ticket:{ticket.id}")
-
-
-class _Prepared(msgspec.Struct, frozen=True):
-    """A record's columns, and all that they were made of."""
-
-    decision: Decision
-    call: ToolCall
-    session: Session
-    columns: tuple[Any, ...]

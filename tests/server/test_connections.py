@@ -13,6 +13,7 @@ from uvicorn.server import ServerState
 from assent.server import connections
 from assent.server.connections import LARGEST_HEAD, HttpConnection, SocketConnection
 from assent.server.errands import Heads
+from assent.server.messages import Reply
 
 SECONDS = 20.0
 
@@ -80,6 +81,9 @@ class Waiting:
     def know(self, _scope):
         return None
 
+    def take(self, errand):
+        errand.answer(Reply(200, errand.body))
+
     async def __call__(self, scope, receive, send):
         while (await receive()).get("more_body", False):
             pass
@@ -96,11 +100,11 @@ class Waiting:
 
 
 @contextlib.asynccontextmanager
-async def dialled():
+async def dialled(app=None, **more):
     """A connection to such an application: to write to, to read from."""
-    app = Waiting()
+    app = app or Waiting()
     config = uvicorn.Config(
-        app, http=HttpConnection, ws=SocketConnection, lifespan="off", log_config=None, proxy_headers=False
+        app, http=HttpConnection, ws=SocketConnection, lifespan="off", log_config=None, proxy_headers=False, **more
     )
     config.load()
     connect = functools.partial(HttpConnection, config, ServerState(), {})
@@ -201,5 +205,53 @@ def test_whoever_hangs_up_is_gone_also_with_another_request_behind_the_first():
                     break
                 await asyncio.sleep(0.01)
             assert app.left == ["/first"]
+
+    asyncio.run(main())
+
+
+class Knowing(Waiting):
+    """One that knows every head from the second time on."""
+
+    def know(self, scope):
+        return scope["path"]
+
+
+async def ask(reader, writer, path="/a"):
+    writer.write(request(path, b"12"))
+    head = await reader.readuntil(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 200 OK")
+    return head + (await reader.readexactly(2) if b"content-length: 2" in head else b"")
+
+
+def test_who_asks_the_same_way_and_then_no_more_is_let_go(monkeypatch):
+    monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.1)
+
+    async def main():
+        app = Knowing()
+        app.answer.set()
+        async with dialled(app, timeout_keep_alive=1) as (_, reader, writer):
+            await ask(reader, writer)
+            for _ in range(8):  # longer than it may rest, but never so long at once
+                assert (await ask(reader, writer)).endswith(b"12")
+                await asyncio.sleep(0.2)
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+
+    asyncio.run(main())
+
+
+def test_who_is_being_answered_does_not_rest(monkeypatch):
+    monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.05)
+
+    async def main():
+        app = Knowing()
+        app.answer.set()
+        async with dialled(app, timeout_keep_alive=1) as (_, reader, writer):
+            await ask(reader, writer)
+            assert (await ask(reader, writer)).endswith(b"12")
+            app.answer.clear()
+            asking = asyncio.ensure_future(ask(reader, writer, "/b"))  # in another way, and waited for
+            await asyncio.sleep(1.3)
+            app.answer.set()
+            await asking
 
     asyncio.run(main())

@@ -17,6 +17,7 @@ from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.read import COMMAND_FIELDS
 
 _NAMED = re.compile(r"dec_[0-9]+_[0-9a-f]+")
+_FIELDS = frozenset(COMMAND_FIELDS)
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -103,8 +104,9 @@ def rewrite(ticket: Ticket, home: str = "") -> dict[str, Any] | None:
 
 def named_ticket(call: ToolCall) -> str | None:
     """Return the ticket that a call names, if any; whether the call is that ticket's is for the ticket to say."""
-    for name in COMMAND_FIELDS:
-        given = call.input.get(name)
+    for name, given in call.input.items():
+        if name not in _FIELDS:
+            continue
         if isinstance(given, str) and "--decision" in given and (found := _NAMED.search(given)):
             return found[0]
         if isinstance(given, list) and "--decision" in given:

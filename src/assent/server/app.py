@@ -17,14 +17,17 @@ from assent.server.doors import (
 )
 from assent.server.errands import HOOK_HEADERS, Heads
 from assent.server.faults import refusal_of
+from assent.server.identity import hash_bearer
 from assent.server.messages import CallerGone, Refusal, Reply, Request, Stream
 from assent.server.routes import Route, choose, refuse_plainly
 from assent.server.streaming import Streaming
+from assent.server.turns import Turns
 
 if TYPE_CHECKING:
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
     from assent.server.doors import Peer
+    from assent.server.errands import Errand
     from assent.server.messages import Message, Receive, Scope, Send
     from assent.server.routes import Table
     from assent.server.sockets import Sockets
@@ -55,6 +58,8 @@ class Knock(msgspec.Struct, frozen=True):
     headers: dict[bytes, bytes]
     route: Route
     params: dict[str, str]
+    hashed: bytes | None = None
+    """The hash of the token that it bears, where it is known by now."""
 
 
 class App:
@@ -66,6 +71,7 @@ class App:
         self._sockets = sockets
         self.heads = (Heads(), Heads())
         """What came before: by the network, and by the Unix sockets."""
+        self._turns = Turns(daemon, self)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one connection's request."""
@@ -114,19 +120,42 @@ class App:
             self._check_door(scope, headers, route)
         except Refusal:
             return None
-        return Knock(scope["method"], scope["path"], scope["query_string"], headers, route, found.params)
+        hashed = hash_bearer(headers)
+        return Knock(scope["method"], scope["path"], scope["query_string"], headers, route, found.params, hashed)
 
-    async def answer(self, knock: Knock, body: bytes, peer: Peer | None, receive: Receive) -> Reply | None:
-        """Answer a hook's question whose head is known and which is here whole; None if its caller hung up."""
-        route = knock.route
+    def take(self, errand: Errand) -> None:
+        """Take on a hook's question whose head is known and which is here whole."""
+        knock = errand.knock
+        if knock.route.at_once is not None and not knock.query:
+            self._turns.take(errand)
+            return
+        request = self.admit(errand)
+        if request is not None:
+            errand.follow(self.answer(knock, request))
+
+    def admit(self, errand: Errand) -> Request | None:
+        """Let a known question in; None if it was refused, and is answered."""
+        knock = errand.knock
         try:
-            request = self._admit(knock, receive, peer)
-            request.body = _bounded(body, self._largest(route))
-            return cast("Reply", await route.handler(self._daemon, request))
+            request = self._admit(knock, errand.receive, errand.peer)
+            request.body = _bounded(errand.body, self._largest(knock.route))
+        except Exception as error:  # noqa: BLE001 - as in `_serve`
+            errand.answer(self.fail(error, knock))
+            return None
+        return request
+
+    async def answer(self, knock: Knock, request: Request) -> Reply | None:
+        """Answer a known question; None if its caller hung up."""
+        try:
+            return cast("Reply", await knock.route.handler(self._daemon, request))
         except CallerGone:
             return None
         except Exception as error:  # noqa: BLE001 - as in `_serve`
-            return self._fail(error, knock.method, knock.path, route.refuse)
+            return self.fail(error, knock)
+
+    def fail(self, error: Exception, knock: Knock) -> Reply:
+        """Say no to a known question."""
+        return self._fail(error, knock.method, knock.path, knock.route.refuse)
 
     def _largest(self, route: Route) -> int:
         settings = self._daemon.settings
@@ -138,7 +167,7 @@ class App:
     def _admit(self, knock: Knock, receive: Receive, peer: Peer | None) -> Request:
         """Find out who asks, and whether they may; the body is still to be read."""
         method, headers = knock.method, knock.headers
-        principal, cookie = self._daemon.keys.identify(headers, peer=peer)
+        principal, cookie = self._daemon.keys.identify(headers, peer=peer, hashed=knock.hashed)
         self._check_role(principal, knock.route)
         if cookie:
             check_cookie_use(headers, method)

@@ -8,11 +8,14 @@ import msgspec
 
 from assent.agents.hook import HookCall
 from assent.model import MODE_ALIASES, Mode, Tier
-from assent.server.asking import judge
+from assent.server.asking import judge, place
 from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.rulings import answer_of
 
 if TYPE_CHECKING:
     from assent.agents.hook import HookAnswer
+    from assent.gate import Ruling
+    from assent.model import Session, ToolCall
     from assent.server.daemon import Daemon
 
 MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
@@ -50,12 +53,26 @@ _BODY = msgspec.json.Decoder(ClassifyBody)
 
 async def classify(daemon: Daemon, request: Request) -> Reply:
     """Decide one call."""
+    return reply(_classified((await judge(daemon, request, _read(request))).answer))
+
+
+def read_call(daemon: Daemon, request: Request) -> tuple[ToolCall, Session]:
+    """Find out which call is asked about, and in which session."""
+    return place(daemon, request, _read(request))
+
+
+def write_ruling(ruling: Ruling) -> Reply:
+    """Say what was ruled, to a caller who does not wait."""
+    return reply(_classified(answer_of(ruling)))
+
+
+def _read(request: Request) -> HookCall:
     body = request.decode(_BODY)
     if not body.tool_name:
         raise Refusal(400, "Missing toolName")
     if body.mode is not None and body.mode not in MODES:
         raise Refusal(400, "Invalid mode")
-    asked = HookCall(
+    return HookCall(
         tool=body.tool_name,
         input=body.tool_input or {},
         cwd=body.cwd,
@@ -65,7 +82,6 @@ async def classify(daemon: Daemon, request: Request) -> Reply:
         user=body.user_id,
         modes=(MODES[body.mode],) if body.mode is not None else (),
     )
-    return reply(_classified((await judge(daemon, request, asked)).answer))
 
 
 def _classified(answer: HookAnswer) -> Classified:

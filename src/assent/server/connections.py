@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, cast
 
 from uvicorn._types import ASGIReceiveEvent
@@ -38,7 +39,7 @@ class HttpConnection(HttpToolsProtocol):
 
     ask_only = False
     _heads: Heads
-    _peer: Peer | None = None
+    peer: Peer | None = None
     _begun = 0
     """How many requests began."""
     _open = False
@@ -47,6 +48,8 @@ class HttpConnection(HttpToolsProtocol):
     """How many had begun when it was last looked at."""
     _headed = 0
     """How much came since the last of a body."""
+    _rested: float | None = None
+    """Since when nothing was asked, after a question whose head was known."""
     _running: RequestResponseCycle | Errand | None = None
     """The request that is being answered; behind it there may be others."""
 
@@ -56,9 +59,9 @@ class HttpConnection(HttpToolsProtocol):
         state: dict[str, Any] = {"abort": transport.abort}
         raw = transport.get_extra_info("socket")
         if raw is not None and raw.family == socket.AF_UNIX:
-            state["peer"] = self._peer = Peer(peer_uid(raw), self.ask_only)
+            state["peer"] = self.peer = Peer(peer_uid(raw), self.ask_only)
         self.app_state = state
-        self._heads = cast("App", self.app).heads[self._peer is not None]
+        self._heads = cast("App", self.app).heads[self.peer is not None]
         self.loop.call_later(SILENCE_SECONDS, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -113,34 +116,32 @@ class HttpConnection(HttpToolsProtocol):
 
     def _run(self, known: Knock, body: bytes) -> None:
         self._unset_keepalive_if_required()
-        errand = self._running = Errand()
+        self._rested = None
+        errand = self._running = Errand(self, known, body)
         self.cycle = cast("Any", errand)
-        task = self.loop.create_task(self._answer(errand, known, body))
+        cast("App", self.app).take(errand)
+
+    def rest(self) -> None:
+        """Go on after an answer as uvicorn does, but without a timer for each: who asks often seldom rests for long."""
+        if self.pipeline or self.transport.is_closing():
+            self.on_response_complete()
+            return
+        self.server_state.total_requests += 1
+        self.flow.resume_reading()
+        self._rested = self.loop.time()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do some work for this connection, which the daemon waits for before it stops."""
+        task = self.loop.create_task(work)
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-
-    async def _answer(self, errand: Errand, known: Knock, body: bytes) -> None:
-        try:
-            answer = await cast("App", self.app).answer(known, body, self._peer, errand.receive)
-            if self.flow.write_paused and not errand.disconnected:
-                await self.flow.drain()
-            if answer is None or errand.disconnected:
-                return
-            default = self.server_state.default_headers
-            self.transport.write(wire(answer, default, close=not errand.keep_alive))
-        except BaseException:
-            self.transport.close()  # whoever asked gets no answer, and no answer is no yes
-            raise
-        errand.response_complete = True
-        if not errand.keep_alive:
-            self.transport.close()
-        self.on_response_complete()
 
     def _is_busy(self) -> bool:
         return self._has_begun() and not self.cycle.response_complete
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
         self._running = cycle
+        self._rested = None
         super()._start_asgi_task(cycle, app)
 
     def _look(self) -> None:
@@ -148,7 +149,8 @@ class HttpConnection(HttpToolsProtocol):
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
         is_stuck = self._open and not self.pipeline and self._begun == self._seen
-        if is_stuck or not self._has_begun():
+        rested = self._rested is not None and self.loop.time() - self._rested >= self.timeout_keep_alive
+        if is_stuck or not self._has_begun() or (rested and not self._open and not self._is_busy()):
             self.transport.abort()
             return
         self._seen = self._begun

@@ -7,7 +7,8 @@ out when it came first, by the parser and at the door. Who its token belongs to 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from collections.abc import Coroutine
+from typing import TYPE_CHECKING, Any
 
 from uvicorn.protocols.http.httptools_impl import HEADER_VALUE_RE, STATUS_LINE
 
@@ -15,6 +16,8 @@ from assent.server.messages import Message, Reply
 
 if TYPE_CHECKING:
     from assent.server.app import App, Knock
+    from assent.server.connections import HttpConnection
+    from assent.server.doors import Peer
     from assent.server.messages import Scope
 
 MOST_HEADS = 1024
@@ -53,15 +56,23 @@ class Heads:
 
 
 class Errand:
-    """A request under way, with as much of it as uvicorn asks about."""
+    """A question whose head is known, on its way, with as much of a request as uvicorn asks about."""
 
-    __slots__ = ("_left", "disconnected", "keep_alive", "response_complete")
+    __slots__ = ("_connection", "_left", "body", "disconnected", "keep_alive", "knock", "response_complete")
 
-    def __init__(self) -> None:
+    def __init__(self, connection: HttpConnection, knock: Knock, body: bytes) -> None:
+        self._connection = connection
+        self.knock = knock
+        self.body = body
         self.response_complete = False
         self.disconnected = False
         self.keep_alive = True
         self._left: asyncio.Future[None] | None = None
+
+    @property
+    def peer(self) -> Peer | None:
+        """Return who is at the other end, where that is known."""
+        return self._connection.peer
 
     @property
     def message_event(self) -> Errand:
@@ -80,13 +91,59 @@ class Errand:
             await asyncio.shield(self._left)
         return {"type": "http.disconnect"}
 
+    def follow(self, work: Coroutine[Any, Any, Reply | None]) -> None:
+        """Answer with what some work comes to, once it does; with nothing if it is None."""
+        self._connection.spawn(self._follow(work))
+
+    async def _follow(self, work: Coroutine[Any, Any, Reply | None]) -> None:
+        try:
+            answer = await work
+            await self._drain()
+        except BaseException:
+            self._connection.transport.close()  # whoever asked gets no answer, and no answer is no yes
+            raise
+        if answer is not None:
+            self._send(answer)
+
+    def answer(self, answer: Reply) -> None:
+        """Send an answer, at once where the caller reads."""
+        if self._connection.flow.write_paused:
+            self.follow(_given(answer))
+        else:
+            self._send(answer)
+
+    async def _drain(self) -> None:
+        if self._connection.flow.write_paused and not self.disconnected:
+            await self._connection.flow.drain()
+
+    def _send(self, answer: Reply) -> None:
+        if self.disconnected:
+            return
+        connection = self._connection
+        try:
+            default = connection.server_state.default_headers
+            connection.transport.write(wire(answer, default, close=not self.keep_alive))
+        except BaseException:
+            connection.transport.close()  # as above
+            raise
+        self.response_complete = True
+        if not self.keep_alive:
+            connection.transport.close()
+        connection.rest()
+
+
+async def _given(answer: Reply) -> Reply:
+    return answer
+
 
 def wire(answer: Reply, default: list[tuple[bytes, bytes]], *, close: bool) -> bytes:
     """Write down an answer that no browser shows, as it is sent."""
-    more = b"".join([b"%b: %b\r\n" % _checked(pair) for pair in (*default, *answer.headers)])
+    pairs = (*default, *answer.headers) if answer.headers else default
+    more = b"".join([b"%b: %b\r\n" % _checked(pair) for pair in pairs])
     end = b"connection: close\r\n\r\n" if close else b"\r\n"
-    kind = b"content-type: %b\r\ncontent-length: %d\r\n" % (answer.kind, len(answer.body))
-    return b"".join([STATUS_LINE[answer.status], kind, _PLAIN, more, end, answer.body])
+    status = STATUS_LINE[answer.status]
+    head = b"%bcontent-type: %b\r\ncontent-length: %d\r\n" % (status, answer.kind, len(answer.body))
+    return b"".join((head, _PLAIN, more, end, answer.body))
 
 
 def _checked(pair: tuple[bytes, bytes]) -> tuple[bytes, bytes]:

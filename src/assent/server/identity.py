@@ -82,13 +82,16 @@ class Identities:
                 self._tokens = {holder.token.id: holder.token for holder in holders}
                 self._holders, self._last = {holder.hash: holder for holder in holders}, look
 
-    def identify(self, headers: dict[bytes, bytes], *, peer: Peer | None = None) -> tuple[Principal | None, bool]:
+    def identify(
+        self, headers: dict[bytes, bytes], *, peer: Peer | None = None, hashed: bytes | None = None
+    ) -> tuple[Principal | None, bool]:
         """Return who is asking, or None, and whether a cookie says so.
 
         A bearer token that is not good is nobody's, whatever else is there. The same user at the other end of the
         Unix socket is an agent at most; over the one that is for asking alone everybody is, whatever their token.
+        `hashed` is what `hash_bearer` made of these headers.
         """
-        who, cookie = self._identify(headers, peer)
+        who, cookie = self._identify(headers, peer) if hashed is None else (self._holder(hashed, "bearer"), False)
         if who is not None and peer is not None and peer.ask_only and who.role is not Role.AGENT:
             return None, cookie
         return who, cookie
@@ -115,14 +118,21 @@ class Identities:
 
     def find(self, secret: bytes, *, kind: str = "bearer") -> Principal | None:
         """Return the holder of a secret; None if it is not good, or of another kind."""
-        if len(secret) > _LONGEST_SECRET:
-            return None
-        hashed = hash_secret(secret.decode("latin-1"))
+        return None if len(secret) > _LONGEST_SECRET else self._holder(hash_secret(secret.decode("latin-1")), kind)
+
+    def _holder(self, hashed: bytes, kind: str) -> Principal | None:
         # The look-up is by a hash, which tells nothing about the secret; what counts is compared in constant time.
         holder = self._holders.get(hashed)
         if holder is None or not hmac.compare_digest(holder.hash, hashed) or holder.token.kind != kind:
             return None
         return holder.principal if is_valid(holder.token, self._clock()) else None
+
+
+def hash_bearer(headers: dict[bytes, bytes]) -> bytes | None:
+    """Return the hash of the token that headers bear, if they do in the usual way."""
+    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
+    usual = scheme == b"Bearer" and 0 < len(secret) <= _LONGEST_SECRET
+    return hash_secret(secret.strip().decode("latin-1")) if usual else None
 
 
 def principal_of(token: Token) -> Principal:

@@ -12,6 +12,8 @@ from assent.model.principal import Role
 from assent.server.messages import Refusal, Reply, Request, Stream, reply
 
 if TYPE_CHECKING:
+    from assent.gate import Ruling
+    from assent.model import Session, ToolCall
     from assent.server.daemon import Daemon
 
 Handler: TypeAlias = Callable[["Daemon", Request], Awaitable[Reply | Stream]]
@@ -44,6 +46,15 @@ def refuse_plainly(refusal: Refusal) -> Reply:
     return reply({"error": refusal.message, **refusal.more}, refusal.status)
 
 
+class AtOnce(msgspec.Struct, frozen=True):
+    """A question that is not waited with, in two halves: the decision between them may be made with others'."""
+
+    read: Callable[[Daemon, Request], tuple[ToolCall, Session]]
+    """Finds what is asked, and by whom; may refuse it."""
+    write: Callable[[Ruling], Reply]
+    """Says what was ruled."""
+
+
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One method of one path."""
 
@@ -60,6 +71,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """The statuses it may answer with besides 200 and those of every route."""
     hook: bool = False
     """Called by agents' hooks, whose inputs may be large."""
+    at_once: AtOnce | None = None
+    """How it is answered where its caller does not wait for a person."""
     deep: bool = False
     """What the end of its path names may hold slashes."""
     stream: bool = False

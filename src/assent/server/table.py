@@ -32,7 +32,7 @@ from assent.server import (
 )
 from assent.server.messages import Reply, Request, reply
 from assent.server.openapi import make_document
-from assent.server.routes import ADMINS, AGENTS, ANYONE, EVERYONE, PEOPLE, Parameter, Route
+from assent.server.routes import ADMINS, AGENTS, ANYONE, EVERYONE, PEOPLE, AtOnce, Parameter, Route
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
@@ -74,6 +74,7 @@ ROUTES: tuple[Route, ...] = (
         gives=classify.Classified,
         query=(_WAIT,),
         hook=True,
+        at_once=AtOnce(classify.read_call, classify.write_ruling),
         refuse=classify.refuse_call,
     ),
     Route(

@@ -1,0 +1,63 @@
+"""The records of decisions: made before they are written, and once for a call that comes again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias, cast
+
+import msgspec
+
+from assent.approvals.events import evaluated
+from assent.approvals.summary import summarise
+from assent.audit.entry import Entry
+from assent.audit.log import Log
+from assent.model import Decision, Session, ToolCall
+
+Decided: TypeAlias = tuple[ToolCall, Session, Decision]
+
+_MOST_KEPT = 1024
+_LARGEST_KEPT = 16 * 1024
+
+
+class Records:
+    """Makes entries for the log. A decision that an engine remembered, on the same call, has the same record."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._kept: dict[str, _Kept | None] = {}
+
+    def make(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
+        """Make one record."""
+        return self.make_all(((call, session, decision),))[0]
+
+    def make_all(self, decided: Sequence[Decided]) -> list[Entry]:
+        """Make several records, sooner than one by one."""
+        entries = [self._recall(*each) for each in decided]
+        fresh = [index for index, entry in enumerate(entries) if entry is None]
+        events = [evaluated(*decided[i], summarise(decided[i][0], decided[i][2].reading)) for i in fresh]
+        for index, entry in zip(fresh, self._log.prepare_all(events), strict=True):
+            entries[index] = entry
+            self._keep(*decided[index], entry)
+        return cast("list[Entry]", entries)
+
+    def _recall(self, call: ToolCall, session: Session, decision: Decision) -> Entry | None:
+        kept = self._kept.get(decision.digest)
+        if kept is None or kept.decision is not decision or kept.call != call or kept.session != session:
+            return None
+        return Entry(kept.columns)
+
+    def _keep(self, call: ToolCall, session: Session, decision: Decision, entry: Entry) -> None:
+        if len(self._kept) >= _MOST_KEPT:
+            self._kept.clear()
+        again = decision.digest in self._kept and len(entry.columns[-1]) <= _LARGEST_KEPT
+        # Most calls never come again: of one that comes for the first time no more is kept than that it came.
+        self._kept[decision.digest] = _Kept(decision, call, session, entry.columns) if again else None
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """A record's columns, and all that they were made of."""
+
+    decision: Decision
+    call: ToolCall
+    session: Session
+    columns: tuple[Any, ...]

@@ -1,0 +1,102 @@
+"""Questions of one turn of the loop: decided one after the other, recorded in one write, answered together.
+
+Most calls need no more than a decision and its record, and whoever waits for one costs as much as deciding it. What
+needs more (a person, a sandbox, a run) goes on by itself from what was decided here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from assent.gate import Ruling, Weighed
+    from assent.model import Session, ToolCall
+    from assent.server.app import App
+    from assent.server.daemon import Daemon
+    from assent.server.errands import Errand
+    from assent.server.messages import Reply
+    from assent.server.routes import AtOnce
+
+CROWD = 8
+"""Where more than so many questions came together, others are about to come …"""
+GATHERING = 0.001
+"""… and are waited for, so many seconds: what all need, such as a look at the disk or a commit, is then done once."""
+
+
+class _Asked(msgspec.Struct, frozen=True, gc=False):
+    """A question that was let in."""
+
+    errand: Errand
+    route: AtOnce
+    call: ToolCall
+    session: Session
+
+
+class Turns:
+    """Collects what comes in one turn of the loop."""
+
+    def __init__(self, daemon: Daemon, app: App) -> None:
+        self._daemon = daemon
+        self._app = app
+        self._errands: list[Errand] = []
+        self._recording: set[asyncio.Task[None]] = set()
+        self._crowded = False
+
+    def take(self, errand: Errand) -> None:
+        """Decide a question when all that has come is here."""
+        self._errands.append(errand)
+        if len(self._errands) > 1:
+            return
+        loop = asyncio.get_running_loop()
+        if self._crowded:
+            # Not from the timer itself, which may go off before the turn is over in which the disk was last looked at.
+            loop.call_later(GATHERING, loop.call_soon, self._decide)
+        else:
+            loop.call_soon(self._decide)
+
+    def _decide(self) -> None:
+        """Take all questions one step further before the next step: what is at hand is soonest used again."""
+        errands, self._errands = self._errands, []
+        self._crowded = len(errands) > CROWD
+        asked = [let_in for errand in errands if (let_in := self._read(errand)) is not None]
+        weighed = [(each, self._daemon.gate.weigh(each.call, each.session)) for each in asked]
+        settled = [pair for pair in weighed if pair[1].settled]
+        for each, open_still in weighed:
+            if not open_still.settled:
+                each.errand.follow(self._go_on(each, open_still))
+        if settled:
+            task = asyncio.get_running_loop().create_task(self._record(settled))
+            self._recording.add(task)
+            task.add_done_callback(self._recording.discard)
+
+    def _read(self, errand: Errand) -> _Asked | None:
+        """Find out what is asked; None if nothing is, or not rightly, which is answered."""
+        route = errand.knock.route.at_once
+        request = None if route is None or errand.disconnected else self._app.admit(errand)
+        if request is None or route is None:
+            return None
+        try:
+            call, session = route.read(self._daemon, request)
+        except Exception as error:  # noqa: BLE001 - as for every request: no internals leave, and nothing is allowed
+            errand.answer(self._app.fail(error, errand.knock))
+            return None
+        return _Asked(errand, route, call, session)
+
+    async def _go_on(self, asked: _Asked, weighed: Weighed) -> Reply:
+        return self._answer(asked, await self._daemon.gate.decide_weighed(weighed, prefix="hook"))
+
+    async def _record(self, settled: list[tuple[_Asked, Weighed]]) -> None:
+        rulings = await self._daemon.gate.record_all([weighed for _, weighed in settled])
+        answers = [self._answer(asked, ruling) for (asked, _), ruling in zip(settled, rulings, strict=True)]
+        for (asked, _), answer in zip(settled, answers, strict=True):
+            asked.errand.answer(answer)
+
+    def _answer(self, asked: _Asked, ruling: Ruling) -> Reply:
+        self._daemon.metrics.count_decision(ruling.decision)
+        try:
+            return asked.route.write(ruling)
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._app.fail(error, asked.errand.knock)
