@@ -77,7 +77,34 @@ def _ask_parent(path: str) -> str | None:
     if name in _NO_NAMES or os.path.lexists(path):
         return None
     parent = _ask_kernel(folder)
-    return None if parent is None else os.path.join(parent, name)
+    return _ask_above(path) if parent is None else os.path.join(parent, name)
+
+
+def _ask_above(path: str) -> str | None:
+    """Resolve a file that is not there, and its folder neither, by the last folder on the way that is."""
+    names = path.split("/")
+    if not _NO_NAMES.isdisjoint(names[1:]):
+        return None
+    there, missing = 1, len(names) - 1
+    while there < missing - 1:  # what is missing has nothing in it, so there is one place where it begins
+        middle = (there + missing) // 2
+        if _is_missing("/".join(names[:middle])):
+            missing = middle
+        else:
+            there = middle
+    above = _ask_kernel("/".join(names[:there]) or "/") if _is_missing("/".join(names[:missing])) else None
+    return None if above is None else os.path.join(above, *names[there:])
+
+
+def _is_missing(path: str) -> bool:
+    """Tell whether nothing is there, not even a link that leads nowhere."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
 
 
 class _TooManyError(Exception):
