@@ -7,6 +7,7 @@ shell may find is missed, and what is found too much only makes a call ask.
 from __future__ import annotations
 
 import functools
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
@@ -27,6 +28,7 @@ _MAGIC = re.compile(r"^(?::\([^)]*\)|:/|[\w-]+:(?:include:)?)")
 """What stands before the pattern itself: `:(glob)` of git, `name:` of a type that is defined."""
 _LEADING = re.compile(r"[*?]+(?!\.)|\[\.[^\]]*\]")
 _EVERYDAY = re.compile(r"\*+\.")
+_SHOWN = tuple(name[1:] for name in secrets.NOT_SECRET if name.startswith("*"))
 _HISTORIES = ("bash", "zsh", "python", "psql", "mysql", "sqlite", "node_repl", "irb", "rediscli")
 _LONGEST_NAME, _DEEPEST = 255, 64
 
@@ -78,7 +80,7 @@ def leads_to(pattern: tuple[str, ...], names: tuple[str, ...], *, above: bool, h
 
     `hidden`: a star finds names with a leading dot too, as some shells can be told.
     """
-    if not names:
+    if not names or len(pattern) > _DEEPEST:
         return True
     if not pattern:
         return above
@@ -148,7 +150,20 @@ def _fits(segment: str, name: str) -> bool:
     """Tell whether a segment may find a name; one with a leading dot only if it has that dot too."""
     if name.startswith(".") and not segment.startswith("."):
         return False
-    return _meet(_tokens(segment), _tokens(name))
+    ours, theirs = _tokens(segment), _tokens(name)
+    return _may_meet(ours, theirs) and _meet(ours, theirs)
+
+
+def _may_meet(ours: Tokens, theirs: Tokens) -> bool:
+    """Tell, quickly, whether two patterns begin and end alike; without that no name fits both."""
+    if not ours or not theirs:
+        return True
+    return _share(ours[0], theirs[0]) and _share(ours[-1], theirs[-1])
+
+
+def _share(a: str | None, b: str | None) -> bool:
+    """Tell whether what may stand at a place is the same for two patterns, perhaps."""
+    return not a or not b or a == b or (len(a) + len(b) > 2 and not set(a).isdisjoint(b))
 
 
 def _is_wild(segment: str) -> bool:
@@ -165,8 +180,10 @@ class _Names:
     def __init__(self, anywhere: Sequence[str], from_root: Sequence[str]) -> None:
         # A pattern is after an extension, or a name by its start: by a part in its middle it would be after all names.
         single = [n for n in anywhere if "/" not in n and (n.startswith("*.") or not n.startswith("*"))]
-        self._single = tuple(n for name in single for n in _spelled(name))
-        self._rows = tuple(segments(n) for n in anywhere if "/" in n)
+        self._single = tuple(_Single(n) for name in single for n in _spelled(name))
+        self._rows: dict[str, list[tuple[str, ...]]] = defaultdict(list)
+        for row in (segments(n) for n in anywhere if "/" in n):
+            self._rows[row[0]].append(row)
         self._from_root = tuple(segments(n) for n in from_root)
         self.find = functools.lru_cache(maxsize=4096)(self._find)
 
@@ -175,13 +192,42 @@ class _Names:
         parts = segments(path)
         if len(parts) > _DEEPEST or any(len(p) > _LONGEST_NAME for p in parts):
             return path
+        wild = [_is_wild(part) for part in parts]
+        if True not in wild:
+            return None
         for start, part in enumerate(parts):
-            name = next((n for n in self._single if _is_after(part, n)), None) if _is_wild(part) else None
-            row = (name,) if name else next((r for r in self._rows if _is_row(parts[start:], r)), None)
+            name = self._after(part) if wild[start] else None
+            row = (name,) if name else self._row(parts[start:]) if True in wild[start:] else None
             if row:
                 return _replaced(parts, start, row)
         found = next((r for r in self._from_root if _is_rooted(parts, r)), None)
         return _replaced(parts, 0, found) if found else None
+
+    def _row(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Return the names in a row that a pattern begins with, perhaps."""
+        firsts = (rows for first, rows in self._rows.items() if _fits(parts[0], first))
+        return next((row for rows in firsts for row in rows if _is_row(parts, row)), None)
+
+    def _after(self, part: str) -> str | None:
+        """Return the name that a pattern is after: none for one of the kind that is after data, `*` or `*.json`."""
+        if not _says_something(part) or part.endswith(_SHOWN):
+            return None
+        letters = {token for token in _tokens(part) if token is not None and len(token) == 1}
+        common = _EVERYDAY.match(part) is not None
+        return next((n.name for n in self._single if _is_after(part, letters, n, common=common)), None)
+
+
+class _Single:
+    """One name that patterns may be after, made ready."""
+
+    __slots__ = ("bare", "dotenv", "extension", "letters", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.bare = name.replace("*", "")
+        self.letters = frozenset(self.bare.lower())
+        self.extension = name.startswith("*.")
+        self.dotenv = name.endswith(".env")
 
 
 def _spelled(name: str) -> tuple[str, ...]:
@@ -194,22 +240,20 @@ def _replaced(parts: tuple[str, ...], start: int, names: tuple[str, ...]) -> str
     return "/" + "/".join((*parts[:start], *plain, *parts[start + len(names) :]))
 
 
-def _is_after(part: str, name: str) -> bool:
-    """Tell whether a pattern may find a name, and is not one of the kind that is after data: `*`, `*.json`."""
-    if not _says_something(part) or any(part.endswith(n[1:]) for n in secrets.NOT_SECRET if n.startswith("*")):
-        return False
-    if name.startswith("*."):
-        return _ends(_tokens(part), name)
+def _is_after(part: str, letters: set[str], single: _Single, *, common: bool) -> bool:
+    """Tell whether a pattern with these letters may find a name; `common`: one such as `*.x`, of which many are."""
+    if single.extension:
+        return _ends(_tokens(part), single.name)
     if not part.startswith("*"):
-        return _fits(part, name)
-    common = _EVERYDAY.match(part) and not name.endswith(".env")
-    return not common and _fits(part, name.replace("*", ""))
+        return _fits(part, single.name)
+    return letters <= single.letters and not (common and not single.dotenv) and _fits(part, single.bare)
 
 
 def _ends(part: Tokens, name: str) -> bool:
     """Tell whether a pattern is after an extension: by how it ends, or by what follows its last dot."""
     if part[-1] is not None:
-        return _meet(part, _tokens(name))
+        theirs = _tokens(name)
+        return _may_meet(part, theirs) and _meet(part, theirs)
     dot = max((i for i, t in enumerate(part) if t == "."), default=len(part))
     tail = part[dot + 1 :]
     return any(tail) and _meet(tail, _tokens(name[2:]))
