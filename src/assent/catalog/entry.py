@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import bisect
 import functools
+import itertools
 import re
 from typing import Literal, Protocol, TypeAlias, cast
 
@@ -261,6 +263,16 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
             for names, role in source.items():
                 known.update((o.name, _either(o) if o.name in alone else o) for o in _options(names, role, optional))
         return known
+
+    @functools.cached_property
+    def _spellings(self) -> list[str]:
+        return sorted(self.table)
+
+    def near(self, name: str) -> list[Option]:
+        """Return the options that a name is short for."""
+        begin = bisect.bisect_left(self._spellings, name)
+        spelled = itertools.takewhile(lambda s: s.startswith(name), itertools.islice(self._spellings, begin, None))
+        return [self.table[spelling] for spelling in spelled]
 
     @functools.cached_property
     def children(self) -> dict[str, Entry]:

@@ -233,7 +233,7 @@ class _Scan:
             return option
         if self.entry.options == "single":
             return self.table.get(name[1:] if name.startswith("--") else "-" + name)
-        near = [o for n, o in self.table.items() if n.startswith(name) and len(name) > 2]
+        near = self.entry.near(name) if len(name) > 2 else []
         if len(near) != 1:
             return None
         if not self.entry.pure:

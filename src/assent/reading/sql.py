@@ -23,7 +23,7 @@ _TOKEN = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 """What databases and their clients read differently is `odd`: a comment or string of one is code to another."""
-_UNSURE = ("odd", "string", "name")
+_DESTROYING = frozenset({"DROP", "TRUNCATE", "DELETE", "UPDATE"})
 _STRANGE = "\\"
 """Stands for what can not be read for sure; one in a string may escape what follows it."""
 _LOOKS = frozenset(
@@ -216,12 +216,14 @@ def read_sql(text: str) -> Statement:
 def _statements(text: str) -> list[list[str]]:
     found: list[list[str]] = [[]]
     for token in _TOKEN.finditer(text):
-        if token.group() == ";":
-            found.append([])
-        elif any(token[group] is not None for group in _UNSURE):
+        kind = token.lastgroup
+        if kind is None:
+            if token[0] == ";":
+                found.append([])
+            else:
+                found[-1].append(token[0])
+        elif kind != "noise":
             found[-1].append(_STRANGE)
-        elif token["noise"] is None:
-            found[-1].append(token.group())
     return [tokens for tokens in found if tokens]
 
 
@@ -297,6 +299,8 @@ def _secrets(words: list[str]) -> tuple[str, ...]:
 
 
 def _destroys(words: list[str], tokens: list[str]) -> Statement | None:
+    if _DESTROYING.isdisjoint(words):
+        return None
     for index, word in enumerate(words):
         kind = words[index + 1] if index + 1 < len(words) else ""
         if word == "DROP" and kind in _LOST:
