@@ -10,6 +10,9 @@ MOST = 64
 LONGEST = 1_024
 """Characters a word with braces may have; finding their ends is not linear."""
 
+BRACES = 8
+"""Braces a word may have, for the same reason."""
+
 _INTEGERS = re.compile(r"([+-]?\d{1,9})\.\.([+-]?\d{1,9})(?:\.\.([+-]?\d{1,9}))?")
 _LETTERS = re.compile(r"(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))(?:\.\.([+-]?\d{1,9}))?")
 _SEQUENCE = re.compile(r"(?:[+-]?\d+|[A-Za-z])\.\.(?:[+-]?\d+|[A-Za-z])(?:\.\.[+-]?\d+)?")
@@ -21,7 +24,7 @@ class TooManyError(Exception):
 
 def expand(text: str, depth: int = 0) -> list[str]:
     """Give the words that braces in `text` make of it; raises TooManyError."""
-    if len(text) > LONGEST or depth > MOST:
+    if len(text) > LONGEST or depth > MOST or text.count("{") > BRACES:
         raise TooManyError
     found = _first_brace(text)
     if found is None:

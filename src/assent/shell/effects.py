@@ -204,6 +204,8 @@ def _unset(walker: Walker, words: Sequence[Word]) -> None:
 
 def _let(walker: Walker, words: Sequence[Word]) -> None:
     for word in words[1:]:
+        if walker.notes.steps < 0:
+            return  # said in the notes
         if value_of(word).opaque:
             walker.notes.blame("`let` evaluates a value that is not a plain number")
         expression = Parser(word.text.replace(UNKNOWN, "0") + "))", walker.notes).arithmetic(quoted=True)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _FIELDS = re.compile(r"[ \t\n]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
+_TILDES = 64
+"""Tildes of a word that are looked at."""
 _TILDE = re.compile(r"~([^/:]*)")
 _INDEX = re.compile(r"\[(\w+)\]", re.ASCII)
 _DOLLAR = Text("$", quoted=True)
@@ -190,7 +192,7 @@ class Expander(ABC):
         """Expand braces, then everything else, and split."""
         try:
             trees = _brace_trees(tree)
-            self.room -= 64 * (len(trees) - 1)
+            self.room -= 128 * (len(trees) - 1)
             if self.room < 0:
                 raise braces.TooManyError  # noqa: TRY301 - the same answer as for a single word
         except braces.TooManyError:
@@ -229,6 +231,7 @@ class Expander(ABC):
             value = msgspec.structs.replace(value, hints=split(value.hints))
         first, *others = _FIELDS.split(value.text)
         fields[-1].add(value, first, quoted=False)
+        self.room -= 64 * len(others)
         for text in others:
             fields.append(Field())
             fields[-1].add(value, text, quoted=False)
@@ -239,6 +242,7 @@ class Expander(ABC):
         if value.items is None:
             fields[-1].add(value, UNKNOWN, quoted=False)
             return
+        self.room -= 64 * len(value.items)
         for number, item in enumerate(value.items):
             if number:
                 fields.append(Field())
@@ -350,7 +354,10 @@ class Expander(ABC):
         """Split unquoted text at its tildes and expand them."""
         parts: list[Part] = []
         at = 0
-        for match in _TILDE.finditer(text):
+        for number, match in enumerate(_TILDE.finditer(text)):
+            if number > _TILDES:
+                self.notes.blame("a word has more tildes than are read")
+                break
             begin, end = match.span()
             named = first and _ASSIGNMENT.fullmatch(text, 0, begin) is not None
             starts = (first and not begin) or (assigned and (named or text[begin - 1] == ":"))

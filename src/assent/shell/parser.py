@@ -186,6 +186,7 @@ class Parser(CommandScanner):
     def compound(self, read: Callable[[Parser, str], Statement], keyword: str) -> Statement:
         """Read a compound command and the redirections behind it."""
         self.at += len(keyword)
+        self.spend(3)
         statement = read(self, keyword) if self.deeper() else Group("{…}", Sequence(()))
         self.depth -= 1
         redirections: list[Redirection] = []
