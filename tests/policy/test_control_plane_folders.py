@@ -8,7 +8,7 @@ import pytest
 
 from assent.model import Consent, Grant, Session, Verdict
 from assent.policy.rules import parse_rule
-from assent.reading.touching import MOST_NAMES
+from assent.reading.meter import MOST_NAMES
 from scenes import HOME, judge, policy, view_of, world
 
 ALLOW, ASK, DENY = Verdict

@@ -34,6 +34,7 @@ from assent.reading.judging import (
     unseen_words,
 )
 from assent.reading.mentions import mentioned_hosts, mentioned_paths
+from assent.reading.meter import COMMAND, TOO_MUCH, WORDS, Meter
 from assent.reading.opening import (
     FIND,
     find_openings,
@@ -54,12 +55,12 @@ from assent.reading.roles import (
     judge_word,
 )
 from assent.reading.senses import Sense, understand, understand_moved
-from assent.reading.touching import MOST_NAMES, Ground, is_own, locate, reading, secret_variable, working
+from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import settle
 from assent.shell import parse
 from assent.shell.tree import Command, Script, Word
 
-_MOST_COMMANDS = 600
+_MOST_COMMANDS = 400
 """Commands that are read in one call, those inside of others included."""
 _MOST_WORDS = 3_000
 _MOST_TEXT = 131_072
@@ -85,10 +86,13 @@ def read_line(
     else:
         words = tuple(Word(w) for w in line)
         script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
-    reader = _Reader(place, base or place.cwd)
+    meter = place.meter or Meter()
+    reader = _Reader(place.metered(meter), meter, base or place.cwd)
     reader.read_script(Frame(script))
     reader.look_again()
     findings = reader.findings
+    if meter.left < 0:
+        findings.blur(TOO_MUCH)
     if findings.unreadable:
         findings.add(_plain(shown.strip(), DANGEROUS, findings.unreadable))
     elif not findings.operations:
@@ -109,13 +113,12 @@ class _Reader:
     traps_left = _MOST_LOOKS
     _based: bool | None = None
 
-    def __init__(self, place: Place, base: str | None) -> None:
+    def __init__(self, place: Place, meter: Meter, base: str | None) -> None:
         self.place = place
         self.base = base
-        self.findings = Findings()
+        self.findings = Findings(meter)
         self.looks: list[tuple[int, Match]] = []
         """What is safe as long as no file of the project says otherwise."""
-        self.names_left = [MOST_NAMES]
 
     def read_script(self, frame: Frame) -> list[Trace]:
         """Read every command, and return what each was found to be."""
@@ -149,10 +152,11 @@ class _Reader:
             return self._bare(command)
         if len(command.words) > _MOST_WORDS:
             command = self._cut(command)
-        index = len(self.findings.operations)
+        index, words = len(self.findings.operations), len(command.words)
+        self.findings.meter.left -= COMMAND + (words // WORDS if command.constant else words)
         if not command.constant:
             described = with_descriptors(command)
-            command = settle(described, frame.script, self.place.facts, self.functions)
+            command = settle(described, frame.script, self.place, self.functions)
         word = command.words[0]
         name, entry, reason = find_program(word, self.functions, self.place)
         cwd = command.cwd
@@ -326,7 +330,9 @@ class _Reader:
         sweep = entry.sweep or any(map(_sweeps, clauses))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
-                ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere, self.names_left)
+                if folder is not command.cwd and self.findings.full:
+                    break  # there may be many
+                ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
                 argument_effects(self.findings, match, roles, judged, ground)
         trace = Trace(index, output=output_of(match, clauses, roles, command))
         if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
@@ -344,7 +350,7 @@ class _Reader:
             self.traps_left -= 1
             if self.traps_left < 0:
                 return Judgement(DANGEROUS, f"{match.name} may run in more folders than are looked at")
-            trap = None if folder is None else self.place.facts.trap(match.obeys, folder)
+            trap = None if folder is None else self.place.ask(self.place.facts.trap, match.obeys, folder)
             if trap is not None:
                 return Judgement(DANGEROUS, f"{match.name} here: {trap}")
         return said
@@ -388,7 +394,9 @@ class _Reader:
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
         index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
-            ground = Ground(self.place, cwd, index, left=self.names_left)
+            if cwd is not command.cwd and self.findings.full:
+                break
+            ground = Ground(self.place, cwd, index)
             walk = msgspec.structs.replace(ground, sweep=True, lists=True)
             for root in roots:
                 self.findings.extend(role_effects("look", root, walk))
@@ -404,7 +412,7 @@ class _Reader:
         read_inners(self, find_openings(expression, command), command, frame, trace)
         if expression.commands and not expression.tested:
             found = self.findings.operations[begin:]
-            ground = Ground(self.place, command.cwd, index, left=self.names_left)
+            ground = Ground(self.place, command.cwd, index)
             self.findings.extend(sweep_out(roots, found, ground))
         return trace
 

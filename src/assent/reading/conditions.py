@@ -117,7 +117,9 @@ def is_broad(word: Word, place: Place, cwd: str | None) -> bool:
         return name in ("", UNKNOWN, "..", ".")
     if path.count("/") == 1 or name == ".git" or _holds_everything(path, place):
         return True
-    return not place.inside(located) and (places.is_system(path) or place.is_secret(located))
+    if place.inside(located):
+        return False
+    return places.is_system(path) or (not place.exhausted and place.is_secret(located))
 
 
 def _holds_everything(path: str, place: Place) -> bool:

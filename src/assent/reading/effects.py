@@ -297,6 +297,8 @@ def _at_home(word: Word, place: Place) -> Iterator[str]:
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
     """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
+        if ground.place.exhausted:
+            return
         yield from redirect_effects(redirect, ground)
     for word in command.words:
         yield from _stray_reads(word, ground)
@@ -304,7 +306,9 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
 
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
-    if is_pattern(word) and not URL.match(word.text) and not _DOTTED.fullmatch(word.text):
+    if not is_pattern(word) or ground.place.exhausted:
+        return
+    if not URL.match(word.text) and not _DOTTED.fullmatch(word.text):
         located = locate(word, ground.place, ground.cwd)
         found = looking(reading(located, ground, glob=True), located, ground)
         if found.secret or is_own(found.resource, ground.place):
@@ -313,10 +317,11 @@ def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
 
 def _said_effects(said: Judgement, ground: Ground) -> Iterator[Operation]:
     """Yield what a script or a statement touches."""
-    for word in said.reads:
-        yield reading(locate(word, ground.place, ground.cwd), ground)
-    for word in said.writes:
-        yield writing(locate(word, ground.place, ground.cwd), ground)
+    for touch, words in ((reading, said.reads), (writing, said.writes)):
+        for word in words:
+            if ground.place.exhausted:
+                return
+            yield touch(locate(word, ground.place, ground.cwd), ground)
     for name in said.secrets:
         yield secret_read(name, ground.owner, "reads a secret")
 
@@ -346,6 +351,6 @@ def argument_effects(
         if said.reads or said.writes or said.secrets:
             findings.extend(_said_effects(said, ground))
     if ground.sweep and not any(o.sweep for o in findings.operations[start:]):
-        findings.add(reading(locate(Word("."), place, ground.cwd), ground))
+        findings.extend((reading(locate(Word("."), place, ground.cwd), ground),))
     if match.entry.connects:
-        findings.add(connection(UNKNOWN, ground.owner))
+        findings.extend((connection(UNKNOWN, ground.owner),))

@@ -40,8 +40,10 @@ FILTER_FIELDS = ("glob", "include", "include_pattern", "includePattern", "file_p
 LONGEST_PATH = 4096
 DEEPEST = 16
 """Objects and lists inside one another that are looked into; what lies deeper may be any file."""
-MOST_PATHS = 2_000
-"""Files that one call may name."""
+MOST_PATHS = 800
+"""Files that one call may name, from all folders that they may be counted from."""
+MOST_PATTERNS = 100
+"""Patterns by which one call may name files."""
 
 _TEXTS = frozenset(
     (
@@ -103,8 +105,8 @@ def named_paths(given: dict[str, Any], place: Place, patched: Collection[str] = 
     found = dict.fromkeys((*map(text_of, patched), *sorted(set(_named(given))))) or {UNKNOWN: None}
     if not given.keys() <= _PLAIN:
         found |= dict.fromkeys(sorted(set(_beside(given, 0))))
-    check_number(found)
     bases = [folder.path for folder in folders_in(given, place)]
+    check_number(len(found) * (1 + len(bases)))
     if UNKNOWN in found:
         found |= dict.fromkeys(bases)  # it may be the folder itself that is meant
     if not bases and len(found) == 1:
@@ -127,16 +129,18 @@ def text_of(value: Any) -> str:
     return UNKNOWN if is_foreign(value) else value
 
 
-def check_number(paths: Collection[object]) -> None:
-    """Refuse a call that names more files than anybody would look at."""
-    if len(paths) > MOST_PATHS:
+def check_number(paths: int, patterns: int = 0) -> None:
+    """Refuse a call that names more files than anybody would look at, or more patterns."""
+    if paths > MOST_PATHS:
         raise CallError(f"it names more than {MOST_PATHS} files")
+    if patterns > MOST_PATTERNS:
+        raise CallError(f"it names files by more than {MOST_PATTERNS} patterns")
 
 
 def other_paths(given: dict[str, Any], place: Place) -> list[Located]:
     """Return what a search's other fields may name beside its folder and its filters."""
     found = set() if given.keys() <= _PLAIN else set(_beside(given, 0))
-    check_number(found)
+    check_number(len(found))
     return [place.locate(name) for name in sorted(found)]
 
 

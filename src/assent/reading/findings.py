@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from assent.model import NET_CONNECT, Operation, Tier
+from assent.reading.meter import TOO_MUCH, Meter
 from assent.reading.roles import Judgement
 
 MOST_OPERATIONS = 1_000
@@ -21,8 +22,9 @@ class Findings:
 
     unreadable: str | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, meter: Meter) -> None:
         self.operations: list[Operation] = []
+        self.meter = meter
 
     def add(self, operation: Operation) -> int:
         """Keep an operation and return its index."""
@@ -31,17 +33,17 @@ class Findings:
 
     def extend(self, operations: Iterable[Operation]) -> None:
         """Keep several operations; those that would come after too many are not even looked for."""
-        if len(self.operations) < MOST_OPERATIONS:
+        if self.meter.left >= 0 and len(self.operations) < MOST_OPERATIONS:
             self.operations.extend(operations)
         else:
-            self.blur(_TOO_MANY)
+            self.blur(TOO_MUCH if self.meter.left < 0 else _TOO_MANY)
 
     @property
     def full(self) -> bool:
         """Tell whether there are too many; then the line can not be read."""
-        if len(self.operations) < MOST_OPERATIONS:
+        if self.meter.left >= 0 and len(self.operations) < MOST_OPERATIONS:
             return False
-        self.blur(_TOO_MANY)
+        self.extend(())
         return True
 
     def blur(self, reason: str) -> None:

@@ -5,6 +5,7 @@ What holds Assent's own files, or what decides later what runs, is as safe as th
 
 from __future__ import annotations
 
+import functools
 import itertools
 import posixpath
 from collections import deque
@@ -14,6 +15,7 @@ import msgspec
 
 from assent.catalog import Role, places
 from assent.model import FS_WRITE, UNKNOWN, Operation, fold, within
+from assent.reading.meter import CHECK, PATH, Meter
 from assent.reading.paths import Located
 from assent.reading.touching import Ground, find_ours, locate, reading, worse, writing
 from assent.reading.web import REMOTE, URL
@@ -73,11 +75,11 @@ def arrive(
     if not located.known or is_pattern(dest) or remote:
         return
     folder = role in _BY_NAME and _is_folder(located, ground)
-    for kind, source in coming if not folder else ():
+    for kind, source in _within_reach(coming, ground) if not folder else ():
         yield from _bring(kind, source, located.path, _from_link(kind, posixpath.dirname(located.path), ground), role)
     if role in ("to", "into"):
         # It may come by all of its path.
-        for _, source in coming:
+        for _, source in _within_reach(coming, ground):
             yield from guess(Word(f"{located.path}/{source.text}", splits=source.splits), ground)
     if role not in _BY_NAME:
         return
@@ -85,8 +87,13 @@ def arrive(
         yield from fill(located, ground)  # it becomes what comes, whatever is in that
     if folder is False and len(coming) == 1 and not dest.text.endswith("/") and not _is_made(located, before):
         return
-    for kind, source in coming:
+    for kind, source in _within_reach(coming, ground):
         yield from _arrival(role, located, kind, source, _from_link(kind, located.path, ground))
+
+
+def _within_reach(coming: Sequence[tuple[Role, Word]], ground: Ground) -> Iterator[tuple[Role, Word]]:
+    """Yield what comes, as long as there is room to look at it."""
+    return itertools.takewhile(lambda _: ground.place.spend(PATH), coming)
 
 
 def _arrive_somewhere(
@@ -94,7 +101,7 @@ def _arrive_somewhere(
 ) -> Iterator[Operation]:
     """Yield what comes into the last of what a pattern finds: all the others come there too."""
     located = locate(dest, ground.place, ground.cwd)
-    for kind, source in (*coming, *((kind, dest) for kind, _ in coming[:1])):
+    for kind, source in _within_reach((*coming, *((kind, dest) for kind, _ in coming[:1])), ground):
         if kind == "move" and source is dest:
             yield from lose(located, ground, glob=True)
         arrived = f"{located.path}/{posixpath.basename(source.text.rstrip('/'))}"
@@ -217,6 +224,11 @@ class _Look(msgspec.Struct, frozen=True):
         """Tell whether a folder is to be looked into."""
         return self.leads(inner) and not (self.shallow and self.counts(inner))
 
+    @property
+    def deep(self) -> bool:
+        """Tell whether the pattern itself says how deep things may lie."""
+        return self.shallow or "**" in self.pattern
+
     def spares(self, path: str) -> bool:
         """Tell whether something of the control plane stays, or is not missed."""
         return (self.spared and places.is_installed(path)) or (self.pruned and path.endswith(f"/{_STORE}"))
@@ -241,10 +253,10 @@ def _looks(located: Located, *, glob: bool) -> Iterator[_Look]:
 def _touch(look: _Look, ground: Ground, reason: str, *, tree: bool = False) -> Iterator[Operation]:
     """Yield the write of what a look finds; of the folder itself, if that can not be told."""
     place = ground.place
-    if place.is_control_plane(Located(look.named or "/")):
+    if not place.spend(PATH) or place.is_control_plane(Located(look.named or "/")):
         return  # as it is called it is asked about anyway
-    found = _find(look, ground) if _is_seen(ground) else _said(look, ground)
-    if found is not None:
+    found = _find_once(look, ground) if _is_seen(ground) else _said(look, ground)
+    if found is not None and place.spend(PATH):
         located = place.locate(found or "/")
         operation = writing(located, ground, glob=not located.known, tree=tree)
         yield msgspec.structs.replace(worse(operation, reason), holds=found == look.named)
@@ -262,30 +274,37 @@ def _said(look: _Look, ground: Ground) -> str | None:
     return look.named if told and not look.pattern else None
 
 
-def _find(look: _Look, ground: Ground) -> str | None:
+def _find_once(look: _Look, ground: Ground) -> str | None:
+    """Return what a look finds; the same look at the same folder is taken once."""
+    meter = ground.place.meter or Meter()
+    return meter.once(look, lambda: _find(look, ground, meter))
+
+
+def _find(look: _Look, ground: Ground, meter: Meter) -> str | None:
     """Return the first path found that decides later what runs, what lies higher first.
 
     The folder itself, if not all of it could be looked through.
     """
     if look.named == look.folder and (led := _led_to(look, ground)) is not None:
         return led
-    names, left, todo = ground.place.facts.names, ground.left, deque([""])
+    names, todo = functools.partial(meter.list_names, ground.place.facts.names), deque([("", not look.pattern)])
     while todo:
-        inner = todo.popleft()
+        inner, whole = todo.popleft()
         listed = names(look.folder + inner or "/")
         if listed is None:
             return look.named
-        left[0] -= 1 + len(listed)
-        if left[0] < 0:
-            return look.named
         packages = (look.folder + inner).endswith(_PACKAGES)
         for name, is_folder in listed:
+            if not is_folder and not places.may_end_control_plane(name):
+                continue  # as most are
             below = f"{inner}/{name}"
-            if places.may_end_control_plane(name) and look.counts(below) and _decides(look.name(below), ground):
+            meter.names -= 0 if whole else CHECK
+            counts = whole or look.counts(below)
+            if counts and places.may_end_control_plane(name) and _decides(look.name(below), ground):
                 if not look.spares(look.name(below)):
                     return look.name(below)
-            elif is_folder and not packages and look.enters(below):
-                todo.append(below)
+            elif is_folder and not packages and (whole or look.enters(below)):
+                todo.append((below, whole or (counts and not look.deep)))
     return None
 
 
@@ -307,7 +326,7 @@ def _is_folder(located: Located, ground: Ground) -> bool | None:
         return True
     if place.facts.disk == "unknown" or ground.elsewhere:
         return None
-    return place.facts.exists(f"{path}/.")
+    return place.facts.exists(f"{path}/.") if place.spend(PATH) else None
 
 
 def _is_made(located: Located, before: Sequence[Operation]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 
 import assent.regex as re
 from assent.catalog import secrets
 from assent.model import UNKNOWN
+from assent.reading.meter import LONG, MENTION
 from assent.reading.paths import Place
 from assent.reading.touching import locate
 from assent.reading.web import decode, read_address
@@ -31,6 +33,8 @@ def mentioned_paths(words: Sequence[Word], place: Place, cwd: str | None) -> tup
     for word in words:
         kept = found if len(found) <= MOST else more
         for text in _candidates(word.text):
+            if not place.spend(MENTION + len(text) // LONG):
+                return (UNKNOWN, *filter(secrets.is_secret, (*found, *more)))
             if (kept is found and _LIKE.search(text)) or secrets.is_secret(f"{cwd}/{text}"):
                 names = locate(Word(text), place, cwd).names  # asks the disk, which takes its time
                 kept.update(dict.fromkeys(map(blur, names) if is_pattern(word) else names))
@@ -47,7 +51,7 @@ def _candidates(text: str) -> Iterator[str]:
             yield decode(text[file.end() :])
         text = text[: url.start()].rstrip("=@:,;|<")
     first = 2 if text.startswith("-") else 0
-    for start in (first, *[cut.end() for cut in _CUT.finditer(text)][:MOST]):
+    for start in (first, *[cut.end() for cut in itertools.islice(_CUT.finditer(text), MOST)]):
         end = _END.search(text, start)
         for piece in (text[start:], text[start : end.start()] if end else ""):
             if piece.strip(f"{UNKNOWN}./-"):
@@ -55,7 +59,9 @@ def _candidates(text: str) -> Iterator[str]:
 
 
 def mentioned_hosts(words: Sequence[Word]) -> tuple[str, ...]:
-    """Return the machines that addresses among the words name."""
+    """Return the machines that addresses among the words name; any, if there are more of them than are read."""
     named = [word.text for word in words if "://" in word.text]
+    if len(named) > MOST:
+        return (UNKNOWN,)
     addresses = [text[url.start() :] for text in named if (url := _URL.search(text))]
     return tuple(dict.fromkeys(read_address(address).host for address in addresses))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import posixpath
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 import msgspec
 
@@ -12,6 +13,9 @@ import assent.regex as re
 from assent.catalog import Lexicon, places, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, fold, within
+from assent.reading.meter import LETTERS, PATH, Meter
+
+T = TypeVar("T")
 
 _FILE_URL = re.compile(r"^file:(?://(?:localhost)?)?(?=/)", re.IGNORECASE)
 _HOME = re.compile(r"^(?:~|\$HOME|\$\{HOME\})(?=/|$)")
@@ -71,18 +75,53 @@ class Place(msgspec.Struct, frozen=True):
     """What runs the lines, if that is known."""
     linked: tuple[str, ...] = ()
     """Where links of the control plane lead: to write there is to write the control plane."""
+    meter: Meter | None = None
+    """What reading a line at this place has taken so far, if that is counted."""
+
+    def metered(self, meter: Meter) -> Place:
+        """Return the same place for one call whose looks at paths are counted."""
+        return Place(self.facts, self.cwd, self.workspace, self.run, self.lexicon, self.shell, self.linked, meter)
+
+    def spend(self, cost: int) -> bool:
+        """Pay for some work; False if there is to be no more of it."""
+        return self.meter is None or self.meter.spend(cost)
+
+    def ask(self, question: Callable[..., T], *given: str) -> T:
+        """Ask the disk about a folder as a whole."""
+        return question(*given) if self.meter is None else self.meter.ask(question, *given)
+
+    def weigh(self, pattern: str) -> bool:
+        """Pay for telling what a pattern may find, once; False if there is to be no more of it."""
+        return self.meter is None or self.meter.weigh(pattern)
+
+    @property
+    def exhausted(self) -> bool:
+        """Tell whether there is to be no more work for this call."""
+        return self.meter is not None and self.meter.left < 0
 
     def locate(self, text: str, cwd: str | None = None) -> Located:
         """Make a path absolute against `cwd` (the call's own if None) and follow its links."""
-        folder = cwd or self.cwd
+        folder, meter = cwd or self.cwd, self.meter
+        if meter is not None:
+            known = meter.located.get((text, folder))
+            if known is not None:
+                return known
         named = path = text if text.startswith("/") or folder is None else f"{folder}/{text}"
         if text[:1] in _MARKS or ":" in text or not _is_plain(path):
             named = self._absolute(text, folder)
             path = normal(named)
             if UNKNOWN in path:
                 return Located(path)
-        target = self.facts.resolve(named)
-        return Located(path, target if target is None or target == path else normal(target))
+        if meter is None:
+            target = self.facts.resolve(named)
+            return Located(path, target if target is None or target == path else normal(target))
+        meter.left -= PATH + len(path) // LETTERS
+        # Of more than are looked up, only the name is known: then it is said that the line can not be read.
+        target = self.facts.resolve(named) if meter.left >= 0 else None
+        located = meter.located[text, folder] = Located(
+            path, target if target is None or target == path else normal(target)
+        )
+        return located
 
     def traits(self, path: str, target: str | None) -> Traits:
         """Tell what a path is to this place."""
@@ -90,7 +129,7 @@ class Place(msgspec.Struct, frozen=True):
 
     def inside(self, located: Located) -> bool:
         """Tell whether a path surely lies in the workspace, by all its names."""
-        return self.traits(located.path, located.target).inside
+        return _is_inside(located.names, self.workspace)
 
     def is_secret(self, located: Located) -> bool:
         """Tell whether any name of the path is a secret's, or lies in somebody else's home."""
@@ -127,7 +166,7 @@ def _traits(
     path: str, target: str | None, workspace: tuple[str, ...], home: str | None, linked: tuple[str, ...]
 ) -> Traits:
     names = (path,) if target is None or target == path else (path, target)
-    inside = UNKNOWN not in path and all(any(within(n, r) for r in workspace) for n in names)
+    inside = _is_inside(names, workspace)
     outside = bool(workspace) and not inside and path not in places.HARMLESS_DEVICES
     below = [_below(n, workspace) for n in names]
     others = any(_is_others(n, workspace, home) for n in names)
@@ -135,6 +174,19 @@ def _traits(
     control = any(map(places.is_control_plane, below)) or any(within(fold(n), fold(p)) for p in linked for n in names)
     system = not inside and any(map(places.is_system, names))
     return Traits(inside, outside, secret, secret or control or system, control)
+
+
+def _is_inside(names: tuple[str, ...], workspace: tuple[str, ...]) -> bool:
+    """Tell whether a path surely lies in the workspace, by all its names."""
+    if UNKNOWN in names[0]:
+        return False
+    for name in names:
+        for root in workspace:
+            if within(name, root):
+                break
+        else:
+            return False
+    return True
 
 
 def _below(path: str, workspace: tuple[str, ...]) -> str:

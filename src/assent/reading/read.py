@@ -31,6 +31,7 @@ from assent.reading.fields import (
     FOLDER_FIELDS,
     PATH_FIELDS,
     PATH_LISTS,
+    check_number,
     folders_in,
     named_paths,
     other_paths,
@@ -38,6 +39,7 @@ from assent.reading.fields import (
     text_of,
     texts_of,
 )
+from assent.reading.meter import Meter
 from assent.reading.paths import INHERITED, Located, Place
 from assent.reading.tools import Tool, find_tool
 
@@ -140,7 +142,8 @@ def _commands(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str 
     moved = _moved(call, place)
     # Whether it goes where a field says is the agent's choice too: a field that it does not know leaves it where it is.
     places = (moved,) if moved.cwd == place.cwd else (moved, place)
-    for line, where in itertools.product(lines, places):
+    meter = Meter()  # all of them together are one call
+    for line, where in itertools.product(lines, [where.metered(meter) for where in places]):
         operations, why = (
             _held_against(place.shell, line, *read_line(line, where, place.cwd))
             if line is not None
@@ -238,7 +241,9 @@ def _is_named(located: Located, place: Place) -> bool:
 def _read_files(call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Read the files that are named one by one, and what patterns beside them may name."""
     found = [_reads(p, place, "reads a file") for p in named_paths(call.input, place)]
-    names = (place.locate(name) for pattern in patterns_in(call.input) for name in _filtered(pattern, _GREP))
+    patterns = list(patterns_in(call.input))
+    check_number(len(found), len(patterns))
+    names = (place.locate(name) for pattern in patterns for name in _filtered(pattern, _GREP))
     return (*found, *(_reads(p, place, "reads files", sweep=True) for p in names))
 
 
@@ -318,7 +323,10 @@ def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
     roots = named_paths(given, place) if has_path else [place.locate("."), *other_paths(given, place)]
     roots += folders_in(given, place)  # which of them it goes by is the tool's choice
-    files = [place.locate(n, r.path) for r in roots for p in patterns for n in _filtered(p, tool)]
+    check_number(len(roots), len(patterns))
+    names = [n for p in patterns for n in _filtered(p, tool)]
+    check_number(len(roots) * (1 + len(names)))
+    files = [place.locate(n, r.path) for r in roots for n in names]
     if tool.name != "Glob":
         # A look into all files below a folder shows what Assent keeps there.
         own = place.facts.assent_paths

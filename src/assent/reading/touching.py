@@ -19,15 +19,15 @@ from assent.model import (
     UNKNOWN,
     CallError,
     Operation,
+    OperationKind,
     Tier,
     fold,
 )
+from assent.reading.meter import TOO_MUCH
 from assent.reading.paths import INHERITED, Located, Place, Traits
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
 
-MOST_NAMES = 30_000
-"""Names that are looked through for one call. Where there are more, what nobody saw counts as the control plane."""
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
 
 
@@ -42,8 +42,6 @@ class Ground(msgspec.Struct, frozen=True):
     """It looks at names only, not into files."""
     elsewhere: bool = False
     """It runs on another machine or in another root."""
-    left: list[int] = msgspec.field(default_factory=lambda: [MOST_NAMES])
-    """How many names the call may still have looked through."""
 
 
 def locate(word: Word, place: Place, cwd: str | None) -> Located:
@@ -98,6 +96,8 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
             owner=ground.owner,
             own_cover=own_cover,
         )
+    if glob and not place.weigh(path):
+        return unseen(FS_READ, ground)
     own = find_ours(located, place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
     if not secret and not ground.lists:
         secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
@@ -114,6 +114,11 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         sweep=ground.sweep,
         secret=secret,
     )
+
+
+def unseen(kind: OperationKind, ground: Ground) -> Operation:
+    """Return the touch of what a pattern finds, where there are more of them than anybody looks at."""
+    return Operation(kind=kind, resource=UNKNOWN, tier=DANGEROUS, reason=TOO_MUCH, owner=ground.owner)
 
 
 def looking(found: Operation, located: Located, ground: Ground) -> Operation:
@@ -156,6 +161,8 @@ def writing(
     `tree`: all that is in it goes with it.
     """
     place = ground.place
+    if glob and not place.weigh(located.path):
+        return unseen(FS_WRITE, ground)
     traits = place.traits(located.path, located.target)
     tier, reason = _write_tier(located, traits, glob=glob)
     device = tier is DESTRUCTIVE

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,7 +13,7 @@ from assent.model import UNKNOWN
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from assent.model import Facts
+    from assent.reading.paths import Place
     from assent.shell.tree import Command, Script, Word
 
 _BLANK = "\u00b7"
@@ -75,29 +76,17 @@ def _any(patterns: tuple[str, ...]) -> re.Pattern[str]:
 _token, _path, _name = _any(_TOKENS), _any(_PATHS), _any(_NAMES)
 
 
-class _Answers(dict[str, bool | None]):
-    """What was asked about folders: each once."""
-
-    def __init__(self, ask: Callable[[str], bool | None]) -> None:
-        super().__init__()
-        self.ask = ask
-
-    def __missing__(self, folder: str) -> bool | None:
-        answer = self[folder] = self.ask(folder)
-        return answer
-
-
-def settle(command: Command, script: Script, facts: Facts, functions: frozenset[str]) -> Command:
+def settle(command: Command, script: Script, place: Place, functions: frozenset[str]) -> Command:
     """Mark the words that can bring no option: patterns in a folder without such names, and output of some commands."""
     if not any(w.splits or w.feeds or w.variables or w.named_in is not None for w in command.words):
         return command
-    has_dashes = _Answers(facts.has_dashes).__getitem__
+    has_dashes = functools.partial(place.ask, place.facts.has_dashes)
     words = tuple(
         msgspec.structs.replace(w, plain=True)
         if _is_plain_variable(w)
         or _is_pattern_without_options(w, command, has_dashes)
         or _is_name_without_options(w, has_dashes)
-        or _is_harmless_output(w, script, facts, functions)
+        or _is_harmless_output(w, script, place, functions)
         else w
         for w in command.words
     )
@@ -125,10 +114,10 @@ def _is_name_without_options(word: Word, has_dashes: Callable[[str], bool | None
     return all(has_dashes(folder) is False for folder in word.named_in)
 
 
-def _is_harmless_output(word: Word, script: Script, facts: Facts, functions: frozenset[str]) -> bool:
+def _is_harmless_output(word: Word, script: Script, place: Place, functions: frozenset[str]) -> bool:
     if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
-    return all(_prints_no_option(_source(script.commands, f), word, facts, functions) for f in word.feeds)
+    return all(_prints_no_option(_source(script.commands, f), word, place, functions) for f in word.feeds)
 
 
 def is_time(word: Word, script: Script) -> bool:
@@ -172,7 +161,7 @@ def _text(command: Command) -> str:
     return " ".join(w.text.replace(" ", _BLANK) for w in command.words) if known else ""
 
 
-def _prints_no_option(command: Command, word: Word, facts: Facts, functions: frozenset[str]) -> bool:
+def _prints_no_option(command: Command, word: Word, place: Place, functions: frozenset[str]) -> bool:
     text, cwd = _text(command), command.cwd
     if not text or command.words[0].text in functions:
         return False
@@ -181,4 +170,6 @@ def _prints_no_option(command: Command, word: Word, facts: Facts, functions: fro
     if _path.fullmatch(text):
         here = text.startswith(("pwd", "git")) and cwd is not None and not _ODD.search(cwd) and not command.elsewhere
         return here or not word.splits
-    return _name.fullmatch(text) is not None and cwd is not None and facts.trap("git-refs", cwd) is None
+    return (
+        _name.fullmatch(text) is not None and cwd is not None and place.ask(place.facts.trap, "git-refs", cwd) is None
+    )
