@@ -78,19 +78,23 @@ _token, _path, _name = _any(_TOKENS), _any(_PATHS), _any(_NAMES)
 
 def settle(command: Command, script: Script, place: Place, functions: frozenset[str]) -> Command:
     """Mark the words that can bring no option: patterns in a folder without such names, and output of some commands."""
-    if not any(w.splits or w.feeds or w.variables or w.named_in is not None for w in command.words):
+    unsure = [
+        index for index, w in enumerate(command.words) if w.splits or w.feeds or w.variables or w.named_in is not None
+    ]
+    if not unsure:
         return command
     has_dashes = functools.partial(place.ask, place.facts.has_dashes)
-    words = tuple(
-        msgspec.structs.replace(w, plain=True)
-        if _is_plain_variable(w)
-        or _is_pattern_without_options(w, command, has_dashes)
-        or _is_name_without_options(w, has_dashes)
-        or _is_harmless_output(w, script, place, functions)
-        else w
-        for w in command.words
-    )
-    return msgspec.structs.replace(command, words=words)
+    words = [*command.words]
+    for index in unsure:
+        word = words[index]
+        if (
+            _is_plain_variable(word)
+            or _is_pattern_without_options(word, command, has_dashes)
+            or _is_name_without_options(word, has_dashes)
+            or _is_harmless_output(word, script, place, functions)
+        ):
+            words[index] = msgspec.structs.replace(word, plain=True)
+    return msgspec.structs.replace(command, words=tuple(words))
 
 
 def _is_plain_variable(word: Word) -> bool:

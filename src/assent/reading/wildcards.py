@@ -40,7 +40,7 @@ def is_pattern(word: Word) -> bool:
 
 def blur(path: str) -> str:
     """Return a pattern's path with `UNKNOWN` for what is matched."""
-    return "/".join(_RUN.sub(UNKNOWN, s) for s in path.split("/"))
+    return "/".join([_RUN.sub(UNKNOWN, s) for s in path.split("/")])
 
 
 def may_be_secret(path: str) -> bool:
