@@ -110,6 +110,7 @@ def test_what_is_too_much_can_not_be_read(name):
         f"cat {FILES}",
         "cat " + " ".join(f"*{n}.py" for n in range(80)),
         "cat " + " ".join(f"a{n} b{n} <c{n}" for n in range(250)),
+        "cat " + " ".join(f"a{n}" for n in range(200)) + "".join(f" <c{n}" for n in range(400)),
         "".join(f"cat f{n};" for n in range(390)),
         "sed -n '" + "".join(f"r q{n}\n" for n in range(800)) + "' x",
         "frobnicate " + "a=1:b,c@d/e " * 2_900,

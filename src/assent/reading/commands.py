@@ -89,7 +89,8 @@ def read_line(
     meter = place.meter or Meter()
     reader = _Reader(place.metered(meter), meter, base or place.cwd)
     reader.read_script(Frame(script))
-    reader.look_again()
+    if reader.looks:
+        reader.look_again()
     findings = reader.findings
     if meter.left < 0:
         findings.blur(TOO_MUCH)
@@ -152,8 +153,9 @@ class _Reader:
             return self._bare(command)
         if len(command.words) > _MOST_WORDS:
             command = self._cut(command)
-        index, words = len(self.findings.operations), len(command.words)
-        self.findings.meter.left -= COMMAND + (words // WORDS if command.constant else words)
+        findings = self.findings
+        index, words = len(findings.operations), len(command.words)
+        findings.meter.left -= COMMAND + (words // WORDS if command.constant else words)
         if not command.constant:
             described = with_descriptors(command)
             command = settle(described, frame.script, self.place, self.functions)
@@ -172,9 +174,9 @@ class _Reader:
             trace = self._known(sense, moved, frame)
         self._add_circumstances(name, entry, command, index)
         # Who works where the call stands leaves nothing.
-        if cwd != self.base and not frame.elsewhere and self.findings.operations[index].tier is not SAFE:
+        if cwd != self.base and not frame.elsewhere and findings.operations[index].tier is not SAFE:
             self._stray(index, cwd)
-        trace.network = self.findings.connects(index)
+        trace.network = len(findings.operations) > index + 1 and findings.connects(index)
         if word.feeds:
             trace.code += word.feeds
         return trace
@@ -327,7 +329,7 @@ class _Reader:
             opaque = sense.extra or match.fault is not None or entry.options == "any"
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
             index = self._execution(command, frame, said, unseen, opaque=opaque, alone=sense.alone)
-        sweep = entry.sweep or any(map(_sweeps, clauses))
+        sweep = entry.sweep or (bool(clauses) and any(map(_sweeps, clauses)))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in _folders(command):
                 if folder is not command.cwd and self.findings.full:
@@ -357,7 +359,7 @@ class _Reader:
 
     def look_again(self) -> None:
         """Raise the looks that would obey a file which the line itself writes: it is not there yet when it is read."""
-        written = [o.resource for o in self.findings.operations if o.kind == FS_WRITE] if self.looks else ()
+        written = [o.resource for o in self.findings.operations if o.kind is FS_WRITE]
         found: dict[str, str | None] = {}
         for index, match in self.looks:
             tool = match.obeys
@@ -369,7 +371,7 @@ class _Reader:
 
     def _moved(self, sense: Sense, command: Command, frame: Frame) -> tuple[Sense, Command]:
         """Put a command where it works, after options such as `git -C`."""
-        cwd, others, match = command.cwd, command.elsewhere, sense.match
+        cwd, others, match = command.cwd, command.elsewhere, sense.found
         moves = [word for _, role, word in match.values if role == "cwd"]
         if not moves:
             return sense, command

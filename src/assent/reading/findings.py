@@ -70,5 +70,4 @@ class Findings:
 
     def connects(self, start: int) -> bool:
         """Tell whether something found since then uses the network."""
-        found = len(self.operations) - start
-        return found > 1 and NET_CONNECT in map(_kind, self.operations[start:])
+        return NET_CONNECT in map(_kind, self.operations[start:])

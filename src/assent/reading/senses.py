@@ -30,7 +30,10 @@ class Sense(msgspec.Struct, frozen=True):
 
     entry: Entry
     """What it was understood by."""
+    found: Match
+    """Its words against that …"""
     match: Match
+    """… and as the clauses that hold have it."""
     clauses: tuple[Clause, ...]
     roles: tuple[tuple[Role, Word], ...]
     extra: bool
@@ -82,7 +85,7 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
         rollback=said.rollback or None,
     )
     kinds = frozenset(map(_first, roles))
-    return Sense(entry, match, tuple(clauses), tuple(roles), extra, kinds, said, alone)
+    return Sense(entry, found, match, tuple(clauses), tuple(roles), extra, kinds, said, alone)
 
 
 def _is_placed(match: Match) -> bool:
