@@ -156,16 +156,15 @@ class Gate:
 
     async def record_all(self, weighed: Sequence[Weighed]) -> list[Ruling]:
         """Write down, in one transaction, what is settled. Never raises, as `decide`."""
-        rulings = []
         try:
             decisions = [each.heard[1] for each in weighed if each.heard is not None and each.settled]
             decided = [(w.call, w.session, d) for w, d in zip(weighed, decisions, strict=True)]
             entries = self._records.make_all(decided)
             await self._store.commit(lambda cursor: self._log.append(cursor, entries))
-            rulings = [Ruling(decision=d, position=e.position) for d, e in zip(decisions, entries, strict=True)]
+            return [Ruling(decision=d, position=e.position) for d, e in zip(decisions, entries, strict=True)]
         except Exception as error:  # noqa: BLE001 - whatever it is, an unrecorded call is denied
-            rulings = [await self._refuse(each.call, each.session, error) for each in weighed]
-        return rulings
+            fault = error
+        return await asyncio.gather(*(self._refuse(each.call, each.session, fault) for each in weighed))
 
     async def _try(
         self,

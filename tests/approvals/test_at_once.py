@@ -144,3 +144,14 @@ def test_a_yes_is_used_once(node):
 def test_what_is_a_runs_or_names_a_ticket_is_not_decided_at_once(node, session):
     assert node.gate.weigh(line(SAFE), session).heard is None
     assert node.gate.weigh(line("assent run --decision dec_1_ab -- ls"), SESSION).heard is None
+
+
+def test_what_will_not_be_given_again_and_what_is_large_is_not_kept(node):
+    async def main():
+        records = node.gate._records
+        for _ in range(3):
+            await decide(node, line(ASKED), line(SAFE), line(f"ls {'x' * 20_000}"))
+        kept = [each.call.input["command"] for each in records._kept.values() if each is not None]
+        assert kept == [SAFE]
+
+    run(main())

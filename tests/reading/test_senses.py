@@ -75,3 +75,19 @@ def test_not_everything_is_kept():
     read_line('wc -l "$x"', PLACE)
     read_line("rm -r src", PLACE)  # how bad it is depends on where it stands
     assert not senses._kept
+
+
+def test_a_clause_that_holds_where_the_call_stands_says_nothing_of_where_the_command_is_sent():
+    entry = {
+        "does": "runs a command",
+        "tier": "safe",
+        "ordered": True,
+        "values": {"-C": "cwd"},
+        "runs": "words",
+        "args": "look*",
+        "when": [{"broad": True, "runs": ""}],
+    }
+    engine = Engine([Policy(commands=(CommandEntry(names=("frob",), entry=entry),))])
+    session = Session(workspace=("/code",))
+    call = ToolCall(tool="Bash", input={"command": "frob -C a/b/c ../.. x"}, cwd="/code/sub")
+    assert engine.decide(call, session).decision == "ask"

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
+import types
 
 import pytest
+
+from assent.model import Session, ToolCall
+from assent.server.errands import Errand
+from assent.server.messages import Refusal, Reply
+from assent.server.routes import AtOnce
+from assent.server.turns import Turns
 
 MIXED = (
     ("ls -la", {"allow": True, "tier": "safe"}),
@@ -98,3 +106,140 @@ def test_who_leaves_before_the_answer_keeps_nobody_from_theirs(lines):
     assert [line.read()[1]["allow"] for line in lines[1::2]] == [True] * (len(lines) // 2)
     lines[3].send(bash("pwd"))
     assert lines[3].read()[1]["allow"] is True
+
+
+class Wire:
+    """As much of a connection as an errand needs, and what became of it."""
+
+    def __init__(self):
+        self.sent, self.closed, self.peer = [], False, None
+        self.flow = types.SimpleNamespace(write_paused=False)
+        self.server_state = types.SimpleNamespace(default_headers=[])
+        self.transport = self
+
+    def write(self, data):
+        self.sent.append(data)
+
+    def close(self):
+        self.closed = True
+
+    def is_closing(self):
+        return self.closed
+
+    def rest(self):
+        pass
+
+    def spawn(self, work):
+        self.work = asyncio.ensure_future(work)
+
+
+class Desk:
+    """An application with a daemon that settles whatever it is asked, but for the fault at one place."""
+
+    def __init__(self, place=""):
+        self.place, self.left = place, 1
+        self.gate = self.metrics = self
+        self.turns = Turns(self, self)
+
+    def reach(self, place):
+        if place == self.place and self.left:
+            self.left -= 1
+            raise RuntimeError(place)
+
+    def admit(self, errand):
+        self.reach("admit")
+        return errand.body
+
+    def read(self, _daemon, request):
+        self.reach("read")
+        if request == b"wrong":
+            raise Refusal(400, "wrong")
+        return ToolCall(tool="Bash", input={}), Session()
+
+    def fail(self, _error, _knock):
+        self.reach("fail")
+        return Reply(400, b"no")
+
+    def weigh(self, call, session):
+        self.reach("weigh")
+        return types.SimpleNamespace(call=call, session=session, settled=True)
+
+    async def record_all(self, weighed):
+        self.reach("record_all")
+        return [types.SimpleNamespace(decision=None)] * len(weighed)
+
+    def count_decision(self, _decision):
+        self.reach("count_decision")
+
+    def write(self, _ruling):
+        self.reach("write")
+        return Reply(200, b"yes")
+
+    def wires(self, *bodies):
+        """Have questions asked in one turn; return what became of each: an answer, or a closed connection."""
+        route = types.SimpleNamespace(at_once=AtOnce(self.read, self.write))
+
+        async def main():
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            wires = [Wire() for _ in bodies]
+            for wire, body in zip(wires, bodies, strict=True):
+                wire.rest = lambda: self.reach("rest")
+                self.turns.take(Errand(wire, types.SimpleNamespace(route=route), body))
+            for _ in range(5):
+                await asyncio.sleep(0)
+            return wires
+
+        return asyncio.run(main())
+
+
+def outcome(wire):
+    assert len(wire.sent) <= 1
+    return wire.sent[0][-3:].strip().decode() if wire.sent else "closed" if wire.closed else "hangs"
+
+
+def test_each_is_answered_where_nothing_goes_wrong():
+    assert [outcome(wire) for wire in Desk().wires(b"ls", b"wrong", b"ls")] == ["yes", "no", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("place", "found"),
+    [
+        ("admit", ["no", "no", "yes"]),
+        ("read", ["no", "no", "yes"]),
+        ("fail", ["yes", "closed", "yes"]),
+        ("count_decision", ["no", "no", "yes"]),
+        ("write", ["no", "no", "yes"]),
+        ("rest", ["yes", "no", "yes"]),
+        ("weigh", ["closed", "no", "closed"]),
+        ("record_all", ["closed", "no", "closed"]),
+    ],
+)
+def test_a_fault_anywhere_leaves_nobody_without_an_answer_or_an_end(place, found):
+    assert [outcome(wire) for wire in Desk(place).wires(b"ls", b"wrong", b"ls")] == found
+
+
+def test_an_answer_that_can_not_be_sent_ends_its_own_connection_alone():
+    desk = Desk()
+    wire = Wire.write
+    try:
+        Wire.write = lambda self, data: desk.reach("send") or wire(self, data)
+        desk.place = "send"
+        found = [outcome(each) for each in desk.wires(b"ls", b"ls", b"ls")]
+    finally:
+        Wire.write = wire
+    assert found == ["closed", "yes", "yes"]
+
+
+def test_who_becomes_a_socket_while_an_answer_is_due_is_hung_up_on_and_others_are_not(daemon, lines):
+    upgrade = (
+        f"GET /ws/permissions?userId=x HTTP/1.1\r\nHost: 127.0.0.1:{daemon.port}\r\nConnection: Upgrade\r\n"
+        "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+    ).encode()
+    for _ in range(5):
+        rude = Line(daemon, lines[0].token)
+        rude.send(bash("ls"))
+        rude.socket.sendall(upgrade)
+        rude.close()
+        for line in lines[:8]:
+            line.send(bash("ls"))
+        assert [line.read()[1]["allow"] for line in lines[:8]] == [True] * 8

@@ -12,6 +12,7 @@ from assent.approvals.summary import summarise
 from assent.audit.entry import Entry
 from assent.audit.log import Log
 from assent.model import Decision, Session, ToolCall
+from assent.model.canonical import canonical
 
 Decided: TypeAlias = tuple[ToolCall, Session, Decision]
 
@@ -49,9 +50,16 @@ class Records:
     def _keep(self, call: ToolCall, session: Session, decision: Decision, entry: Entry) -> None:
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
-        again = decision.digest in self._kept and len(entry.columns[-1]) <= _LARGEST_KEPT
+        again = decision.digest in self._kept and _is_worth_keeping(call, decision, entry)
         # Most calls never come again: of one that comes for the first time no more is kept than that it came.
         self._kept[decision.digest] = _Kept(decision, call, session, entry.columns) if again else None
+
+
+def _is_worth_keeping(call: ToolCall, decision: Decision, entry: Entry) -> bool:
+    """Tell whether a record is small, and of a decision that an engine may give again: none that waits for somebody."""
+    if decision.approval_action_id is not None or decision.updated_input_ref is not None:
+        return False
+    return len(entry.columns[-1]) <= _LARGEST_KEPT and len(canonical(call.input)) <= _LARGEST_KEPT
 
 
 class _Kept(msgspec.Struct, frozen=True):

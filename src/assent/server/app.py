@@ -128,30 +128,25 @@ class App:
         knock = errand.knock
         if knock.route.at_once is not None and not knock.query:
             self._turns.take(errand)
-            return
-        request = self.admit(errand)
-        if request is not None:
-            errand.follow(self.answer(knock, request))
+        else:
+            errand.follow(self.answer(errand))
 
-    def admit(self, errand: Errand) -> Request | None:
-        """Let a known question in; None if it was refused, and is answered."""
+    def admit(self, errand: Errand) -> Request:
+        """Let a known question in, or refuse it."""
         knock = errand.knock
-        try:
-            request = self._admit(knock, errand.receive, errand.peer)
-            request.body = _bounded(errand.body, self._largest(knock.route))
-        except Exception as error:  # noqa: BLE001 - as in `_serve`
-            errand.answer(self.fail(error, knock))
-            return None
+        request = self._admit(knock, errand.receive, errand.peer)
+        request.body = _bounded(errand.body, self._largest(knock.route))
         return request
 
-    async def answer(self, knock: Knock, request: Request) -> Reply | None:
+    async def answer(self, errand: Errand) -> Reply | None:
         """Answer a known question; None if its caller hung up."""
+        route = errand.knock.route
         try:
-            return cast("Reply", await knock.route.handler(self._daemon, request))
+            return cast("Reply", await route.handler(self._daemon, self.admit(errand)))
         except CallerGone:
             return None
         except Exception as error:  # noqa: BLE001 - as in `_serve`
-            return self.fail(error, knock)
+            return self.fail(error, errand.knock)
 
     def fail(self, error: Exception, knock: Knock) -> Reply:
         """Say no to a known question."""

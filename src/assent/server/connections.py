@@ -114,6 +114,13 @@ class HttpConnection(HttpToolsProtocol):
         self._open = False
         super().on_message_complete()
 
+    def handle_websocket_upgrade(self) -> None:
+        """Become a WebSocket, unless somebody still waits for an answer over this connection: that would be lost."""
+        if self._is_busy():
+            self.transport.close()
+        else:
+            super().handle_websocket_upgrade()
+
     def _run(self, known: Knock, body: bytes) -> None:
         self._unset_keepalive_if_required()
         self._rested = None

@@ -7,6 +7,7 @@ out when it came first, by the parser and at the door. Who its token belongs to 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from assent.server.connections import HttpConnection
     from assent.server.doors import Peer
     from assent.server.messages import Scope
+
+_log = logging.getLogger(__name__)
 
 MOST_HEADS = 1024
 LONGEST_HEAD = 4096
@@ -100,36 +103,41 @@ class Errand:
             answer = await work
             await self._drain()
         except BaseException:
-            self._connection.transport.close()  # whoever asked gets no answer, and no answer is no yes
+            self.drop()
             raise
         if answer is not None:
             self._send(answer)
 
     def answer(self, answer: Reply) -> None:
-        """Send an answer, at once where the caller reads."""
+        """Send an answer, at once where the caller reads; what goes wrong with it ends this connection alone."""
         if self._connection.flow.write_paused:
             self.follow(_given(answer))
         else:
             self._send(answer)
+
+    def drop(self) -> None:
+        """Hang up on who has no answer yet: no answer is no yes, and better than none for ever."""
+        if not self.response_complete:
+            self._connection.transport.close()
 
     async def _drain(self) -> None:
         if self._connection.flow.write_paused and not self.disconnected:
             await self._connection.flow.drain()
 
     def _send(self, answer: Reply) -> None:
-        if self.disconnected:
-            return
         connection = self._connection
+        if self.disconnected or connection.transport.is_closing():
+            return
         try:
             default = connection.server_state.default_headers
             connection.transport.write(wire(answer, default, close=not self.keep_alive))
-        except BaseException:
-            connection.transport.close()  # as above
-            raise
-        self.response_complete = True
-        if not self.keep_alive:
+            self.response_complete = True
+            if not self.keep_alive:
+                connection.transport.close()
+            connection.rest()
+        except Exception:  # noqa: BLE001 - whoever asked gets no answer, and no answer is no yes
             connection.transport.close()
-        connection.rest()
+            _log.exception("an answer could not be sent")
 
 
 async def _given(answer: Reply) -> Reply:

@@ -7,6 +7,7 @@ needs more (a person, a sandbox, a run) goes on by itself from what was decided 
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from assent.server.errands import Errand
     from assent.server.messages import Reply
     from assent.server.routes import AtOnce
+
+_log = logging.getLogger(__name__)
 
 CROWD = 8
 """Where more than so many questions came together, others are about to come …"""
@@ -58,9 +61,16 @@ class Turns:
             loop.call_soon(self._decide)
 
     def _decide(self) -> None:
-        """Take all questions one step further before the next step: what is at hand is soonest used again."""
         errands, self._errands = self._errands, []
         self._crowded = len(errands) > CROWD
+        try:
+            self._deal_with(errands)
+        except BaseException:
+            _drop(errands)
+            raise
+
+    def _deal_with(self, errands: list[Errand]) -> None:
+        """Take all questions one step further before the next step: what is at hand is soonest used again."""
         asked = [let_in for errand in errands if (let_in := self._read(errand)) is not None]
         weighed = [(each, self._daemon.gate.weigh(each.call, each.session)) for each in asked]
         settled = [pair for pair in weighed if pair[1].settled]
@@ -75,28 +85,50 @@ class Turns:
     def _read(self, errand: Errand) -> _Asked | None:
         """Find out what is asked; None if nothing is, or not rightly, which is answered."""
         route = errand.knock.route.at_once
-        request = None if route is None or errand.disconnected else self._app.admit(errand)
-        if request is None or route is None:
+        if route is None or errand.disconnected:
             return None
         try:
-            call, session = route.read(self._daemon, request)
+            request = self._app.admit(errand)
+            return _Asked(errand, route, *route.read(self._daemon, request))
         except Exception as error:  # noqa: BLE001 - as for every request: no internals leave, and nothing is allowed
-            errand.answer(self._app.fail(error, errand.knock))
+            self._refuse(errand, error)
             return None
-        return _Asked(errand, route, call, session)
 
     async def _go_on(self, asked: _Asked, weighed: Weighed) -> Reply:
-        return self._answer(asked, await self._daemon.gate.decide_weighed(weighed, prefix="hook"))
+        return self._write(asked, await self._daemon.gate.decide_weighed(weighed, prefix="hook"))
 
     async def _record(self, settled: list[tuple[_Asked, Weighed]]) -> None:
-        rulings = await self._daemon.gate.record_all([weighed for _, weighed in settled])
-        answers = [self._answer(asked, ruling) for (asked, _), ruling in zip(settled, rulings, strict=True)]
-        for (asked, _), answer in zip(settled, answers, strict=True):
+        try:
+            rulings = await self._daemon.gate.record_all([weighed for _, weighed in settled])
+            for (asked, _), ruling in zip(settled, rulings, strict=True):
+                self._answer(asked, ruling)
+        except BaseException:
+            _drop([asked.errand for asked, _ in settled])
+            raise
+
+    def _answer(self, asked: _Asked, ruling: Ruling) -> None:
+        try:
+            answer = self._write(asked, ruling)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._refuse(asked.errand, error)
+        else:
             asked.errand.answer(answer)
 
-    def _answer(self, asked: _Asked, ruling: Ruling) -> Reply:
+    def _write(self, asked: _Asked, ruling: Ruling) -> Reply:
         self._daemon.metrics.count_decision(ruling.decision)
+        return asked.route.write(ruling)
+
+    def _refuse(self, errand: Errand, error: Exception) -> None:
+        """Say no to one; where not even that can be done, hang up, and let the others have their answers."""
         try:
-            return asked.route.write(ruling)
-        except Exception as error:  # noqa: BLE001 - as above
-            return self._app.fail(error, asked.errand.knock)
+            answer = self._app.fail(error, errand.knock)
+        except Exception:  # noqa: BLE001 - as it says
+            errand.drop()
+            _log.exception("a question could not be refused")
+        else:
+            errand.answer(answer)
+
+
+def _drop(errands: list[Errand]) -> None:
+    for errand in errands:
+        errand.drop()

@@ -193,7 +193,8 @@ class SqliteConnection:
             self._raw.close()
 
 
-_TOGETHER = (64, 16, 4, 1)
+_TOGETHER = (32, 16, 4, 1)
+"""Rows in one statement; an old SQLite takes fewer than a thousand values at once."""
 
 
 @functools.lru_cache(maxsize=64)
