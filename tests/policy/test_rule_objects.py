@@ -6,7 +6,7 @@ import pytest
 
 from assent.model import UNKNOWN, Consent, Grant, Layer, Rule, Source, Verdict
 from assent.policy.matching import Matcher
-from assent.policy.opinions import MOST_MAYBES
+from assent.policy.ruleset import MOST_MAYBES
 from scenes import DANGEROUS, DESTRUCTIVE, SESSION, calls, judge, look, policy, reads, run, world, writes
 
 ALLOW, ASK, DENY = Verdict

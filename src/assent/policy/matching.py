@@ -57,6 +57,9 @@ _FAMILIES: dict[str, Family] = {
 _LOOKERS = ("Glob", "Grep", "LS")
 """Tools that only look: with a pattern, a rule is about the paths that this very tool reads."""
 
+_MOST_INNER = 64
+"""Words of a command of which nothing is known that are looked at, each as the beginning of another command."""
+
 
 class Matcher(msgspec.Struct, frozen=True):
     """A rule made ready for matching."""
@@ -121,6 +124,8 @@ class Matcher(msgspec.Struct, frozen=True):
         if broad and operation.plain:
             answer = max(answer, self.command.match(operation.plain, broad=True, fold=fold))
         if answer is NO and broad and operation.opaque:
+            if len(argv) > _MOST_INNER:
+                return MAYBE  # nobody looks for a command behind each of so many words
             inner = (argv[start:] for start in range(1, len(argv)))
             return MAYBE if any(self.command.match(words, broad=True, fold=fold) is not NO for words in inner) else NO
         return answer

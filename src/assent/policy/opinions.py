@@ -23,10 +23,8 @@ from assent.policy.guard import Guard
 from assent.policy.layers import NamedPolicy
 from assent.policy.matching import Matcher
 from assent.policy.protections import protect
+from assent.policy.ruleset import MOST_MAYBES
 from assent.policy.view import View
-
-MOST_MAYBES = 8
-"""How many rules of one weight that only may match are listed for one operation."""
 
 
 def hear(view: View, guard: Guard) -> list[list[Opinion]]:

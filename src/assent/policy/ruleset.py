@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Facts, Operation, Rule, fold
+from assent.model import (
+    COMMAND_EXECUTE,
+    FS_EXEC,
+    FS_READ,
+    FS_WRITE,
+    NET_CONNECT,
+    UNKNOWN,
+    Facts,
+    Layer,
+    Operation,
+    Rule,
+    fold,
+)
 from assent.policy.matching import Matcher, compile_rule, starts_of
 from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
@@ -17,6 +29,24 @@ _FILES = ("read", "write")
 
 Bases: TypeAlias = dict[str, dict[str, list[Matcher]]]
 """Rules by the topmost folder of the path they are about, then by that path: most paths share no folder with any."""
+
+MOST_MAYBES = 3
+"""How many rules of one weight that only may match are listed for one operation."""
+
+
+def _first_of_each_kind(matchers: Iterable[Matcher]) -> list[Matcher]:
+    """Return those that weigh the same only so often as they are listed; and all that hold under conditions."""
+    seen: Counter[tuple[bool, Layer]] = Counter()
+    found = []
+    for matcher in matchers:
+        rule = matcher.rule
+        if rule.expires is None and not matcher.exceptions:
+            weight = (rule.every_time, rule.origin.layer)
+            seen[weight] += 1
+            if seen[weight] > MOST_MAYBES:
+                continue
+        found.append(matcher)
+    return found
 
 
 class RuleSet:
@@ -34,7 +64,10 @@ class RuleSet:
         self._writes = PathIndex(m for m in self.matchers if m.family in ("write", "edit"))
         for matcher in self.matchers:
             self._file(matcher)
-        self._patterned = [m for m in self.matchers if m.command or m.glob or m.host or m.family in _FILES]
+        self._doubtful = _first_of_each_kind(
+            m for m in self.matchers if m.command or m.glob or m.host or m.family in _FILES
+        )
+        """Of the rules that may be about a line that can not be read, those that say it for all the others."""
 
     def _file(self, matcher: Matcher) -> None:
         if matcher.family == "command":
@@ -59,9 +92,16 @@ class RuleSet:
         if self._names:
             for name in {view.reading.tool.lower(), view.call.tool.lower()}:
                 found += self._names.get(name, ())
-        kind = operation.kind
         if view.is_unreadable(operation):
-            return found + self._patterned
+            sure = found + self._about(operation, view)
+            known = set(map(id, sure))
+            return sure + [matcher for matcher in self._doubtful if id(matcher) not in known]
+        return found + self._about(operation, view)
+
+    def _about(self, operation: Operation, view: View) -> list[Matcher]:
+        """Return the rules that may be about what is known of an operation."""
+        found: list[Matcher] = []
+        kind = operation.kind
         if operation.mentions:
             found += self._for_mentions(operation, view)
         if kind is COMMAND_EXECUTE or kind is FS_EXEC:
