@@ -47,7 +47,9 @@ class Weighing(msgspec.Struct, frozen=True):
         consent = self.consent(session) if consent is None else consent
         while True:
             decision = engine.decide(call, session, consent, heard=heard)
-            relied = relied_on(decision) if consent.grants and decision.verdict is ALLOW else ()
+            if not consent.grants:
+                return consent, decision
+            relied = relied_on(decision) if decision.verdict is ALLOW else ()
             kept = tuple(g for g in consent.grants if g.id not in relied or binds(g, decision, session))
             if len(kept) == len(consent.grants):
                 return consent, decision

@@ -118,6 +118,7 @@ class App:
             if route is None or not route.hook or route.stream:
                 return None
             self._check_door(scope, headers, route)
+            check_content_type(headers)
         except Refusal:
             return None
         hashed = hash_bearer(headers)
@@ -134,7 +135,7 @@ class App:
     def admit(self, errand: Errand) -> Request:
         """Let a known question in, or refuse it."""
         knock = errand.knock
-        request = self._admit(knock, errand.receive, errand.peer)
+        request = self._attribute(knock, errand.receive, errand.peer)
         request.body = _bounded(errand.body, self._largest(knock.route))
         return request
 
@@ -160,7 +161,13 @@ class App:
         self._daemon.door.check(headers, local=is_local(scope), page=route is not None and route.page)
 
     def _admit(self, knock: Knock, receive: Receive, peer: Peer | None) -> Request:
-        """Find out who asks, and whether they may; the body is still to be read."""
+        """Find out who asks, whether they may, and whether they ask in JSON; the body is still to be read."""
+        request = self._attribute(knock, receive, peer)
+        if knock.method == "POST":
+            check_content_type(knock.headers)
+        return request
+
+    def _attribute(self, knock: Knock, receive: Receive, peer: Peer | None) -> Request:
         method, headers = knock.method, knock.headers
         principal, cookie = self._daemon.keys.identify(headers, peer=peer, hashed=knock.hashed)
         self._check_role(principal, knock.route)
@@ -168,8 +175,6 @@ class App:
             check_cookie_use(headers, method)
         if principal is not None:
             self._daemon.rates.take(principal.token)
-        if method == "POST":
-            check_content_type(headers)
         return Request(method, knock.path, knock.query, headers, b"", principal, knock.params, receive, cookie)
 
     def _check_role(self, principal: Principal | None, route: Route) -> None:
