@@ -195,7 +195,7 @@ def test_a_fault_anywhere_on_the_way_is_a_denial(node, monkeypatch, fault):
         raise RuntimeError("a fault")
 
     target, name, text = {
-        "prepare": (node.log, "prepare", "ls"),
+        "prepare": (node.log, "prepare_all", "ls"),
         "append": (node.log, "finish", "ls"),
         "announce": (node.log, "append", ASKED),
     }[fault]

@@ -76,7 +76,8 @@ def test_recording_leaves_the_tables_alone_until_somebody_looks_or_much_has_come
     for number in range(MOST_HELD):
         record(log, str(number))
     assert 0 < len(log._held) < MOST_HELD
-    assert sum("INSERT INTO events" in statement for statement in statements) >= MOST_HELD
+    assert any("INSERT INTO events" in statement for statement in statements)
+    assert store._raw.execute("SELECT count(*) FROM events").fetchone()[0] >= MOST_HELD
 
 
 def test_the_chain_and_its_seals_verify(store, log, tmp_path):

@@ -78,7 +78,7 @@ CRASH = """
 import os, sys
 from assent.store.store import open_store
 store = open_store(home=sys.argv[1])
-store.write(lambda c: c.execute_many("INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)",
+store.write(lambda c: c.insert("INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)",
     [("a", "b", "x" * 100)] * 5000)).result()
 os._exit(1)
 """

@@ -91,7 +91,7 @@ def test_waiting_jobs_share_one_commit(store):
 def test_what_is_left_for_the_end_is_written_in_one_go_without_what_failed(store):
     class Collector:
         def finish(self, cursor, items):
-            cursor.execute_many(PUT, [("test", "topic", item) for item in items])
+            cursor.insert(PUT, [("test", "topic", item) for item in items])
 
     collector = Collector()
 
@@ -237,7 +237,7 @@ def test_old_changes_are_cleared_away_and_whoever_was_asleep_looks_at_everything
     from assent.store import store as module
 
     rows = [("other", "topic", str(i)) for i in range(25_000)]
-    assert store.write(lambda cursor: cursor.execute_many(PUT, rows)).result() is None
+    assert store.write(lambda cursor: cursor.insert(PUT, rows)).result() is None
     assert store.write(module._has_old_changes).result()
     store.write(module._clear_old_changes).result()
     assert len(kept(store)) == module._KEPT_CHANGES
