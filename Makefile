@@ -61,14 +61,15 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
+# The locks name everything, with what it needs: nobody else chooses a version.
 $(VENV)/.run: $(VENV)/.python pyproject.toml requirements/run.lock requirements/build.lock
-	$(PIP) install --require-hashes -r requirements/build.lock -r requirements/run.lock
+	$(PIP) install --no-deps --require-hashes -r requirements/build.lock -r requirements/run.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
 	@$(BIN)/python -m compileall -q src/assent
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.run requirements/dev.lock
-	$(PIP) install --require-hashes -r requirements/dev.lock
+	$(PIP) install --no-deps --require-hashes -r requirements/dev.lock
 	@touch $@
 
 # What the tests use inside the browser: by names, versions and hashes, as npm is configured here.
