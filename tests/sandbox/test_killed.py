@@ -36,6 +36,17 @@ def orphans():
     return [args for ppid, args in rows if ppid == "1" and "assent-inside" in args]
 
 
+def offspring(mark):
+    """What this process started, and that did: others on the machine have sandboxes of their own."""
+    found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split(None, 2) for line in found.splitlines()[1:]]
+    ours, grown = {str(os.getpid())}, True
+    while grown:
+        more = {pid for pid, parent, _ in rows if parent in ours} - ours
+        ours, grown = ours | more, bool(more)
+    return [args for pid, _, args in rows if pid in ours and mark in args]
+
+
 def test_launchers_killed_while_they_set_up_leave_nothing(own_world):
     argv = [
         own_world.python,
@@ -121,11 +132,10 @@ def test_a_task_that_is_cancelled_takes_its_command_with_it(own_world, monkeypat
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    before = len(processes("bwrap"))
     asyncio.run(main())
     assert processes("sleep 62.25") == []
     assert own_world.left_over() == []
-    wait_until(lambda: len(processes("bwrap")) <= before)
+    wait_until(lambda: not offspring("bwrap") and not orphans())
 
 
 def test_output_is_streamed_and_a_command_fed(own_world, monkeypatch):
