@@ -67,7 +67,7 @@ PARTS = [
     (profiles, "profile"),
     (opinions, "protect"),
     (opinions, "_said"),
-    (protections, "_own_command"),
+    (protections, "_about_assent"),
     (defaults, "describe"),
     (paths, "normal"),
     (reading, "find_tool"),

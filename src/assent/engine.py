@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import bisect
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+from assent import patience
 from assent.catalog import build_lexicon
 from assent.model import (
     Consent,
@@ -24,6 +26,7 @@ from assent.model import (
     Verdict,
     bound_digest,
 )
+from assent.patience import TookTooLongError
 from assent.policy.decide import decide
 from assent.policy.guard import Guard
 from assent.policy.layers import Merged, merge
@@ -85,13 +88,29 @@ class Engine:
         `heard` is what its host already asked a tool's check or a hook; like every opinion it can not loosen.
         """
         try:
-            place = place_of(call, session, self._facts(), self._lexicon)
-            key = None if heard else self._key(call, session, consent, place)
-            if key is None:
-                return self._weigh(call, session, consent, guard or self._guard, place, heard)
-            return self._recall(key, call, session, guard or self._guard, place)
+            return self.begin(call, session, consent, guard, heard)()
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
             return self.refuse(call, session, error)
+
+    def begin(
+        self,
+        call: ToolCall,
+        session: Session = _NOBODY,
+        consent: Consent = _NOTHING_SAID,
+        guard: Guard | None = None,
+        heard: Sequence[Opinion] = (),
+    ) -> Callable[[], Decision]:
+        """Read one call, and return what decides it: of many, all are best read before the first is decided.
+
+        Either may raise, where `decide` denies.
+        """
+        guard = guard or self._guard
+        place = place_of(call, session, self._facts(), self._lexicon)
+        key = None if heard else self._key(call, session, consent, place)
+        if key is not None:
+            decision = self._recall(key, call, session, guard, place)
+            return lambda: decision
+        return self._read(call, session, consent, guard, place, heard)
 
     def decide_read(
         self, reading: Reading, call: ToolCall, session: Session, consent: Consent = _NOTHING_SAID
@@ -99,7 +118,7 @@ class Engine:
         """Decide a call by what was read in it before. Only policies and people are heard; never raises."""
         try:
             place = place_of(call, session, self._facts(), self._lexicon)
-            return decide(View(call, session, reading, place), self._guard, consent)
+            return self._conclude(View(call, session, reading, place), self._guard, consent)
         except Exception as error:  # noqa: BLE001 - as in `decide`
             return self.refuse(call, session, error)
 
@@ -123,12 +142,14 @@ class Engine:
         linked = guard.linked(place)
         facts, witness = watch(place.facts)
         watched = Place(facts, place.cwd, place.workspace, place.run, place.lexicon, place.shell, place.linked)
-        decision = self._weigh(call, session, _NOTHING_SAID, guard, watched)
+        decision = self._read(call, session, _NOTHING_SAID, guard, watched)()
+        if decision.decision_source is Source.ERROR:
+            return decision
         weight = weigh(call, decision, witness)
         self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
         return decision
 
-    def _weigh(
+    def _read(
         self,
         call: ToolCall,
         session: Session,
@@ -136,11 +157,37 @@ class Engine:
         guard: Guard,
         place: Place,
         heard: Sequence[Opinion] = (),
-    ) -> Decision:
-        reading = read(call, place)
+    ) -> Callable[[], Decision]:
+        """Read a call in the time that there is for it, and return what decides it in the rest of that."""
+        patience.start(place.facts.clock)
+        try:
+            reading = read(call, place)
+        except Exception as error:  # noqa: BLE001 - whatever can not be read is denied
+            return functools.partial(self.refuse, call, session, error)
+        finally:
+            left = patience.stop()
+        return functools.partial(self._weigh, View(call, session, reading, place), guard, consent, heard, left)
+
+    def _weigh(self, view: View, guard: Guard, consent: Consent, heard: Sequence[Opinion], seconds: float) -> Decision:
         if self._spoken:
-            heard = [*heard, *self._hear(call, session, reading.tool)]
-        return decide(View(call, session, reading, place), guard, consent, heard)
+            heard = [*heard, *self._hear(view.call, view.session, view.reading.tool)]
+        return self._conclude(view, guard, consent, heard, seconds)
+
+    def _conclude(
+        self,
+        view: View,
+        guard: Guard,
+        consent: Consent,
+        heard: Sequence[Opinion] = (),
+        seconds: float = patience.LIMIT,
+    ) -> Decision:
+        patience.start(view.facts.clock, seconds)
+        try:
+            return decide(view, guard, consent, heard)
+        except TookTooLongError as error:
+            return self.refuse(view.call, view.session, error)
+        finally:
+            patience.stop()
 
     def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:
         voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices

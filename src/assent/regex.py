@@ -22,6 +22,8 @@ from re import (
 )
 from typing import Any, cast
 
+from assent.patience import loaded
+
 __all__ = [
     "ASCII",
     "DOTALL",
@@ -31,6 +33,7 @@ __all__ = [
     "Match",
     "Pattern",
     "compile",
+    "compile_now",
     "escape",
     "findall",
     "finditer",
@@ -49,6 +52,10 @@ def compile(pattern: str, flags: int = 0) -> Pattern[str]:  # noqa: A001 - named
     return cast("Pattern[str]", _Later(pattern, flags))
 
 
+compile_now = re.compile
+"""For an expression that is made of what is read: it is used at once, and seldom again."""
+
+
 class _Later:
     """Turns into the compiled expression: after the first use its methods are those."""
 
@@ -61,4 +68,5 @@ class _Later:
         compiled = re.compile(*self._given)
         for method in _METHODS:
             setattr(self, method, getattr(compiled, method))
+        loaded()
         return getattr(compiled, name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.catalog import lookup, names
+from assent.catalog import loader, lookup, names
 from assent.catalog.loader import build_index, parse_entry, slices
 from assent.model import ConfigError, Tier
 
@@ -89,3 +89,9 @@ def test_subcommands_stand_alone_unless_they_inherit() -> None:
     entry = parse_entry(*slices("a.yaml", text))
     assert set(entry.children["s"].table) == {"-z"}
     assert not entry.numeric
+
+
+def test_all_entries_can_be_made_ready_at_once():
+    loader._parsed.clear()
+    loader.load()
+    assert loader._parsed.keys() == set(loader.names())

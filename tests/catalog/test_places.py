@@ -202,3 +202,24 @@ def test_no_names_are_found_nowhere():
 @pytest.mark.parametrize("path", ["/ws/.git\u200c/config", "/ws/.git./config", "/ws/.env ", "/ws/GIT~1/config"])
 def test_names_that_some_disks_take_for_the_same_are_the_same(path):
     assert places.is_sensitive(path)
+
+
+FIRST_NAMES = sorted({name.strip("/").split("/")[0] for name in (*places.CONTROL_PLANE, *places.CONTROL_PATHS)})
+SPELLINGS = (
+    str,
+    str.upper,
+    str.title,
+    "{}.".format,
+    "{} ".format,
+    "\u200b{}".format,
+    lambda n: n.replace("s", "\u017f"),
+)
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+def test_the_quick_look_at_a_name_misses_none_that_matters(spell):
+    names = [spell(name.replace("*", filling)) for name in FIRST_NAMES for filling in ("", "x", ".y")]
+    found = [name for name in names if places.is_control_plane(f"/{name}") or places.holds_control_plane(name)]
+    assert len(found) > 50
+    assert [name for name in found if not places.may_begin_control_plane(name)] == []
+    assert not places.may_begin_control_plane("readme.txt")

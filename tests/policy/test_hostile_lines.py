@@ -43,3 +43,12 @@ def test_what_stands_behind_a_program_that_is_not_known_may_be_what_a_rule_is_ab
     assert decide(judge, "frobnicate x worse y").decision == "ask"
     assert any("may be" in o.reason for o in decide(judge, "frobnicate x worse y").opinions)
     assert any("may be" in o.reason for o in decide(judge, MANY_WORDS).opinions)
+
+
+@pytest.mark.parametrize("word", ["a[" * 30_000, "*a" * 30_000, "[!-" * 20_000])
+def test_a_very_long_pattern_may_be_any_word_of_a_rule(word):
+    judge = Engine([Policy(deny=parse_rules(["Bash(rm keep:*)"]))], facts=lambda: Facts(home="/home/u", resolve=str))
+    assert steps(lambda: decide(judge, f"rm {word}")) < 250_000
+    assert any("Bash(rm keep:*)" in o.reason for o in decide(judge, f"rm {word}").opinions)
+    assert any("Bash(rm keep:*)" in o.reason for o in decide(judge, "rm k[e]ep").opinions)
+    assert not any("Bash(rm keep:*)" in o.reason for o in decide(judge, "rm k[f]ep").opinions)

@@ -87,3 +87,26 @@ def test_what_is_too_much_is_not_safe(name: str) -> None:
 
 def test_length_does_not_hide_a_command() -> None:
     assert tier("ls;" * 300 + "rm -rf /") is Tier.DESTRUCTIVE
+
+
+#: lines over which an expression could go back and forth: with them the suite would take minutes longer
+WINDING = (
+    ("1", "{}x"),
+    ("1.", "{}"),
+    (".", "cat x{}x"),
+    (" ", "cat 'x{}x'"),
+    ("A", "echo $(({}!))"),
+    ("a1", "(({}!))"),
+    ("\n", "mysql -e 'select 1{}x'"),
+    ("a", "frob {}!://x"),
+    ("a.", "ping {}x"),
+    ("a", "chmod {}x f"),
+    ("e", "docker top x {}"),
+    (" ", "sed 'b{}x x' f"),
+)
+
+
+@pytest.mark.parametrize(("piece", "line"), WINDING)
+def test_a_long_word_is_what_a_short_one_is(piece, line):
+    short, long = (read_line(line.format(piece * count), PLACE)[0] for count in (20, 30_000 // len(piece)))
+    assert [(o.kind, o.tier) for o in long] == [(o.kind, o.tier) for o in short]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.engine import Engine
-from assent.model import UNKNOWN, CallError, ToolCall, Verdict
+from assent.model import UNKNOWN, CallError, Facts, ToolCall, Verdict
 from assent.reading import read
 from assent.reading.fields import DEEPEST, MOST_PATHS
 from assent.reading.tools import TOOLS
@@ -205,3 +205,12 @@ def test_a_search_in_a_folder_by_any_name_is_a_search_there(field, beside):
 @pytest.mark.parametrize("tool", ["Grep", "Glob"])
 def test_filters_in_a_list_are_filters(tool):
     assert "/ws/.env" in touched(tool, {"pattern": "x", "glob": [".env"]})
+
+
+def test_more_is_not_deleted_than_is_looked_at():
+    facts = Facts(resolve=str, names=lambda _: [])
+    engine = Engine(facts=lambda: facts)
+    few, many = (ToolCall(tool="Delete", input={"paths": [f"d{i}" for i in range(n)]}, cwd="/ws") for n in (20, 700))
+    assert engine.decide(few, SESSION).verdict is Verdict.ASK
+    refused = engine.decide(many, SESSION)
+    assert (refused.verdict, "deletes more than is looked at" in refused.decision_reason) == (Verdict.DENY, True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
-from assent.model import UNKNOWN
-from assent.reading.patches import deletes, patched_paths
+from assent.model import UNKNOWN, CallError
+from assent.reading.patches import read_patch
 
 FORMS = {
     "add": ("*** Begin Patch\n*** Add File: src/new.py\n+x\n*** End Patch", ["src/new.py"]),
@@ -50,16 +52,26 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_a_patch_names_its_files(form):
     patch, paths = FORMS[form]
-    assert sorted(patched_paths(patch)) == sorted(paths)
+    assert sorted(read_patch(patch).paths) == sorted(paths)
 
 
 def test_a_file_that_is_deleted_behind_another_end_of_a_line_is_deleted():
-    assert deletes("*** Add File: a\u2028*** Delete File: b")
-    assert not deletes("*** Add File: a\n+*** Delete File: b")
+    assert read_patch("*** Add File: a\u2028*** Delete File: b").deletes
+    assert not read_patch("*** Add File: a\n+*** Delete File: b").deletes
 
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("piece", ["\n", " ", "\t", "*** ", "a ", '"', "\r", "\n *** a", "\n--- ", "\u2028"])
 @pytest.mark.parametrize("start", ["", "*** Add File: a", "diff --git ", "--- ", "rename from "])
 def test_no_patch_takes_long_to_read(start, piece):
-    patched_paths(start + piece * 100_000 + "x")
+    with contextlib.suppress(CallError):
+        read_patch(start + piece * 100_000 + "x")
+
+
+@pytest.mark.parametrize(
+    "patch", ["*** Add File: a\n" * 9_000, "--- " + "a" * 17_000, "***" + " " * 17_000 + "Add File: a"]
+)
+def test_a_patch_that_says_too_much_is_refused(patch):
+    with pytest.raises(CallError, match="more than anybody reads"):
+        read_patch(patch)
+    assert read_patch("*** Add File: a\n" + "+a\n" * 90_000 + "+" + "b" * 90_000).paths == ("a",)

@@ -291,3 +291,13 @@ def test_a_path_of_another_system_is_not_known(tool, spelling):
 @pytest.mark.parametrize("path", ["/dev/fd/3", "/proc/self/fd/4", "/proc/1/fd/5"])
 def test_what_is_already_open_may_be_a_secret(path):
     assert read(ToolCall(tool="Read", input={"file_path": path}), place()).operations[0].secret
+
+
+@pytest.mark.parametrize(
+    "words", [["cat", "a" * 70_000], ["cat", *["ab"] * 30_000], ["sqlite3", "x", "select 1;" * 9_000]]
+)
+def test_words_in_a_list_may_be_no_longer_than_a_line(words):
+    reading = read(ToolCall(tool="Bash", input={"command": words}, cwd="/ws"), place())
+    assert "longer than" in reading.unreadable
+    assert reading.tier.value == "dangerous"
+    assert read(ToolCall(tool="Bash", input={"command": words[:1]}, cwd="/ws"), place()).unreadable is None

@@ -6,8 +6,9 @@ import msgspec
 import pytest
 
 from assent import Engine, Facts, Policy, Session, ToolCall
+from assent.model import Tier
 from assent.model.rule import CommandEntry
-from assent.reading import senses
+from assent.reading import paths, roles, senses, touching, wildcards
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 from assent.reading.senses import MOST_KEPT
@@ -17,15 +18,25 @@ PLACE = Place(Facts(home="/home/u", resolve=str), "/code", ("/code",))
 ELSEWHERE = Place(Facts(home="/home/u", resolve=str), "/other", ("/other",))
 
 
+CACHES = (paths._traits, roles._judge, touching._look, wildcards._let_through)
+
+
+def forget():
+    senses._kept.clear()
+    senses._sought.clear()
+    for cache in CACHES:
+        cache.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def forgotten():
-    senses._kept.clear()
+    forget()
     yield
-    senses._kept.clear()
+    forget()
 
 
 def alone(line, place):
-    senses._kept.clear()
+    forget()
     return read_line(line, place)
 
 
@@ -37,7 +48,11 @@ def test_a_line_is_read_the_same_whatever_was_read_before():
 
 
 @pytest.mark.parametrize(
-    "line", ["wc -l a.txt", "git log -3", "sort -o b a", "rm x", "grep -rn x src", "frobnicate -x"]
+    "line",
+    [
+        *("wc -l a.txt", "git log -3", "sort -o b a", "rm x", "grep -rn x src", "frobnicate -x"),
+        *("grep -rn x --include=*.py", "cat $X/a", "cat *.pem", "ls ?", "find . -name '*.py'", "find $X -delete"),
+    ],
 )
 def test_the_same_command_in_another_line_is_the_same(line):
     operations, _ = read_line(line, PLACE)
@@ -66,15 +81,53 @@ def test_a_users_own_entry_is_not_taken_for_the_catalogs():
     assert verdicts == ["ask", "allow", "ask", "allow"]
 
 
+@pytest.mark.parametrize(
+    ("lines", "count"),
+    [
+        (("cat '*.pem'", "cat *.pem", 'cat "*.pem"'), 2),
+        (("grep -e *x y", "grep -e '*x' y"), 2),
+        (("cat $X", "cat $Y", "cat $HOME", "cat $AWS_SECRET_ACCESS_KEY"), 3),
+        (("find '*' -delete", "find * -delete"), 2),
+        (("wc $(ls)", "wc $(cat a)", "true; wc $(ls)"), 2),
+    ],
+)
+def test_words_of_one_text_that_came_to_be_otherwise_are_told_apart(lines, count):
+    apart = [alone(line, PLACE) for line in lines]
+    forget()
+    assert [read_line(line, PLACE) for line in lines] == apart
+    assert len(set(apart)) >= count
+
+
+def test_a_folder_in_which_a_name_comes_to_be_an_option_counts_each_time():
+    dashes = set()
+    facts = Facts(home="/home/u", resolve=str, has_dashes=lambda folder: folder in dashes)
+    place = Place(facts, "/code", ("/code",))
+    assert read_line("sort *", place)[0][0].tier is Tier.SAFE
+    dashes.add("/code")
+    assert read_line("sort *", place)[0][0].tier is Tier.DANGEROUS
+
+
 def test_not_everything_is_kept():
     for number in range(MOST_KEPT + 50):
         read_line(f"wc -l f{number}", PLACE)
     assert 0 < len(senses._kept) <= MOST_KEPT
     senses._kept.clear()
     read_line("wc -l " + "x" * 300, PLACE)
-    read_line('wc -l "$x"', PLACE)
+    read_line("wc " + "x " * 60, PLACE)
     read_line("rm -r src", PLACE)  # how bad it is depends on where it stands
+    read_line("find . -name " + "x" * 300, PLACE)
     assert not senses._kept
+    assert not senses._sought
+    for number in range(MOST_KEPT + 50):
+        read_line(f"find . -name f{number}", PLACE)
+    assert 0 < len(senses._sought) <= MOST_KEPT
+
+
+@pytest.mark.parametrize("line", ["cat {}", "cat {}/*.pem", "grep x --include={}*", "sed -n '{}'", "ls {}/?"])
+def test_nothing_long_is_kept(line):
+    sizes = [cache.cache_info().currsize for cache in CACHES]
+    read_line(line.format("x" * 1_100), PLACE)
+    assert [cache.cache_info().currsize for cache in CACHES] == sizes
 
 
 def test_a_clause_that_holds_where_the_call_stands_says_nothing_of_where_the_command_is_sent():

@@ -79,6 +79,8 @@ HOSTILE = [
     "https://a..b.test/",
     "https://{a,b}.test/",
     "https://*.test/",
+    "https://example.com/" + "a" * 17_000,
+    "https://" + "a." * 130 + "com/",
 ]
 
 
@@ -86,6 +88,13 @@ HOSTILE = [
 def test_what_not_everybody_reads_alike_is_no_url(url):
     with pytest.raises(CallError):
         contact(url)
+
+
+def test_a_fetch_of_more_addresses_than_anybody_looks_at_is_refused():
+    few, many = ({"urls": [f"https://h{i}.example/" for i in range(count)]} for count in (100, 101))
+    assert len(fetch("WebFetch", few)) == 100
+    with pytest.raises(CallError, match="more than 100 addresses"):
+        fetch("WebFetch", many)
 
 
 #: input, hosts, tier

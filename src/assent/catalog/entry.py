@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeAlias, cast
 import msgspec
 
 from assent.model import ConfigError, Tier
+from assent.patience import loaded
 
 Role: TypeAlias = Literal[
     "text",  # only looked at by the program
@@ -361,6 +362,7 @@ def _inherit(child: Entry, parent: Entry) -> Entry:
 @functools.lru_cache(maxsize=65_536)
 def expression(text: str) -> Expression:
     """Compile an expression of a clause once; one that is marked as bounded can not take long, whatever it is."""
+    loaded()
     if not text.startswith(BOUNDED):
         return re.compile(text, re.DOTALL)
     import re2  # noqa: PLC0415 - only needed for entries that a policy brings along

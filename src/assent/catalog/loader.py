@@ -15,6 +15,7 @@ import assent.regex as re
 from assent.catalog.entry import Entry
 from assent.catalog.plain import NotPlainError, read_plain
 from assent.model import ConfigError
+from assent.patience import loaded
 
 _HEAD = re.compile(r"^[^\s#].*:[ \t]*$", re.MULTILINE)
 _HERE = os.path.dirname(__file__)
@@ -101,7 +102,14 @@ def lookup(name: str) -> Entry | None:
     if entry is None and (part := _index().get(name)) is not None:
         entry = parse_entry(part)
         _parsed.update(dict.fromkeys(part.names, entry))
+        loaded()
     return entry
+
+
+def load() -> None:
+    """Parse every entry, for a process that will need many."""
+    for name in _index():
+        lookup(name)
 
 
 def plain_name(name: str) -> str:

@@ -7,8 +7,11 @@ from collections import defaultdict
 import assent.regex as re
 from assent.model import fold
 
-_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|[. ]+(?=/|$)")
+_UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|(?<![. ])[. ]++(?=/|$)")
 """Letters that some disks do not tell apart from nothing: invisible ones, and dots or spaces that end a name."""
+
+_FEW = 16
+"""Segments of a path that are looked at one by one; of more, some come again."""
 
 
 class Names:
@@ -38,7 +41,7 @@ class Names:
             return True
         # A plain loop: this is asked of every part of every word that may be a path.
         fits = self._pattern.fullmatch
-        for segment in segments:
+        for segment in segments if len(segments) <= _FEW else set(segments):
             if fits(segment) or (segment in self._paths and any(_has(low, p) for p in self._paths[segment])):
                 return True
         return False

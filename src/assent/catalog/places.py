@@ -353,6 +353,11 @@ def holds_control_plane(path: str) -> bool:
     return low not in _FILLED and (low in _ON_THE_WAY or is_control_plane(f"/{path}"))
 
 
+def may_begin_control_plane(name: str) -> bool:
+    """Tell, quickly, whether a name in a project or a home may be the control plane, or hold some of it."""
+    return may_end_control_plane(name) or name.lower() in _ON_THE_WAY
+
+
 def may_end_control_plane(name: str) -> bool:
     """Tell, quickly, whether a path that ends in a name may be the control plane where what is above it is not."""
     low = name.lower()

@@ -18,6 +18,7 @@ from assent.config.links import find_control_links, follow_links
 from assent.config.places import MANAGED_FILE, assent_home, user_file, user_home
 from assent.config.repository import find_trap
 from assent.model import ConfigError, Facts
+from assent.patience import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -63,6 +64,7 @@ def observe(
         assent_files=files,
         assent_endpoints=ENDPOINTS,
         sandbox=False,
+        clock=time.thread_time,
     )
 
 
@@ -102,6 +104,7 @@ def list_names(folder: str) -> list[tuple[str, bool]] | None:
     try:
         with os.scandir(folder) as names:
             for entry in names:
+                step()
                 found.append((entry.name, entry.is_dir(follow_symlinks=False)))
                 if len(found) > MOST_LISTED:
                     return None

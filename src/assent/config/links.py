@@ -10,13 +10,13 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from assent.catalog.places import holds_control_plane, is_control_plane
+from assent.catalog.places import holds_control_plane, is_control_plane, may_begin_control_plane
 from assent.config.places import LONGEST_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MOST_NAMES = 100_000
+MOST_NAMES = 50_000
 """Names that are looked through for one folder. Where there are more, all of it counts as led to."""
 DEEPEST = 4
 """Folders inside one another that are looked into."""
@@ -121,7 +121,7 @@ def find_control_links(folder: str) -> tuple[str, ...]:
 
 def _walk(folder: str, named: str, left: list[int], depth: int) -> Iterator[str]:
     """Yield where the links in a folder lead that goes by this name, and those in the folders to look into."""
-    for name, is_link, is_folder in _list(folder, left):
+    for name, is_link, is_folder in _list(folder, left, first=not named):
         inner = f"{named}/{name}" if named else name
         path = os.path.join(folder, name)
         if is_link and is_control_plane(f"/{inner}"):
@@ -132,14 +132,19 @@ def _walk(folder: str, named: str, left: list[int], depth: int) -> Iterator[str]
             yield from _walk(path, inner, left, depth - 1)
 
 
-def _list(folder: str, left: list[int]) -> Iterator[tuple[str, bool, bool]]:
-    """Yield the links and folders in a folder; nothing of one that can not be looked into."""
+def _list(folder: str, left: list[int], *, first: bool) -> Iterator[tuple[str, bool, bool]]:
+    """Yield the links and folders in a folder; nothing of one that can not be looked into.
+
+    In the first folder, where there may be very many, only those with a name that matters.
+    """
     try:
         with os.scandir(folder) as names:
             for entry in names:
                 left[0] -= 1
                 if left[0] < 0:
                     raise _TooManyError
+                if first and not may_begin_control_plane(entry.name):
+                    continue
                 is_link = entry.is_symlink()
                 if is_link or entry.is_dir(follow_symlinks=False):
                     yield entry.name, is_link, _is_folder(entry)

@@ -68,6 +68,8 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     """Whether a boundary can be set up on this machine."""
     sandbox_hosts: tuple[str, ...] = ()
     """What installing and fetching needs to reach: the configured package indexes, the repository's remotes."""
+    clock: Callable[[], float] | None = None
+    """How much processor time this thread has taken, in seconds; without it a decision may take what it takes."""
 
     def is_over(self, moment: float | None, *, allows: bool) -> bool:
         """Tell whether what ends at a moment has ended. Without a clock, what allows has, and what refuses has not."""

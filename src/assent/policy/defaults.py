@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 from assent.model import (
@@ -19,6 +20,7 @@ from assent.model import (
     Operation,
     Opinion,
     Source,
+    Tier,
     Verdict,
 )
 from assent.policy.guard import Guard
@@ -32,6 +34,8 @@ _TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
 _SAID: dict[Cell, Verdict] = {"allow": ALLOW, "ask": ASK, "deny": DENY}
 """Cells that say the same about everything."""
+_LONGEST_KEPT = 200
+"""Characters of a reason of which the opinion is kept: longer ones do not come again."""
 _STRICT, _UNTRUSTED = Mode.STRICT, Mode.UNTRUSTED
 
 
@@ -127,15 +131,31 @@ def _cell(index: int, operation: Operation, row: Row, guard: Guard, *, held: boo
     if verdict is None:
         verdict, sandboxed = _value(cell, operation, held=held)
     # The tier's own word is what the default mode would say; all else is the mode's.
-    by_tier = classifier and not sandboxed and verdict is (ALLOW if is_safe else ASK)
+    if classifier and not sandboxed and verdict is (ALLOW if is_safe else ASK):
+        short = len(operation.reason) <= _LONGEST_KEPT
+        return (_by_tier if short else _say_by_tier)(index, verdict, operation.tier, _noun(operation), operation.reason)
     return Opinion(
         verdict=verdict,
-        source=_CLASSIFIER if by_tier else _MODE,
-        policy="sandbox" if sandboxed else "classifier" if by_tier else "mode",
-        reason=describe(operation) if by_tier else f"mode {row.mode}: {describe(operation)}",
+        source=_MODE,
+        policy="sandbox" if sandboxed else "mode",
+        reason=f"mode {row.mode}: {describe(operation)}",
         operation=index,
         built_in=True,
     )
+
+
+def _say_by_tier(index: int, verdict: Verdict, tier: Tier, noun: str, reason: str) -> Opinion:
+    return Opinion(
+        verdict=verdict,
+        source=_CLASSIFIER,
+        policy="classifier",
+        reason=_describe(tier, noun, reason),
+        operation=index,
+        built_in=True,
+    )
+
+
+_by_tier = functools.lru_cache(maxsize=4096)(_say_by_tier)
 
 
 def _value(cell: Cell, operation: Operation, *, held: bool) -> tuple[Verdict, bool]:
@@ -149,5 +169,12 @@ def _value(cell: Cell, operation: Operation, *, held: bool) -> tuple[Verdict, bo
 
 def describe(operation: Operation) -> str:
     """Say in one line, for a person, what an operation is and why it is of its tier."""
-    what = "command" if operation.argv else "operation" if operation.kind is not TOOL_CALL else "tool"
-    return f"{_TIER_WORDS[operation.tier.rank]} {what}: {operation.reason}"
+    return _describe(operation.tier, _noun(operation), operation.reason)
+
+
+def _noun(operation: Operation) -> str:
+    return "command" if operation.argv else "operation" if operation.kind is not TOOL_CALL else "tool"
+
+
+def _describe(tier: Tier, noun: str, reason: str) -> str:
+    return f"{_TIER_WORDS[tier.rank]} {noun}: {reason}"

@@ -29,6 +29,7 @@ from assent.model import (
     fold,
     within,
 )
+from assent.patience import step
 from assent.policy.patterns import (
     CommandPattern,
     HostPattern,
@@ -57,6 +58,8 @@ _FAMILIES: dict[str, Family] = {
 _LOOKERS = ("Glob", "Grep", "LS")
 """Tools that only look: with a pattern, a rule is about the paths that this very tool reads."""
 
+_LONG = 1_024
+"""Characters that take as long to look through as any few."""
 _MOST_INNER = 64
 """Words of a command of which nothing is known that are looked at, each as the beginning of another command."""
 
@@ -75,6 +78,7 @@ class Matcher(msgspec.Struct, frozen=True):
 
     def match(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
         """Answer for one operation."""
+        step(1 + len(operation.resource) // _LONG)
         answer = self._answer(operation, view, broad=broad)
         if answer is NO and broad and not self._is_about_a_tool() and view.is_unreadable(operation):
             answer = MAYBE
@@ -126,6 +130,7 @@ class Matcher(msgspec.Struct, frozen=True):
         if answer is NO and broad and operation.opaque:
             if len(argv) > _MOST_INNER:
                 return MAYBE  # nobody looks for a command behind each of so many words
+            step(len(argv) // 4)
             inner = (argv[start:] for start in range(1, len(argv)))
             return MAYBE if any(self.command.match(words, broad=True, fold=fold) is not NO for words in inner) else NO
         return answer
@@ -225,6 +230,7 @@ def path_match(glob: Glob, operation: Operation, view: View, *, broad: bool) -> 
     An allow needs the link and its target to match; a deny fires on either, from every folder that a relative
     pattern may stand for, and where names are the same to some disks, perhaps.
     """
+    step()
     names = _names(operation)
     if not operation.known:
         if broad and _ends_so(glob, operation.resource):

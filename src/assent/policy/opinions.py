@@ -19,6 +19,7 @@ from assent.model import (
     Source,
     Verdict,
 )
+from assent.patience import TookTooLongError, step
 from assent.policy.guard import Guard
 from assent.policy.layers import NamedPolicy
 from assent.policy.matching import Matcher
@@ -31,6 +32,7 @@ def hear(view: View, guard: Guard) -> list[list[Opinion]]:
     """Collect every opinion on each operation: protections, rules, path policies, session decisions."""
     heard: list[list[Opinion]] = []
     for index, operation in enumerate(view.reading.operations):
+        step()
         found = protect(index, operation, view, embedded=guard.merged.embedded)
         for link in guard.links:
             found += _said(index, operation, view, link)
@@ -79,6 +81,8 @@ def _ask(matcher: Matcher, operation: Operation, view: View, *, broad: bool) -> 
     """Ask one rule. One that fails counts as matched if it denies or asks, and as not matched if it allows."""
     try:
         return matcher.match(operation, view, broad=broad), None
+    except TookTooLongError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever it is, it must not open a way
         return (YES if broad else NO), f"{type(error).__name__}: {error}"
 

@@ -17,6 +17,8 @@ from assent.model import MAYBE, NO, UNKNOWN, YES, Certainty, RuleError
 from assent.reading.expressions import compile_expression
 
 _GLOB = re.compile(r"[*?\[]")
+_LONGEST_GLOB = 512
+"""Signs of a pattern that is held against a name."""
 _GAP = "\x1f"
 _TRAILING = re.compile(r"(?::\*{1,2}|\s+\*{1,2})$")
 _TOKEN = re.compile(r"""\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"|(\*+)|(\s+)|([^\s'"\\*]+|['"\\])""", re.DOTALL)
@@ -117,9 +119,11 @@ def _could_be(word: str, wanted: str, *, program: bool) -> bool:
 
 
 def _could_expand(word: str, wanted: str, *, program: bool) -> bool:
-    """Tell whether the shell may turn a pattern into the wanted word, if such a file exists."""
+    """Tell whether the shell may turn a pattern into the wanted word, if such a file exists; a long one into any."""
     if word == wanted or not _GLOB.search(word):
         return False
+    if len(word) > _LONGEST_GLOB:
+        return True
     return fnmatch.fnmatchcase(wanted, word) or (program and fnmatch.fnmatchcase(basename(wanted), basename(word)))
 
 

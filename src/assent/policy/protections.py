@@ -85,6 +85,8 @@ _VERBS = frozenset(
         *("purge", "erase", "delete", "downgrade", "-r", "-e", "-P", "-R", "-S", "-U", "-i"),
     )
 )
+_LONGEST_KEPT = 200
+"""Characters of a command of which it is kept what it says: longer ones do not come again."""
 _MODULE_OPTION = re.compile(r"^-[A-Za-z]*m")
 
 
@@ -136,7 +138,7 @@ def _self_harm(operation: Operation, view: View) -> str | None:
     harm = own.harm(operation, operation.resource)
     if harm is None and operation.target is not None and operation.target != operation.resource:
         harm = own.harm(operation, operation.target)
-    return harm if harm is not None or not operation.argv else _own_command(operation.argv)
+    return harm if harm is not None or not operation.argv else _about_assent(operation)[0]
 
 
 def _self_doubt(operation: Operation, view: View) -> str | None:
@@ -145,9 +147,9 @@ def _self_doubt(operation: Operation, view: View) -> str | None:
         own = _own(view.facts.assent_paths, view.facts.assent_files)
         if operation.mentions:
             found = any(map(own.is_at, operation.mentions))
-            return _NEAR if found or _replaces_program(operation.argv) else None
+            return _NEAR if found or _about_assent(operation)[1] else None
         return _NEAR if not operation.globbed and own.is_after(operation.resource.partition(UNKNOWN)[0]) else None
-    return _NEAR if operation.argv and _replaces_program(operation.argv) else None
+    return _NEAR if operation.argv and _about_assent(operation)[1] else None
 
 
 class _Own(msgspec.Struct, frozen=True):
@@ -205,9 +207,19 @@ def _folded(paths: tuple[str, ...]) -> frozenset[str]:
     return frozenset(fold(p).rstrip("/") for p in paths)
 
 
+def _about_assent(operation: Operation) -> tuple[str | None, bool]:
+    """Say why a person alone may run a command, if so, and tell whether it would replace Assent."""
+    return (_known if len(operation.resource) <= _LONGEST_KEPT else _look_for_assent)(operation.argv)
+
+
+def _look_for_assent(argv: tuple[str, ...]) -> tuple[str | None, bool]:
+    return (_own_command(argv), _replaces_program(argv)) if "assent" in " ".join(argv).lower() else (None, False)
+
+
+_known = functools.lru_cache(maxsize=1024)(_look_for_assent)
+
+
 def _own_command(argv: tuple[str, ...]) -> str | None:
-    if "assent" not in " ".join(argv).lower():
-        return None
     words = _after_launcher(argv)
     if not words or not _is_assent(words[0]):
         return None

@@ -24,6 +24,7 @@ from assent.model import (
     ToolCall,
     digest,
 )
+from assent.patience import TookTooLongError
 from assent.policy.coverage import is_in_force
 from assent.policy.guard import command_texts
 from assent.policy.matching import compile_rule
@@ -85,6 +86,8 @@ def _touches(grant: Grant, view: View) -> Certainty:
         return YES if grant.digest == refusal_digest(view.call, view.reading.tool) else NO
     try:
         return _match(grant.rule, view)
+    except TookTooLongError:
+        raise
     except Exception:  # noqa: BLE001 - a refusal that can not be evaluated is about everything
         return YES
 

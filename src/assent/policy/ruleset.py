@@ -19,6 +19,7 @@ from assent.model import (
     Rule,
     fold,
 )
+from assent.patience import step
 from assent.policy.matching import Matcher, compile_rule, starts_of
 from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
@@ -30,6 +31,10 @@ _FILES = ("read", "write")
 Bases: TypeAlias = dict[str, dict[str, list[Matcher]]]
 """Rules by the topmost folder of the path they are about, then by that path: most paths share no folder with any."""
 
+_MOST_LABELS = 127
+"""Parts that the name of a machine may have."""
+_LONG = 1_024
+"""Characters of a path that take as long as any few."""
 MOST_MAYBES = 3
 """How many rules of one weight that only may match are listed for one operation."""
 
@@ -139,11 +144,11 @@ class RuleSet:
 
     def _for_host(self, host: str) -> Iterator[Matcher]:
         yield from self._any_host
-        if UNKNOWN in host:
+        labels = host_name(host).split(".")
+        if UNKNOWN in host or len(labels) > _MOST_LABELS:
             for matchers in self._hosts.values():
                 yield from matchers
             return
-        labels = host_name(host).split(".")
         for index in range(len(labels)):
             yield from self._hosts.get(".".join(labels[index:]), ())
 
@@ -172,6 +177,7 @@ class PathIndex:
 
     def candidates(self, operation: Operation, view: View) -> list[Matcher]:
         """Return the rules whose folder lies above the operation's path, by any of its names."""
+        step()
         if UNKNOWN in operation.resource or (operation.sweep and operation.kind is FS_WRITE):
             return list(self._all)
         found = list(self._any)
@@ -240,6 +246,7 @@ def _add_from_ancestors(found: list[Matcher], by_base: Bases, path: str) -> None
     """Add the rules about a path, or about a folder above it."""
     group = by_base.get(_top(path))
     while group is not None and len(path) > 1:
+        step(1 + len(path) // _LONG)
         if path in group:
             found += group[path]
         path = path.rpartition("/")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import assent.regex as re
+from assent.patience import step
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r]+|\\\n|\#[^\n]*)
@@ -37,7 +38,8 @@ def read_awk(program: str) -> str | None:
     """Return what an awk program does besides printing, or None if that is all."""
     walk = _Walk(program)
     while walk.fault is None and walk.at < len(program):
-        walk.step()
+        step()
+        walk.advance()
     return walk.fault
 
 
@@ -52,7 +54,7 @@ class _Walk:
         self.open = False
         """Whether a sign stood before that something has to follow, if need be on the next line."""
 
-    def step(self) -> None:
+    def advance(self) -> None:
         if self.program[self.at] == "/" and not self.operand:
             self._pass(_REGEX.match(self.program, self.at))
             self.operand = True

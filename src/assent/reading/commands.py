@@ -14,9 +14,9 @@ from assent.catalog import Entry, assignment_is_inert, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.catalog.signs import may_load
 from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
+from assent.patience import step
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.effects import argument_effects, role_effects, surroundings
-from assent.reading.find import read_find
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables
 from assent.reading.folders import delete, sweep_out
@@ -48,16 +48,16 @@ from assent.reading.programs import find_own, find_program, find_strict
 from assent.reading.roles import (
     LANGUAGES,
     QUIET,
-    RUNNING,
     SPEAKING,
     Judgement,
     judge_environment,
     judge_word,
 )
-from assent.reading.senses import Sense, understand, understand_moved
+from assent.reading.senses import Sense, understand, understand_find, understand_moved
 from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import settle
 from assent.shell import parse
+from assent.shell.guard import too_long
 from assent.shell.tree import Command, Script, Word
 
 _MOST_COMMANDS = 400
@@ -84,8 +84,11 @@ def read_line(
     if isinstance(line, str):
         script, shown = parse(line, cwd=place.cwd, home=place.facts.home), line
     else:
-        words = tuple(Word(w) for w in line)
-        script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
+        shown = " ".join(line)
+        script = Script(unreadable=too_long(shown))
+        if script.unreadable is None:
+            words = tuple(Word(w) for w in line)
+            script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
     meter = place.meter or Meter()
     reader = _Reader(place.metered(meter), meter, base or place.cwd)
     reader.read_script(Frame(script))
@@ -145,6 +148,7 @@ class _Reader:
         return traces
 
     def read_command(self, command: Command, frame: Frame) -> Trace:
+        step()
         self.left -= 1
         if self.left < 0:
             self.findings.blur("the line runs more commands than are read")
@@ -337,7 +341,7 @@ class _Reader:
                 ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
                 argument_effects(self.findings, match, roles, judged, ground)
         trace = Trace(index, output=output_of(match, clauses, roles, command))
-        if clauses or entry.runs or entry.stdin or match.commands or not kinds.isdisjoint(RUNNING):
+        if sense.inside:
             read_inside(self, Known(match, clauses, roles, judged), command, frame, trace)
         return trace
 
@@ -391,10 +395,10 @@ class _Reader:
         return understand_moved(sense, match, moved, self.place), moved
 
     def _find(self, name: str, command: Command, frame: Frame) -> Trace:
-        expression = read_find(command.words[1:])
+        expression, shown = understand_find(command)
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
-        index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad))
+        index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad), shown=shown)
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
             if cwd is not command.cwd and self.findings.full:
                 break
@@ -427,10 +431,11 @@ class _Reader:
         *,
         opaque: bool = False,
         alone: Operation | None = None,
+        shown: str = "",
     ) -> int:
         """Add a command; of its `unseen` words nobody knows what it does with them.
 
-        `alone` is what it is by its words.
+        `alone` is what it is by its words, `shown` how they are written, where that was found.
         """
         through = frame.through + command.through
         if alone is not None and said.tier is SAFE is alone.tier and not (opaque or unseen or through):
@@ -439,7 +444,7 @@ class _Reader:
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,
-                resource=join_plain(argv) or quote(command.words) if alone is None else alone.resource,
+                resource=alone.resource if alone is not None else shown or join_plain(argv) or quote(command.words),
                 argv=argv,
                 tier=said.tier,
                 reason=said.reason,

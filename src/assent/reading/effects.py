@@ -9,6 +9,7 @@ import msgspec
 import assent.regex as re
 from assent.catalog import Role, secrets
 from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, within
+from assent.patience import step
 from assent.reading.findings import Findings
 from assent.reading.folders import ARRIVING, COMING, arrive, fill, guess, holds_own, lead, lose, overwrite
 from assent.reading.options import Match, part
@@ -76,6 +77,7 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
 
 def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
     """Return what one argument or option value touches."""
+    step()
     if role in _PATHS:
         return _path_effects(role, word, ground)
     if role in ("from", "to", "mirror"):
@@ -306,6 +308,7 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
 
 def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
+    step()
     if not is_pattern(word) or ground.place.exhausted:
         return
     if not URL.match(word.text) and not _DOTTED.fullmatch(word.text):

@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 from assent.model import RuleError
+from assent.patience import loaded
 
 
 @functools.lru_cache(maxsize=65536)
@@ -13,6 +14,7 @@ def compile_expression(expression: str) -> Any:
     """Compile an expression, or raise `RuleError` if it can never be one."""
     import re2  # noqa: PLC0415 - only needed for patterns beyond the common forms
 
+    loaded()
     options = re2.Options()
     options.log_errors = False
     try:

@@ -12,6 +12,7 @@ from typing import Any
 
 import assent.regex as re
 from assent.model import UNKNOWN, CallError
+from assent.patience import step
 from assent.reading.paths import Located, Place, is_foreign
 
 PATH_FIELDS = frozenset(
@@ -165,6 +166,7 @@ def _named(given: dict[str, Any]) -> Iterator[str]:
 
 def texts_of(value: Any) -> Iterator[str]:
     """Yield a path; where something else stands in its place, the unknown one and all that it may name."""
+    step()
     yield text_of(value)
     if isinstance(value, list | dict):
         yield from _inside("path", value, 1)
@@ -181,6 +183,7 @@ def _beside(given: dict[str, Any], depth: int) -> Iterator[str]:
 
 
 def _inside(field: str, value: Any, depth: int) -> Iterator[str]:
+    step()
     if isinstance(value, str):
         if (depth and field in PATH_FIELDS) or _may_be_file(field, value):
             yield text_of(value)

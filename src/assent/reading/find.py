@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from assent.model import UNKNOWN
+from assent.patience import step
 from assent.reading.options import may_be_option
 from assent.shell.hints import MADE, merged
 from assent.shell.tree import Word
@@ -143,7 +144,7 @@ def read_find(words: tuple[Word, ...]) -> Expression:
     """Read the words after the program's name."""
     walk = _Walk(words)
     while walk.at < len(words):
-        walk.step()
+        walk.advance()
     return Expression(
         tuple(walk.roots),
         tuple(walk.files),
@@ -168,7 +169,8 @@ class _Walk:
         self.deletes = self.tested = self.started = self.moves = False
         self.fault: str | None = None
 
-    def step(self) -> None:
+    def advance(self) -> None:
+        step()
         word = self.words[self.at]
         self.at += 1
         text = word.text
@@ -214,6 +216,7 @@ class _Walk:
         self.started = True
         found: list[Word] = []
         while self.at < len(self.words):
+            step()
             word = self.words[self.at]
             self.at += 1
             if word.text == ";" or (word.text == "+" and found and found[-1].text.endswith(UNKNOWN)):

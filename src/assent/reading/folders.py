@@ -15,6 +15,7 @@ import msgspec
 
 from assent.catalog import Role, places
 from assent.model import FS_WRITE, UNKNOWN, Operation, fold, within
+from assent.patience import step
 from assent.reading.meter import CHECK, PATH, Meter
 from assent.reading.paths import Located
 from assent.reading.touching import Ground, find_ours, locate, reading, worse, writing
@@ -252,6 +253,7 @@ def _looks(located: Located, *, glob: bool) -> Iterator[_Look]:
 
 def _touch(look: _Look, ground: Ground, reason: str, *, tree: bool = False) -> Iterator[Operation]:
     """Yield the write of what a look finds; of the folder itself, if that can not be told."""
+    step()
     place = ground.place
     if not place.spend(PATH) or place.is_control_plane(Located(look.named or "/")):
         return  # as it is called it is asked about anyway
@@ -289,6 +291,7 @@ def _find(look: _Look, ground: Ground, meter: Meter) -> str | None:
         return led
     names, todo = functools.partial(meter.list_names, ground.place.facts.names), deque([("", not look.pattern)])
     while todo:
+        step()
         inner, whole = todo.popleft()
         listed = names(look.folder + inner or "/")
         if listed is None:
@@ -297,6 +300,7 @@ def _find(look: _Look, ground: Ground, meter: Meter) -> str | None:
         for name, is_folder in listed:
             if not is_folder and not places.may_end_control_plane(name):
                 continue  # as most are
+            step()
             below = f"{inner}/{name}"
             meter.names -= 0 if whole else CHECK
             counts = whole or look.counts(below)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 import assent.regex as re
 from assent.catalog import secrets
 from assent.model import UNKNOWN
+from assent.patience import step
 from assent.reading.meter import LONG, MENTION
 from assent.reading.paths import Place
 from assent.reading.touching import locate
@@ -15,7 +16,8 @@ from assent.reading.web import decode, read_address
 from assent.reading.wildcards import blur, is_pattern
 from assent.shell.tree import Word
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*+\Z")
+_LONGEST_SCHEME = 32
 _FILE_URL = re.compile(r"(?i)(?:file|sqlite|unix)[a-z0-9]*://(?:localhost(?=/))?")
 _CUT = re.compile(r"[=@:,;|<]")
 """A path may stand behind one of these: `--file=x`, `@x`, `host:x` …"""
@@ -33,6 +35,7 @@ def mentioned_paths(words: Sequence[Word], place: Place, cwd: str | None) -> tup
     for word in words:
         kept = found if len(found) <= MOST else more
         for text in _candidates(word.text):
+            step()
             if not place.spend(MENTION + len(text) // LONG):
                 return (UNKNOWN, *filter(secrets.is_secret, (*found, *more)))
             if (kept is found and _LIKE.search(text)) or secrets.is_secret(f"{cwd}/{text}"):
@@ -45,11 +48,12 @@ def mentioned_paths(words: Sequence[Word], place: Place, cwd: str | None) -> tup
 
 def _candidates(text: str) -> Iterator[str]:
     """Give what in a word may be a path, by itself or with what follows it."""
-    if "://" in text and (url := _URL.search(text)):
-        file = _FILE_URL.match(text, url.start())
+    url = _find_address(text)
+    if url is not None:
+        file = _FILE_URL.match(text, url)
         if file is not None:
             yield decode(text[file.end() :])
-        text = text[: url.start()].rstrip("=@:,;|<")
+        text = text[:url].rstrip("=@:,;|<")
     first = 2 if text.startswith("-") else 0
     for start in (first, *[cut.end() for cut in itertools.islice(_CUT.finditer(text), MOST)]):
         end = _END.search(text, start)
@@ -58,10 +62,22 @@ def _candidates(text: str) -> Iterator[str]:
                 yield piece
 
 
+def _find_address(text: str) -> int | None:
+    """Return where the first address in a text begins."""
+    end = text.find("://")
+    while end >= 0:
+        step()
+        scheme = _SCHEME.search(text, max(0, end - _LONGEST_SCHEME), end)
+        if scheme is not None:
+            return scheme.start()
+        end = text.find("://", end + 3)
+    return None
+
+
 def mentioned_hosts(words: Sequence[Word]) -> tuple[str, ...]:
     """Return the machines that addresses among the words name; any, if there are more of them than are read."""
     named = [word.text for word in words if "://" in word.text]
     if len(named) > MOST:
         return (UNKNOWN,)
-    addresses = [text[url.start() :] for text in named if (url := _URL.search(text))]
+    addresses = [text[url:] for text in named if (url := _find_address(text)) is not None]
     return tuple(dict.fromkeys(read_address(address).host for address in addresses))

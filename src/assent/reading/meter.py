@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from assent.patience import step
+
 if TYPE_CHECKING:
     from assent.reading.paths import Located
 
@@ -74,6 +76,7 @@ class Meter:
     def once(self, key: object, find: Callable[[], T]) -> T:
         """Return what is found by a key, and found once."""
         if key not in self.known:
+            step(8)
             self.known[key] = find()
         found: T = self.known[key]
         return found
@@ -82,6 +85,7 @@ class Meter:
         """Ask the disk about a folder as a whole."""
         key = (question, *given)
         if key not in self.known:
+            step(8)
             self.left -= FOLDER
             self.known[key] = question(*given)
         answer: T = self.known[key]

@@ -10,6 +10,7 @@ import msgspec
 import assent.regex as re
 from assent.catalog import Entry, Option, Role, lookup
 from assent.model import UNKNOWN, Tier
+from assent.patience import step
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")
@@ -104,6 +105,7 @@ class _Scan:
             self._bundle(self.words[0].text)
         words, last = self.words, len(self.words) - 1
         while self.position <= last:
+            step()
             word = words[self.position]
             if self.position == last and last == self.start and word.text in self.questions and word.known:
                 self.entry = _FED if self.entry.stdin in ("code", "shell") else _INFORMED

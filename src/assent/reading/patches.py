@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import assent.regex as re
-from assent.model import UNKNOWN
+from assent.model import UNKNOWN, CallError
+from assent.patience import check, step
 
 _BLANK = r"[^\S\n]*"
 _STARS = rf"^{_BLANK}\*{{3}}{_BLANK}"
@@ -17,35 +20,70 @@ _GIT = re.compile(r"^(?:rename|copy) (?:from|to) (.+?)\r?$", re.MULTILINE)
 _HEADER = re.compile(r"^diff --git (\S+|\"[^\"]+\") (\S+|\"[^\"]+\")\r?$", re.MULTILINE)
 _HEAD = re.compile(r"^diff --git ", re.MULTILINE)
 _SIDE = re.compile(r"^[abciow]/")
+_OTHER_END = re.compile("[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+_TELLING = re.compile(
+    r"\*\*\*|---|\+\+\+|Index:|copy |r(?i:ename )|R(?i:ename )|d(?:iff --git |(?i:eleted file))|D(?i:eleted file)"
+)
+"""What each of the expressions above begins with; quickly found, since every branch has a first letter of its own."""
+
+_MOST_LINES = 8_000
+"""Lines of a patch that say more than what is in a file …"""
+_LONGEST_LINE = 16_384
+"""… and characters of each."""
 
 
-def patched_paths(patch: str) -> list[str]:
-    """Return every path that a patch names; one that names none is no patch.
+class Patched(NamedTuple):
+    """What a patch says."""
 
-    Where it says what is not known here, which others might, or names a file unclearly, the unknown one is among them.
+    paths: tuple[str, ...]
+    """Every path that it names; one that names none is no patch."""
+    deletes: bool
+    """It takes a file away."""
+
+
+def read_patch(patch: str) -> Patched:
+    """Find out what a patch is about.
+
+    Where it says what is not known here, which others might, or names a file unclearly, the unknown path is among them.
     """
-    patch = _in_lines(patch)
-    heads = _HEADER.findall(patch)
-    sides = [*_UNIFIED.findall(patch), *(name for pair in heads for name in pair)]
+    said = _said(patch)
+    check()
+    heads = _HEADER.findall(said)
+    sides = [*_UNIFIED.findall(said), *(name for pair in heads for name in pair)]
     found = [
-        *filter(None, map(str.strip, _ENVELOPE.findall(patch))),
-        *_GIT.findall(patch),
+        *filter(None, map(str.strip, _ENVELOPE.findall(said))),
+        *_GIT.findall(said),
         *(_SIDE.sub("", _unquote(s)) for s in sides),
     ]
-    if len(heads) < len(_HEAD.findall(patch)) or any(map(_is_unknown, _DIRECTIVE.findall(patch))):
+    check()
+    if len(heads) < len(_HEAD.findall(said)) or any(map(_is_unknown, _DIRECTIVE.findall(said))):
         found.append(UNKNOWN)
-    return [p for p in dict.fromkeys(map(_unquote, found)) if p != "/dev/null"]
+    check()
+    paths = tuple(p for p in dict.fromkeys(map(_unquote, found)) if p != "/dev/null")
+    return Patched(paths, _DELETION.search(said) is not None)
 
 
-def deletes(patch: str) -> bool:
-    """Tell whether a patch takes a file away."""
-    return _DELETION.search(_in_lines(patch)) is not None
+def _said(patch: str) -> str:
+    """Return the lines of a patch that say more than what is in a file: of a large one, few."""
+    text = _in_lines(patch)
+    lines: list[str] = []
+    found = _TELLING.search(text)
+    while found is not None:
+        step()
+        begin, end = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        before = text[begin : found.start()]
+        end = len(text) if end < 0 else end
+        if not before or before.isspace():
+            if end - begin > _LONGEST_LINE or len(lines) >= _MOST_LINES:
+                raise CallError("a patch says more than anybody reads")
+            lines.append(text[begin:end])
+        found = _TELLING.search(text, end)
+    return "\n".join(lines)
 
 
 def _in_lines(patch: str) -> str:
     """Return a patch as it reads to whoever ends lines at newlines alone, and to whoever knows other ends as well."""
-    split = "\n".join(patch.splitlines())
-    return patch if split == patch.removesuffix("\n") else f"{patch}\n{split}"
+    return f"{patch}\n" + "\n".join(patch.splitlines()) if _OTHER_END.search(patch) else patch
 
 
 def _is_unknown(directive: str) -> bool:

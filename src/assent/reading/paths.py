@@ -13,6 +13,7 @@ import assent.regex as re
 from assent.catalog import Lexicon, places, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, fold, within
+from assent.patience import step
 from assent.reading.meter import LETTERS, PATH, Meter
 
 T = TypeVar("T")
@@ -30,6 +31,10 @@ _FOREIGN = re.compile(r"[A-Za-z]:[\\/]|\\\\|(?!(?i:file)://(?:localhost)?/)[A-Za
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _MARKS = ("", "~", "$")
 """What a text begins with that is not a name in a folder: nothing, or something that is expanded."""
+_LONG = 256
+"""Characters of a path that take as long as any short one."""
+LONGEST_KEPT = 1_024
+"""Characters of a path of which it is kept what it is: longer ones do not come again."""
 _OTHERS_HOME = re.compile(r"^/(?:home|Users)/[^/]+|^/(?:var/)?root(?=/|$)")
 
 
@@ -106,7 +111,8 @@ class Place(msgspec.Struct, frozen=True):
             known = meter.located.get((text, folder))
             if known is not None:
                 return known
-        named = path = text if text.startswith("/") or folder is None else f"{folder}/{text}"
+        step(1 + len(text) // _LONG)
+        named = path = _joined(text, folder)
         if text[:1] in _MARKS or ":" in text or not _is_plain(path):
             named = self._absolute(text, folder)
             path = normal(named)
@@ -125,11 +131,12 @@ class Place(msgspec.Struct, frozen=True):
 
     def traits(self, path: str, target: str | None) -> Traits:
         """Tell what a path is to this place."""
-        return _traits(path, target, self.workspace, self.facts.home, self.linked)
+        find = _traits if len(path) <= LONGEST_KEPT else _find_traits
+        return find(path, target, self.workspace, self.facts.home, self.linked)
 
     def inside(self, located: Located) -> bool:
         """Tell whether a path surely lies in the workspace, by all its names."""
-        return _is_inside(located.names, self.workspace)
+        return is_inside(located.names, self.workspace)
 
     def is_secret(self, located: Located) -> bool:
         """Tell whether any name of the path is a secret's, or lies in somebody else's home."""
@@ -161,22 +168,35 @@ class Place(msgspec.Struct, frozen=True):
         return f"{(cwd or UNKNOWN).rstrip('/')}/{path}"
 
 
-@functools.lru_cache(maxsize=4096)
-def _traits(
+def _find_traits(
     path: str, target: str | None, workspace: tuple[str, ...], home: str | None, linked: tuple[str, ...]
 ) -> Traits:
+    step(1 + len(path) // _LONG)
     names = (path,) if target is None or target == path else (path, target)
-    inside = _is_inside(names, workspace)
+    inside = is_inside(names, workspace)
     outside = bool(workspace) and not inside and path not in places.HARMLESS_DEVICES
     below = [_below(n, workspace) for n in names]
     others = any(_is_others(n, workspace, home) for n in names)
     secret = others or any(map(secrets.is_secret, below))
-    control = any(map(places.is_control_plane, below)) or any(within(fold(n), fold(p)) for p in linked for n in names)
+    control = any(map(places.is_control_plane, below)) or (bool(linked) and _is_led_to(names, linked))
     system = not inside and any(map(places.is_system, names))
     return Traits(inside, outside, secret, secret or control or system, control)
 
 
-def _is_inside(names: tuple[str, ...], workspace: tuple[str, ...]) -> bool:
+_traits = functools.lru_cache(maxsize=4096)(_find_traits)
+
+
+def _is_led_to(names: tuple[str, ...], linked: tuple[str, ...]) -> bool:
+    """Tell whether a path is by any of its names where one of these links leads."""
+    return any(within(name, path) for name in map(fold, names) for path in _folded(linked))
+
+
+@functools.lru_cache(maxsize=64)
+def _folded(paths: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(fold, paths))
+
+
+def is_inside(names: tuple[str, ...], workspace: tuple[str, ...]) -> bool:
     """Tell whether a path surely lies in the workspace, by all its names."""
     if UNKNOWN in names[0]:
         return False
@@ -201,6 +221,13 @@ def _is_others(path: str, workspace: tuple[str, ...], home: str | None) -> bool:
     if match is None or home is None or within(path, home) or any(within(path, r) for r in workspace):
         return False
     return not within(home, match.group())
+
+
+def _joined(text: str, folder: str | None) -> str:
+    """Put a path below the folder that it starts from; a dot is that folder."""
+    if folder is None or text.startswith("/"):
+        return text
+    return folder if text == "." else f"{folder}/{text}"
 
 
 def _is_plain(path: str) -> bool:

@@ -16,6 +16,8 @@ _BIN = frozenset(
     ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/bin")
 )
 _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
+_LONGEST_NAME = 64
+"""Letters of a program's name with a version behind it."""
 _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
 
 
@@ -51,15 +53,19 @@ def find_strict(name: str, place: Place) -> tuple[Entry, ...]:
     strict = place.lexicon.strict
     if not strict:
         return ()
-    return (*strict.get(name, ()), *(e for e in strict.get(_VERSION.sub("", name), ()) if e.versioned))
+    return (*strict.get(name, ()), *(e for e in strict.get(_without_version(name), ()) if e.versioned))
 
 
 def _find(name: str, look: Callable[[str], Entry | None]) -> Entry | None:
     entry = look(name)
     if entry is not None:
         return entry
-    entry = look(_VERSION.sub("", name))
+    entry = look(_without_version(name))
     return entry if entry is not None and entry.versioned else None
+
+
+def _without_version(name: str) -> str:
+    return _VERSION.sub("", name) if len(name) <= _LONGEST_NAME else name
 
 
 def _find_local(name: str, place: Place) -> str | None:

@@ -264,12 +264,14 @@ def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     given = call.input
     if given.keys().isdisjoint(PATCH_FIELDS):
         return _written(tool, named_paths(given, place), place)
-    from assent.reading.patches import deletes, patched_paths  # noqa: PLC0415 - few writes are patches
+    from assent.reading.patches import read_patch  # noqa: PLC0415 - few writes are patches
 
-    patches = [given[f] for f in PATCH_FIELDS if _is_patch(given.get(f))]
-    tool = _DELETE if any(map(deletes, patches)) else tool
-    located = named_paths(given, place, [p for patch in patches for p in patched_paths(patch)])
-    if call.tool.lower() in _PATCHES and not all(_is_patch(v) and patched_paths(v) for v in _values(given)):
+    values = [given[f] for f in PATCH_FIELDS if given.get(f) is not None]
+    patches = [read_patch(value) for value in values if _is_patch(value)]
+    tool = _DELETE if any(patch.deletes for patch in patches) else tool
+    located = named_paths(given, place, [p for patch in patches for p in patch.paths])
+    all_read = len(patches) == len(values) and all(patch.paths for patch in patches)
+    if call.tool.lower() in _PATCHES and not all_read:
         located.append(Located(UNKNOWN))
     return _written(tool, list(dict.fromkeys(located)), place)
 
@@ -282,12 +284,12 @@ def _written(tool: Tool, located: list[Located], place: Place) -> tuple[Operatio
     from assent.reading.folders import lose  # noqa: PLC0415 - few calls delete
     from assent.reading.touching import Ground  # noqa: PLC0415
 
-    ground = Ground(place, place.cwd)
-    return (*found, *(operation for p in located for operation in lose(p, ground)))
-
-
-def _values(given: dict[str, Any]) -> list[Any]:
-    return [given[f] for f in PATCH_FIELDS if given.get(f) is not None]
+    meter = Meter()
+    ground = Ground(place.metered(meter), place.cwd)
+    lost = [operation for p in located for operation in lose(p, ground)]
+    if meter.left < 0:
+        raise CallError("it deletes more than is looked at")
+    return (*found, *lost)
 
 
 def _is_patch(value: Any) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import msgspec
 
 from assent.catalog import Role, assignment_is_inert, environment_is_harmless, setting_is_harmless
 from assent.model import DANGEROUS, SAFE, UNKNOWN, Tier
+from assent.patience import step
 from assent.reading.awk import read_awk
 from assent.reading.jq import read_jq
 from assent.reading.sed import read_sed
@@ -46,14 +49,18 @@ class Judgement(msgspec.Struct, frozen=True):
 
 
 _NOTHING = Judgement()
+_LONGEST_KEPT = 200
+"""Characters of a word of which it is kept what it says: longer ones do not come again."""
 
 
 def judge_word(role: Role, word: Word, name: str) -> Judgement:
     """Judge one word by the language it is written in; of numbers and times in it, any will do."""
-    return _judge(role, Word(word.like) if word.like else word, name)
+    step()
+    meant = Word(word.like) if word.like else word
+    return (_judge if len(meant.text) <= _LONGEST_KEPT else _find_judgement)(role, meant, name)
 
 
-def _judge(role: Role, word: Word, name: str) -> Judgement:
+def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
     match role:
         case "setting":
             return _judge_setting(word, name)
@@ -83,6 +90,9 @@ def _judge(role: Role, word: Word, name: str) -> Judgement:
             return Judgement(said.tier, reason, said.impact, said.rollback, reads, secrets=said.secrets)
         case _:
             return _NOTHING
+
+
+_judge = functools.lru_cache(maxsize=512)(_find_judgement)
 
 
 def _words(texts: tuple[str, ...]) -> tuple[Word, ...]:

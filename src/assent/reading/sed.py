@@ -7,9 +7,10 @@ from typing import cast
 import msgspec
 
 import assent.regex as re
+from assent.patience import step
 
 _ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
-_LABEL = re.compile(r"[ \t]*[\w.]*[ \t]*(?=[;\n]|}+[ \t]*(?:[;\n]|\Z)|\Z)")
+_LABEL = re.compile(r"[ \t]*+[\w.]*+[ \t]*+(?=[;\n]|}+[ \t]*(?:[;\n]|\Z)|\Z)")
 _BRACKET = re.compile(r"\^?\]?(?:\[[:.=][^\]\n]*\]|\\[^\]\n]|[^\]\\\n\[]|\[(?![:.=]))*\]")
 _LINE = re.compile(r"[^\n]*")
 _CONTINUED = re.compile(r"(?:\\.|[^\\\n])*\\?", re.DOTALL)
@@ -51,6 +52,7 @@ class _Walk:
 
     def run(self) -> None:
         while self._skip(" \t\n;{}"):
+            step()
             if self.script[self.at] == "#":
                 self._line()
                 continue
@@ -119,6 +121,7 @@ class _Walk:
     def _delimited(self, delimiter: str, *, regex: bool = True) -> None:
         """Pass a part up to its delimiter, which is a plain character inside a bracket expression."""
         while (char := self._next()) != delimiter:
+            step()
             if char == "\\":
                 self._next()
             elif char == "[" and regex:

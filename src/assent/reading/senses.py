@@ -13,15 +13,17 @@ import msgspec
 from assent.catalog import Clause, Entry, Role
 from assent.model import COMMAND_EXECUTE, Operation
 from assent.reading.conditions import clauses_of, in_case
+from assent.reading.find import Expression, read_find
 from assent.reading.judging import join_plain, judge, plain_words, quote, roles_of
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Place
-from assent.reading.roles import Judgement
+from assent.reading.roles import RUNNING, Judgement
 from assent.shell.tree import Command, Word
 
 MOST_KEPT = 2_048
 _LONGEST_KEPT = 200
 """Characters of a command that is kept: longer ones do not come again."""
+_MOST_WORDS = 50
 _first, _text, _broad = operator.itemgetter(0), operator.attrgetter("text"), operator.attrgetter("broad")
 
 
@@ -41,27 +43,48 @@ class Sense(msgspec.Struct, frozen=True):
     kinds: frozenset[Role]
     said: Judgement
     """What is said of it, where none of its words is in a language of its own."""
+    inside: bool
+    """It may run something else, by what it is or by what it is fed."""
     alone: Operation
     """What it is if that is all there is to say, and it stands in no other command."""
 
 
-_kept: dict[tuple[str, ...], Sense] = {}
+_kept: dict[tuple[str, ...] | tuple[Word, ...], Sense] = {}
+_sought: dict[tuple[str, ...], tuple[Expression, str]] = {}
 
 
 def understand(name: str, entry: Entry, command: Command, place: Place) -> Sense:
-    """Find what a command's words say; those of a constant command were perhaps found before."""
-    argv = tuple(map(_text, command.words))
-    if not command.constant:
-        return _understand(entry, match_words(name, entry, command.words[1:]), command, argv, place)
-    known = _kept.get(argv)
+    """Find what a command's words say, which was perhaps found before."""
+    words = command.words
+    argv = tuple(map(_text, words))
+    if len(words) > _MOST_WORDS:
+        return _understand(entry, match_words(name, entry, words[1:]), command, argv, place)
+    # Of words that are constants their texts are all; of others it matters how they came to be.
+    key = argv if command.constant else words
+    known = _kept.get(key)
     if known is not None and known.entry is entry:
         return known
-    sense = _understand(entry, match_words(name, entry, command.words[1:]), command, argv, place)
+    sense = _understand(entry, match_words(name, entry, words[1:]), command, argv, place)
     if len(sense.alone.resource) <= _LONGEST_KEPT and not _is_placed(sense.match):
         if len(_kept) >= MOST_KEPT:
             _kept.clear()
-        _kept[argv] = sense
+        _kept[key] = sense
     return sense
+
+
+def understand_find(command: Command) -> tuple[Expression, str]:
+    """Find what the words of find say, and how they are written."""
+    words = command.words
+    argv = tuple(map(_text, words))
+    known = _sought.get(argv) if command.constant else None
+    if known is not None:
+        return known
+    found = read_find(words[1:]), join_plain(argv) or quote(words)
+    if command.constant and len(found[1]) <= _LONGEST_KEPT:
+        if len(_sought) >= MOST_KEPT:
+            _sought.clear()
+        _sought[argv] = found
+    return found
 
 
 def understand_moved(sense: Sense, match: Match, command: Command, place: Place) -> Sense:
@@ -85,7 +108,9 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
         rollback=said.rollback or None,
     )
     kinds = frozenset(map(_first, roles))
-    return Sense(entry, found, match, tuple(clauses), tuple(roles), extra, kinds, said, alone)
+    by_words = bool(match.entry.runs or match.commands) or not kinds.isdisjoint(RUNNING)
+    inside = by_words or bool(match.entry.stdin) or any(clause.stdin is not None for clause in clauses)
+    return Sense(entry, found, match, tuple(clauses), tuple(roles), extra, kinds, said, inside, alone)
 
 
 def _is_placed(match: Match) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import Tier
+from assent.patience import step
 
 _TOKEN = re.compile(
     r"""(?P<noise>--(?:[ \t][^\r\n]*|(?=\r?\n|\Z))|/\*(?![!M])(?:(?!/\*).)*?\*/)
@@ -159,7 +160,7 @@ _SHOWS = re.compile(
     r"(?:[ \t]+[\w.*]+)*[ \t]*",
     re.ASCII,
 )
-_SHOWN = re.compile(r"\s*\\G\s*\Z")
+_SHOWN = re.compile(r"(?<!\s)\s*+\\G\s*+\Z")
 """How one client is told to show what is found, and the others are told nothing."""
 _FILE = re.compile(r"'|\"[^\"]*[./]")
 _TABLE = re.compile(r"'[^']*(?:://[^']*|[.](?:CSV|TSV|PARQUET|JSONL?|NDJSON|DB|DUCKDB|XLSX|TXT)(?:[.]\w+)?)'", re.ASCII)
@@ -190,6 +191,8 @@ class Statement(msgspec.Struct, frozen=True):
     """Tables of accounts, with their passwords."""
 
 
+_MANY = 64
+"""Tokens that take as long as anything else that is counted."""
 _READS = Statement(Tier.SAFE, "looks at data")
 _files, _accounts = operator.attrgetter("reads"), operator.attrgetter("secrets")
 _RESTORE = "restore the database from a backup taken before; without one the data is gone"
@@ -215,7 +218,9 @@ def read_sql(text: str) -> Statement:
 
 def _statements(text: str) -> list[list[str]]:
     found: list[list[str]] = [[]]
-    for token in _TOKEN.finditer(text):
+    for number, token in enumerate(_TOKEN.finditer(text)):
+        if not number % _MANY:
+            step()
         kind = token.lastgroup
         if kind is None:
             if token[0] == ";":
@@ -228,6 +233,7 @@ def _statements(text: str) -> list[list[str]]:
 
 
 def _statement(tokens: list[str]) -> Statement:
+    step()
     words = [t.upper() for t in tokens]
     destroyed = _destroys(words, tokens)
     if destroyed is not None:

@@ -23,8 +23,9 @@ from assent.model import (
     Tier,
     fold,
 )
+from assent.patience import step
 from assent.reading.meter import TOO_MUCH
-from assent.reading.paths import INHERITED, Located, Place, Traits
+from assent.reading.paths import INHERITED, LONGEST_KEPT, Located, Place, Traits, is_inside
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments
 from assent.shell.tree import Word
 
@@ -98,22 +99,57 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
         )
     if glob and not place.weigh(path):
         return unseen(FS_READ, ground)
-    own = find_ours(located, place.facts.assent_paths, glob=glob, above=ground.sweep and not ground.lists)
-    if not secret and not ground.lists:
-        secret = bool(INHERITED.match(path)) or (glob and may_be_secret(path)) or _sweeps_secrets(located, ground)
-    near = _is_near(path, ground) and (not glob or path.startswith(UNKNOWN))
+    look = _look if len(path) <= LONGEST_KEPT else _find_look
+    seen = look(located, glob, ground.sweep, ground.lists, place.facts.assent_paths, place.workspace)
+    secret = secret or seen.secret
     return Operation(
         kind=FS_READ,
-        resource=own or (blur(path) if glob else path),
-        target=None if own or glob else located.target,
-        tier=DANGEROUS if near else SAFE,
-        reason="may read Assent's own files" if near else "reads a secret" if secret else "reads a file",
+        resource=seen.resource,
+        target=None if glob or seen.own else located.target,
+        tier=DANGEROUS if seen.near else SAFE,
+        reason="may read Assent's own files" if seen.near else "reads a secret" if secret else "reads a file",
         owner=ground.owner,
         own_cover=own_cover,
-        globbed=glob and not own,
+        globbed=glob and not seen.own,
         sweep=ground.sweep,
         secret=secret,
     )
+
+
+class _Look(msgspec.Struct, frozen=True):
+    """What is read by a pattern, a walk, or a path that is known in part."""
+
+    resource: str
+    own: bool
+    """That is one of Assent's own paths."""
+    secret: bool
+    """It is after a secret, though it names none."""
+    near: bool
+    """It may end at Assent's own files."""
+
+
+def _find_look(
+    located: Located,
+    glob: bool,  # noqa: FBT001 - this and what follows is a key
+    sweep: bool,  # noqa: FBT001
+    lists: bool,  # noqa: FBT001
+    ours: tuple[str, ...],
+    workspace: tuple[str, ...],
+) -> _Look:
+    step()
+    path = located.path
+    own = find_ours(located, ours, glob=glob, above=sweep and not lists)
+    secret = not lists and (
+        bool(INHERITED.match(path))
+        or (glob and may_be_secret(path))
+        # All files of a folder of the user's own are read, of which some are known to be secrets.
+        or (sweep and secrets.keeps_secrets(path) and not is_inside(located.names, workspace))
+    )
+    near = _is_near(path, ours) and (not glob or path.startswith(UNKNOWN))
+    return _Look(own or (blur(path) if glob else path), own is not None, secret, near)
+
+
+_look = functools.lru_cache(maxsize=1024)(_find_look)
 
 
 def unseen(kind: OperationKind, ground: Ground) -> Operation:
@@ -128,11 +164,6 @@ def looking(found: Operation, located: Located, ground: Ground) -> Operation:
     """
     hidden = found.secret and not ground.place.inside(located) and not located.path.startswith("/dev/")
     return found if hidden or not found.secret else msgspec.structs.replace(found, secret=False)
-
-
-def _sweeps_secrets(located: Located, ground: Ground) -> bool:
-    """Tell whether all files of a folder of the user's own are read, of which some are known to be secrets."""
-    return ground.sweep and secrets.keeps_secrets(located.path) and not ground.place.inside(located)
 
 
 def worse(operation: Operation, reason: str) -> Operation:
@@ -237,10 +268,9 @@ def near_own(ground: Ground) -> Operation:
     return Operation(kind=FS_READ, resource=UNKNOWN, tier=DANGEROUS, reason=reason, owner=ground.owner)
 
 
-def _is_near(path: str, ground: Ground) -> bool:
+def _is_near(path: str, own: tuple[str, ...]) -> bool:
     """Tell whether a path that is known only in part may end at Assent's own files."""
     known, cut, rest = path.partition(UNKNOWN)
-    own = ground.place.facts.assent_paths
     if not cut or not own:
         return False
     return any(fold(p).startswith(fold(known)) for p in own) if known else _ends_like_own(rest, own)

@@ -9,6 +9,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier
+from assent.patience import check
 
 URL_FIELDS = ("url", "uri")
 _SENT = frozenset(("body", "data", "json", "form", "files", "headers", "cookies", "payload", "params", "auth"))
@@ -28,6 +29,12 @@ REMOTE = re.compile(r"(?P<host>(?:[^/@:]*@)?(?:\[[^\]]*\]|[^/:]+)):.*", re.DOTAL
 LONGEST_ADDRESS = 2048
 LONGEST_LABEL = 40
 """Names and addresses beyond these are made by programs, and may hold what the line does not show."""
+LONGEST_HOST = 253
+LONGEST_URL = 16_384
+"""Characters of an address that is read at all."""
+MOST_ADDRESSES = 100
+"""Addresses that one call may name."""
+_NO_URL = re.compile(r"[^\x21-\x7e]|\\")
 _DATABASES = frozenset(
     {"postgres", "postgresql", "mysql", "mariadb", "redis", "rediss", "valkey", "mongodb", "mongodb+srv"}
 )
@@ -72,7 +79,10 @@ def fetch(tool: str, given: dict[str, Any]) -> tuple[Operation, ...]:
     # Some have nothing but the prompt to go by, whatever else they are given; to others it is about the page.
     if isinstance(prompt, str) and (not urls or tool != "WebFetch"):
         urls += _ADDRESS.findall(prompt)
-    pages = tuple(_page(u) for u in dict.fromkeys(map(_shown, urls or [None])))
+    addresses = dict.fromkeys(map(_shown, urls or [None]))
+    if len(addresses) > MOST_ADDRESSES:
+        raise CallError(f"it names more than {MOST_ADDRESSES} addresses")
+    pages = tuple(map(_page, addresses))
     said = next((f for f in _SENT & given.keys() if given[f]), None) or _sending(given.get("method"))
     if said is None:
         return pages
@@ -95,6 +105,7 @@ def _sending(method: Any) -> str | None:
 
 
 def _page(url: str) -> Operation:
+    check()
     host, doubt = contact(url) if url else (UNKNOWN, "it does not say what it fetches")
     return Operation(
         kind=OperationKind.NET_CONNECT,
@@ -106,7 +117,9 @@ def _page(url: str) -> Operation:
 
 def contact(url: str) -> tuple[str, str | None]:
     """Return the host (with a port that is not the scheme's) and, if fetching is more than reading, why."""
-    if any(ord(c) <= 32 or ord(c) == 127 or c == "\\" for c in url) or not url.isascii():
+    if len(url) > LONGEST_URL:
+        raise CallError(f"the URL is longer than {LONGEST_URL} characters")
+    if _NO_URL.search(url):
         raise CallError("the URL holds characters that no URL has")
     from urllib.parse import urlsplit  # noqa: PLC0415 - few calls contact anybody
 
@@ -117,6 +130,8 @@ def contact(url: str) -> tuple[str, str | None]:
         raise CallError("the URL can not be read") from None
     if not host or parts.scheme not in ("http", "https"):
         raise CallError("the URL names no web host")
+    if len(host) > LONGEST_HOST:
+        raise CallError("the URL names a host by more letters than any has")
     if ":" not in host and not _NAME.fullmatch(host):
         raise CallError("the URL spells its host in a way that not everybody reads alike")
     shown = f"[{host}]" if ":" in host else host
@@ -157,7 +172,7 @@ def _host(authority: str, rest: str) -> tuple[str, str | None]:
     """Return whom an address contacts and whether that is in doubt; brackets are only fine around a number."""
     if _EXPANDED.intersection(_NUMBER.sub("", authority)):
         raise CallError("its host is a pattern")
-    if any(ord(c) <= 32 or ord(c) >= 127 or c == "\\" for c in rest):
+    if _NO_URL.search(rest):
         raise CallError("it holds characters that no URL has")
     host, doubt = contact("http://" + authority)
     # A server of one's own is looked at all day; Assent's own is denied by its port.

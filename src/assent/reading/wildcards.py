@@ -14,6 +14,7 @@ from typing import TypeAlias
 import assent.regex as re
 from assent.catalog import places, secrets
 from assent.model import UNKNOWN
+from assent.patience import loaded, step
 from assent.shell import braces
 from assent.shell.tree import Word
 
@@ -48,20 +49,29 @@ def may_be_secret(path: str) -> bool:
     return _secrets().find(path) is not None
 
 
-def let_through(text: str) -> Iterator[str]:
+def let_through(text: str) -> tuple[str, ...]:
     """Give the names that a filter of a search may mean; in those a star stands for a leading dot too."""
+    return _let_through(text) if len(text) <= _LONGEST_NAME else _find_let_through(text)
+
+
+def _find_let_through(text: str) -> tuple[str, ...]:
     bare = _MAGIC.sub("", text).replace("\\", "").strip("^$")
     if not bare or _LEFT_OUT.match(text):
-        return
+        return ()
     try:
         found = braces.expand(bare)
     except braces.TooManyError:
         found = [bare]
-    for name in found:
-        name = name.removeprefix("**/").lstrip("/")  # noqa: PLW2901 - the same name without what says nothing
-        yield name
+    names: list[str] = []
+    for each in found:
+        name = each.removeprefix("**/").lstrip("/")
+        names.append(name)
         if _LEADING.match(name):
-            yield "." + _LEADING.sub("", name)
+            names.append("." + _LEADING.sub("", name))
+    return tuple(names)
+
+
+_let_through = functools.lru_cache(maxsize=1024)(_find_let_through)
 
 
 def spelled_out(path: str) -> str:
@@ -196,6 +206,7 @@ class _Names:
         if True not in wild:
             return None
         for start, part in enumerate(parts):
+            step()
             name = self._after(part) if wild[start] else None
             row = (name,) if name else self._row(parts[start:]) if True in wild[start:] else None
             if row:
@@ -279,9 +290,11 @@ def _is_rooted(parts: tuple[str, ...], names: tuple[str, ...]) -> bool:
 
 @functools.cache
 def _secrets() -> _Names:
+    loaded()
     return _Names(secrets.SECRETS, secrets.SECRET_PATHS)
 
 
 @functools.cache
 def _control() -> _Names:
+    loaded()
     return _Names(places.CONTROL_PLANE, places.CONTROL_PATHS)

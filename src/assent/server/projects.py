@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
+from assent.catalog import load
 from assent.config.facts import Observer, exists, has_dashes, is_program
 from assent.config.layers import Layers, LivePolicies
 from assent.config.links import follow_below, follow_links
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
 from assent.config.repository import find_trap
 from assent.engine import Engine
-from assent.model import AssentError, ConfigError, Facts
+from assent.model import AssentError, ConfigError, Facts, ToolCall
 from assent.sandbox.mechanisms import find_machine
 from assent.sandbox.outlook import Outlook
 from assent.server.moments import Moment
 
 if TYPE_CHECKING:
-    from assent.model import Policy, Session, ToolCall
+    from assent.model import Policy, Session
     from assent.server.journal import Journal
 
 MOST_PROJECTS = 256
@@ -34,6 +35,8 @@ MOST_FOLDERS = 4096
 FRESH = 0.5
 """For how many seconds a folder's rules are taken as read."""
 _NOWHERE = ""
+_FIRST = ("ls -la *.py | head -3", "for x in $(cat a | sort); do rm -r ~/$x/*.txt; done; curl -s https://a.example > b")
+"""Lines that nobody asked about, and that have most of what reads lines made ready."""
 
 
 class Bench(msgspec.Struct, frozen=True):
@@ -76,7 +79,10 @@ class Projects:
         self._seats: dict[Places, _Seat] = {}
         self._folders: dict[str, tuple[float, Bench]] = {}
         find_machine()  # takes a while, once
+        load()  # and so does this: nobody is to wait for it
         self.bench()  # what is broken there is to be heard of before anything is decided
+        for line in _FIRST:
+            Engine().decide(ToolCall(tool="Bash", input={"command": line}))
 
     def __call__(self, call: ToolCall, session: Session) -> Engine:
         """Return the engine for a call; one that denies everything if the call's rules can not be read."""
@@ -198,4 +204,4 @@ class _Blindness:
         self._endpoints = endpoints
 
     def __call__(self) -> Facts:
-        return Facts(now=time.time(), assent_endpoints=self._endpoints)
+        return Facts(now=time.time(), assent_endpoints=self._endpoints, clock=time.thread_time)

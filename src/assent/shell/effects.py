@@ -9,6 +9,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.patience import step
 from assent.shell.expansion import guessed
 from assent.shell.hints import MADE, formatted, merged, parted
 from assent.shell.parser import Parser
@@ -105,6 +106,7 @@ def _operands(words: Sequence[Word], valued: str = "") -> Iterator[tuple[str, Wo
     """Give options (with the word that is their value, for the letters in `valued`) and then operands."""
     rest = list(words[1:])
     while rest and rest[0].text.startswith("-") and len(rest[0].text) > 1:
+        step()
         option = rest.pop(0)
         if option.text == "--":
             break
@@ -124,6 +126,7 @@ def _name(walker: Walker, word: Word, value: Value = UNKNOWN_VALUE) -> None:
 
 def _is_name(walker: Walker, word: Word) -> bool:
     """Tell whether a built-in command is given a plain name; more than that is evaluated."""
+    step()
     if _NAME.fullmatch(word.text) and not word.splits:
         return True
     walker.notes.blame("a built-in command evaluates a name that is not plain")
@@ -227,6 +230,7 @@ def _declare(walker: Walker, words: Sequence[Word]) -> None:
 
 
 def _declare_one(walker: Walker, word: Word, by: str, flags: str) -> None:
+    step()
     scope = walker.scope
     match = _ASSIGNED.fullmatch(word.text)
     if word.splits or (match is None and not _NAME.fullmatch(word.text)):

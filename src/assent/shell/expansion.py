@@ -10,6 +10,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.patience import step
 from assent.shell import braces
 from assent.shell.derived import derive
 from assent.shell.hints import combined, merged, parted, split, texts
@@ -29,6 +30,8 @@ _TILDES = 64
 """Tildes of a word that are looked at."""
 _TILDE = re.compile(r"~([^/:]*)")
 _INDEX = re.compile(r"\[(\w+)\]", re.ASCII)
+_MANY = 256
+"""Words that take as long as anything else that is counted."""
 _DOLLAR = Text("$", quoted=True)
 _STANDS = 0x100000
 """While braces are expanded, this character and those after it stand for parts that braces can not see into."""
@@ -67,6 +70,7 @@ class Field:
 
     def add(self, value: Value, text: str, *, quoted: bool) -> None:
         """Append text that comes from a value."""
+        step()
         if value.hints:
             self.hints.append((len(self.text), value.hints))
         if value.named_in is not None and not any(self.text):
@@ -119,6 +123,8 @@ class Expander(ABC):
     """Variables that were set by other means than an assignment."""
     room: int
     """Characters that values may still become; after that they are unknown, so that none can grow without end."""
+    listed: tuple[tuple[Value, ...], Value] | None = None
+    """The arguments that were last asked for as a whole, and what they are."""
 
     @abstractmethod
     def last_words(self) -> tuple[str, ...]:
@@ -142,7 +148,9 @@ class Expander(ABC):
     def words(self, trees: Iterable[WordTree | Assignment], *, declares: bool = False) -> list[Word]:
         """Expand the words of a command, into as many as they become."""
         words: list[Word] = []
-        for tree in trees:
+        for number, tree in enumerate(trees):
+            if not number % _MANY:
+                step()
             if isinstance(tree, str):
                 words.append(Word(tree))
             elif isinstance(tree, Assignment):
@@ -253,6 +261,7 @@ class Expander(ABC):
 
     def part(self, part: Part) -> Value:
         """Give the value of one part."""
+        step()
         if isinstance(part, Text):
             return Value(part.text)
         if isinstance(part, Parameter):
@@ -284,7 +293,9 @@ class Expander(ABC):
         if arguments is None or name in {"0", "-", ""}:
             return UNKNOWN_VALUE
         if name in {"@", "*"}:
-            return self.starred(array(arguments)) if name == "*" else array(arguments)
+            if self.listed is None or self.listed[0] is not arguments:
+                self.listed = arguments, array(arguments)
+            return self.starred(self.listed[1]) if name == "*" else self.listed[1]
         return arguments[int(name) - 1] if int(name) <= len(arguments) else Value()
 
     def indexed(self, part: Parameter) -> Value:
@@ -308,6 +319,7 @@ class Expander(ABC):
 
     def element(self, text: str) -> None:
         """Check the index of an element, `[index]=value`: in any array but a map it is evaluated too."""
+        step()
         if not text.startswith("["):
             return
         index = _INDEX.match(text)
@@ -407,6 +419,7 @@ def array(items: tuple[Value, ...]) -> Value:
 
 def concatenate(values: Iterable[Value]) -> Value:
     """Put values one behind the other."""
+    step()
     parts = tuple(values)
     variables: dict[str, None] = {}
     feeds: dict[int, None] = {}

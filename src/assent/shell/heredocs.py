@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import assent.regex as re
+from assent.patience import step
 from assent.shell.syntax import HereText, Text
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ def read_bodies(scanner: Scanner, pending: list[HereText]) -> None:
 
 
 def _read_body(scanner: Scanner, here: HereText) -> None:
+    step(4)
     begin = scanner.at
     end, scanner.at = _find_end(scanner, here)
     body = scanner.source[begin:end]
@@ -38,7 +40,7 @@ def _read_body(scanner: Scanner, here: HereText) -> None:
 def _find_end(scanner: Scanner, here: HereText) -> tuple[int, int]:
     """Find where the body ends, and where reading goes on."""
     tabs = r"\t*" if here.strips else ""
-    line = re.compile(rf"^{tabs}{re.escape(here.delimiter)}([^\n]*)$", re.MULTILINE)
+    line = re.compile_now(rf"^{tabs}{re.escape(here.delimiter)}([^\n]*)$", re.MULTILINE)
     for match in line.finditer(scanner.source, scanner.at):
         if here.expands and _continues(scanner.source, scanner.at, match.start()):
             # bash joins such lines before it looks for the delimiter

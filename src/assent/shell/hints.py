@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.patience import step
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -103,6 +104,7 @@ def fed(command: Command, commands: Sequence[Command]) -> tuple[str, ...]:
 
 def printed(feeds: Iterable[int], commands: Sequence[Command]) -> tuple[str, ...]:
     """Give what these commands may print, as far as it is text of the line."""
+    step()
     found = _upstream(feeds, commands)
     if not found or len(found) > _LONGEST or any(len(each.words) > _WORDIEST for each in found):
         return (MADE,) if found else ()

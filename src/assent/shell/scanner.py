@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.patience import step
 from assent.shell.escapes import decode
 from assent.shell.guard import DEEPEST, odd_letter, reserved
 from assent.shell.notes import Notes
@@ -39,7 +40,7 @@ _CALCULATED = re.compile(r"[^()$`'\"\\\[\]{}#]+|(?<=[0-9])#(?=[0-9A-Za-z])")
 _OFFSETS = re.compile(r"(?:[\s\w()+*:-]|\$(?=\w))*(?=\})", re.ASCII)
 _ANSI = re.compile(r"\$'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL)
 _ASSIGNED = re.compile(
-    r"([A-Za-z_]\w*)\s*(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)",
+    r"(?<!\w)\d*+([A-Za-z_]\w*+)\s*+(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)",
     re.ASCII,
 )
 
@@ -77,6 +78,7 @@ class Scanner(ABC):
 
     def spend(self, steps: int = 1) -> None:
         """Count what the line is made of; give up the rest of the text if that is too much."""
+        step()
         self.notes.steps -= steps
         if self.notes.steps < 0:
             self.notes.blame("the line is made of too many parts")
@@ -95,6 +97,7 @@ class Scanner(ABC):
         """Read one word; None if none starts here."""
         plain = _PLAIN.match(self.source, self.at)
         if plain is not None:
+            step()
             self.at = plain.end()
             return plain[0]
         quoted = _ENCLOSED.match(self.source, self.at)

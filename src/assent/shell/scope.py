@@ -9,6 +9,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.patience import step
 from assent.shell.hints import MADE, merged, texts
 
 if TYPE_CHECKING:
@@ -194,6 +195,7 @@ class Scope:
 
     def fork(self) -> Scope:
         """Give a copy that can change by itself."""
+        step()
         copy = Scope(self.cwd, self.outside)
         copy.__dict__.update(self.__dict__)
         copy.values = self.values.copy()
@@ -224,11 +226,13 @@ class Scope:
 
     def join(self, other: Scope) -> None:
         """Keep what holds here and there; the rest becomes unknown."""
+        step()
         if self.__dict__ == other.__dict__:
             return
         if self.values != other.values:
             for name in self.values.keys() | other.values.keys():
                 if self.values.get(name) != other.values.get(name):
+                    step()
                     self.values[name] = self.value(name).or_else(other.value(name))
         self.arguments = self.arguments if self.arguments == other.arguments else None
         self.meet(other)

@@ -9,6 +9,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.patience import step
 from assent.shell.effects import affect
 from assent.shell.evaluation import Evaluator
 from assent.shell.expansion import concatenate, guessed, silent, word_of
@@ -63,6 +64,8 @@ _CALLS = 32
 """How often in all functions are walked with the arguments of a call, """
 _CALLED = 256
 """and in a line of how many commands."""
+_MANY = 4_096
+"""Words of a command of which each is looked at."""
 _LAST = 16
 """Commands of which the last word may still be meant."""
 _REWALKED = 131_072
@@ -109,6 +112,7 @@ class Walker(Evaluator):
         constant: bool = False,
     ) -> None:
         """List a command."""
+        step()
         if len(self.commands) >= MOST:
             self.notes.blame(f"the line has more than {MOST} commands")
             raise EnoughError
@@ -134,6 +138,7 @@ class Walker(Evaluator):
 
     def statement(self, node: Statement) -> None:
         """Walk one statement."""
+        step()
         _WALKS[type(node)](self, node)
 
     def sequence(self, node: Sequence) -> None:
@@ -481,7 +486,9 @@ class Walker(Evaluator):
 
 
 def _are_constant(words: tuple[Word, ...]) -> bool:
-    """Tell whether words are their texts, and nothing else is to be known of them."""
+    """Tell whether words are their texts, and nothing else is to be known of them; of very many nobody looks."""
+    if len(words) > _MANY:
+        return False
     texts = list(map(_text, words))
     return bool(texts) and words == tuple(map(Word, texts)) and UNKNOWN not in "".join(texts)
 
