@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import statistics
 import subprocess
 import sys
@@ -24,6 +25,9 @@ from assent.reading.paths import Place
 from assent.shell import parse
 from runs import running
 from server import serving
+
+sys.path.append(str(Path(__file__).parent.parent / "tests"))
+import slow
 
 failures: list[str] = []
 
@@ -185,7 +189,7 @@ def thread_ms(engine: Engine, session: Session, call: ToolCall) -> float:
 
 
 def growing() -> None:
-    print("\nParsing, reading and deciding long lines (a line of more than 600 commands is not read to its end)")
+    print("\nParsing, reading and deciding long lines (a line of more than 400 commands is not read to its end)")
     facts = Facts(home="/home/u", resolve=str)
     engine, session = Engine(facts=lambda: facts), Session(workspace=("/code",))
     print(f"  {'characters':<24}" + "".join(f"{size:>12,}" for size in SIZES))
@@ -195,6 +199,30 @@ def growing() -> None:
         # Four times the text may take four times as long; the rest is for what can not be measured well.
         growth = took[-1] / took[-2]
         report(f"{what}: four times the text", f"{growth:.1f} x", limit="at most 6 x", ok=growth <= 6)
+
+
+def stopping() -> None:
+    """Measure calls that would take seconds, if nothing stopped them."""
+    given = [("Bash", {"command": line}) for line in slow.LINES.values()] + list(slow.CALLS.values())
+    print(f"\n{len(given)} calls made to be slow, in a folder of 4,000 names: the processor's time for each")
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Path(folder).resolve()
+        for index in range(1_000):
+            (workspace / f"d{index}").mkdir()
+            (workspace / f"d{index}/x").touch()
+            (workspace / f"f{index}").touch()
+            (workspace / f"s{index}").symlink_to(f"d{index}")
+        session = Session(workspace=(str(workspace),))
+        for what, rules in (("without rules", []), (f"under {len(slow.RULES)} rules", slow.RULES)):
+            engine = Engine([Policy(deny=parse_rules(rules))], facts=Observer())
+            engine.decide(line_call(slow.LOADED, folder), session)
+            calls = [ToolCall(tool=tool, input=arguments, cwd=str(workspace)) for tool, arguments in given]
+            gc.collect()
+            gc.freeze()  # as the daemon does with what it has loaded
+            took = [thread_ms(engine, session, call) for call in calls]
+            worst = max(took)
+            report(f"{what}, the slowest", f"{worst:.0f} ms", limit="at most 100 ms", ok=worst <= 100)
+            gc.unfreeze()
 
 
 LOADING = """
@@ -259,6 +287,7 @@ def main() -> None:
     reading()
     reading_on_disk()
     growing()
+    stopping()
     loading()
     starting()
     log.run(report)

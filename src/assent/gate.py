@@ -30,6 +30,7 @@ from assent.engine import Engine
 from assent.model import (
     ALLOW,
     ASK,
+    DENY,
     Answer,
     Approval,
     Consent,
@@ -131,24 +132,20 @@ class Gate:
         """
         return await self._try(call, session, prefix, aside, waiting=waiting)
 
-    def weigh(self, call: ToolCall, session: Session) -> Weighed:
-        """Decide a call as far as that goes at once: for `record_all` if it is settled, else for `decide_weighed`.
+    def weigh(self, asked: Sequence[tuple[ToolCall, Session]]) -> list[Weighed]:
+        """Decide calls as far as that goes at once: for `record_all` if settled, each other for `decide_weighed`.
 
         Never raises: what goes wrong here goes wrong there again, and is a denial.
         """
+        begun = [self._begin(call, session) for call, session in asked]
+        return [_weigh(call, session, begin) for (call, session), begin in zip(asked, begun, strict=True)]
+
+    def _begin(self, call: ToolCall, session: Session) -> Callable[[], tuple[Consent, Decision]] | None:
+        """Read a call; None for one of which more than a look tells how it is decided."""
         try:
-            if session.run or named_ticket(call) is not None:
-                return Weighed(call, session)
-            consent, decision = heard = self._weighing.weigh(call, session)
-            if decision.boundary is not None:
-                return Weighed(call, session)
-            if decision.verdict is ASK or (decision.verdict is ALLOW and consent.grants and relied_on(decision)):
-                return Weighed(call, session, heard)
-            if decision.verdict is not ALLOW and decision.reading.destructive and not consent.destructive:
-                return Weighed(call, session, heard)
-            return Weighed(call, session, heard, settled=True)
-        except Exception:  # noqa: BLE001 - as it says
-            return Weighed(call, session)
+            return None if session.run or named_ticket(call) is not None else self._weighing.begin(call, session)
+        except Exception:  # noqa: BLE001 - as above
+            return None
 
     async def decide_weighed(self, weighed: Weighed, *, prefix: str = "perm") -> Ruling:
         """Go on with what `weigh` began, as `decide` does."""
@@ -290,7 +287,7 @@ class Gate:
             return await self._record(call, session, decision, relied, aside.after(decision, call))
         if verdict is ASK:
             return await self._ask(Case(call, session, decision, prefix, waiting, aside))
-        if decision.reading.destructive and not consent.destructive:
+        if _may_be_enabled(consent, decision):
             case = Case(call, session, decision, prefix, waiting, aside)
             return await self._reconsider(consent, case)
         return await self._record(call, session, decision, ())
@@ -463,6 +460,28 @@ class Gate:
             return await self._record(call, session, decision, ())
         except Exception:  # noqa: BLE001 - it is denied either way
             return Ruling(decision=decision)
+
+
+def _weigh(call: ToolCall, session: Session, begun: Callable[[], tuple[Consent, Decision]] | None) -> Weighed:
+    """Decide a call that was read, if it was, and tell whether nothing is missing but its record."""
+    try:
+        if begun is None:
+            return Weighed(call, session)
+        consent, decision = heard = begun()
+        if decision.boundary is not None:
+            return Weighed(call, session)
+        if decision.verdict is ALLOW:
+            return Weighed(call, session, heard, settled=not (consent.grants and relied_on(decision)))
+        return Weighed(
+            call, session, heard, settled=decision.verdict is DENY and not _may_be_enabled(consent, decision)
+        )
+    except Exception:  # noqa: BLE001 - as `Gate.weigh` says
+        return Weighed(call, session)
+
+
+def _may_be_enabled(consent: Consent, denial: Decision) -> bool:
+    """Tell whether a person's answer to this one call could make more than a denial of it."""
+    return denial.reading.destructive and not consent.destructive
 
 
 def _with_ticket(decision: Decision, ticket: Ticket | None) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -11,6 +12,7 @@ from assent.approvals.grants import binds
 from assent.approvals.outcome import relied_on
 from assent.approvals.standing import Standing
 from assent.approvals.tickets import find_stopped
+from assent.engine import Engine
 from assent.model import ALLOW, Approval, Consent, Decision, Mode, Opinion, Session, Ticket, Tier, ToolCall
 from assent.store.store import Store
 
@@ -54,6 +56,14 @@ class Weighing(msgspec.Struct, frozen=True):
             if len(kept) == len(consent.grants):
                 return consent, decision
             consent = msgspec.structs.replace(consent, grants=kept)
+
+    def begin(self, call: ToolCall, session: Session) -> Callable[[], tuple[Consent, Decision]]:
+        """Read a call, and return what decides it so. Either may raise, where `weigh` denies."""
+        engine, consent = self.engines(call, session), self.consent(session)
+        if consent.grants or not isinstance(engine, Engine):
+            return functools.partial(self.weigh, call, session, consent)
+        begun = engine.begin(call, session, consent)
+        return lambda: (consent, begun())
 
     async def decide(self, call: ToolCall, session: Session, heard: Sequence[Opinion] = ()) -> tuple[Consent, Decision]:
         """Decide a call; one that its sandbox stopped a while ago as one that would run outside."""

@@ -20,7 +20,7 @@ def run(coroutine):
 
 async def decide(node, *calls, session=SESSION):
     """Decide as the daemon does for what comes in one turn of its loop."""
-    weighed = [node.gate.weigh(call, session) for call in calls]
+    weighed = node.gate.weigh([(call, session) for call in calls])
     together = [each for each in weighed if each.settled]
     rulings = dict(zip(map(id, together), await node.gate.record_all(together), strict=True))
     return [rulings.get(id(each)) or await node.gate.decide_weighed(each) for each in weighed]
@@ -68,7 +68,7 @@ def test_each_is_on_record_once_and_those_that_need_nobody_share_a_write(node):
 
 def test_what_can_not_be_written_is_denied_whoever_it_came_with(node, monkeypatch):
     async def main():
-        weighed = [node.gate.weigh(line(text), SESSION) for text in (SAFE, "pwd")]
+        weighed = node.gate.weigh([(line(text), SESSION) for text in (SAFE, "pwd")])
         assert all(each.settled for each in weighed)
 
         async def fail(_work):
@@ -85,7 +85,7 @@ def test_what_can_not_be_written_is_denied_whoever_it_came_with(node, monkeypatc
 
 def test_a_fault_while_it_is_written_is_a_denial_too(node, monkeypatch):
     async def main():
-        weighed = [node.gate.weigh(line(SAFE), SESSION)]
+        weighed = node.gate.weigh([(line(SAFE), SESSION)])
         commit, failures = node.store.commit, [ValueError("broken")]
 
         async def fail_once(work):
@@ -107,7 +107,7 @@ def test_a_fault_while_it_is_weighed_is_a_denial(node, monkeypatch):
 
     async def main():
         monkeypatch.setattr(node.gate, "_weighing", msgspec.structs.replace(node.gate._weighing, engines=fail))
-        weighed = node.gate.weigh(line(SAFE), SESSION)
+        (weighed,) = node.gate.weigh([(line(SAFE), SESSION)])
         assert (weighed.heard, weighed.settled) == (None, False)
         ruling = await node.gate.decide_weighed(weighed)
         assert (verdict_of(ruling), ruling.decision.decision_source) == (DENY, Source.ERROR)
@@ -119,7 +119,7 @@ def test_what_people_said_is_looked_up_where_it_is_relied_on(node):
     async def main():
         (asked,) = await decide(node, line("npm install x"))
         await node.gate.answer(asked.approval.id, ALWAYS, ANN)
-        weighed = node.gate.weigh(line("npm install y"), SESSION)
+        (weighed,) = node.gate.weigh([(line("npm install y"), SESSION)])
         assert (weighed.heard[1].verdict, weighed.settled) == (ALLOW, False)
         (granted,) = await decide(node, line("npm install y"))
         assert (verdict_of(granted), granted.decision.decision_source) == (ALLOW, Source.GRANT)
@@ -142,8 +142,8 @@ def test_a_yes_is_used_once(node):
 
 @pytest.mark.parametrize("session", [msgspec.structs.replace(SESSION, run=True)])
 def test_what_is_a_runs_or_names_a_ticket_is_not_decided_at_once(node, session):
-    assert node.gate.weigh(line(SAFE), session).heard is None
-    assert node.gate.weigh(line("assent run --decision dec_1_ab -- ls"), SESSION).heard is None
+    assert node.gate.weigh([(line(SAFE), session)])[0].heard is None
+    assert node.gate.weigh([(line("assent run --decision dec_1_ab -- ls"), SESSION)])[0].heard is None
 
 
 def test_what_will_not_be_given_again_and_what_is_large_is_not_kept(node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import socket
 import types
@@ -10,10 +11,12 @@ import types
 import pytest
 
 from assent.model import Session, ToolCall
+from assent.server import turns
 from assent.server.errands import Errand
 from assent.server.messages import Refusal, Reply
+from assent.server.moments import Moment
 from assent.server.routes import AtOnce
-from assent.server.turns import Turns
+from assent.server.turns import CROWD, MOST, Turns
 
 MIXED = (
     ("ls -la", {"allow": True, "tier": "safe"}),
@@ -160,9 +163,9 @@ class Desk:
         self.reach("fail")
         return Reply(400, b"no")
 
-    def weigh(self, call, session):
+    def weigh(self, asked):
         self.reach("weigh")
-        return types.SimpleNamespace(call=call, session=session, settled=True)
+        return [types.SimpleNamespace(call=call, session=session, settled=True) for call, session in asked]
 
     async def record_all(self, weighed):
         self.reach("record_all")
@@ -177,19 +180,22 @@ class Desk:
 
     def wires(self, *bodies):
         """Have questions asked in one turn; return what became of each: an answer, or a closed connection."""
-        route = types.SimpleNamespace(at_once=AtOnce(self.read, self.write))
 
         async def main():
             asyncio.get_running_loop().set_exception_handler(lambda *_: None)
-            wires = [Wire() for _ in bodies]
-            for wire, body in zip(wires, bodies, strict=True):
-                wire.rest = lambda: self.reach("rest")
-                self.turns.take(Errand(wire, types.SimpleNamespace(route=route), body))
-            for _ in range(5):
-                await asyncio.sleep(0)
-            return wires
+            return await self.ask(*bodies)
 
         return asyncio.run(main())
+
+    async def ask(self, *bodies):
+        route = types.SimpleNamespace(at_once=AtOnce(self.read, self.write))
+        wires = [Wire() for _ in bodies]
+        for wire, body in zip(wires, bodies, strict=True):
+            wire.rest = lambda: self.reach("rest")
+            self.turns.take(Errand(wire, types.SimpleNamespace(route=route), body))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return wires
 
 
 def outcome(wire):
@@ -216,6 +222,55 @@ def test_each_is_answered_where_nothing_goes_wrong():
 )
 def test_a_fault_anywhere_leaves_nobody_without_an_answer_or_an_end(place, found):
     assert [outcome(wire) for wire in Desk(place).wires(b"ls", b"wrong", b"ls")] == found
+
+
+@pytest.mark.parametrize("more", [CROWD, CROWD + 5])
+def test_behind_a_crowd_others_are_waited_for_until_there_are_as_many_or_for_a_moment(more, monkeypatch):
+    monkeypatch.setattr(turns, "GATHERING", 60)
+    desk = Desk()
+
+    def answered(*groups):
+        return [outcome(wire) for group in groups for wire in group]
+
+    async def main():
+        crowd = await desk.ask(*[b"ls"] * (CROWD + 1))
+        assert answered(crowd) == ["yes"] * (CROWD + 1)
+        first = await desk.ask(b"ls")
+        assert answered(first) == ["hangs"]
+        rest = await desk.ask(*[b"ls"] * more)  # as many as there were: nobody waits any longer
+        assert answered(first, rest) == ["yes"] * (1 + more)
+        monkeypatch.setattr(turns, "GATHERING", 0.05)
+        few = await desk.ask(b"ls", b"ls")  # less than before: in a moment they are decided all the same
+        await asyncio.sleep(0.5)
+        assert answered(few) == ["yes"] * 2
+        assert answered(await desk.ask(b"ls")) == ["yes"]  # the crowd is gone
+
+    asyncio.run(main())
+
+
+def test_of_very_many_each_is_answered_though_not_in_one_turn():
+    found = Desk().wires(*[b"ls", b"wrong", b"ls"] * MOST)
+    assert [outcome(wire) for wire in found] == ["yes", "no", "yes"] * MOST
+
+
+def test_who_comes_after_a_look_at_the_disk_is_not_decided_by_it():
+    moment, count, seen = Moment(), itertools.count(), []
+    look = moment.once(lambda _path: next(count))
+
+    class Looking(Desk):
+        def weigh(self, asked):
+            seen.append([look("a") for _ in asked])
+            return super().weigh(asked)
+
+    desk = Looking()
+
+    async def main():
+        first = asyncio.ensure_future(desk.ask(*[b"ls"] * (MOST + 3)))
+        later = asyncio.ensure_future(desk.ask(b"ls"))
+        assert [outcome(wire) for wire in (*await first, *await later)] == ["yes"] * (MOST + 4)
+
+    asyncio.run(main())
+    assert seen == [[0] * MOST, [1] * 4]
 
 
 def test_an_answer_that_can_not_be_sent_ends_its_own_connection_alone():

@@ -36,6 +36,8 @@ LARGEST_MESSAGE = 64 * 1024
 KEEP_ALIVE = 75
 PING_EVERY = 20.0
 _LISTENERS_LEAVE = 2.0
+_COLLECTING = (20_000, 20, 20)
+"""When garbage is looked for: nearly all that a turn of the loop makes is gone by its end, without anybody looking."""
 
 
 def serve(
@@ -93,6 +95,7 @@ class DaemonServer(uvicorn.Server):
         address = sockets[0].getsockname() if sockets else ()
         gc.collect()
         gc.freeze()  # what is loaded by now stays: looking through it again and again would make everyone wait
+        gc.set_threshold(*_COLLECTING)
         self._daemon.journal.note("info", "daemon.started", pid=os.getpid(), address=list(address[:2]))
         self._ready()
 

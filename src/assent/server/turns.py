@@ -25,8 +25,11 @@ _log = logging.getLogger(__name__)
 
 CROWD = 8
 """Where more than so many questions came together, others are about to come …"""
-GATHERING = 0.001
-"""… and are waited for, so many seconds: what all need, such as a look at the disk or a commit, is then done once."""
+GATHERING = 0.003
+"""… and are waited for, until there are as many again, or for so many seconds: what all need is then done once."""
+
+MOST = 32
+"""Questions that are decided in one turn: while they are written down, the next are decided."""
 
 
 class _Asked(msgspec.Struct, frozen=True, gc=False):
@@ -46,33 +49,43 @@ class Turns:
         self._app = app
         self._errands: list[Errand] = []
         self._recording: set[asyncio.Task[None]] = set()
-        self._crowded = False
+        self._last = 0
+        """How many came together before."""
+        self._gathering: asyncio.TimerHandle | None = None
 
     def take(self, errand: Errand) -> None:
         """Decide a question when all that has come is here."""
         self._errands.append(errand)
-        if len(self._errands) > 1:
-            return
-        loop = asyncio.get_running_loop()
-        if self._crowded:
-            # Not from the timer itself, which may go off before the turn is over in which the disk was last looked at.
-            loop.call_later(GATHERING, loop.call_soon, self._decide)
-        else:
-            loop.call_soon(self._decide)
+        count = len(self._errands)
+        if count == 1 and self._last > CROWD:
+            self._gathering = asyncio.get_running_loop().call_later(GATHERING, self._go)
+        elif count == 1 or (self._gathering is not None and count >= self._last):
+            self._go()
+
+    def _go(self) -> None:
+        """Decide next: not at once, since the turn may not be over in which the disk was last looked at."""
+        if self._gathering is not None:
+            self._gathering.cancel()
+            self._gathering = None
+        asyncio.get_running_loop().call_soon(self._decide)
 
     def _decide(self) -> None:
-        errands, self._errands = self._errands, []
-        self._crowded = len(errands) > CROWD
+        errands, self._errands = self._errands[:MOST], self._errands[MOST:]
+        self._last = len(errands)
         try:
             self._deal_with(errands)
         except BaseException:
             _drop(errands)
             raise
+        finally:
+            if self._errands:
+                self._go()  # behind the end of this turn: who comes till then is not to hear what the disk said in it
 
     def _deal_with(self, errands: list[Errand]) -> None:
         """Take all questions one step further before the next step: what is at hand is soonest used again."""
         asked = [let_in for errand in errands if (let_in := self._read(errand)) is not None]
-        weighed = [(each, self._daemon.gate.weigh(each.call, each.session)) for each in asked]
+        found = self._daemon.gate.weigh([(each.call, each.session) for each in asked])
+        weighed = list(zip(asked, found, strict=True))
         settled = [pair for pair in weighed if pair[1].settled]
         for each, open_still in weighed:
             if not open_still.settled:
