@@ -465,6 +465,7 @@ def test_where_some_of_several_can_not_be_answered_their_cards_say_why(page, ask
             route.continue_()
 
     page.route("**/api/permissions", refuse)
+    still(page)
     page.keyboard.press("j")
     page.keyboard.press("x")
     page.get_by_role("button", name="Select all").click()

@@ -116,6 +116,13 @@ def test_preparing_tells_everything_about_the_run(client, tmp_path):
     }
 
 
+def test_a_run_that_ended_before_it_began_is_not_said_to_have_started(client, tmp_path):
+    run = client.prepare(write_strategy(tmp_path, READ))["runId"]
+    client.send("stop_run", runId=run)
+    client.hear("strategy_error", runId=run)
+    assert client.refused("start_run", runId=run) == ("START_FAILED", f"Prepared run not found: {run}")
+
+
 def test_a_run_may_be_given_its_id_and_is_started_once(client, tmp_path):
     strategy = write_strategy(tmp_path, READ)
     name = f"mine-{tmp_path.name}"

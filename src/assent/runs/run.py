@@ -295,6 +295,8 @@ class Run:
     async def start(self, given: str, work: Work) -> None:
         """Begin, once that is on record; raises `ToolError` for one that has begun, or is over."""
         async with self._turn:
+            if not self.record.is_active and self.record.started_at is None:
+                raise ToolError(f"Prepared run not found: {self.id}")
             if self.record.status is not Status.PENDING:
                 raise ToolError(f"Run already started: {self.id}")
             record = msgspec.structs.replace(self.record, status=Status.RUNNING, started_at=self.ground.clock())
