@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from assent.config.clock import processor_time
 from assent.config.files import find_private
 from assent.config.links import find_control_links, follow_links
 from assent.config.places import MANAGED_FILE, assent_home, user_file, user_home
@@ -64,7 +65,7 @@ def observe(
         assent_files=files,
         assent_endpoints=ENDPOINTS,
         sandbox=False,
-        clock=time.thread_time,
+        clock=processor_time,
     )
 
 

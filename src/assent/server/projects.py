@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 import msgspec
 
 from assent.catalog import load
+from assent.config.clock import processor_time
 from assent.config.facts import Observer, exists, has_dashes, is_program
 from assent.config.layers import Layers, LivePolicies
 from assent.config.links import follow_below, follow_links
@@ -204,4 +205,4 @@ class _Blindness:
         self._endpoints = endpoints
 
     def __call__(self) -> Facts:
-        return Facts(now=time.time(), assent_endpoints=self._endpoints, clock=time.thread_time)
+        return Facts(now=time.time(), assent_endpoints=self._endpoints, clock=processor_time)
