@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import os
+import stat
 from typing import TYPE_CHECKING, TypeAlias
 
 import assent.regex as re
@@ -237,10 +238,11 @@ def _git_folders(folder: str) -> list[tuple[str, str]]:
     found: list[tuple[str, str]] = []
     current = folder
     for _ in range(MOST_FOLDERS):
-        store = os.path.join(current, ".git")
-        if os.path.isfile(store):
+        store = f"{current.rstrip('/')}/.git"
+        kind = _kind(store)
+        if stat.S_ISREG(kind):
             return [*found, (current, os.path.normpath(os.path.join(current, _read(store).partition(":")[2].strip())))]
-        stores = [(current, store)] if os.path.isdir(store) else []
+        stores = [(current, store)] if stat.S_ISDIR(kind) else []
         stores += [(current, current)] if _has_head(current) else []
         found += stores
         if any(_is_store(each) for _, each in stores):
@@ -250,6 +252,14 @@ def _git_folders(folder: str) -> list[tuple[str, str]]:
             break
         current = parent
     return found
+
+
+def _kind(path: str) -> int:
+    """Return what there is by this name, as the mode of a file has it; 0 for nothing that can be seen."""
+    try:
+        return os.stat(path).st_mode
+    except (OSError, ValueError):
+        return 0
 
 
 def _has_head(folder: str) -> bool:

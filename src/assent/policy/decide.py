@@ -22,7 +22,7 @@ from assent.model import (
     bound_digest,
 )
 from assent.policy.coverage import Coverage
-from assent.policy.defaults import defaults
+from assent.policy.defaults import defaults, looks
 from assent.policy.guard import Guard
 from assent.policy.modes import TABLE, Cell, Row
 from assent.policy.opinions import hear
@@ -114,17 +114,19 @@ def _judge(
     # A boundary that a policy demands stays, whatever it stopped; one that the mode chose may be asked about.
     stopped = consent.stopped if boundary is None and row.dangerous == "sandbox" else ""
     held = sandbox is not None and not stopped and _holds(row, sandbox, view)
+    silent = not call_opinions and not any(heard)
+    if silent and (said := looks(row, view, guard)) is not None:
+        return Judgement(mode, ALLOW, boundary, tuple(said))
     coverage = Coverage(view, guard, consent, heard, call_opinions, boundary)
     kept: list[Opinion] = []
-    silent = not call_opinions and not any(heard)
     for index, opinions in enumerate(heard):
         spoken = [*opinions, *call_opinions]
         if silent or not coverage.is_covered(index):
             spoken += defaults(index, row, view, guard, consent, spoken, held=held)
             spoken += _outside(index, view, stopped) if stopped else ()
         kept += settle(index, row, view, guard, spoken, coverage)
-    said = [o.verdict for o in kept if o.overruled is None]
-    verdict = said[0] if len(said) == 1 else max(said, key=_rank)
+    verdicts = [o.verdict for o in kept if o.overruled is None]
+    verdict = verdicts[0] if len(verdicts) == 1 else max(verdicts, key=_rank)
     if held and any(o.policy == "sandbox" for o in kept):
         boundary = sandbox
     return Judgement(mode, verdict, boundary, tuple(dict.fromkeys(kept) if call_opinions else kept))

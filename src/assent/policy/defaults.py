@@ -66,6 +66,22 @@ def defaults(
     return found
 
 
+def looks(row: Row, view: View, guard: Guard) -> list[Opinion] | None:
+    """Return the opinions on a call that only looks, where nobody said anything and no default but its tier counts.
+
+    None for every other call. These are what `defaults` gives: most calls are such, and are spared the way there.
+    """
+    merged, reading = guard.merged, view.reading
+    if reading.tier is not SAFE or row.safe != "allow" or merged.embedded or merged.unknown_repository is not ALLOW:
+        return None
+    reads = guard.reads_freely and not view.session.run
+    for operation in reading.operations:
+        kind = operation.kind
+        if kind is not COMMAND_EXECUTE and not (kind is FS_READ and reads):
+            return None
+    return [_cell(index, operation, row, guard, held=False) for index, operation in enumerate(reading.operations)]
+
+
 def _at_the_edge(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
     """Apply the path policy's default. The built-in one: writes (in runs also reads) outside the workspace ask."""
     if operation.kind is FS_WRITE:

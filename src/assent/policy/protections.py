@@ -94,10 +94,11 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
     """Return what the protections say about one operation."""
     found = []
     kind = operation.kind
-    if why := _self_harm(operation, view):
+    only_people, replaces = _about_assent(operation) if operation.argv else (None, False)
+    if why := _self_harm(operation, view) or only_people:
         found.append(_opinion(DENY, "self-protection", why, index))
-    elif (operation.argv or operation.mentions or kind is FS_WRITE) and (why := _self_doubt(operation, view)):
-        found.append(_opinion(ASK, "self-protection", why, index, firm=True))
+    elif replaces or ((operation.mentions or kind is FS_WRITE) and _is_in_doubt(operation, view)):
+        found.append(_opinion(ASK, "self-protection", _NEAR, index, firm=True))
     elif kind is FS_WRITE and (why := _control(operation, view)):
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
     if operation.secret and kind is FS_READ and not embedded:
@@ -138,18 +139,15 @@ def _self_harm(operation: Operation, view: View) -> str | None:
     harm = own.harm(operation, operation.resource)
     if harm is None and operation.target is not None and operation.target != operation.resource:
         harm = own.harm(operation, operation.target)
-    return harm if harm is not None or not operation.argv else _about_assent(operation)[0]
+    return harm
 
 
-def _self_doubt(operation: Operation, view: View) -> str | None:
-    """Say why an operation may touch what is Assent's own, where that is not known before it runs."""
-    if operation.mentions or (operation.kind is FS_WRITE and not operation.known):
-        own = _own(view.facts.assent_paths, view.facts.assent_files)
-        if operation.mentions:
-            found = any(map(own.is_at, operation.mentions))
-            return _NEAR if found or _about_assent(operation)[1] else None
-        return _NEAR if not operation.globbed and own.is_after(operation.resource.partition(UNKNOWN)[0]) else None
-    return _NEAR if operation.argv and _about_assent(operation)[1] else None
+def _is_in_doubt(operation: Operation, view: View) -> bool:
+    """Tell whether an operation may touch what is Assent's own, where that is not known before it runs."""
+    own = _own(view.facts.assent_paths, view.facts.assent_files)
+    if operation.mentions:
+        return any(map(own.is_at, operation.mentions))
+    return not operation.known and not operation.globbed and own.is_after(operation.resource.partition(UNKNOWN)[0])
 
 
 class _Own(msgspec.Struct, frozen=True):

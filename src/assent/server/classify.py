@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -48,6 +49,8 @@ class Classified(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     feedback: str | None = None
 
 
+_LONGEST_KEPT = 200
+"""Characters of a reason with which an answer is kept."""
 _BODY = msgspec.json.Decoder(ClassifyBody)
 
 
@@ -63,7 +66,16 @@ def read_call(daemon: Daemon, request: Request) -> tuple[ToolCall, Session]:
 
 def write_ruling(ruling: Ruling) -> Reply:
     """Say what was ruled, to a caller who does not wait."""
+    decision = ruling.decision
+    if decision.decision == "allow" and ruling.approval is None and len(decision.decision_reason) <= _LONGEST_KEPT:
+        return _allowed(decision.reading.tier, decision.decision_reason)
     return reply(_classified(answer_of(ruling)))
+
+
+@functools.lru_cache(maxsize=256)
+def _allowed(tier: Tier, reason: str) -> Reply:
+    """Say yes to a call that nobody was asked about: most have one of few reasons."""
+    return reply(Classified(allow=True, tier=tier, reason=reason))
 
 
 def _read(request: Request) -> HookCall:
