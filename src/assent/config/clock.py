@@ -1,7 +1,7 @@
 """How much processor time this thread has taken, told often and cheaply.
 
 The kernel's own answer takes longer than much of what is measured by it. Between two of them, no more can have been
-taken than passed on the wall, so that is added: what is told is off by a millisecond at most.
+taken than passed on the wall, so that is added: what is told is off by a few milliseconds at most.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 
-EXACT = 0.001
+EXACT = 0.004
 """Seconds after which the kernel is asked again."""
 
 
@@ -22,7 +22,7 @@ _asked = _Asked()
 
 
 def processor_time() -> float:
-    """Return the seconds of processor time that this thread has taken, or up to a millisecond more."""
+    """Return the seconds of processor time that this thread has taken, or up to `EXACT` more."""
     now = time.perf_counter()
     passed = now - _asked.at
     if passed < EXACT:
