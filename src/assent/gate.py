@@ -311,6 +311,7 @@ class Gate:
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
                 raise _StaleError
+            questions.use_with_grants(cursor, relied, decision.digest)
             if decision.verdict is ALLOW:
                 check_run(cursor, session)
             self._log.append(cursor, (entry, *more))

@@ -358,6 +358,32 @@ def test_a_grant_ends_at_its_time(node):
     run(main())
 
 
+@pytest.mark.parametrize("used", [True, False])
+@pytest.mark.parametrize("scope", [Scope.SESSION, Scope.ALWAYS])
+def test_the_yes_that_left_a_grant_behind_lets_nothing_run_after_it(node, scope, used):
+    async def main():
+        asked = await ask(node, INSTALL)
+        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=scope, until=time.time() + 1.2), ANN)
+        if used:
+            assert verdict_of(await node.gate.decide(line(INSTALL), SESSION)) is ALLOW
+            assert (await node.approvals.get(asked.id)).used_at is not None
+        await asyncio.sleep(1.5)
+        assert (await ask(node, INSTALL)).id != asked.id
+
+    run(main())
+
+
+def test_a_yes_whose_grant_is_for_other_calls_is_still_there_for_its_own(node):
+    async def main():
+        asked = await ask(node, INSTALL)
+        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install x:*"), ANN)
+        for text in ("npm install x", INSTALL):
+            assert verdict_of(await node.gate.decide(line(text), SESSION)) is ALLOW
+        assert (await ask(node, INSTALL)).id != asked.id
+
+    run(main())
+
+
 def test_a_grant_that_is_gone_from_the_table_does_not_count_whatever_is_in_memory(node):
     async def main():
         asked = await ask(node, INSTALL)
@@ -399,8 +425,6 @@ def test_a_grant_for_a_file_of_the_workspace_holds_while_the_file_is_unchanged(t
         assert grant.files[0][0] == str(script)
         other = ToolCall(tool="Bash", input={"command": "bash other.sh"}, cwd=str(workspace))
         await node.gate.answer((await node.gate.decide(other, session)).approval.id, NO, ANN)
-        # The yes itself is for this very call and may still be used once.
-        await node.store.commit(lambda c: c.execute("UPDATE approvals SET used_at = 1.0"))
         script.write_text("echo something else")
         assert verdict_of(await node.gate.decide(call, session)) is ASK
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Iterable
 
 import msgspec
 
@@ -36,6 +37,7 @@ _END = (
     "UPDATE approvals SET state = ?, resolved_at = ?, resolved_by = ?, call = NULL, decision = NULL "
     "WHERE id = ? AND state = 'pending'"
 )
+_UNUSED = _SELECT + " WHERE id = ? AND digest = ? AND state = 'approved' AND used_at IS NULL"
 _USE = (
     "UPDATE approvals SET used_at = ?, answer = ? WHERE id = ? AND state = ? AND used_at IS NULL "
     "AND expires_at > ? AND resolved_at <= ?"
@@ -85,7 +87,7 @@ def answer_question(
     """Answer a pending question for good, or raise `AlreadyAnsweredError` or `NotFoundError`."""
     now = cursor.now
     state = State.APPROVED if answer.verdict.value == "allow" else State.REJECTED
-    until = now + expiry if answer.until is None or answer.scope is not Scope.ONCE else answer.until
+    until = _last_use(answer, now + expiry)
     kept = encode(answer)
     if cursor.execute(_RESOLVE, state.value, now, by, kept, until, approval_id, now) != 1:
         raise _lost(cursor, approval_id)
@@ -117,6 +119,17 @@ def use_answer(cursor: Cursor, approval: Approval) -> Approval | None:
     return used
 
 
+def use_with_grants(cursor: Cursor, grant_ids: Iterable[str], digest: str) -> None:
+    """Mark the yes to a call as used where a grant that the same yes left behind lets that call run.
+
+    Else it would wait, and let the call run once more when the grant no longer does.
+    """
+    for grant_id in grant_ids:
+        for (asked,) in cursor.fetch("SELECT approval FROM grants WHERE id = ?", grant_id):
+            for row in cursor.fetch(_UNUSED, asked, digest):
+                use_answer(cursor, read_approval(row))
+
+
 def mark_caller(cursor: Cursor, approval_id: str, *, gone: bool) -> None:
     """Write down whether somebody waits for the answer."""
     changed = cursor.execute(
@@ -146,6 +159,13 @@ def put_grant(cursor: Cursor, log: Log, grant: Grant, session: str) -> None:
     )
     log.append(cursor, (log.prepare(granted(grant, session)),))
     cursor.announce(GRANTS, grant.id, grant)
+
+
+def _last_use(answer: Answer, usual: float) -> float:
+    """Return until when an answer waits for its call: a yes to more than one call no longer than it is for them."""
+    if answer.until is None:
+        return usual
+    return answer.until if answer.scope is Scope.ONCE else min(usual, answer.until)
 
 
 def _tell(cursor: Cursor, log: Log, approval: Approval, grant: Grant | None) -> None:
