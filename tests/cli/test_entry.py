@@ -54,7 +54,9 @@ def test_an_unknown_word_is_exit_2_with_the_nearest_one(capsys, words, complaint
     assert shown.out == ""
 
 
-@pytest.mark.parametrize("error", [RuntimeError("boom"), RecursionError("deep"), MemoryError(), OSError(28, "full")])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("boom"), RecursionError("deep"), MemoryError(), OSError(24, "too many files")]
+)
 def test_a_fault_is_exit_4_without_a_traceback(monkeypatch, capsys, error):
     monkeypatch.setattr(entry, "_run", lambda _: (_ for _ in ()).throw(error))
     monkeypatch.setattr(entry, "_leave_pipe", lambda: None)
@@ -91,7 +93,28 @@ def test_an_output_that_can_not_be_written_is_no_allow(world):
             check=False,
         )
     assert done.returncode == exits.DENY
-    assert b"internal error" in done.stderr
+    assert done.stderr == b"assent: writing failed: No space left on device\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "code", "said"),
+    [
+        (("check", "ls"), ">&-", exits.DENY, b"assent: writing failed: Bad file descriptor\n"),
+        (("schema",), ">&-", exits.DENY, b"assent: writing failed: Bad file descriptor\n"),
+        (("policy", "show"), ">&-", exits.DENY, b"assent: writing failed: Bad file descriptor\n"),
+        (("check", "--batch"), ">&-", exits.DENY, b"assent: writing failed: Bad file descriptor\n"),
+        (("audit", "verify"), "2>&-", exits.USAGE, b""),  # there is no log yet
+        (("check", "ls"), "2>&-", exits.OK, b""),
+        (("nonsense",), ">&- 2>&-", exits.USAGE, b""),
+        # An agent takes any other code for a yes.
+        (("hook", "claude-code"), ">&- 2>&-", exits.USAGE, b""),
+    ],
+)
+def test_a_closed_stream_is_no_fault_of_ours_and_no_allow(world, words, closed, code, said):
+    line = ["/bin/sh", "-c", f'exec "$@" {closed}', "sh", *world.command(*words)]
+    given = b'{"command": "ls"}\n'
+    done = subprocess.run(line, input=given, capture_output=True, env=world.environ, cwd=world.project, check=False)
+    assert (done.returncode, done.stderr) == (code, said)
 
 
 @pytest.mark.parametrize("words", [("schema",), ("check", "ls"), ("--help",)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import fcntl
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from assent.cli import exits
 from assent.cli.screen import complain, say
@@ -40,6 +42,9 @@ COMMANDS = {
 }
 
 
+_UNWRITTEN = (errno.EBADF, errno.ENOSPC, errno.EDQUOT, errno.EIO)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Without `argv`, the process is ours, and may end here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
@@ -51,8 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if once and arguments[0] == "run":
             load_loop()
         code = _run(arguments)
-        if sys.stdout is not None:  # closed by whoever started it, and nothing was to be said
-            sys.stdout.flush()
+        sys.stdout.flush()
         if once:
             leave(code)
     except KeyboardInterrupt:
@@ -132,10 +136,22 @@ def _help() -> str:
 
 
 def _prepare_streams() -> None:
-    """Make sure that no character can end the process half-way through an answer."""
+    """Make sure that there are streams, and that no character can end the process half-way through an answer."""
+    # Where whoever started it closed one, an answer can not be given, which is an error; a complaint goes nowhere.
+    sys.stdout = sys.stdout or _stand_in(os.O_RDONLY)
+    sys.stderr = sys.stderr or _stand_in(os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(AttributeError):
             stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _stand_in(flags: int) -> TextIO:
+    """Open a stream in the place of one that is closed, whose own number stays closed: others may look at that."""
+    low = os.open(os.devnull, flags)
+    try:
+        return os.fdopen(fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, 3), "w")
+    finally:
+        os.close(low)
 
 
 def _leave_pipe() -> None:
@@ -148,6 +164,9 @@ def _report_fault(error: Exception) -> int:
     if isinstance(error, OSError):
         _leave_pipe()
     with contextlib.suppress(Exception):
+        if isinstance(error, OSError) and error.errno in _UNWRITTEN and error.filename is None:
+            complain(f"writing failed: {error.strerror}")
+            return exits.DENY
         complain(f"internal error: {type(error).__name__}: {error}")
         if os.environ.get("ASSENT_DEBUG") == "1":
             import traceback  # noqa: PLC0415 - only a developer asks for it
