@@ -157,7 +157,7 @@ class Desk:
         self.reach("read")
         if request == b"wrong":
             raise Refusal(400, "wrong")
-        return ToolCall(tool="Bash", input={}), Session()
+        return ToolCall(tool=request.decode(), input={}), Session()
 
     def fail(self, _error, _knock):
         self.reach("fail")
@@ -165,7 +165,12 @@ class Desk:
 
     def weigh(self, asked):
         self.reach("weigh")
-        return [types.SimpleNamespace(call=call, session=session, settled=True) for call, session in asked]
+        return [types.SimpleNamespace(settled=call.tool != "open") for call, _ in asked]
+
+    async def decide_weighed(self, _weighed, *, prefix):
+        self.reach("decide_weighed")
+        assert prefix == "hook"
+        return types.SimpleNamespace(decision=None)
 
     async def record_all(self, weighed):
         self.reach("record_all")
@@ -222,6 +227,17 @@ def test_each_is_answered_where_nothing_goes_wrong():
 )
 def test_a_fault_anywhere_leaves_nobody_without_an_answer_or_an_end(place, found):
     assert [outcome(wire) for wire in Desk(place).wires(b"ls", b"wrong", b"ls")] == found
+
+
+@pytest.mark.parametrize("place", ["decide_weighed", "count_decision", "write"])
+def test_a_fault_with_what_a_person_must_say_is_an_answer_too(place):
+    assert [outcome(wire) for wire in Desk(place).wires(b"open", b"open")] == ["no", "yes"]
+
+
+def test_who_can_not_even_be_refused_is_hung_up_on():
+    desk = Desk("write")
+    desk.fail = lambda *_: 1 // 0
+    assert [outcome(wire) for wire in desk.wires(b"open", b"open")] == ["closed", "yes"]
 
 
 @pytest.mark.parametrize("more", [CROWD, CROWD + 5])

@@ -108,7 +108,10 @@ class Turns:
             return None
 
     async def _go_on(self, asked: _Asked, weighed: Weighed) -> Reply:
-        return self._write(asked, await self._daemon.gate.decide_weighed(weighed, prefix="hook"))
+        try:
+            return self._write(asked, await self._daemon.gate.decide_weighed(weighed, prefix="hook"))
+        except Exception as error:  # noqa: BLE001 - as above
+            return self._app.fail(error, asked.errand.knock)
 
     async def _record(self, settled: list[tuple[_Asked, Weighed]]) -> None:
         try:
