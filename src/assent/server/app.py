@@ -81,23 +81,13 @@ class App:
             await self._sockets.serve(scope, receive, send)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refuse: Callable[[Refusal], Reply] = refuse_plainly
         route: Route | None = None
         try:
-            headers = gather_headers(scope["headers"])
-            try:
-                found = self._table.find(scope["path"])
-                route = found.by_method.get(scope["method"])
-            except Refusal:
-                self._check_door(scope, headers, None)
-                raise
-            refuse = (route or next(iter(found.by_method.values()))).refuse
-            self._check_door(scope, headers, route)
-            route = choose(found, scope["method"])
-            knock = Knock(scope["method"], scope["path"], scope["query_string"], headers, route, found.params)
+            knock = self._hear(scope)
+            route = knock.route
             request = self._admit(knock, receive, peer_of(scope))
             if knock.method not in SAFE_METHODS:
-                request.body = await _read_body(receive, headers, self._largest(route))
+                request.body = await _read_body(receive, knock.headers, self._largest(route))
             answer = await route.handler(self._daemon, request)
             if isinstance(answer, Stream):
                 await Streaming(self._daemon, request, answer).send(send, SECURITY_HEADERS)
@@ -105,24 +95,32 @@ class App:
         except CallerGone:
             return
         except Exception as error:  # noqa: BLE001 - the last resort: no internals leave, and nothing is allowed
+            route = route or self._table.nearest(scope["path"], scope["method"])
+            refuse = refuse_plainly if route is None else route.refuse
             answer = self._fail(error, scope["method"], scope["path"], refuse)
-        plain = route is not None and route.hook
+        plain = route is not None and route.hook and route.method == scope["method"]
         await _send(send, answer, HOOK_HEADERS if plain else SECURITY_HEADERS, head=scope["method"] == "HEAD")
+
+    def _hear(self, scope: Scope) -> Knock:
+        """Find out what a request is for, or refuse it at the door."""
+        headers, method, path = gather_headers(scope["headers"]), scope["method"], scope["path"]
+        try:
+            found = self._table.find(path)
+        except Refusal:
+            self._check_door(scope, headers, None)
+            raise
+        self._check_door(scope, headers, found.by_method.get(method))
+        return Knock(method, path, scope["query_string"], headers, choose(found, method), found.params)
 
     def know(self, scope: Scope) -> Knock | None:
         """Return the head of a hook's question, which will come again and again; None for any other, or a bad one."""
         try:
-            headers = gather_headers(scope["headers"])
-            found = self._table.find(scope["path"])
-            route = found.by_method.get(scope["method"])
-            if route is None or not route.hook or route.stream:
-                return None
-            self._check_door(scope, headers, route)
-            check_content_type(headers)
+            knock = self._hear(scope)
+            check_content_type(knock.headers)
         except Refusal:
             return None
-        hashed = hash_bearer(headers)
-        return Knock(scope["method"], scope["path"], scope["query_string"], headers, route, found.params, hashed)
+        is_question = knock.route.hook and not knock.route.stream
+        return msgspec.structs.replace(knock, hashed=hash_bearer(knock.headers)) if is_question else None
 
     def take(self, errand: Errand) -> None:
         """Take on a hook's question whose head is known and which is here whole."""

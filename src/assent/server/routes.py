@@ -111,6 +111,14 @@ class Table:
                 return Found(by_method, match.groupdict())
         raise Refusal(404, "Not found")
 
+    def nearest(self, path: str, method: str) -> Route | None:
+        """Return the route in whose dialect a path says no, whatever the method; None if there is no such path."""
+        try:
+            by_method = self.find(path).by_method
+        except Refusal:
+            return None
+        return by_method.get(method) or next(iter(by_method.values()))
+
 
 def _template(by_method: dict[str, Route]) -> str:
     route = next(iter(by_method.values()))
