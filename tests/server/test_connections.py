@@ -11,7 +11,7 @@ import uvicorn
 from uvicorn.server import ServerState
 
 from assent.server import connections
-from assent.server.connections import LARGEST_HEAD, HttpConnection, SocketConnection
+from assent.server.connections import LARGEST_HEAD, MOST_BEHIND, HttpConnection, SocketConnection
 from assent.server.errands import Heads
 from assent.server.messages import Reply
 
@@ -154,6 +154,32 @@ def test_lines_behind_a_body_without_an_end_are_refused():
                     writer.write(b"X-A: bc\r\n" * 10)
                     await writer.drain()
                 assert await asyncio.wait_for(reader.read(), 10) == b""
+
+    asyncio.run(main())
+
+
+def test_some_requests_may_wait_behind_another_but_not_ever_more():
+    async def main():
+        async with dialled() as (app, reader, writer):
+            writer.write(request() * (1 + MOST_BEHIND))
+            await asyncio.sleep(0.05)
+            app.answer.set()
+            for _ in range(1 + MOST_BEHIND):
+                assert b"200 OK" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            app.answer.clear()
+            writer.write(request() * (2 + MOST_BEHIND))
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+
+    asyncio.run(main())
+
+
+def test_garbage_behind_a_question_is_not_answered_in_its_place():
+    async def main():
+        async with dialled() as (_, reader, writer):
+            writer.write(request())
+            await asyncio.sleep(0.05)
+            writer.write(b"\0\1\2\r\n\r\n")
+            assert await asyncio.wait_for(reader.read(), 10) == b""
 
     asyncio.run(main())
 

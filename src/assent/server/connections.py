@@ -27,7 +27,13 @@ SILENCE_SECONDS = 60.0
 """How long a connection may stay open without a request, or with half of one."""
 LARGEST_HEAD = 64 << 10
 """How much may come of a request without any of its body."""
+MOST_BEHIND = 8
+"""How many requests may wait behind the one that is being answered: hardly anyone sends any, and each takes memory."""
 _BLANK = b"\r\n\r\n"
+
+
+class _TooManyError(Exception):
+    """Ends the reading of what came."""
 
 
 class HttpConnection(HttpToolsProtocol):
@@ -104,7 +110,9 @@ class HttpConnection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_begin(self) -> None:
-        """Count a request."""
+        """Count a request; whoever sends ever more without waiting for answers is cut off."""
+        if len(self.pipeline) >= MOST_BEHIND:
+            raise _TooManyError
         self._begun += 1
         self._open = True
         super().on_message_begin()
@@ -113,6 +121,13 @@ class HttpConnection(HttpToolsProtocol):
         """Know that it is here whole."""
         self._open = False
         super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what is no request; but not in the place of an answer that is still due."""
+        if self._is_busy():
+            self.transport.close()
+        else:
+            super().send_400_response(msg)
 
     def handle_websocket_upgrade(self) -> None:
         """Become a WebSocket, unless somebody still waits for an answer over this connection: that would be lost."""
