@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -206,9 +206,7 @@ class Gate:
             ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0, aside=aside)
             if ruling.approval is None or ruling.decision.verdict is not ASK:
                 return ruling
-            if on_ask is not None:
-                await on_ask(ruling.approval)
-            approval = await self._await_answer(ruling.approval.id, end - time.monotonic())
+            approval = await self._await_answer(ruling.approval, end, on_ask)
             if approval is None:
                 return ruling
             try:
@@ -339,13 +337,27 @@ class Gate:
     async def _ask(self, case: Case) -> Ruling:
         """Use the answer that waits for this call; else join the pending question, or open one."""
         approval_id = questions.new_id(case.prefix, self._store.wall_clock())
-        put = await self._store.commit(lambda cursor: self._put_question(cursor, approval_id, case))
+        writing = self._store.commit(lambda cursor: self._put_question(cursor, approval_id, case))
+        put = await (self._stay(writing) if case.waiting else writing)
         if put.entry is not None:
             return Ruling(decision=put.decision, approval=put.approval, position=put.entry.position)
         ruling = await self._conclude(case.call, case.session, put.approval, case.decision, case.aside)
         if ruling is None:
             raise _StaleError
         return ruling
+
+    async def _stay(self, writing: Coroutine[Any, Any, Put]) -> Put:
+        """Write for a caller that waits: one that goes meanwhile is gone once it is written."""
+        written = asyncio.ensure_future(writing)
+        try:
+            return await asyncio.shield(written)
+        except asyncio.CancelledError:
+            written.add_done_callback(self._leave)
+            raise
+
+    def _leave(self, written: asyncio.Future[Put]) -> None:
+        if not written.cancelled() and written.exception() is None and (left := written.result().approval) is not None:
+            self._approvals.leave(left.id)
 
     def _put_question(self, cursor: Cursor, approval_id: str, case: Case) -> Put:
         decision, call = case.decision, case.call
@@ -374,13 +386,15 @@ class Gate:
         cursor.defer(self._log, entry)
         return entry
 
-    async def _await_answer(self, approval_id: str, seconds: float) -> Approval | None:
+    async def _await_answer(self, asked: Approval, end: float, on_ask: OnAsk | None) -> Approval | None:
         approval = None
         try:
-            approval = await self._approvals.wait(approval_id, seconds, is_pending=True)
+            if on_ask is not None:
+                await on_ask(asked)
+            approval = await self._approvals.wait(asked.id, end - time.monotonic(), is_pending=True)
         finally:
             if approval is None:
-                self._approvals.leave(approval_id)
+                self._approvals.leave(asked.id)
         return approval
 
     async def _conclude(

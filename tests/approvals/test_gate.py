@@ -24,7 +24,7 @@ from assent.model import (
     Source,
     State,
 )
-from keeping import ADMIN, AGENT, ANN, ASKED, BOB, NO, SESSION, YES, Node, line, soon, verdict_of
+from keeping import ADMIN, AGENT, ANN, ASKED, BOB, NO, SESSION, YES, Node, Plug, line, soon, verdict_of
 
 INSTALL = "npm install left-pad"
 ALWAYS = Answer(verdict=ALLOW, scope=Scope.ALWAYS)
@@ -153,6 +153,38 @@ def test_a_caller_that_is_cancelled_is_gone(node):
         waiting.cancel()
         await soon(lambda: node.store.fetch("SELECT caller_gone FROM approvals")[0][0])
         assert node.approvals.waiters.count == 0
+
+    run(main())
+
+
+def test_a_caller_that_goes_while_its_question_is_being_written_is_gone(node):
+    async def main():
+        plug = Plug()
+        node.store.write(plug)
+        assert await asyncio.to_thread(plug.begun.wait, 30)
+        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30))
+        await soon(lambda: node.store.queued)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        plug.pull()
+        await soon(lambda: node.store.fetch("SELECT caller_gone FROM approvals") == [(True,)])
+
+    run(main())
+
+
+def test_a_caller_that_goes_while_it_is_told_of_its_question_is_gone(node):
+    async def main():
+        told = asyncio.Event()
+
+        async def tell(_asked):
+            told.set()
+            await asyncio.Event().wait()
+
+        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30, on_ask=tell))
+        await told.wait()
+        waiting.cancel()
+        await soon(lambda: node.store.fetch("SELECT caller_gone FROM approvals")[0][0])
 
     run(main())
 
