@@ -9,14 +9,19 @@ import os
 import pty
 import select
 import subprocess
+import sys
+import termios
+import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
+from assent.cli.live import LiveRun
 from assent.cli.yes_to import YesTo
-from assent.runs.messages import RequestPermission, StrategyCompleted
+from assent.runs.messages import FlowNode, RequestPermission, StrategyCompleted
 from assent.sdk.runs import RunClient, RunProtocolError
-from daemons import Running
+from daemons import Running, until
 from runners import write_strategy
 
 
@@ -87,6 +92,7 @@ def test_a_question_is_answered_at_the_terminal_by_its_own_words_alone(daemon, t
         assert child.wait(60) == 0
     finally:
         child.kill()
+        child.wait()
         os.close(ours)
     assert (tmp_path / "x").exists() == written
 
@@ -104,6 +110,7 @@ def test_a_run_that_is_interrupted_at_its_question_is_stopped_and_asks_no_more(d
         assert b"for this run: " not in seen
     finally:
         child.kill()
+        child.wait()
         os.close(ours)
     assert not (tmp_path / "x").exists()
 
@@ -135,9 +142,26 @@ def test_what_was_typed_before_a_question_was_there_is_no_answer_to_it(daemon, t
         assert child.wait(60) == 0
     finally:
         child.kill()
+        child.wait()
         os.close(ours)
     assert (tmp_path / "x").exists()
     assert not (tmp_path / "y").exists()
+
+
+def test_what_was_typed_and_let_go_before_it_was_read_is_not_waited_for(monkeypatch):
+    ours, theirs = pty.openpty()
+    with open(theirs) as sitting, contextlib.closing(os.fdopen(ours, "wb", buffering=0)) as fingers:  # noqa: PTH123
+        monkeypatch.setattr(sys, "stdin", sitting)
+        live = LiveRun(
+            None, SimpleNamespace(run_id="r", agents=("a",), flow_tree=FlowNode("p", "step")), (), as_json=False
+        )
+        fingers.write(b"y\n")
+        until(lambda: select.select([theirs], [], [], 0)[0])
+        termios.tcflush(theirs, termios.TCIFLUSH)
+        hearing = threading.Thread(target=live._hear_typed, daemon=True)
+        hearing.start()
+        hearing.join(30)
+        assert not hearing.is_alive()
 
 
 def _question(tool, resource, **details):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import select
 import shutil
 import sys
 import termios
@@ -214,6 +215,8 @@ class LiveRun:
 
     def _hear_typed(self) -> None:
         """Take one line for the question that is shown; without one, the program of the run reads it."""
+        if not select.select([sys.stdin], [], [], 0)[0]:  # a question came in between, and it was typed before that
+            return
         try:
             typed = os.read(sys.stdin.fileno(), 4096).decode("utf-8", "replace")
         except OSError:  # the terminal has gone

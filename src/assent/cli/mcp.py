@@ -17,6 +17,7 @@ from assent.cli import exits
 from assent.cli.arguments import make_parser
 from assent.cli.boundaries import find_boundary
 from assent.cli.calls import find_folder
+from assent.cli.interrupts import run_until_done
 from assent.cli.screen import complain
 from assent.config.daemon import load_settings
 from assent.config.layers import LivePolicies
@@ -57,7 +58,7 @@ def run(argv: Sequence[str]) -> int:
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise AssentError("--name must be letters, digits, - and _")
     try:
-        return asyncio.run(_Guarded(name, command, given).run())
+        return run_until_done(_Guarded(name, command, given).run())
     except Unavailable as error:
         complain(f"unavailable: {error}", "nothing was run")
         return exits.DENY

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from typing import TYPE_CHECKING, Any
@@ -14,6 +13,7 @@ import msgspec
 
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
+from assent.cli.interrupts import run_until_done
 from assent.cli.live import LiveRun
 from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.cli.yes_to import YesTo
@@ -47,7 +47,7 @@ def run(argv: list[str]) -> int:
         "list": _list,
         "stop": _stop,
     }
-    return asyncio.run(actions_by_name[given.action](given))
+    return run_until_done(actions_by_name[given.action](given))
 
 
 def _add_start(parser: argparse.ArgumentParser) -> None:
