@@ -250,7 +250,7 @@ def test_after_a_restart_it_finds_back_and_has_lost_nothing(browser, tmp_path):
         running.start()
         call["toolInput"]["command"] = "node after.js"
         after = until(lambda: running.api(agent.headers["authorization"][7:]).post("/api/hooks/classify", json=call))
-        expect(page.locator("#link")).to_contain_text("live", timeout=30_000)
+        expect(page.locator("#link")).to_contain_text("live", timeout=90_000)
         expect(page.get_by_role("button", name="Verify")).to_be_visible()  # the page that could not be had is there now
         page.keyboard.press("1")
         expect(page.locator(f"#q-{after.json()['requestId']}")).to_be_visible()

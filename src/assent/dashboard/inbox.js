@@ -278,7 +278,7 @@ export class Inbox {
     state.form.focus.focus();
   }
 
-  async answer(id, body) {
+  async answer(id, body, { quiet = false } = {}) {
     const card = this.cards.get(id);
     const question = this.live.questions.get(id);
     if (!question || card?.state.busy) return false;
@@ -301,12 +301,11 @@ export class Inbox {
       return false;
     }
     this.live.end(id, { decision: body.decision, by: this.who.userId });
-    this.told(question, body);
+    if (!quiet) this.told(question, body);
     return true;
   }
 
   told(question, body) {
-    if (this.quiet) return;
     const what = plain(brief(body.pattern || question.command || question.toolName, 80));
     const lasting = body.scope && body.scope !== "once";
     if (lasting) this.lasting = question.id;
@@ -344,14 +343,12 @@ export class Inbox {
     const unread = body.decision === "reject" ? new Map() : new Map(selected.map((id) => [id, this.unread(id)]).filter(([, reason]) => reason));
     for (const [id, reason] of unread) this.leaveOut(id, reason);
     const ids = selected.filter((id) => !unread.has(id));
-    this.quiet = true;
     let done = 0;
     let next = 0;
     const work = async () => {
-      while (next < ids.length) if (await this.answer(ids[next++], body)) done++;
+      while (next < ids.length) if (await this.answer(ids[next++], body, { quiet: true })) done++;
     };
     await Promise.all(Array.from({ length: 6 }, work));
-    this.quiet = false;
     const failed = selected.length - done;
     toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
   }

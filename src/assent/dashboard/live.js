@@ -87,24 +87,34 @@ export class Live {
   want(id) {
     if (this.questions.has(id)) return;
     this.wanted.add(id);
-    if (this.wanted.size === 1) setTimeout(() => this.fetchWanted(), 15);
+    this.fetchSoon();
+  }
+
+  // One look at a time: an answer that overtook the one before it would put the younger question first.
+  fetchSoon() {
+    if (this.fetching || !this.wanted.size) return;
+    this.fetching = true;
+    setTimeout(() => this.fetchWanted(), 15);
   }
 
   async fetchWanted() {
     const ids = [...this.wanted];
     this.wanted.clear();
-    if (ids.length > 8) {
-      this.sync();
-      return;
-    }
     try {
-      const found = await Promise.all(ids.map((id) => get(`/api/permissions/${encodeURIComponent(id)}`)));
-      const fresh = found.filter((each) => each.status === "pending" && !this.questions.has(each.id) && !this.gone?.has(each.id));
-      for (const each of fresh) this.questions.set(each.id, { ...each, arrived: Date.now() });
-      if (fresh.length) this.changed({ added: fresh.map((each) => each.id), removed: [] });
+      await (ids.length > 8 ? this.sync() : this.fetchEach(ids));
     } catch {
       this.sync();
+    } finally {
+      this.fetching = false;
+      this.fetchSoon();
     }
+  }
+
+  async fetchEach(ids) {
+    const found = await Promise.all(ids.map((id) => get(`/api/permissions/${encodeURIComponent(id)}`)));
+    const fresh = found.filter((each) => each.status === "pending" && !this.questions.has(each.id) && !this.gone?.has(each.id));
+    for (const each of fresh) this.questions.set(each.id, { ...each, arrived: Date.now() });
+    if (fresh.length) this.changed({ added: fresh.map((each) => each.id), removed: [] });
   }
 
   end(id, outcome) {
