@@ -913,3 +913,14 @@ def test_a_server_without_end_is_cut_off():
             await program.close()
 
     asyncio.run(scene())
+
+
+def test_a_server_that_nobody_reads_is_ended_all_the_same():
+    async def scene():
+        endless = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
+        program = await Program.start(None, [sys.executable, "-c", endless])
+        unread = program._process.stdout._buffer
+        await soon(lambda: len(unread) > 1 << 17)  # from there on it waits for a reader
+        await asyncio.wait_for(program.close(), 60)
+
+    asyncio.run(scene())

@@ -20,6 +20,8 @@ _MOST_COMPLAINTS = 1 << 20
 """How much of what a server complains about is passed on …"""
 ENDLESS_COMPLAINTS = 16 << 20
 """… and how much it may complain between two messages before it is cut off."""
+_MOST_UNREAD = 1 << 16
+_Streams = asyncio.subprocess.SubprocessStreamProtocol
 Message = dict[str, Any]
 _ASKED = ("jsonrpc", "id", "method", "params")
 _ANSWERED = ("jsonrpc", "id", "result", "error")
@@ -84,10 +86,33 @@ def find_id(line: bytes) -> str | int | None:
     return request_id if str(request_id).isprintable() else None
 
 
+class _Bare(asyncio.subprocess.Process):
+    """A process without a sandbox."""
+
+    def __init__(self, pipes: asyncio.SubprocessTransport, streams: _Streams, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__(pipes, streams, loop)
+        self._pipes = pipes
+
+    @classmethod
+    async def start(cls, argv: list[str]) -> _Bare:
+        """Start it."""
+        loop = asyncio.get_running_loop()
+        return cls(*await loop.subprocess_exec(lambda: _Streams(_MOST_UNREAD, loop), *argv), loop)
+
+    async def close(self) -> None:
+        """Kill it, and let go of its pipes: its end is only heard of after theirs, which nobody may be reading."""
+        with contextlib.suppress(ProcessLookupError):
+            self.kill()
+        for number in range(3):
+            if (pipe := self._pipes.get_pipe_transport(number)) is not None:
+                pipe.close()
+        await self.wait()
+
+
 class Program:
     """A server in a sandbox of its own, or if `box` is None, without one."""
 
-    def __init__(self, process: Process | asyncio.subprocess.Process, tell: Tell) -> None:
+    def __init__(self, process: Process | _Bare, tell: Tell) -> None:
         self._process = process
         self._excerpt = Excerpt("stderr", tell)
         self._rest = b""
@@ -102,8 +127,7 @@ class Program:
         """Start it; `tell` hears excerpts of what it complains about."""
         if box is not None:
             return cls(await box.start(argv, stdin=PIPE, stdout=PIPE, stderr=PIPE), tell)
-        pipe = asyncio.subprocess.PIPE
-        return cls(await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe), tell)
+        return cls(await _Bare.start(argv), tell)
 
     async def send(self, message: Message) -> None:
         """Write one line, whole: half of one, or two in one another, would say what nobody decided."""
@@ -179,9 +203,4 @@ class Program:
         self._excerpt.close()
 
     async def _end(self) -> None:
-        if isinstance(self._process, Process):
-            await self._process.close()
-        else:
-            with contextlib.suppress(ProcessLookupError):
-                self._process.kill()
-            await self._process.wait()
+        await self._process.close()
