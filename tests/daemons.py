@@ -19,6 +19,9 @@ READY_SECONDS = 60
 PLAIN = {"trust_env": False, "verify": False}
 """A client that speaks no TLS: to load the certificates of the authorities takes longer than most tests."""
 
+PATIENT = {"proxy": None, "open_timeout": 60, "ping_interval": None}
+"""How a WebSocket is opened: a daemon on a busy machine, or one that was put to sleep, is given its time."""
+
 
 class Running:
     """One daemon. `start` it, ask it, `kill` or `stop` it, and start it again on what it left behind."""
@@ -131,7 +134,7 @@ class Running:
             client.close()
 
 
-def until(check, seconds: float = 30.0, *, pause: float = 0.02):
+def until(check, seconds: float = 60.0, *, pause: float = 0.02):
     """Wait until something holds, and return it."""
     end = time.monotonic() + seconds
     while True:

@@ -91,7 +91,7 @@ class Plug:
         self._pulled.set()
 
 
-async def soon(condition: Callable[[], object], seconds: float = 20.0) -> None:
+async def soon(condition: Callable[[], object], seconds: float = 60.0) -> None:
     """Wait until something holds."""
     end = time.monotonic() + seconds
     while not condition():

@@ -10,6 +10,8 @@ from pathlib import Path
 
 from websockets.sync.client import connect
 
+from daemons import PATIENT
+
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 
@@ -20,7 +22,7 @@ class Runner:
         self.daemon = daemon
         headers = {"Authorization": f"Bearer {token or daemon.owner}"}
         url = f"ws://127.0.0.1:{daemon.port}/ws"
-        self.ws = connect(url, additional_headers=headers, proxy=None, max_size=None)
+        self.ws = connect(url, additional_headers=headers, max_size=None, **PATIENT)
         self.heard: list[dict] = []
 
     def __enter__(self):
@@ -32,7 +34,7 @@ class Runner:
     def send(self, kind: str, **fields) -> None:
         self.ws.send(json.dumps({"type": kind, **fields}))
 
-    def hear(self, kind: str, seconds: float = 20.0, **fields) -> dict:
+    def hear(self, kind: str, seconds: float = 60.0, **fields) -> dict:
         """Return the next message of a kind with these fields; the others are kept in `heard`."""
         end = time.monotonic() + seconds
         while True:
@@ -68,7 +70,7 @@ class Runner:
         start = len(self.heard)
         self.send("ping", requestId="quiet")
         while not (self.heard[start:] and self.heard[-1].get("requestId") == "quiet"):
-            self.heard.append(json.loads(self.ws.recv(timeout=20)))
+            self.heard.append(json.loads(self.ws.recv(timeout=60)))
         return self.heard[start:-1]
 
     def prepare(self, strategy: Path, cwd: Path | None = None, **fields) -> dict:

@@ -81,7 +81,7 @@ class Listener:
                 self._stop = True
                 self._news.notify_all()
 
-    def wait_for(self, check, seconds: float = 20.0) -> dict:
+    def wait_for(self, check, seconds: float = 60.0) -> dict:
         """Return the first event that a check holds for, or of a type."""
         wanted = (lambda e: e["type"] == check) if isinstance(check, str) else check
         with self._news:
@@ -89,7 +89,7 @@ class Listener:
         assert found, f"it did not come; there were {self.types}"
         return found
 
-    def wait_end(self, seconds: float = 20.0) -> list[dict]:
+    def wait_end(self, seconds: float = 60.0) -> list[dict]:
         self._thread.join(seconds)
         assert not self._thread.is_alive(), f"it did not end; there were {self.types}"
         return self.events

@@ -13,7 +13,7 @@ from websockets.sync.client import connect
 
 from assent.model.principal import Role
 from assent.server.table import ROUTES
-from daemons import Running
+from daemons import PATIENT, Running
 
 ROLES = ("nobody", "agent", "user", "admin")
 # What each role may do, said once more by hand: a route that is opened wider by mistake is found here.
@@ -161,18 +161,18 @@ def test_nothing_an_agent_can_send_answers_a_question(daemon, tokens, question, 
 def test_no_socket_lets_an_agent_answer(daemon, tokens, question):
     url = f"ws://127.0.0.1:{daemon.port}/ws/permissions?userId={daemon.user}"
     for headers in ({"Authorization": f"Bearer {tokens['agent']}"}, {}):
-        with connect(url, additional_headers=headers, proxy=None) as ws:
+        with connect(url, additional_headers=headers, **PATIENT) as ws:
             with contextlib.suppress(websockets.ConnectionClosed):
                 ws.send(json.dumps({"type": "decision", "data": {"requestId": question, "decision": "approve"}}))
                 while True:
-                    ws.recv(timeout=20)
+                    ws.recv(timeout=60)
             assert ws.close_code in (4401, 4403)
     assert daemon.api(tokens["admin"]).get(f"/api/permissions/{question}").json()["status"] == "pending"
 
 
 def unix_request(daemon, text: str) -> bytes:
     with socket.socket(socket.AF_UNIX) as raw:
-        raw.settimeout(20)
+        raw.settimeout(60)
         with short(daemon.state) as folder:
             raw.connect(f"{folder}/assent.sock")
         raw.sendall(text.replace("\n", "\r\n").encode())

@@ -129,7 +129,7 @@ def test_sed_without_a_fault_writes_only_what_is_said(tmp_path_factory: pytest.T
         input=b"a1 b\nx\n",
         capture_output=True,
         check=False,
-        timeout=10,
+        timeout=60,
         env={"PATH": "/usr/bin:/bin"},
     ) if ":" not in script else None
     assert not list(folder.iterdir())

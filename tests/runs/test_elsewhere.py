@@ -36,7 +36,7 @@ class Listener:
         pass
 
     async def next(self) -> dict:
-        return await asyncio.wait_for(self.heard.get(), 20)
+        return await asyncio.wait_for(self.heard.get(), 60)
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ import pytest
 import websockets
 from websockets.sync.client import connect
 
+from daemons import PATIENT
 from runners import Runner, write_strategy
 
 READ = "- {agent: reader, tool: list_dir, input: {path: .}}\n"
@@ -38,7 +39,7 @@ def asking(client, tmp_path):
 
 def refused_upgrade(daemon, **headers):
     with pytest.raises(websockets.InvalidStatus) as error:
-        connect(f"ws://127.0.0.1:{daemon.port}/ws", additional_headers=headers, proxy=None)
+        connect(f"ws://127.0.0.1:{daemon.port}/ws", additional_headers=headers, **PATIENT)
     return error.value.response.status_code
 
 
@@ -66,7 +67,7 @@ def test_a_foreign_origin_or_host_is_refused(daemon):
 
 def test_a_token_may_come_as_a_subprotocol(daemon):
     with connect(
-        f"ws://127.0.0.1:{daemon.port}/ws", subprotocols=["assent", f"assent.bearer.{daemon.owner}"], proxy=None
+        f"ws://127.0.0.1:{daemon.port}/ws", subprotocols=["assent", f"assent.bearer.{daemon.owner}"], **PATIENT
     ) as ws:
         ws.send('{"type": "ping"}')
         assert json.loads(ws.recv())["type"] == "pong"

@@ -10,7 +10,7 @@ import pytest
 import websockets
 from websockets.sync.client import connect
 
-from daemons import Running
+from daemons import PATIENT, Running
 from runners import Runner, write_strategy
 
 
@@ -251,11 +251,11 @@ def test_a_browser_speaks_it_with_its_cookie_and_its_origin(daemon):
     baked = {"Cookie": f"{cookie.name}={cookie.value}"}
     url = f"ws://127.0.0.1:{daemon.port}/ws"
     with pytest.raises(websockets.InvalidStatus) as refused:
-        connect(url, additional_headers=baked, proxy=None)
+        connect(url, additional_headers=baked, **PATIENT)
     assert refused.value.response.status_code == 403
-    with connect(url, additional_headers=baked, origin=daemon.url, proxy=None) as ws:
+    with connect(url, additional_headers=baked, origin=daemon.url, **PATIENT) as ws:
         ws.send('{"type": "ping"}')
-        assert '"pong"' in ws.recv(timeout=20)
+        assert '"pong"' in ws.recv(timeout=60)
 
 
 def test_health_and_the_end_of_a_daemon_are_told(tmp_path):
@@ -266,7 +266,7 @@ def test_health_and_the_end_of_a_daemon_are_told(tmp_path):
         assert isinstance(health["uptime"], int)
         daemon.stop()
         with pytest.raises(websockets.ConnectionClosed) as closed:
-            client.ws.recv(timeout=20)
+            client.ws.recv(timeout=60)
         assert (closed.value.rcvd.code, closed.value.rcvd.reason) == (1001, "Server shutting down")
 
 

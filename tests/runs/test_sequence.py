@@ -132,7 +132,7 @@ def test_two_clients_answer_at_once_and_one_of_them_wins(daemon, tmp_path):
 
 
 def _next(client):
-    message = json.loads(client.ws.recv(timeout=20))
+    message = json.loads(client.ws.recv(timeout=60))
     client.heard.append(message)
     return message
 

@@ -117,7 +117,7 @@ def test_a_call_that_is_aborted_while_it_runs_ends_for_who_follows_the_session()
             await asyncio.gather(call, return_exceptions=True)
             return [event async for event in up_to(app.session().feed, "tool.after")]
 
-        told = asyncio.run(asyncio.wait_for(abort(), 20))
+        told = asyncio.run(asyncio.wait_for(abort(), 60))
     assert told[-1] == {**told[-1], "isError": True, "error": "the call was aborted"}
 
 
@@ -180,7 +180,7 @@ def test_a_default_that_one_call_changes_is_not_what_another_runs_with():
             await session.respond("approved", tool_call_id="later")
             await later
 
-        asyncio.run(asyncio.wait_for(both(), 20))
+        asyncio.run(asyncio.wait_for(both(), 60))
     assert ran == [("/tmp/a", ["a"])] * 2
 
 

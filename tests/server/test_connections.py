@@ -14,6 +14,7 @@ from assent.server import connections
 from assent.server.connections import LARGEST_HEAD, MOST_BEHIND, HttpConnection, SocketConnection
 from assent.server.errands import Heads
 from assent.server.messages import Reply
+from keeping import soon
 
 SECONDS = 20.0
 
@@ -76,6 +77,7 @@ class Waiting:
     def __init__(self):
         self.heads = (Heads(), Heads())
         self.answer = asyncio.Event()
+        self.begun = []
         self.left = []
 
     def know(self, _scope):
@@ -85,6 +87,7 @@ class Waiting:
         errand.answer(Reply(200, errand.body))
 
     async def __call__(self, scope, receive, send):
+        self.begun.append(scope["path"])
         while (await receive()).get("more_body", False):
             pass
         answered = asyncio.ensure_future(self.answer.wait())
@@ -117,6 +120,26 @@ async def dialled(app=None, **more):
         server.close()
 
 
+async def turn():
+    """Let the loop do what is due."""
+    for _ in range(10):
+        await asyncio.sleep(0)
+
+
+@pytest.fixture
+def wait(monkeypatch):
+    """Has time go by, which it does by nothing else: a machine that is busy with other things takes none of it."""
+    now = 1000.0
+    monkeypatch.setattr(asyncio.SelectorEventLoop, "time", lambda _loop: now)
+
+    async def seconds(passed):
+        nonlocal now
+        now += passed
+        await turn()
+
+    return seconds
+
+
 def request(path="/a", body=b"", more=b""):
     return b"POST %b HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n%b\r\n%b" % (path.encode(), len(body), more, body)
 
@@ -139,7 +162,7 @@ def test_a_head_without_an_end_is_refused(first, start, piece):
                 for _ in range(LARGEST_HEAD // len(piece) + 1):
                     writer.write(piece)
                     await writer.drain()
-                answer = await asyncio.wait_for(reader.read(), 10)
+                answer = await reader.read()
                 assert answer.startswith((b"HTTP/1.1 431 ", b"HTTP/1.1 400 "))
 
     asyncio.run(main())
@@ -153,7 +176,7 @@ def test_lines_behind_a_body_without_an_end_are_refused():
                 for _ in range(LARGEST_HEAD // 8 + 2):
                     writer.write(b"X-A: bc\r\n" * 10)
                     await writer.drain()
-                assert await asyncio.wait_for(reader.read(), 10) == b""
+                assert await reader.read() == b""
 
     asyncio.run(main())
 
@@ -190,10 +213,10 @@ def test_half_a_request_is_not_waited_for_without_end(first, half, monkeypatch):
     monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.2)
 
     async def main():
-        async with dialled() as (app, reader, writer):
+        async with dialled(timeout_keep_alive=600) as (app, reader, writer):
             app.answer.set()
             writer.write(first + half)
-            answered = await asyncio.wait_for(_read(reader), 4)
+            answered = await _read(reader)
             assert answered.count(b"200 OK") == bool(first)
 
     asyncio.run(main())
@@ -215,7 +238,7 @@ def test_who_waits_for_an_answer_is_not_taken_for_half_a_request(monkeypatch):
             writer.write(request(body=b"12"))
             await asyncio.sleep(0.4)
             app.answer.set()
-            assert b"200 OK" in await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), 10)
+            assert b"200 OK" in await reader.readuntil(b"\r\n\r\n")
 
     asyncio.run(main())
 
@@ -224,12 +247,9 @@ def test_whoever_hangs_up_is_gone_also_with_another_request_behind_the_first():
     async def main():
         async with dialled() as (app, _, writer):
             writer.write(request("/first") + request("/second"))
-            await asyncio.sleep(0.1)
+            await soon(lambda: app.begun)
             writer.close()
-            for _ in range(500):
-                if app.left:
-                    break
-                await asyncio.sleep(0.01)
+            await soon(lambda: app.left)
             assert app.left == ["/first"]
 
     asyncio.run(main())
@@ -249,7 +269,7 @@ async def ask(reader, writer, path="/a"):
     return head + (await reader.readexactly(2) if b"content-length: 2" in head else b"")
 
 
-def test_who_asks_the_same_way_and_then_no_more_is_let_go(monkeypatch):
+def test_who_asks_the_same_way_and_then_no_more_is_let_go(monkeypatch, wait):
     monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.1)
 
     async def main():
@@ -259,13 +279,14 @@ def test_who_asks_the_same_way_and_then_no_more_is_let_go(monkeypatch):
             await ask(reader, writer)
             for _ in range(8):  # longer than it may rest, but never so long at once
                 assert (await ask(reader, writer)).endswith(b"12")
-                await asyncio.sleep(0.2)
-            assert await asyncio.wait_for(reader.read(), 10) == b""
+                await wait(0.2)
+            await wait(1)
+            assert await reader.read() == b""
 
     asyncio.run(main())
 
 
-def test_who_is_being_answered_does_not_rest(monkeypatch):
+def test_who_is_being_answered_does_not_rest(monkeypatch, wait):
     monkeypatch.setattr(connections, "SILENCE_SECONDS", 0.05)
 
     async def main():
@@ -276,7 +297,9 @@ def test_who_is_being_answered_does_not_rest(monkeypatch):
             assert (await ask(reader, writer)).endswith(b"12")
             app.answer.clear()
             asking = asyncio.ensure_future(ask(reader, writer, "/b"))  # in another way, and waited for
-            await asyncio.sleep(1.3)
+            while "/b" not in app.begun:
+                await turn()
+            await wait(1.3)
             app.answer.set()
             await asking
 

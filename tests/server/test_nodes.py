@@ -11,7 +11,7 @@ from websockets.sync.client import connect
 
 from assent.model.principal import Role
 from assent.server.table import ROUTES
-from daemons import Running, until
+from daemons import PATIENT, Running, until
 
 
 def ask(client, command, query=""):
@@ -48,7 +48,7 @@ def test_questions_and_answers_reach_the_sockets_of_every_node(nodes):
     agent, person = one.mint("agent", agent="a", remote=True), one.mint("user")
     until(lambda: two.api(person).get("/api/login").status_code == 200)
     url = f"ws://127.0.0.1:{two.port}/ws/permissions?userId={one.user}"
-    with connect(url, additional_headers={"Authorization": f"Bearer {person}"}, proxy=None) as ws:
+    with connect(url, additional_headers={"Authorization": f"Bearer {person}"}, **PATIENT) as ws:
         assert json.loads(ws.recv(timeout=30))["type"] == "connected"
         wanted = ask(one.api(agent), "node y.js").json()["requestId"]
         assert heard(ws, "permission_request")["id"] == wanted

@@ -17,6 +17,7 @@ from assent.server.messages import Refusal, Reply
 from assent.server.moments import Moment
 from assent.server.routes import AtOnce
 from assent.server.turns import CROWD, MOST, Turns
+from keeping import soon
 
 MIXED = (
     ("ls -la", {"allow": True, "tier": "safe"}),
@@ -257,8 +258,7 @@ def test_behind_a_crowd_others_are_waited_for_until_there_are_as_many_or_for_a_m
         assert answered(first, rest) == ["yes"] * (1 + more)
         monkeypatch.setattr(turns, "GATHERING", 0.05)
         few = await desk.ask(b"ls", b"ls")  # less than before: in a moment they are decided all the same
-        await asyncio.sleep(0.5)
-        assert answered(few) == ["yes"] * 2
+        await soon(lambda: answered(few) == ["yes"] * 2)
         assert answered(await desk.ask(b"ls")) == ["yes"]  # the crowd is gone
 
     asyncio.run(main())
