@@ -166,6 +166,34 @@ def test_impact_names_what_this_call_hits() -> None:
     assert worst("rm -rf $X").impact == "deletes … and everything below, for good"
 
 
+@pytest.mark.parametrize(
+    ("line", "impact"),
+    [
+        ("cd / && rm -rf home", "deletes /home and everything below, for good"),
+        ("rm -rf ../..", "deletes / and everything below, for good"),
+        ("cd /srv; rm -rf *", "deletes /srv/* /code/app/* and everything below, for good"),
+        ("cd /srv && find . -delete", "deletes everything below /srv"),
+        ("docker exec web rm -rf -- / x", "deletes / x and everything below, for good"),
+        ("dd if=/dev/zero of=/dev/sda bs=1M", "overwrites /dev/sda byte by byte; on a disk that is everything on it"),
+        ("chmod -R 777 /", "opens / to every user of the machine"),
+        ("wipefs -a /dev/sda", "erases the file system on /dev/sda"),
+        ("gh repo delete o/r --yes", "deletes the repository o/r with its issues, releases and settings"),
+        ("cd /srv && git clean -fdx", "deletes every untracked file below /srv"),
+        ("sudo rm -rf x", "runs with all rights on this machine: rm -rf x"),
+        (
+            "git reset --hard HEAD~5",
+            "uncommitted changes of the whole working tree around /code/app are lost; the branch moves to 'HEAD~5'",
+        ),
+        (
+            "rm -rf / " + " ".join(f"/{i}" for i in range(40)),
+            "deletes / " + " ".join(f"/{i}" for i in range(19)) + " … (41 in all) and everything below, for good",
+        ),
+    ],
+)
+def test_impact_names_what_is_hit_by_its_whole_path_and_nothing_else(line: str, impact: str) -> None:
+    assert worst(line).impact == impact
+
+
 # What every line is made of.
 
 

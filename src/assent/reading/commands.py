@@ -21,6 +21,7 @@ from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables
 from assent.reading.folders import delete, sweep_out
 from assent.reading.foreign import foreign_shell
+from assent.reading.impacts import name_files, name_resources
 from assent.reading.inner import Frame, Known, read_inners, read_inside
 from assent.reading.judging import (
     join_plain,
@@ -236,7 +237,8 @@ class _Reader:
             ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
             argument_effects(self.findings, match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        return self._trapped(judge(match, clauses, judged, extra=extra), match, command)
+        said = name_resources(judge(match, clauses, judged, extra=extra), match, roles, _folders(command))
+        return self._trapped(said, match, command)
 
     def _bare(self, command: Command) -> Trace:
         """Read assignments and redirections that stand alone."""
@@ -331,6 +333,7 @@ class _Reader:
                 self.looks.append((index, match))
         else:
             opaque = sense.extra or match.fault is not None or entry.options == "any"
+            said = name_resources(said, match, roles, _folders(command))
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
             index = self._execution(command, frame, said, unseen, opaque=opaque, alone=sense.alone)
         sweep = entry.sweep or (bool(clauses) and any(map(_sweeps, clauses)))
@@ -398,7 +401,8 @@ class _Reader:
         expression, shown = understand_find(command)
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
-        index = self._execution(command, frame, judge_find(name, expression, roots, broad=broad), shown=shown)
+        named = name_files(roots, _folders(command)) if broad else ""
+        index = self._execution(command, frame, judge_find(name, expression, named, broad=broad), shown=shown)
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
             if cwd is not command.cwd and self.findings.full:
                 break

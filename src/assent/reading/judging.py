@@ -6,8 +6,6 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-import msgspec
-
 import assent.regex as re
 from assent.catalog import Clause, Entry, Role, places, plain_name
 from assent.catalog.entry import Output
@@ -165,7 +163,7 @@ def judge_words(match: Match, roles: Sequence[tuple[Role, Word]], command: Comma
 
 
 def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
-    """Return the worst of what is said; only a destructive one keeps what it hits and how to undo it."""
+    """Return the worst of what is said; what it hits is still to be named in it."""
     entry = _source(match.entry, clauses) if clauses else match.entry
     worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
     for said in judged:
@@ -176,10 +174,8 @@ def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], 
             does = clause.does or entry.does
             worst = Judgement(clause.tier, f"{match.name} {does}", clause.impact, clause.rollback)
     if worst.tier is SAFE and (match.fault is not None or extra):
-        worst = Judgement(DANGEROUS, match.fault or f"{match.name} has more arguments than are known")
-    if worst.tier is not DESTRUCTIVE:
-        return worst
-    return msgspec.structs.replace(worst, impact=_fill(worst.impact, match), rollback=_fill(worst.rollback, match))
+        return Judgement(DANGEROUS, match.fault or f"{match.name} has more arguments than are known")
+    return worst
 
 
 def _source(entry: Entry, clauses: Sequence[Clause]) -> Entry | Clause:
@@ -187,19 +183,13 @@ def _source(entry: Entry, clauses: Sequence[Clause]) -> Entry | Clause:
     return next((c for c in clauses if c.instead and c in entry.when), entry)
 
 
-def _fill(template: str, match: Match) -> str:
-    shown = quote(match.operands or [w for _, _, w in match.values])
-    return template.replace("{args}", shown.replace(UNKNOWN, "…") or "no names given")
-
-
-def judge_find(name: str, expression: Expression, roots: tuple[Word, ...], *, broad: bool) -> Judgement:
+def judge_find(name: str, expression: Expression, roots: str, *, broad: bool) -> Judgement:
     """Judge an expression of find: deleting all of something broad can not be undone."""
     if expression.deletes and broad and not expression.tested:
-        shown = quote(roots).replace(UNKNOWN, "…")
         return Judgement(
             DESTRUCTIVE,
             f"{name} deletes everything it finds",
-            f"deletes everything below {shown}",
+            f"deletes everything below {roots}",
             "restore from a backup; files under version control come back with `git restore`",
         )
     if expression.deletes:
