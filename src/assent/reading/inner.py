@@ -22,6 +22,7 @@ from assent.reading.opening import (
     is_given_input,
     is_stream,
     openings,
+    printed_text,
     read_by_bash,
 )
 from assent.reading.options import Match
@@ -83,10 +84,20 @@ def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, tr
         reader.findings.blur("it runs what another command prints")
     inners = [*openings(match, roles, command, frame.script.commands)]
     inners += [Inner("git alias", line=j.line) for j in known.judged if j.line]
+    inners += _named(match, roles, frame.script)
     stdin = next((c.stdin for c in reversed(known.clauses) if c.stdin is not None), entry.stdin)
     if stdin:
         inners += _fed(reader, stdin, match, command, frame, trace)
     read_inners(reader, inners, command, frame, trace)
+
+
+def _named(match: Match, roles: Sequence[tuple[Role, Word]], script: Script) -> list[Inner]:
+    """Return the lines of a script whose name stands for what another command prints, where a shell runs it."""
+    entry = match.entry
+    if entry.stdin != "shell" and all(clause.stdin != "shell" for clause in entry.when):
+        return []
+    texts = [printed_text(word, script) for role, word in roles if role == "exec"]
+    return [Inner(match.name, line=text, bash=read_by_bash(match)) for text in texts if text is not None]
 
 
 def _variables(reader: Reader, roles: Sequence[tuple[Role, Word]]) -> None:

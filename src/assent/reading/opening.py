@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 import assent.regex as re
-from assent.catalog import Role, is_builtin, secrets
+from assent.catalog import Role, is_builtin, lookup, secrets
 from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
@@ -70,6 +70,17 @@ def openings(
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
         yield from _rest(match, rest, command, commands)
+    elif behind := words_behind(match):
+        yield Inner(match.name, command=inner_command(command, behind))
+
+
+def words_behind(match: Match) -> tuple[Word, ...]:
+    """Return what stands behind `--` of a program whose words are not read, if it begins like a command."""
+    if match.entry.options != "any" or match.entry.runs:
+        return ()
+    texts = [word.text for word in match.operands]
+    behind = match.operands[texts.index("--") + 1 :] if "--" in texts else ()
+    return behind if behind and lookup(behind[0].text.rpartition("/")[2]) is not None else ()
 
 
 def _sought(match: Match) -> str:
@@ -211,9 +222,19 @@ def fed_text(command: Command, script: Script) -> Word | None:
     here = [r.target for r in command.redirects if r.direction == "here"]
     if here:
         return here[-1]
+    read = [r.target for r in command.redirects if r.direction == "read"]
+    if read:
+        return printed_text(read[-1], script)
     if command.piped_from is None or command.piped_from >= len(script.commands):
         return None
     return _constant_output(script.commands[command.piped_from])
+
+
+def printed_text(word: Word, script: Script) -> Word | None:
+    """Return what a file holds that stands for the constant output of one command: `<(echo ls)`."""
+    if not word.stream or len(word.feeds) != 1 or word.feeds[0] >= len(script.commands):
+        return None
+    return _constant_output(script.commands[word.feeds[0]])
 
 
 def _constant_output(command: Command) -> Word | None:

@@ -147,6 +147,8 @@ class _Scan:
             self._pair(word)
         elif len(text) > 1 and (text[0] == "-" or "+" in self.table):
             self._option(word)
+        elif text in self.table and not word.splits:
+            self.present.add(text)
         else:
             self._operand(word)
 

@@ -15,6 +15,7 @@ from assent.model import COMMAND_EXECUTE, Operation
 from assent.reading.conditions import clauses_of, in_case
 from assent.reading.find import Expression, read_find
 from assent.reading.judging import join_plain, judge, plain_words, quote, roles_of
+from assent.reading.opening import words_behind
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Place
 from assent.reading.roles import RUNNING, Judgement
@@ -104,11 +105,9 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
         tier=said.tier,
         reason=said.reason,
         plain=plain_words(match, command),
-        impact=said.impact or None,
-        rollback=said.rollback or None,
     )
     kinds = frozenset(map(_first, roles))
-    by_words = bool(match.entry.runs or match.commands) or not kinds.isdisjoint(RUNNING)
+    by_words = bool(match.entry.runs or match.commands) or not kinds.isdisjoint(RUNNING) or bool(words_behind(match))
     inside = by_words or bool(match.entry.stdin) or any(clause.stdin is not None for clause in clauses)
     return Sense(entry, found, match, tuple(clauses), tuple(roles), extra, kinds, said, inside, alone)
 
