@@ -135,3 +135,31 @@ def test_a_boundary_is_named(here, capsys):
 def test_a_rule_that_only_may_match_says_so(here, capsys):
     here.user_file.write_text(USER_FILE)
     assert "firmly ask  deny-rules (may match)" in explained(capsys, "$X y")
+
+
+def test_what_is_the_same_of_several_operations_is_said_once(here, capsys):
+    (here.project / "src").mkdir()
+    out = explained(capsys, "cd src; echo x > /etc/hosts")
+    assert out.count("writes /etc/hosts") == 1
+    assert "#3, #4\n" in out
+    assert out.count("ask  write-path-policy") == 1
+    assert "#3, #4 ask  write-path-policy" in out
+
+
+def test_of_many_files_the_first_are_listed(here, capsys):
+    out = explained(capsys, "cat " + " ".join(f"f{i}" for i in range(100)))
+    assert out.count("✓ reads ") == 12
+    assert "└─ … and 88 more like these (all of them with --json)" in out
+
+
+def test_a_file_that_somebody_spoke_of_is_listed_and_opinions_end(here, capsys):
+    out = explained(capsys, "rm " + " ".join(f"/srv/f{i}" for i in range(100)))
+    assert out.count("! writes /srv/f") == 100
+    assert out.count(" ask  write-path-policy") == 36
+    assert "… and 64 more (all of them with --json)" in out
+
+
+def test_an_opinion_on_very_many_operations_does_not_name_each(here, capsys):
+    here.user_file.write_text("permissions: {ask: ['Read(**)']}")
+    out = explained(capsys, "cat " + " ".join(f"f{i}" for i in range(100)))
+    assert "#12, #13, … ask" in out

@@ -30,6 +30,8 @@ _EXAMPLES = (
 )
 
 _MARKS = {"safe": "✓", "dangerous": "!", "destructive": "✗"}
+_MOST_ALIKE = 12
+"""Files and machines of one kind that are listed below one command: nobody reads hundreds."""
 _OBVIOUS = ("reads a file", "contacts a machine")
 _VERBS = {
     OperationKind.FS_READ: "reads ",
@@ -78,7 +80,7 @@ def _reading(decision: Decision, call: ToolCall) -> Outline:
     given = call.input.get("command")
     shown = given if isinstance(given, str) else json.dumps(call.input, ensure_ascii=False)
     doubt = () if reading.unreadable is None else (line(Span("? could not be read: ", "bold red"), reading.unreadable),)
-    tops = (_node(node, decision) for node in nest(reading.operations) if not _is_doubt(node, reading, shown))
+    tops = _nodes([n for n in nest(reading.operations) if not _is_doubt(n, reading, shown)], decision)
     return line(Span("what it would do", "bold"), f"  {reading.tool} ", Span(shown, "cyan"), below=(*tops, *doubt))
 
 
@@ -88,10 +90,38 @@ def _is_doubt(node: Node, reading: Reading, line_text: str) -> bool:
     return operation is not None and operation.reason == reading.unreadable and operation.resource == line_text
 
 
-def _node(node: Node, decision: Decision) -> Outline:
-    inner = tuple(_node(n, decision) for n in node.inner)
+def _nodes(nodes: list[Node], decision: Decision) -> tuple[Outline, ...]:
+    """Draw what stands on one level: what is said twice once, and of many that are alike the first ones."""
+    alike: dict[object, list[Node]] = {}
+    kinds: dict[object, int] = {}
+    found, left = [], 0
+    for node in nodes:
+        operation = None if node.index is None or node.inner else decision.reading.operations[node.index]
+        if operation is None or operation.impact:
+            found.append([node])
+            continue
+        key = (operation.kind, operation.resource, operation.target, operation.tier, operation.reason)
+        if key in alike:
+            alike[key].append(node)
+            continue
+        kind = (operation.kind, operation.tier)
+        kinds[kind] = kinds.get(kind, 0) + 1
+        if kinds[kind] > _MOST_ALIKE and not _is_spoken_of(node.index, decision):
+            left += 1
+            continue
+        alike[key] = [node]
+        found.append(alike[key])
+    more = (line(Span(f"… and {left} more like these (all of them with --json)", "dim")),) if left else ()
+    return (*(_node(same, decision) for same in found), *more)
+
+
+def _node(same: list[Node], decision: Decision) -> Outline:
+    """Draw one operation, which may stand in a call several times."""
+    node = same[0]
+    inner = _nodes(node.inner, decision)
     if node.index is None:
         return line(Span(node.layer, "dim"), below=inner)
+    numbers = [n.index + 1 for n in same if n.index is not None and _is_spoken_of(n.index, decision)]
     operation = decision.reading.operations[node.index]
     tier = operation.tier.value
     return line(
@@ -102,7 +132,7 @@ def _node(node: Node, decision: Decision) -> Outline:
         Span("  "),
         Span("" if tier == "safe" else f"{tier}: ", STYLE_OF[tier]),
         Span("" if operation.reason in _OBVIOUS else operation.reason, "dim" if tier == "safe" else ""),
-        Span(f"  #{node.index + 1}" if _is_spoken_of(node.index, decision) else "", "dim"),
+        Span("  " + ", ".join(f"#{n}" for n in numbers) if numbers else "", "dim"),
         below=(*_consequences(operation), *inner),
     )
 
@@ -117,12 +147,12 @@ def _is_plain(opinion: Opinion) -> bool:
     return opinion.source is Source.CLASSIFIER and opinion.overruled is None
 
 
-def _is_spoken_of(index: int, decision: Decision) -> bool:
+def _is_spoken_of(index: int | None, decision: Decision) -> bool:
     return any(o.operation == index and not _is_plain(o) for o in decision.opinions)
 
 
 def _heard(decision: Decision) -> Outline:
-    opinions = tuple(_opinion(o, decision) for o in decision.opinions if not _is_plain(o))
+    opinions = _opinions([o for o in decision.opinions if not _is_plain(o)], decision)
     votes = [o.verdict.value for o in decision.opinions if _is_plain(o)]
     tally = ", ".join(f"{votes.count(v)} {v}" for v in ("allow", "ask", "deny") if v in votes)
     rest = "" if decision.opinions else "nobody had anything to say"
@@ -131,10 +161,25 @@ def _heard(decision: Decision) -> Outline:
     )
 
 
-def _opinion(opinion: Opinion, decision: Decision) -> Outline:
+def _opinions(opinions: list[Opinion], decision: Decision) -> tuple[Outline, ...]:
+    """Draw what was said, once where it is the same of several operations; of very much the first part."""
+    said: dict[object, list[Opinion]] = {}
+    for opinion in opinions:
+        key = (opinion.verdict, opinion.policy, opinion.reason, opinion.rule, opinion.firm, opinion.overruled)
+        said.setdefault((*key, opinion.certainty), []).append(opinion)
+    shown = list(said.values())[: 3 * _MOST_ALIKE]
+    left = len(said) - len(shown)
+    more = (line(Span(f"… and {left} more (all of them with --json)", "dim")),) if left else ()
+    return (*(_opinion(same, decision) for same in shown), *more)
+
+
+def _opinion(same: list[Opinion], decision: Decision) -> Outline:
+    opinion = same[0]
     fate = _fate(opinion, decision)
     style = "dim" if fate else ""
-    about = "" if opinion.operation is None else f"#{opinion.operation + 1} "
+    numbers = [o.operation + 1 for o in same if o.operation is not None]
+    about = ", ".join(f"#{n}" for n in numbers[:_MOST_ALIKE]) + (", … " if len(numbers) > _MOST_ALIKE else " ")
+    about = about if numbers else ""
     firm = "firmly " if opinion.firm else ""
     unsure = " (may match)" if opinion.certainty is Certainty.MAYBE else ""
     return line(
