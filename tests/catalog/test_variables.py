@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.catalog import assignment_is_inert, environment_is_harmless, setting_is_harmless
+from assent.catalog import assignment_is_inert, environment_is_harmless, is_unheard, setting_is_harmless
 from assent.model import UNKNOWN
 
 
@@ -58,3 +58,27 @@ def test_git_settings_are_harmless_only_by_list() -> None:
     assert not setting_is_harmless("core.fsmonitor")
     assert not setting_is_harmless("alias.x")
     assert not setting_is_harmless("xcolor.ui")
+
+
+@pytest.mark.parametrize("name", ["FOO", "X", "x", "VERSION", "MY_VAR", "branch"])
+def test_a_name_that_nobody_knows_is_nothing_to_a_program_that_listens_to_none(name: str) -> None:
+    assert is_unheard(name, "ls")
+    assert not is_unheard(name, "git")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "LD_PRELOAD",
+        "PATH",
+        "GLIBC_TUNABLES",
+        "MallocLogFile",
+        "LLVM_PROFILE_FILE",
+        "LDAPCONF",
+        "GMON_OUT_PREFIX",
+        "_X",
+        "",
+    ],
+)
+def test_a_name_that_a_library_may_know_is_not(name: str) -> None:
+    assert not is_unheard(name, "ls")

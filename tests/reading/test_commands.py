@@ -432,6 +432,9 @@ def test_an_unknown_word_in_its_place_is_fine(line: str) -> None:
         "f=a.txt; cat $f",
         "GIT_PAGER=cat git log",
         "export CI=1",
+        "FOO=1 ls",
+        "env FOO=1 ls",
+        "VERSION=1.2.3 head -1 notes.txt",
     ],
 )
 def test_harmless_assignments_are_safe(line: str) -> None:
@@ -443,7 +446,11 @@ def test_harmless_assignments_are_safe(line: str) -> None:
     [
         "PATH=.:$PATH ls",
         "LD_PRELOAD=./x.so ls",
-        "FOO=1 ls",
+        "FOO=1 git log",
+        "FOO=1 command ls",
+        "ls() { git log; }; FOO=1 ls",
+        "FOO_CONFIG=x ls",
+        "MallocLogFile=x ls",
         "GIT_PAGER=./x git log",
         "PATH=.; ls",
         "export IFS=x",
@@ -451,7 +458,7 @@ def test_harmless_assignments_are_safe(line: str) -> None:
         "export PATH=.",
         "export FOO",
         "export FOO=1",
-        "env FOO=1 ls",
+        "env FOO=1 git log",
         "env PATH=. ls",
         "BASH_ENV=x bash -c ls",
         "declare -x FOO=1",

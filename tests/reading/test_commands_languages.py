@@ -167,7 +167,7 @@ def test_sed_without_a_fault_writes_only_what_is_said(tmp_path_factory: pytest.T
     ],
 )
 def test_awk_that_only_prints(program: str) -> None:
-    assert read_awk(program) is None
+    assert read_awk(program).fault is None
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,6 @@ def test_awk_that_only_prints(program: str) -> None:
         '{print | "sh"}',
         '{print |& "sh"}',
         '"id" | getline x',
-        'BEGIN{while((getline l < "x") > 0) print l}',
         '@load "x"',
         "{@f()}",
         '{print "a" "b" > "c"}',
@@ -211,7 +210,48 @@ def test_awk_that_only_prints(program: str) -> None:
     ],
 )
 def test_awk_that_does_more_or_is_not_understood(program: str) -> None:
-    assert read_awk(program)
+    assert read_awk(program).fault
+
+
+@pytest.mark.parametrize(
+    ("program", "files"),
+    [
+        ("/x/ {getline; print}", ()),
+        ("NR%2 {getline next_one; print $0, next_one}", ()),
+        ("BEGIN {while (getline > 0) n++; print n}", ()),
+        ("BEGIN {if (getline a[n] && getline $2) print}", ()),
+        ('BEGIN {while ((getline l < "x.txt") > 0) print l}', ("x.txt",)),
+        ('BEGIN {getline < "x"; getline y<"z" }', ("x", "z")),
+    ],
+)
+def test_awk_that_reads_on_demand_names_the_file(program: str, files: tuple[str, ...]) -> None:
+    found = read_awk(program)
+    assert found.fault is None
+    assert found.reads == files
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "{getline x < $1}",
+        "{getline x < y}",
+        '{getline x < "a" "b"}',
+        '{getline x < "a" b}',
+        '{getline x < ("a" b)}',
+        "{getline a[b[1]] < c}",
+        "{getline a[b c] < d}",
+        "{getline (x) < y}",
+        "{getline x y < z}",
+        '{getline x < "a\\x2fb"}',
+        "{getline \\\n< x}",
+        '{getline < "/inet/tcp/0/x/80"}',
+        '"id" | getline',
+        '{print getline > "x"}',
+        '{print getline x > "y"}',
+    ],
+)
+def test_awk_that_reads_what_it_does_not_name_does_more(program: str) -> None:
+    assert read_awk(program).fault
 
 
 @pytest.mark.parametrize(

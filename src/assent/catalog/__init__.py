@@ -3,7 +3,13 @@
 from assent.catalog.entry import Clause, Entry, Examples, Option, Role, expression
 from assent.catalog.lexicon import Lexicon, build_lexicon, command_names, convert_entry
 from assent.catalog.loader import entries, load, lookup, names, parse_entry, plain_name
-from assent.catalog.variables import assignment_is_inert, environment_is_harmless, is_builtin, setting_is_harmless
+from assent.catalog.variables import (
+    assignment_is_inert,
+    environment_is_harmless,
+    is_builtin,
+    is_unheard,
+    setting_is_harmless,
+)
 
 __all__ = [
     "Clause",
@@ -20,6 +26,7 @@ __all__ = [
     "environment_is_harmless",
     "expression",
     "is_builtin",
+    "is_unheard",
     "load",
     "lookup",
     "names",

@@ -20,6 +20,10 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """May be, with a value that matches as a whole."""
     perilous: tuple[str, ...]
     """Must not even be assigned in the shell, since programs or the shell itself act on them."""
+    deaf: frozenset[str]
+    """Programs that run nothing, and look at no variable but those above."""
+    unheard: str
+    """What the name of a variable is that means nothing to them."""
     builtins: frozenset[str]
     """What bash runs itself, wherever a program of that name may lie."""
     settings: tuple[str, ...]
@@ -44,6 +48,14 @@ def environment_is_harmless(name: str, value: str) -> bool:
         return True
     allowed = _tables().harmless_values.get(name)
     return allowed is not None and UNKNOWN not in value and re.fullmatch(allowed, value) is not None
+
+
+def is_unheard(name: str, program: str) -> bool:
+    """Tell whether a program surely does not look at a variable of this name."""
+    tables = _tables()
+    if program not in tables.deaf or _globs("perilous").fullmatch(name) is not None:
+        return False
+    return re.fullmatch(tables.unheard, name) is not None
 
 
 def assignment_is_inert(name: str) -> bool:

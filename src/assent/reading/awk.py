@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 import assent.regex as re
 from assent.patience import step
 
@@ -21,7 +23,6 @@ _VALUE = frozenset({"string", "number", "name"})
 _OUTSIDE = {
     "system": "runs commands from its program",
     "extension": "loads or calls code by name in its program",
-    "getline": "reads from elsewhere in its program",
     "ENVIRON": "looks at the environment in its program",
     "ARGV": "may choose in its program which files it reads",
     "ARGC": "may choose in its program which files it reads",
@@ -30,23 +31,40 @@ _OUTSIDE = {
     "PROCINFO": "looks at its process in its program",
 }
 """Names by which a program reaches more than the text it is given."""
+_NEXT = re.compile(
+    r"""[ \t]*(?:[A-Za-z_]\w*(?:\[\w*\])?|\$\w+)?[ \t]*
+    (?:<[ \t]*"(?P<file>[^"\\\n]*)"[ \t]*(?=[);}\n]|\Z)|(?=[);}\n>]|&&|\|\||\Z))""",
+    re.VERBOSE,
+)
+"""What may stand behind `getline`: a variable, and a file by its name. Nothing may follow that becomes part of the
+name, nor anything that could still be followed by one."""
+_CONNECTION = ("/inet", "/dev/tcp", "/dev/udp")
+"""How names begin by which some versions connect to other machines."""
 _NOT_OPERANDS = frozenset({"print", "printf", "return", "in", "else", "do", "getline"})
 """Words after which a slash begins a pattern; `case` is a name like any other to most versions."""
 
 
-def read_awk(program: str) -> str | None:
-    """Return what an awk program does besides printing, or None if that is all."""
+class Program(msgspec.Struct, frozen=True):
+    """What an awk program does besides printing, if anything, and the files that it names to read."""
+
+    fault: str | None = None
+    reads: tuple[str, ...] = ()
+
+
+def read_awk(program: str) -> Program:
+    """Return what an awk program does."""
     walk = _Walk(program)
     while walk.fault is None and walk.at < len(program):
         step()
         walk.advance()
-    return walk.fault
+    return Program(walk.fault, tuple(walk.reads))
 
 
 class _Walk:
     def __init__(self, program: str) -> None:
         self.program, self.at = program, 0
         self.fault: str | None = None
+        self.reads: dict[str, None] = {}
         self.operand = False
         """Whether an operand stood before, so that a slash divides."""
         self.printing = False
@@ -85,8 +103,20 @@ class _Walk:
     def _name(self, text: str) -> None:
         if text in ("print", "printf"):
             self.printing, self.depth = True, 0
+        elif text == "getline":
+            self._getline()
         else:
             self.fault = _OUTSIDE.get(text)
+
+    def _getline(self) -> None:
+        """Pass what is read on demand: the next line of its input, or of a file that is named."""
+        found = _NEXT.match(self.program, self.at)
+        if found is None or (found["file"] or "").startswith(_CONNECTION):
+            self.fault = "reads from elsewhere in its program"
+            return
+        self.at = found.end()
+        if found["file"] is not None:
+            self.reads[found["file"]] = None
 
     def _sign(self, text: str) -> None:
         if text in "([":

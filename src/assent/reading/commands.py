@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Entry, assignment_is_inert, secrets
+from assent.catalog import Entry, assignment_is_inert, is_unheard, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.catalog.signs import may_load
 from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
@@ -196,7 +196,7 @@ class _Reader:
         if self.place.lexicon is not NOTHING:
             self._revise(name, entry, command, index)
         if not command.constant:
-            self._given(name, command, index)
+            self._given(name, entry, command, index)
             self._around(command, index)
         if self.place.facts.assent_paths:
             self._used(command, index)
@@ -207,11 +207,13 @@ class _Reader:
             if folder is not None and is_own(folder, self.place):
                 self.findings.extend((reading(Located(folder), Ground(self.place, folder, index)),))
 
-    def _given(self, name: str, command: Command, index: int) -> None:
+    def _given(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
         """Judge the variables that a command is given."""
         for variable, value in command.assignments:
             if variable == "IFS" and name == "read":
                 continue  # it tells this one command where to cut what it reads
+            if entry is not None and is_unheard(variable, name):
+                continue
             said = judge_environment(variable, value)
             self.findings.worsen(index, said.tier, said.reason)
             self.assign(variable, value, said.tier)

@@ -81,8 +81,9 @@ def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
             more = read_jq(word.text.replace(UNKNOWN, ""))
             return Judgement(DANGEROUS, f"{name} {more}") if more else _NOTHING
         case "awk":
-            fault = read_awk(word.text)
-            return Judgement(DANGEROUS, f"{name} {fault}") if fault else _NOTHING
+            done = read_awk(word.text)
+            tier = DANGEROUS if done.fault else SAFE
+            return Judgement(tier, f"{name} {done.fault}" if done.fault else "", reads=_words(done.reads))
         case "sql":
             said = read_sql(word.text)
             reads = _words(said.reads)

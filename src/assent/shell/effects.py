@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)(\+?)=(.*)", re.ASCII | re.DOTALL)
 _OPENING = frozenset({"(", UNKNOWN})
+_PATTERN = frozenset("*?[")
 _SET_FLAGS = re.compile(r"[-+][abefhmnuvxCET]*(o?)")
 _SET_OPTIONS = frozenset(
     {
@@ -209,7 +210,7 @@ def _let(walker: Walker, words: Sequence[Word]) -> None:
     for word in words[1:]:
         if walker.notes.steps < 0:
             return  # said in the notes
-        if value_of(word).opaque:
+        if value_of(word).opaque or (word.splits and not _PATTERN.isdisjoint(word.text)):
             walker.notes.blame("`let` evaluates a value that is not a plain number")
         expression = Parser(word.text.replace(UNKNOWN, "0") + "))", walker.notes).arithmetic(quoted=True)
         if expression is not None:
