@@ -16,7 +16,7 @@ from assent.server.errands import Errand
 from assent.server.messages import Refusal, Reply
 from assent.server.moments import Moment
 from assent.server.routes import AtOnce
-from assent.server.turns import CROWD, MOST, Turns
+from assent.server.turns import MOST, Turns
 from keeping import soon
 
 MIXED = (
@@ -241,25 +241,72 @@ def test_who_can_not_even_be_refused_is_hung_up_on():
     assert [outcome(wire) for wire in desk.wires(b"open", b"open")] == ["closed", "yes"]
 
 
-@pytest.mark.parametrize("more", [CROWD, CROWD + 5])
-def test_behind_a_crowd_others_are_waited_for_until_there_are_as_many_or_for_a_moment(more, monkeypatch):
-    monkeypatch.setattr(turns, "GATHERING", 60)
-    desk = Desk()
+class Slow(Desk):
+    """Writes down when it is told to."""
 
-    def answered(*groups):
-        return [outcome(wire) for group in groups for wire in group]
+    def __init__(self):
+        super().__init__()
+        self.written = asyncio.Event()
+        self.turns_taken = []
+
+    def weigh(self, asked):
+        self.turns_taken.append(len(asked))
+        return super().weigh(asked)
+
+    async def record_all(self, weighed):
+        await self.written.wait()
+        return await super().record_all(weighed)
+
+
+def answered(*groups):
+    return [outcome(wire) for group in groups for wire in group]
+
+
+def test_who_comes_while_others_are_written_down_is_gathered_until_that_is_done(monkeypatch):
+    monkeypatch.setattr(turns, "GATHERING", 60)
 
     async def main():
-        crowd = await desk.ask(*[b"ls"] * (CROWD + 1))
-        assert answered(crowd) == ["yes"] * (CROWD + 1)
-        first = await desk.ask(b"ls")
-        assert answered(first) == ["hangs"]
-        rest = await desk.ask(*[b"ls"] * more)  # as many as there were: nobody waits any longer
-        assert answered(first, rest) == ["yes"] * (1 + more)
-        monkeypatch.setattr(turns, "GATHERING", 0.05)
-        few = await desk.ask(b"ls", b"ls")  # less than before: in a moment they are decided all the same
-        await soon(lambda: answered(few) == ["yes"] * 2)
-        assert answered(await desk.ask(b"ls")) == ["yes"]  # the crowd is gone
+        desk = Slow()
+        groups = [await desk.ask(b"ls", b"ls")]
+        groups += [await desk.ask(*[b"ls"] * more) for more in (1, 2, 3)]
+        assert desk.turns_taken == [2]
+        desk.written.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert (answered(*groups), desk.turns_taken) == (["yes"] * 8, [2, 6])
+        assert answered(await desk.ask(b"ls")) == ["yes"]  # who asks alone does not wait
+
+    asyncio.run(main())
+
+
+def test_they_are_gathered_for_a_moment_at_most(monkeypatch):
+    monkeypatch.setattr(turns, "GATHERING", 0.05)
+
+    async def main():
+        desk = Slow()
+        first, later = await desk.ask(b"ls"), await desk.ask(b"ls", b"wrong")
+        assert answered(first, later) == ["hangs"] * 3
+        await soon(lambda: desk.turns_taken == [1, 1])
+        assert answered(first, later) == ["hangs", "hangs", "no"]
+        desk.written.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert answered(first, later) == ["yes", "yes", "no"]
+
+    asyncio.run(main())
+
+
+def test_they_are_gathered_until_a_turn_is_full(monkeypatch):
+    monkeypatch.setattr(turns, "GATHERING", 60)
+
+    async def main():
+        desk = Slow()
+        await desk.ask(b"ls")
+        await desk.ask(*[b"ls"] * (MOST - 1))
+        assert desk.turns_taken == [1]
+        await desk.ask(b"ls")
+        assert desk.turns_taken == [1, MOST]
+        desk.written.set()
 
     asyncio.run(main())
 

@@ -23,13 +23,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-CROWD = 8
-"""Where more than so many questions came together, others are about to come …"""
 GATHERING = 0.003
-"""… and are waited for, until there are as many again, or for so many seconds: what all need is then done once."""
-
+"""While some are being written down, who comes is gathered: until that is done, or for so many seconds …"""
 MOST = 32
-"""Questions that are decided in one turn: while they are written down, the next are decided."""
+"""… or until there are so many, which is what one turn decides."""
 
 
 class _Asked(msgspec.Struct, frozen=True, gc=False):
@@ -49,17 +46,15 @@ class Turns:
         self._app = app
         self._errands: list[Errand] = []
         self._recording: set[asyncio.Task[None]] = set()
-        self._last = 0
-        """How many came together before."""
         self._gathering: asyncio.TimerHandle | None = None
 
     def take(self, errand: Errand) -> None:
         """Decide a question when all that has come is here."""
         self._errands.append(errand)
         count = len(self._errands)
-        if count == 1 and self._last > CROWD:
+        if count == 1 and self._recording:
             self._gathering = asyncio.get_running_loop().call_later(GATHERING, self._go)
-        elif count == 1 or (self._gathering is not None and count >= self._last):
+        elif count == 1 or (count >= MOST and self._gathering is not None):
             self._go()
 
     def _go(self) -> None:
@@ -69,9 +64,14 @@ class Turns:
             self._gathering = None
         asyncio.get_running_loop().call_soon(self._decide)
 
+    def _go_on_from(self, recorded: asyncio.Task[None]) -> None:
+        """Decide who came meanwhile: what all of them need, such as a look at the disk or a commit, is done once."""
+        self._recording.discard(recorded)
+        if self._gathering is not None:
+            self._go()
+
     def _decide(self) -> None:
         errands, self._errands = self._errands[:MOST], self._errands[MOST:]
-        self._last = len(errands)
         try:
             self._deal_with(errands)
         except BaseException:
@@ -93,7 +93,7 @@ class Turns:
         if settled:
             task = asyncio.get_running_loop().create_task(self._record(settled))
             self._recording.add(task)
-            task.add_done_callback(self._recording.discard)
+            task.add_done_callback(self._go_on_from)
 
     def _read(self, errand: Errand) -> _Asked | None:
         """Find out what is asked; None if nothing is, or not rightly, which is answered."""
