@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 CONNECTIONS = 64
-SECONDS = 3.0
-ROUNDS = 3
+SECONDS = 1.0
+ROUNDS = 9
 ECHO = """
 import sys, uvicorn
 from starlette.applications import Starlette
@@ -193,8 +193,8 @@ def serving(report: Callable[..., None]) -> None:
 
 def _serve(report: Callable[..., None], root: Path, core: int) -> None:
     project, state = root / "project", root / "state"
-    (project / ".git").mkdir(parents=True)
-    (project / "src").mkdir()
+    (project / "src").mkdir(parents=True)
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
     environ = {**os.environ, "ASSENT_HOME": str(state), "HOME": str(root), "XDG_CONFIG_HOME": str(root / "config")}
     assent = [sys.executable, "-m", "assent"]
     words = [*assent, "token", "create", "--role", "agent", "--agent", "bench"]
@@ -242,7 +242,10 @@ def _compare(
     spent = [statistics.median(m.spent for m in found) for found in (bare, durable)]
     report(f"{what}: the server's time for one, echo and decision", f"{spent[0]:.0f} and {spent[1]:.0f} µs")
     report(f"{what}: decisions that shared a commit", f"{batch:.1f}")
-    ratio, tail = rates[1] / rates[0], tails[1] / tails[0]
+    # Turn by turn: the machine may be a third faster a moment later.
+    pairs = list(zip(durable, bare, strict=True))
+    ratio = statistics.median(here.rate / there.rate for here, there in pairs)
+    tail = statistics.median(here.p99 / there.p99 for here, there in pairs)
     report(f"{what}: decisions per echo", f"{ratio:.2f}", limit=f"at least {least}", ok=ratio >= least)
     report(f"{what}: 99th percentile", f"{tail:.1f} x", limit="at most 4 x the echo's", ok=tail <= 4)
 
