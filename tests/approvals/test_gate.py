@@ -11,6 +11,7 @@ import pytest
 
 from assent import Session, ToolCall
 from assent.approvals import AlreadyAnsweredError, ContradictionError, RefusedError
+from assent.approvals.book import LARGEST_PAGE
 from assent.approvals.questions import put_grant
 from assent.model import (
     ALLOW,
@@ -554,6 +555,22 @@ def test_questions_are_listed_page_by_page_and_by_whose_they_are(node):
         assert [a.id for a in (await node.approvals.list(states=(State.REJECTED,)))[0]] == [ids[0]]
         assert len((await node.approvals.list(states=tuple(State), agent="coder"))[0]) == 6
         assert (await node.approvals.list(agent="nobody"))[0] == ()
+
+    run(main())
+
+
+def test_a_page_of_large_calls_has_few_and_none_is_left_out(node):
+    async def main():
+        sizes = (LARGEST_PAGE + 1, LARGEST_PAGE // 2, LARGEST_PAGE // 3, 10, LARGEST_PAGE // 2, 10)
+        for number, size in enumerate(sizes):
+            given = {"file_path": f"/etc/{number}", "content": "x" * size}
+            await node.gate.decide(ToolCall(tool="Write", input=given, cwd="/code"), SESSION)
+        pages, cursor = [], None
+        while not pages or cursor is not None:
+            page, cursor = await node.approvals.list(user="ann", cursor=cursor)
+            pages.append([int(a.call.input["file_path"].rpartition("/")[2]) for a in page])
+        assert pages == [[0], [1, 2, 3], [4, 5]]
+        assert len((await node.approvals.list(limit=1, cursor=None))[0]) == 1
 
     run(main())
 

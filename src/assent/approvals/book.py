@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import re
 import secrets
 import threading
@@ -36,16 +37,19 @@ from assent.model import (
     State,
     StoreError,
 )
-from assent.store.cursor import Cursor
+from assent.store.cursor import Cursor, Row
 from assent.store.store import Store
 
 ENABLEMENTS = "enablements"
 LONGEST_MINUTES = 24 * 60.0
 ONE_CALL_MINUTES = 5.0
+LARGEST_PAGE = 4 << 20
+"""What the calls and decisions of one page may weigh, in bytes, unless it is a single one: they are kept whole."""
 _TIME = re.compile(r"\d{1,12}(?:\.\d{1,12})?")
 _EXPIRE_EVERY = 1.0
 _RETRY_SECONDS = 1.0
 _SELECT = f"SELECT {APPROVAL_COLUMNS} FROM approvals"  # noqa: S608 - constants
+_WEIGHT = "coalesce(length(call), 0) + coalesce(length(decision), 0)"
 _ENABLED = f"SELECT {ENABLEMENT_COLUMNS} FROM enablements"  # noqa: S608 - constants
 
 
@@ -78,15 +82,20 @@ class Approvals:
         limit: int = 100,
         cursor: str | None = None,
     ) -> tuple[tuple[Approval, ...], str | None]:
-        """Return a page of questions, the oldest first, and the cursor of the next page; no user means everyone's."""
+        """Return a page of questions, the oldest first, and the cursor of the next page; no user means everyone's.
+
+        A page of large calls has fewer than `limit`.
+        """
         at, last = read_cursor(cursor)
         where = ["state IN (" + ", ".join(f"'{state.value}'" for state in states) + ")"]
         parameters: dict[str, Any] = {"at": at, "last": last, "limit": limit + 1, "user": user, "agent": agent}
         where += ["(created_at > :at OR (created_at = :at AND id > :last))"] * (cursor is not None)
         where += ["user_id = :user"] * (user is not None) + ["agent_id = :agent"] * (agent is not None)
-        sql = f"{_SELECT} WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT :limit"
-        used = {name: value for name, value in parameters.items() if f":{name}" in sql}
-        rows = await self._store.query(sql, used)
+        rest = f"FROM approvals WHERE {' AND '.join(where)} ORDER BY created_at, id LIMIT :limit"
+        used = {name: value for name, value in parameters.items() if f":{name}" in rest}
+        if State.PENDING in states:  # of the others, no call is kept
+            limit = _count_fitting(await self._store.query(f"SELECT {_WEIGHT} {rest}", used), limit)
+        rows = await self._store.query(f"SELECT {APPROVAL_COLUMNS} {rest}", {**used, "limit": limit + 1})
         found = await asyncio.to_thread(lambda: tuple(map(read_approval, rows)))
         if len(found) <= limit:
             return found, None
@@ -271,6 +280,12 @@ class Approvals:
         names = {f"i{n}": approval_id for n, approval_id in enumerate(ids)}
         sql = f"{_SELECT} WHERE state <> 'pending' AND id IN ({', '.join(f':{name}' for name in names)})"
         return map(read_approval, self._store.fetch(sql, names))
+
+
+def _count_fitting(weights: Sequence[Row], limit: int) -> int:
+    """Return how many of the first questions, up to a limit, one page takes: one at least."""
+    totals = itertools.accumulate(int(weight) for (weight,) in weights)
+    return max(1, min(limit, sum(total <= LARGEST_PAGE for total in totals)))
 
 
 def refuse_agents(principal: Principal) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from assent.audit.search import Query, find, read_record
-from assent.model import ASK, DENY, Event, Grant, Mode, State, Verdict
+from assent.model import ASK, DENY, Event, Grant, Mode, Verdict
 from assent.model.principal import Role
 from assent.sandbox.mechanisms import probe
 from assent.server.messages import Reply, Request, reply
@@ -128,11 +128,13 @@ def _user_of(who: Principal) -> str | None:
 
 
 async def _pending(daemon: Daemon, who: Principal, session: str | None) -> tuple[PendingAction, ...]:
-    found, cursor = await daemon.approvals.list(user=_user_of(who), states=(State.PENDING,), limit=1000)
-    while cursor is not None:
-        more, cursor = await daemon.approvals.list(user=_user_of(who), limit=1000, cursor=cursor)
-        found += more
-    return tuple(_action(a) for a in found if session in (None, a.session.id) and may_see(who, a))
+    found: list[PendingAction] = []
+    cursor: str | None = None
+    while True:
+        page, cursor = await daemon.approvals.list(user=_user_of(who), limit=1000, cursor=cursor)
+        found += [_action(a) for a in page if session in (None, a.session.id) and may_see(who, a)]
+        if cursor is None:
+            return tuple(found)
 
 
 def _action(approval: Approval) -> PendingAction:
