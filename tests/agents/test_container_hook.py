@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -30,11 +31,12 @@ def hook(request, tmp_path):
     (tools / "curl").symlink_to(shutil.which("curl"))
     shell = [shutil.which(request.param[0]), *request.param[1:]]
 
-    def run(address: str, stdin: bytes = CALL, *, with_curl: bool = True, **environ: str):
+    def run(address: str, stdin: bytes = CALL, *, with_curl: bool = True, out=subprocess.PIPE, **environ: str):
         known = {"ASSENT_URL": address, "ASSENT_TOKEN": TOKEN, "ASSENT_WAIT": "0", "ASSENT_MARGIN": "2"}
         path = str(tools) if with_curl else str(tmp_path / "empty")
         given = {k: v for k, v in {**known, "PATH": path, "HOME": str(tmp_path), **environ}.items() if v != "unset"}
-        return subprocess.run([*shell, str(file)], input=stdin, capture_output=True, check=False, env=given, timeout=60)
+        words, err = [*shell, str(file)], subprocess.PIPE
+        return subprocess.run(words, input=stdin, stdout=out, stderr=err, check=False, env=given, timeout=60)
 
     run.home = tmp_path
     return run
@@ -110,6 +112,11 @@ def test_a_denial_of_the_daemon_is_passed_on_and_ends_with_2(hook):
     with answering(replying(body=body, headers=[("x-assent-exit", "2")])) as (url, _):
         done = hook(url)
     assert (done.returncode, done.stdout) == (2, body + b"\n")
+
+
+def test_an_answer_that_can_not_be_handed_on_is_a_denial(hook):
+    with answering(replying()) as (url, _), Path("/dev/full").open("wb") as full:
+        assert hook(url, out=full).returncode == 2
 
 
 def test_a_large_call_arrives_byte_by_byte(hook):

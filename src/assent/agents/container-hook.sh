@@ -82,7 +82,8 @@ HEAD
 case $body in '{'*'}') ;; *) refuse "Blocked: the answer of Assent can not be read" ;; esac
 case $code in
     0 | 2)
-        printf '%s\n' "$body"
+        # An answer that is not heard whole may be the one that has something else run.
+        printf '%s\n' "$body" || exit 2
         exit "$code"
         ;;
     *) refuse "Blocked: the answer of Assent can not be read" ;;
