@@ -70,6 +70,31 @@ def test_an_answer_can_reach_further(daemon, agent):
     assert ask(agent, "node lib/b.js")["allow"] is True
 
 
+@pytest.mark.parametrize(
+    ("words", "said", "elsewhere"),
+    [
+        (["--session"], "session", "Queued for approval"),
+        (["--always"], "always", "Blocked"),
+        (["--for", "2h"], "session, for 2h", "Queued for approval"),
+        (["--always", "--for", "2h"], "always, for 2h", "Blocked"),
+    ],
+)
+def test_a_refusal_can_reach_further(daemon, agent, words, said, elsewhere):
+    line = f"node refused{len(said)}.js"
+    asking = lambda session: agent.post(  # noqa: E731
+        "/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": line}, "sessionId": session}
+    ).json()
+    wanted = asking("a")["requestId"]
+    assert daemon.run("deny", wanted, *words).stdout == f"rejected: {wanted} ({said})\n"
+    assert [asking(session)["reason"].partition(":")[0] for session in ("a", "b")] == ["Blocked", elsewhere]
+
+
+@pytest.mark.parametrize("verb", ["approve", "deny"])
+def test_an_answer_is_not_for_a_session_and_for_good(daemon, verb):
+    done = daemon.run(verb, "x", "--session", "--always")
+    assert (done.returncode, done.stderr) == (2, "assent: --session and --always are two things\n")
+
+
 def test_edit_opens_the_editor_and_shows_what_changed(daemon, agent, tmp_path):
     wanted = ask(agent, "node edit.js --wipe")["requestId"]
     editor = tmp_path / "editor.py"

@@ -29,9 +29,17 @@ def add_answer_options(parser: argparse.ArgumentParser) -> None:
     """Add what both commands take."""
     parser.add_argument("id", metavar="ID", help="the question, as `assent pending` shows it")
     parser.add_argument("--session", action="store_true", help="for the rest of the session")
+    parser.add_argument("--always", action="store_true", help="from now on, until the grant is revoked")
     parser.add_argument("--for", dest="time", metavar="TIME", help="for this long, such as 30m or 2h")
     parser.add_argument("--pattern", metavar="RULE", help="what a wider answer covers, such as 'Bash(npm test:*)'")
     parser.add_argument("--feedback", metavar="TEXT", help="words for the agent")
+
+
+def read_scope(given: Any, *, timed: str) -> str | None:
+    """Return what an answer is for; `timed` is what one for a while is for."""
+    if given.session and given.always:
+        raise AssentError("--session and --always are two things")
+    return "session" if given.session else "always" if given.always else timed if given.time else None
 
 
 def send_answer(given: Any, decision: Literal["approve", "reject"], *, scope: str | None, modified: Any = None) -> str:
@@ -45,8 +53,8 @@ def send_answer(given: Any, decision: Literal["approve", "reject"], *, scope: st
         feedback=given.feedback,
         modified_input=modified,
     )
-    wider = f" ({answer.scope})" if answer.scope else ""
-    return f"{answer.status or decision}: {given.id}{wider}"
+    wider = answer.scope if given.time is None else f"{answer.scope}, for {given.time}"
+    return f"{answer.status or decision}: {given.id}" + (f" ({wider})" if answer.scope else "")
 
 
 def _read_time(text: str | None) -> float | None:

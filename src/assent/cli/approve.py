@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from assent.cli import exits
-from assent.cli.answering import add_answer_options, edit_call, send_answer
+from assent.cli.answering import add_answer_options, edit_call, read_scope, send_answer
 from assent.cli.arguments import make_parser
 from assent.cli.screen import say, visible
-from assent.model import AssentError
 
 _EXAMPLES = (
     "assent approve hook_1711929600000_a1b2c3d4e             this call, once",
@@ -21,12 +20,9 @@ def run(argv: list[str]) -> int:
     """Run the command."""
     parser = make_parser("approve", "Let a call run that waits for your answer.", _EXAMPLES)
     add_answer_options(parser)
-    parser.add_argument("--always", action="store_true", help="from now on")
     parser.add_argument("--edit", action="store_true", help="change the call in your editor first")
     given = parser.parse_args(argv)
-    if given.session and given.always:
-        raise AssentError("--session and --always are two things")
-    scope = "session" if given.session else "always" if given.always or given.time else None
+    scope = read_scope(given, timed="always")
     modified = edit_call(given.id) if given.edit else None
     say(visible(send_answer(given, "approve", scope=scope, modified=modified)))
     return exits.OK

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from assent.cli import exits
-from assent.cli.answering import add_answer_options, send_answer
+from assent.cli.answering import add_answer_options, read_scope, send_answer
 from assent.cli.arguments import make_parser
 from assent.cli.screen import say, visible
 
 _EXAMPLES = (
     "assent deny hook_1711929600000_a1b2c3d4e --feedback 'use the staging database'",
     "assent deny ID --session        and the like of it, for this session",
+    "assent deny ID --always         and from now on, until the grant is revoked",
 )
 
 
@@ -18,6 +19,5 @@ def run(argv: list[str]) -> int:
     parser = make_parser("deny", "Refuse a call that waits for your answer.", _EXAMPLES)
     add_answer_options(parser)
     given = parser.parse_args(argv)
-    scope = "session" if given.session or given.time else None
-    say(visible(send_answer(given, "reject", scope=scope)))
+    say(visible(send_answer(given, "reject", scope=read_scope(given, timed="session"))))
     return exits.OK
