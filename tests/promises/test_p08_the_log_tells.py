@@ -216,6 +216,12 @@ def test_a_changed_seal_is_found(log, column):
     assert not log.verify().ok
 
 
+def test_a_seal_that_was_taken_away_is_found_by_its_anchor(log):
+    log.run("DELETE FROM checkpoints")
+    broken = log.verify().broken
+    assert (broken.what, broken.position) == ("the checkpoint of this anchored record is missing", 5)
+
+
 def test_a_changed_anchor_is_found(log):
     path = anchor_file(log.home)
     with Path(path).open("r+b") as file:

@@ -82,6 +82,8 @@ class Check:
         self._seals = itertools.chain.from_iterable(snapshot.pages("seals", _SEALS, after, until))
         self._seal = next(self._seals, None)
         self._links: dict[str, _Link] = {}
+        self._sealed: dict[str, int] = {}
+        """The last record of each writer that a checkpoint seals."""
         self._keys: dict[str, bytes] = {}
         self._found = Found()
 
@@ -141,6 +143,7 @@ class Check:
                 raise _BrokenError("the signature of a checkpoint is wrong", place, owner, seq)
             self._found.checkpoints += 1
             self._found.sealed = place
+            self._sealed[owner] = seq
             self._seal = next(self._seals, None)
 
     def _check_anchors(self, writer: str, link: _Link) -> None:
@@ -150,6 +153,9 @@ class Check:
         if (anchor.writer, anchor.seq, anchor.hash) != (writer, link.seq, link.head.hex()):
             where = (anchor.position, anchor.writer, anchor.seq)
             raise _BrokenError("the log is not the one that was anchored", *where)
+        if self._sealed.get(writer) != link.seq:  # what is anchored was sealed before
+            where = (anchor.position, anchor.writer, anchor.seq)
+            raise _BrokenError("the checkpoint of this anchored record is missing", *where)
         self._found.anchors += 1
         self._anchor = next(self._anchors, None)
 
