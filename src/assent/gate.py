@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -337,27 +337,24 @@ class Gate:
     async def _ask(self, case: Case) -> Ruling:
         """Use the answer that waits for this call; else join the pending question, or open one."""
         approval_id = questions.new_id(case.prefix, self._store.wall_clock())
-        writing = self._store.commit(lambda cursor: self._put_question(cursor, approval_id, case))
-        put = await (self._stay(writing) if case.waiting else writing)
+        asked: list[Approval] = []
+
+        def work(cursor: Cursor) -> Put:
+            put = self._put_question(cursor, approval_id, case)
+            asked.extend(() if put.approval is None else (put.approval,))
+            return put
+
+        try:
+            put = await self._store.commit(work)
+        except asyncio.CancelledError:
+            self._approvals.leave_later(asked)
+            raise
         if put.entry is not None:
             return Ruling(decision=put.decision, approval=put.approval, position=put.entry.position)
         ruling = await self._conclude(case.call, case.session, put.approval, case.decision, case.aside)
         if ruling is None:
             raise _StaleError
         return ruling
-
-    async def _stay(self, writing: Coroutine[Any, Any, Put]) -> Put:
-        """Write for a caller that waits: one that goes meanwhile is gone once it is written."""
-        written = asyncio.ensure_future(writing)
-        try:
-            return await asyncio.shield(written)
-        except asyncio.CancelledError:
-            written.add_done_callback(self._leave)
-            raise
-
-    def _leave(self, written: asyncio.Future[Put]) -> None:
-        if not written.cancelled() and written.exception() is None and (left := written.result().approval) is not None:
-            self._approvals.leave(left.id)
 
     def _put_question(self, cursor: Cursor, approval_id: str, case: Case) -> Put:
         decision, call = case.decision, case.call

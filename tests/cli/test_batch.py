@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -18,6 +19,7 @@ from assent.cli.batch import answer_line, run_batch, split_lines
 from assent.cli.calls import LONGEST_INPUT
 from assent.cli.engines import Engines
 from assent.cli.notices import Notices
+from daemons import until
 
 
 def answers(world, *lines: str | bytes, words: tuple[str, ...] = ()):
@@ -303,7 +305,8 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback(world):
         process.stdin.write(b'{"command": "ls"}\n')
         process.stdin.flush()
         process.stdout.readline()
-        time.sleep(0.05)
+        sleeping = Path(f"/proc/{process.pid}/stat")
+        until(lambda: time.sleep(0.05) or sleeping.read_text().rpartition(")")[2].split()[0] == "S")
         process.send_signal(signal.SIGINT)
         assert process.wait(30) == exits.INTERRUPTED
         assert process.stderr.read() == b""

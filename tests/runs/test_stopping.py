@@ -14,6 +14,7 @@ from assent.runs import files
 from assent.runs.messages import PrepareRun
 from assent.server.assembly import assemble
 from assent.server.journal import Journal
+from keeping import soon
 from runners import write_strategy
 
 SECONDS = 30
@@ -104,7 +105,7 @@ def test_what_was_done_is_on_record_also_if_the_run_is_stopped_while_that_is_bei
             run = await daemon.runs.prepare(PrepareRun(strategy_path=str(strategy), cwd=str(folder)), PERSON)
             await daemon.runs.start(run.id, None, PERSON)
             assert await asyncio.to_thread(written.wait, SECONDS)
-            await asyncio.sleep(0.3)  # that it was done waits to be written now
+            await soon(lambda: daemon.store.queued)  # that it was done waits to be written now
             stopping = asyncio.create_task(daemon.runs.stop(run.id, PERSON))
             await asyncio.wait((stopping,), timeout=0.1)
             go_on.set()

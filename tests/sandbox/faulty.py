@@ -22,7 +22,8 @@ def break_looking(number):
 
 
 fault, upkeep.RENEW, *words = sys.argv[1:]
-upkeep._SECONDS = 0.5
+if fault == "hanging":
+    upkeep._SECONDS = 0.5
 if fault == "looking":
     break_looking(5)
 sys.exit(main(words))

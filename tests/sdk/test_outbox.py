@@ -13,6 +13,7 @@ from assent.sdk.backlog import Backlog
 from assent.sdk.client import ApiError, AsyncClient, Client, UnreachableError
 from assent.sdk.outbox import Outbox
 from daemons import Running, until
+from keeping import soon
 
 
 class Daemon:
@@ -76,16 +77,17 @@ def test_a_call_that_was_let_run_and_did_not_is_on_record_as_just_that(tmp_path,
         given = await send(self, ask)
         if lost:
             raise UnreachableError("cut off")
+        answered.append(given)
         await asyncio.sleep(60)
         return given
 
     async def call(app):
         calling = asyncio.create_task(app.call_tool("look", {}, session_id="lost"))
-        await asyncio.wait((calling,), timeout=None if lost else 2)
+        await soon(lambda: calling.done() if lost else answered)
         calling.cancel()
         return await asyncio.gather(calling, return_exceptions=True)
 
-    send, ran = AsyncClient.send, []
+    send, ran, answered = AsyncClient.send, [], []
     look = define_tool(name="look", parameters={}, execute=ran.append)
     running = Running(tmp_path)
     running.user_file.write_text("permissions: {allow: [look]}")

@@ -106,13 +106,13 @@ def test_an_async_tool_that_interrupts_the_program_is_on_record_and_the_next_cal
 
 
 def test_a_call_that_is_aborted_while_it_runs_ends_for_who_follows_the_session():
-    slow = define_tool(name="slow", parameters={}, execute=lambda _: asyncio.sleep(60))
+    begun = []
+    slow = define_tool(name="slow", parameters={}, execute=lambda _: begun.append(True) or asyncio.sleep(60))
     with create_agent_app(permission_policy={}, tools=[slow]) as app:
 
         async def abort():
             call = asyncio.create_task(app.call_tool("slow"))
-            await soon(lambda: app.session().feed.last.endswith("-2"))
-            await asyncio.sleep(0.1)
+            await soon(lambda: begun and app.session().feed.last.endswith("-2"))
             call.cancel()
             await asyncio.gather(call, return_exceptions=True)
             return [event async for event in up_to(app.session().feed, "tool.after")]

@@ -12,7 +12,9 @@ def test_an_outcome_that_is_on_its_way_is_not_called_late(tmp_path):
     async def main(store):
         writing = asyncio.create_task(store.commit(lambda _: "written"))
         await asyncio.sleep(0)
-        time.sleep(1.0)  # noqa: ASYNC251 - the loop is busy, as it is meant to be
+        while not store.figures.batches:
+            time.sleep(0.01)  # noqa: ASYNC251 - the loop is busy, as it is meant to be
+        time.sleep(1.0)  # noqa: ASYNC251 - and for longer than a write may take
         return await writing
 
     with open_store(home=str(tmp_path / "home")) as store:

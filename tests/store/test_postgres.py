@@ -108,9 +108,9 @@ def test_a_node_that_stops_in_the_middle_does_not_hold_up_the_others_for_good(tm
     with open_store(database, home=str(tmp_path / "a")) as a, open_store(database, home=str(tmp_path / "b")) as b:
         stuck = a.write(lambda c: (c.execute(PUT, "a", "b", "stuck"), time.sleep(3)))
         time.sleep(0.3)
-        assert b.write(lambda c: c.execute(PUT, "a", "b", "on")).result(20) == 1
+        assert b.write(lambda c: c.execute(PUT, "a", "b", "on")).result(60) == 1
         with pytest.raises(StoreError):
-            stuck.result(20)
+            stuck.result(60)
         assert b.fetch("SELECT ref FROM changes") == [("on",)]
 
 

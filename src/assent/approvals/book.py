@@ -127,6 +127,16 @@ class Approvals:
             with contextlib.suppress(StoreError):
                 self._store.write(lambda cursor: questions.mark_caller(cursor, approval_id, gone=True))
 
+    def leave_later(self, asked: Sequence[Approval]) -> None:
+        """Have it written down behind what is being written at this moment, which may be the question itself."""
+
+        def leave(_cursor: Cursor) -> None:
+            for approval in asked:
+                self.leave(approval.id)
+
+        with contextlib.suppress(StoreError):
+            self._store.write(leave)
+
     async def grants(self, *, user: str | None = None) -> tuple[Grant, ...]:
         """Return the standing answers in force."""
         sql = "SELECT body, revoked_at FROM grants WHERE revoked_at IS NULL ORDER BY created_at, id"
