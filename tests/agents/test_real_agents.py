@@ -43,7 +43,7 @@ class Scene:
         answering.start()
         self.done = place.work(self.script())
         self.results = self.done["results"]
-        answering.join(10)
+        answering.join(60)
         assert daemon.process is None, self.done
 
     def ran(self, name: str) -> bool:

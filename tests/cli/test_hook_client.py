@@ -56,7 +56,7 @@ class Daemon:
         return data
 
     def close(self) -> None:
-        self.thread.join(20)
+        self.thread.join(60)
         self.socket.close()
 
 
@@ -297,7 +297,7 @@ def test_a_call_that_is_too_long_is_read_to_its_end(daemon):
         for _ in range(16):
             started.stdin.write(b"x" * (1 << 20))  # nobody breaks the pipe
         started.stdin.close()
-        assert started.wait(30) == 2
+        assert started.wait(60) == 2
 
 
 def test_a_permission_request_is_denied_in_words_since_its_code_is_not_heard(tmp_path):

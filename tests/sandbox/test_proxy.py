@@ -41,11 +41,11 @@ async def through(hosts, sent, *, then=b"", addresses=None, ask=None, indexes=()
     await proxy.serve(listener.detach())
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)
-    answer = await asyncio.wait_for(reader.read(65536), 10)
+    answer = await asyncio.wait_for(reader.read(65536), 60)
     if then:
         writer.write(then)
         try:
-            answer += await asyncio.wait_for(reader.read(65536), 10)
+            answer += await asyncio.wait_for(reader.read(65536), 60)
         except ConnectionError:
             answer += b"<reset>"
     writer.close()

@@ -65,7 +65,7 @@ def test_what_is_done_from_time_to_time_sees_it_too(store, log):
     seen = threading.Event()
     record(log, "a")
     store.every(0.01, lambda cursor: cursor.fetch(TEXTS) == [("a",)] and seen.set(), lambda _: None)
-    assert seen.wait(10)
+    assert seen.wait(60)
 
 
 def test_recording_leaves_the_tables_alone_until_somebody_looks_or_much_has_come_together(store, log):

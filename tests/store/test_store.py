@@ -48,7 +48,7 @@ def test_a_job_that_fails_fails_alone_and_leaves_nothing(store):
         raise ValueError("no further")
 
     gate = threading.Event()
-    blocker = store.write(lambda _: gate.wait(10))
+    blocker = store.write(lambda _: gate.wait(60))
     futures = [store.write(put("a")), store.write(half), store.write(put("b"))]
     gate.set()
     blocker.result()
@@ -61,7 +61,7 @@ def test_a_job_that_fails_fails_alone_and_leaves_nothing(store):
 
 def test_a_job_whose_sql_is_wrong_fails_alone(store):
     gate = threading.Event()
-    store.write(lambda _: gate.wait(10))
+    store.write(lambda _: gate.wait(60))
 
     def wrong(cursor):
         put("x")(cursor)
@@ -104,7 +104,7 @@ def test_what_is_left_for_the_end_is_written_in_one_go_without_what_failed(store
         return work
 
     gate = threading.Event()
-    store.write(lambda _: gate.wait(10))
+    store.write(lambda _: gate.wait(60))
     futures = [store.write(leave("a")), store.write(leave("b", ValueError())), store.write(leave("c"))]
     gate.set()
     futures[2].result()
@@ -118,7 +118,7 @@ def test_a_transaction_that_can_not_be_finished_fails_all_its_jobs(store):
             cursor.execute("INSERT INTO nowhere VALUES (1)")
 
     gate = threading.Event()
-    store.write(lambda _: gate.wait(10))
+    store.write(lambda _: gate.wait(60))
     futures = [store.write(put("a")), store.write(lambda cursor: cursor.defer(Stubborn(), 1)), store.write(put("b"))]
     gate.set()
     for future in futures:
@@ -140,8 +140,8 @@ def test_many_tasks_of_one_loop_get_their_own_results(store):
 
 def test_reading_does_not_wait_for_a_writer_that_is_busy(store):
     gate = threading.Event()
-    busy = store.write(lambda cursor: (put("x")(cursor), gate.wait(20)))
-    assert store.read(select(changes.c.ref)).result(timeout=10) == []
+    busy = store.write(lambda cursor: (put("x")(cursor), gate.wait(60)))
+    assert store.read(select(changes.c.ref)).result(timeout=60) == []
     gate.set()
     busy.result()
     assert len(store.read(select(changes.c.ref)).result()) == 1
