@@ -13,6 +13,14 @@ from assent.cli.interrupts import run_until_done
 SECONDS = 30
 
 
+@pytest.fixture(autouse=True)
+def heeded():
+    """Interrupts are heeded, as in a program that a person starts: who runs the tests may ignore them."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def elsewhere():
     """Signals come to other threads, so that no call of this one is broken off by them."""
@@ -49,15 +57,12 @@ def test_an_interrupt_that_comes_as_the_loop_goes_to_sleep_is_heard_at_once(else
 
 
 def test_who_ignores_interrupts_goes_on_ignoring_them():
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def go_on():
         signal.raise_signal(signal.SIGINT)
         await asyncio.sleep(0)
         return "done"
 
-    try:
-        assert run_until_done(go_on()) == "done"
-        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-    finally:
-        signal.signal(signal.SIGINT, before)
+    assert run_until_done(go_on()) == "done"
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

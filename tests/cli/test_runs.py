@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import select
+import signal
 import subprocess
 import sys
 import termios
@@ -119,7 +120,8 @@ def _at_a_terminal(daemon, strategy):
     ours, theirs = pty.openpty()
     words = daemon.command("runs", "start", str(strategy))
     sitting = {"stdin": theirs, "stdout": theirs, "stderr": theirs, "env": daemon.environ, "cwd": daemon.project}
-    child = subprocess.Popen(["setsid", "--ctty", *words], **sitting)
+    listen = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - who runs the tests may ignore it
+    child = subprocess.Popen(["setsid", "--ctty", *words], **sitting, preexec_fn=listen)  # noqa: PLW1509 - as above
     os.close(theirs)
     return ours, child
 
