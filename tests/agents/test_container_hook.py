@@ -32,7 +32,7 @@ def hook(request, tmp_path):
     shell = [shutil.which(request.param[0]), *request.param[1:]]
 
     def run(address: str, stdin: bytes = CALL, *, with_curl: bool = True, out=subprocess.PIPE, **environ: str):
-        known = {"ASSENT_URL": address, "ASSENT_TOKEN": TOKEN, "ASSENT_WAIT": "0", "ASSENT_MARGIN": "2"}
+        known = {"ASSENT_URL": address, "ASSENT_TOKEN": TOKEN, "ASSENT_WAIT": "0", "ASSENT_MARGIN": "40"}
         path = str(tools) if with_curl else str(tmp_path / "empty")
         given = {k: v for k, v in {**known, "PATH": path, "HOME": str(tmp_path), **environ}.items() if v != "unset"}
         words, err = [*shell, str(file)], subprocess.PIPE

@@ -56,7 +56,7 @@ class Daemon:
         return data
 
     def close(self) -> None:
-        self.thread.join(60)
+        self.thread.join(20)
         self.socket.close()
 
 

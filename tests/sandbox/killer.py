@@ -16,7 +16,7 @@ from assent.reading.paths import Place
 from assent.sandbox import Sandbox, find_machine, launch
 
 
-def launch_one(workspace, begun):
+def launch_one(workspace, begun, seconds):
     """Be a launcher that says when it starts bubblewrap, and lives until it is killed."""
     real = launch._popen
 
@@ -29,13 +29,13 @@ def launch_one(workspace, begun):
     async def main():
         wanted = profile("workspace-write", Place(Facts(), workspace, (workspace,)))
         async with Sandbox(wanted) as box:
-            process = await box.start(["sh", "-c", "(setsid sleep 63.75 &); sleep 63.75"], stdout=2)
+            process = await box.start(["sh", "-c", f"(setsid sleep {seconds} &); sleep {seconds}"], stdout=2)
             await process.wait()
 
     asyncio.run(main())
 
 
-def main(workspace, rounds, seed):
+def main(workspace, rounds, seed, seconds):
     dice = random.Random(seed)
     find_machine()
     for _ in range(rounds):
@@ -43,7 +43,7 @@ def main(workspace, rounds, seed):
         pid = os.fork()
         if pid == 0:
             os.close(heard)
-            launch_one(workspace, begun)
+            launch_one(workspace, begun, seconds)
         os.close(begun)
         os.read(heard, 1)
         os.close(heard)
@@ -52,4 +52,4 @@ def main(workspace, rounds, seed):
         os.waitpid(pid, 0)
 
 
-main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4])

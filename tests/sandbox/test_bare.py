@@ -246,23 +246,25 @@ def processes(mark):
 
 
 def test_without_bubblewrap_what_a_command_leaves_running_ends_with_it(user_world):
-    found = barely(user_world, "sh", "-c", "sleep 77.125 >/dev/null 2>&1 & (sleep 77.125 >/dev/null 2>&1 &); echo done")
+    sleep = f"sleep 77.125{os.getpid()}"  # of this process alone: others on the machine may run these tests too
+    found = barely(user_world, "sh", "-c", f"{sleep} >/dev/null 2>&1 & ({sleep} >/dev/null 2>&1 &); echo done")
     assert (found["out"], found["code"]) == ("done\n", 0)
-    assert processes("sleep 77.125") == []
+    assert processes(sleep) == []
 
 
 def test_without_bubblewrap_everything_ends_with_a_launcher_that_is_killed(user_world):
-    words = ["sh", "-c", "sleep 78.125 & (sleep 78.125 &); sleep 78.125"]
+    sleep = f"sleep 78.125{os.getpid()}"
+    words = ["sh", "-c", f"{sleep} & ({sleep} &); {sleep}"]
     launcher = subprocess.Popen(
         as_user([user_world.python, str(BARELY), "read-only", *words]),
         env=user_world.environ,
         cwd=user_world.workspace,
         stdout=subprocess.DEVNULL,
     )
-    until(lambda: len([p for p in processes("sleep 78.125") if not p.startswith("sh")]) == 3)
+    until(lambda: len([p for p in processes(sleep) if not p.startswith("sh")]) == 3)
     launcher.kill()
     launcher.wait()
-    until(lambda: processes("sleep 78.125") == [])
+    until(lambda: processes(sleep) == [])
 
 
 def test_everything_but_the_hidden_is_carved_out(tmp_path):

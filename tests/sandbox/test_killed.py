@@ -17,6 +17,11 @@ from assent.sandbox import Sandbox
 ROUNDS = int(os.environ.get("ASSENT_KILL_ROUNDS", "15"))
 
 
+def own(seconds):
+    """Give a time to sleep that nobody else on the machine sleeps: others may run these tests too."""
+    return f"{seconds}{os.getpid():08}"
+
+
 def processes(mark):
     found = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout
     return [line for line in found.splitlines() if mark in line]
@@ -54,10 +59,11 @@ def test_launchers_killed_while_they_set_up_leave_nothing(own_world):
         str(own_world.workspace),
         str(2 * ROUNDS),
         "7",
+        own("63.75"),
     ]
     done = subprocess.run(argv, env=own_world.environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    wait_until(lambda: not orphans() and not processes("sleep 63.75"))
+    wait_until(lambda: not orphans() and not processes(own("63.75")))
     own_world.sh("true")
     assert own_world.left_over() == []
     assert [p.name for p in (own_world.assent_home / "sandbox/places").iterdir()] == ["lock"]
@@ -94,7 +100,7 @@ def test_sandboxes_started_and_ended_at_random_leave_nothing(own_world, monkeypa
 
     async def one():
         async with Sandbox(wanted) as box:
-            process = await box.start(["sleep", "61.25"], stdout=2)
+            process = await box.start(["sleep", own("61.25")], stdout=2)
             await asyncio.sleep(dice.uniform(0, 0.1))
             match dice.randrange(3):
                 case 0:
@@ -110,7 +116,7 @@ def test_sandboxes_started_and_ended_at_random_leave_nothing(own_world, monkeypa
     before = set(os.listdir("/proc/self/fd"))
     asyncio.run(main())
     assert len(os.listdir("/proc/self/fd")) <= len(before) + 1
-    assert processes("sleep 61.25") == []
+    assert processes(own("61.25")) == []
     assert own_world.left_over() == []
     assert not [g for g in Path("/sys/fs/cgroup").glob(f"*/assent-{os.getpid()}-*") if g.is_dir()]
 
@@ -122,7 +128,7 @@ def test_a_task_that_is_cancelled_takes_its_command_with_it(own_world, monkeypat
 
     async def one():
         async with Sandbox(wanted) as box:
-            process = await box.start(["sleep", "62.25"])
+            process = await box.start(["sleep", own("62.25")])
             await process.wait()
 
     async def main():
@@ -133,7 +139,7 @@ def test_a_task_that_is_cancelled_takes_its_command_with_it(own_world, monkeypat
             await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(main())
-    assert processes("sleep 62.25") == []
+    assert processes(own("62.25")) == []
     assert own_world.left_over() == []
     wait_until(lambda: not offspring("bwrap") and not orphans())
 

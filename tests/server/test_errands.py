@@ -228,9 +228,10 @@ def test_a_daemon_that_stops_answers_who_waits_and_closes_what_is_open(fresh, di
         for _ in range(2):
             line.ask(SAFE)
         waiting.ask(ASKED, path=f"{PATH}?wait=1")
+        person = daemon.api(daemon.owner)
+        until(lambda: is_asked(person, ASKED, gone=True))
         waiting.socket.sendall(waiting.request(ASKED, path=f"{PATH}?wait=60"))
-        until(lambda: len(pending(daemon.api(daemon.owner))) == 1)
-        threading.Event().wait(0.3)
+        until(lambda: is_asked(person, ASKED, gone=False))
         assert daemon.stop() == 0
         assert waiting.read()[2]["allow"] is False
         assert line.socket.recv(1) == b""
