@@ -170,7 +170,7 @@ def test_an_answer_is_sent_before_the_next_line_is_waited_for(world):
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["decision"] == decision
         process.stdin.close()
-        assert process.wait(30) == exits.OK
+        assert process.wait(60) == exits.OK
 
 
 def test_policies_that_change_meanwhile_are_read_again(here):
@@ -308,7 +308,7 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback(world):
         sleeping = Path(f"/proc/{process.pid}/stat")
         until(lambda: time.sleep(0.05) or sleeping.read_text().rpartition(")")[2].split()[0] == "S")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == exits.INTERRUPTED
+        assert process.wait(60) == exits.INTERRUPTED
         assert process.stderr.read() == b""
 
 

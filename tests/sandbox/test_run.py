@@ -75,7 +75,7 @@ def test_signals_reach_the_command(own_world, number):
     assert process.stdout.readline() == "up\n"
     process.send_signal(number)
     try:
-        out, _ = process.communicate(timeout=30)
+        out, _ = process.communicate(timeout=60)
     finally:
         process.kill()
     assert (out, process.returncode) == ("heard\n", 5)
@@ -93,7 +93,7 @@ class Typist:
         self.seen = ""
 
     def wait_for(self, text):
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while text not in self.seen:
             assert self.read(end), self.seen
         return self.seen
@@ -112,7 +112,7 @@ class Typist:
         os.write(self.fd, text.encode())
 
     def end(self):
-        end = time.monotonic() + 30
+        end = time.monotonic() + 60
         while self.read(end):
             pass
         _, status = os.waitpid(self.pid, 0)

@@ -498,7 +498,7 @@ def test_questions_come_and_are_answered_over_the_sockets_too(daemon, agent_toke
     async def scene():
         agent, person = (AsyncClient(url=daemon.url, token=token) for token in (agent_token, user_token))
         asked = await agent.classify("bash", {"command": "node inbox.js"}, session="inbox")
-        async with person.inbox() as inbox, asyncio.timeout(30):
+        async with person.inbox() as inbox, asyncio.timeout(60):
             kinds = []
             async for notice in inbox:
                 kinds.append(notice.type)
@@ -559,7 +559,7 @@ def test_a_socket_that_is_refused_or_not_there_says_so_to_code_that_waits(daemon
 
 def test_the_inbox_of_somebody_else_is_closed(daemon, user_token):
     async def scene():
-        async with AsyncClient(url=daemon.url, token=user_token).inbox("stranger") as inbox, asyncio.timeout(30):
+        async with AsyncClient(url=daemon.url, token=user_token).inbox("stranger") as inbox, asyncio.timeout(60):
             async for _ in inbox:
                 pass
 

@@ -318,9 +318,9 @@ def test_a_server_at_an_address_that_does_not_keep_to_the_protocol_is_an_error_f
         server = Address(url)
         for number in (1, 2):
             await server.send(request("tools/list", number))
-            found = await asyncio.wait_for(server.receive(), 30)
+            found = await asyncio.wait_for(server.receive(), 60)
             while "error" not in found:
-                found = await asyncio.wait_for(server.receive(), 30)
+                found = await asyncio.wait_for(server.receive(), 60)
             assert found["id"] == number
         await server.close()
 
@@ -361,9 +361,9 @@ def test_an_answer_that_is_cut_off_is_gone_on_with_after_its_last_event(gets, pl
     async def scene(url):
         server = Address(url)
         await server.send(request("tools/list", 1))
-        found = await asyncio.wait_for(server.receive(), 30)
+        found = await asyncio.wait_for(server.receive(), 60)
         while "id" not in found:
-            found = await asyncio.wait_for(server.receive(), 30)
+            found = await asyncio.wait_for(server.receive(), 60)
         await server.close()
         return found
 

@@ -194,7 +194,7 @@ def in_fork(work):
     process = context.Process(target=child)
     process.start()
     try:
-        return answers.get(timeout=30)
+        return answers.get(timeout=60)
     finally:
         process.kill()
         process.join()

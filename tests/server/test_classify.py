@@ -170,7 +170,7 @@ def test_a_held_call_is_released_by_a_yes(agent, person):
     thread, told, question = answer_soon(person, agent, "node held-1.js")
     done = person.post("/api/permissions", json={"requestId": question["id"], "decision": "approve", "feedback": "ok"})
     assert done.json()["success"] is True
-    thread.join(30)
+    thread.join(60)
     assert told[0]["allow"] is True
     assert told[0]["tier"] == "dangerous"
     assert told[0]["feedback"] == "ok"
@@ -180,7 +180,7 @@ def test_a_held_call_is_released_by_a_yes(agent, person):
 def test_a_held_call_is_refused_by_a_no_with_the_words_of_the_person(agent, person):
     thread, told, question = answer_soon(person, agent, "node held-2.js")
     person.post("/api/permissions", json={"requestId": question["id"], "decision": "reject", "feedback": "use make"})
-    thread.join(30)
+    thread.join(60)
     assert told[0]["allow"] is False
     assert told[0]["reason"].startswith("Rejected: ")
     assert told[0]["feedback"] == "use make"
@@ -190,7 +190,7 @@ def test_a_held_call_gets_what_the_person_changed_it_to(agent, person):
     thread, told, question = answer_soon(person, agent, "node held-3.js --wipe")
     change = {"requestId": question["id"], "decision": "approve", "modifiedInput": "node held-3.js --look"}
     assert person.post("/api/permissions", json=change).status_code == 200
-    thread.join(30)
+    thread.join(60)
     assert told[0]["allow"] is True
     assert told[0]["updatedInput"] == {"command": "node held-3.js --look"}
 
@@ -201,7 +201,7 @@ def test_a_held_call_whose_token_was_revoked_is_not_allowed_by_a_later_yes(daemo
     thread, told, question = answer_soon(person, daemon.api(minted["secret"]), "node held-4.js")
     assert owner.delete(f"/api/tokens/{minted['token']['id']}").status_code == 200
     person.post("/api/permissions", json={"requestId": question["id"], "decision": "approve"})
-    thread.join(30)
+    thread.join(60)
     assert told == [{"error": "Unauthorized"}]
 
 

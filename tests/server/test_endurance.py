@@ -34,7 +34,7 @@ def test_after_kill_9_a_question_is_pending_and_a_caller_that_comes_again_gets_i
     owner = fresh.owner
     question = until(lambda: fresh.api(owner).get("/api/permissions").json()["pending"])[0]
     fresh.kill()
-    thread.join(30)
+    thread.join(60)
     assert isinstance(lost[0], httpx.HTTPError)
 
     fresh.start()

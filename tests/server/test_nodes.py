@@ -49,7 +49,7 @@ def test_questions_and_answers_reach_the_sockets_of_every_node(nodes):
     until(lambda: two.api(person).get("/api/login").status_code == 200)
     url = f"ws://127.0.0.1:{two.port}/ws/permissions?userId={one.user}"
     with connect(url, additional_headers={"Authorization": f"Bearer {person}"}, **PATIENT) as ws:
-        assert json.loads(ws.recv(timeout=30))["type"] == "connected"
+        assert json.loads(ws.recv(timeout=60))["type"] == "connected"
         wanted = ask(one.api(agent), "node y.js").json()["requestId"]
         assert heard(ws, "permission_request")["id"] == wanted
         one.api(person).post("/api/permissions", json={"requestId": wanted, "decision": "reject"})
@@ -58,7 +58,7 @@ def test_questions_and_answers_reach_the_sockets_of_every_node(nodes):
 
 def heard(ws, kind):
     while True:
-        message = json.loads(ws.recv(timeout=30))
+        message = json.loads(ws.recv(timeout=60))
         if message["type"] == kind:
             return message["data"]
 

@@ -382,7 +382,7 @@ def test_stopping_closes_sockets_with_1001_and_lets_waiters_go(tmp_path):
             hear(ws, "permission_request")
             assert running.stop() == 0
             assert closed_with(ws) == (1001, "Server shutting down")
-        thread.join(30)
+        thread.join(60)
         assert told[0]["allow"] is False
         assert told[0]["reason"].endswith("repeat the same call")
         running.start()
