@@ -27,7 +27,7 @@ _CHOICE = (
 """Options that choose commits and print nothing more of them."""
 _WHERE = rf"(?: {_REVISION})*(?: --(?: [\w./][\w./-]*)+)?"
 _AMONG = r"(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)*"
-_LISTED = r"(?: (?:-L|--limit|-b|--branch|-w|--workflow|-s|--state) [\w./-]+)*"
+_LISTED = r"(?: (?:-L ?|--limit[ =]|-b |--branch[ =]|-w |--workflow[ =]|-s |--s(?:tate|tatus)[ =])[\w./-]+)*"
 _TOKENS = (
     rf"git merge-base(?: --all| --octopus| --fork-point)?(?: {_REVISION})+",
     rf"git rev-parse(?: --short(?:=\d+)?| --verify| -q| --quiet)*(?: {_REVISION})+",
@@ -38,6 +38,7 @@ _TOKENS = (
     rf"(?:kubectl|oc) get [\w,./-]+{_AMONG} -o name",
     rf"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+{_AMONG} -o[ =]?jsonpath=\{{\.items\[\d+\]\.metadata\.name\}}",
     rf"gh (?:run|pr|issue) list{_LISTED} --json (?:databaseId|number) (?:--jq|-q) \.\[\d*\]\.(?:databaseId|number)",
+    r"gh (?:run|pr|issue) view(?: [\w./#][\w./#-]*)? --json (?:databaseId|number) (?:--jq|-q) \.(?:databaseId|number)",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
     rf"(?:pgrep(?: -[fnox]+)?|pidof) [\w./{_BLANK}]+",
@@ -64,6 +65,12 @@ _NAMES = (
 _WORDS = frozenset({"USER", "LOGNAME", "HOSTNAME", "UID", "EUID", "PPID", "BASHPID", "SHLVL", "LINENO"})
 """Variables that hold one plain word, as long as nobody sets them; setting them is asked about."""
 _TIME = re.compile(r"date(?: -u| --utc| -j| -v ?[+-]?\d+[a-zA-Z]| (?:-d ?|--date[= ])[^\s/]+)*(?: \+\S*)?")
+_FORGES = frozenset({"gh", "glab"})
+_STAND = re.compile(
+    r"git branch --show-current|git rev-parse(?: --short| --abbrev-ref)? HEAD"
+    r"|git log -1 --format=%[hH]|git merge-base [\w./-]+ HEAD"
+)
+"""Print the branch or the commit that a repository stands at."""
 _FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
 _ODD = re.compile(r"[\s*?\[]")
 _GLOB = ("*", "?", "[")
@@ -134,12 +141,16 @@ def is_time(word: Word, script: Script) -> bool:
 def is_echo(word: Word, command: Command, script: Script) -> bool:
     """Tell whether all that is not known of a word is the time, or was printed by the same program.
 
-    Its service knows it already.
+    Its service knows it already. So does a forge know where its repository stands.
     """
     if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
     sources = [_source(script.commands, f) for f in word.feeds]
-    return all(_TIME.fullmatch(_text(s)) or _says(s, command.words[0]) for s in sources)
+    forge = command.words[0].text in _FORGES
+    return all(
+        _TIME.fullmatch(_text(s)) or _says(s, command.words[0]) or (forge and _STAND.fullmatch(_text(s)))
+        for s in sources
+    )
 
 
 def _says(command: Command, program: Word) -> bool:

@@ -178,12 +178,15 @@ def _mapfile(walker: Walker, words: Sequence[Word]) -> None:
 
 
 def _printf(walker: Walker, words: Sequence[Word]) -> None:
-    first = words[1] if len(words) > 1 else Word("")
-    if first.text == "-v" and len(words) > 2:
-        _name(walker, words[2], guessed(UNKNOWN_VALUE, formatted(words[3:])))
-    elif first.text.startswith("-v"):
-        _name(walker, Word(first.text[2:], splits=first.splits), guessed(UNKNOWN_VALUE, formatted(words[2:])))
-    elif first.splits or first.text.startswith(UNKNOWN):
+    rest = [*words[1:]]
+    names: list[Word] = []
+    while rest and rest[0].text.startswith("-v"):  # the last one counts: each may be that
+        word = rest.pop(0)
+        attached = len(word.text) > len("-v") or not rest
+        names.append(Word(word.text[2:], splits=word.splits) if attached else rest.pop(0))
+    for name in names:
+        _name(walker, name, guessed(UNKNOWN_VALUE, formatted(rest)))
+    if rest and (rest[0].splits or rest[0].text.startswith(UNKNOWN)):
         walker.scope.forget()  # it may become `-v` and a name
 
 

@@ -315,6 +315,8 @@ class Expander(ABC):
     def subscript(self, index: str) -> None:
         """Check the index of an array, which bash evaluates."""
         name = index.lstrip("$-")
+        if index.startswith("$") and IDENTIFIER.fullmatch(self.scope.value(name).text):
+            name = self.scope.value(name).text  # in a map a key, elsewhere a variable in turn
         self.calculate(Arithmetic((name,), (), (), quoted=True), where="an array subscript")
 
     def element(self, text: str) -> None:
