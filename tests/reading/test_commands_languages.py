@@ -230,6 +230,33 @@ def test_awk_that_reads_on_demand_names_the_file(program: str, files: tuple[str,
     assert found.reads == files
 
 
+def test_awk_that_prints_through_a_filter_names_the_line() -> None:
+    found = read_awk('{print $1 | "sort -rn"} END {print NR | "cat 1>&2"; close("sort -rn")}')
+    assert found.fault is None
+    assert found.lines == ("sort -rn", "cat 1>&2")
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        '{print | "sort; id"}',
+        '{print | "sort $(id)"}',
+        '{print | "sort" x}',
+        '{print | "sort" > "y"}',
+        '{print |& "sort"}',
+        '{print | "sorted"}',
+        '{print | "/bin/sort"}',
+        "{print | x}",
+        '{print ($1 | "sort")}',
+        '{"sort" | getline}',
+        '{x = $1 | "sort"}',
+        '{print | "cat > y"}',
+    ],
+)
+def test_awk_that_prints_to_anything_else_does_more(program: str) -> None:
+    assert read_awk(program).fault
+
+
 @pytest.mark.parametrize(
     "program",
     [

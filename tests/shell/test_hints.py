@@ -271,3 +271,14 @@ def test_the_last_word_of_a_command_before_may_be_meant():
 def test_a_shell_that_was_given_another_input_reads_nothing_of_the_pipe_for_sure(redirection, feeds):
     line = f'git ls-files | {{ {redirection}read -r f; cat "$f"; }}'
     assert read(line).commands[-1].words[-1].feeds == feeds
+
+
+def test_the_dots_of_a_pattern_name_no_folder() -> None:
+    hints = read(r"cat $(git ls-files | grep -E '\.(ts|tsx)$')").commands[-1].words[-1].hints
+    assert {".", ".."}.isdisjoint(hints)
+    assert {"ts", ".ts", ".tsx"} <= set(hints)
+
+
+@pytest.mark.parametrize("pattern", [".", r"'\.'", "'.*'", "-E '^.+$'"])
+def test_a_pattern_of_dots_leaves_hidden_files_in(pattern: str) -> None:
+    assert ".*" in read(f"cat $(ls -a | grep {pattern})").commands[-1].words[-1].hints

@@ -19,6 +19,12 @@ _TOKEN = re.compile(
 _REGEX = re.compile(r"/(?:\[\^?\]?[^\]\n]*\]|\\.|[^/\\\n\[])*/")
 _STREAM = re.compile(r'[ \t]*"/dev/std(?:err|out)"[ \t]*(?:[;}\n]|\Z)')
 """Where a program may print to: nothing may follow that becomes part of the name."""
+_PIPED = re.compile(
+    r"""[ \t]*"(?P<line>(?:sort|uniq|head|tail|wc|column|cat|tr|cut|nl|tac)(?:[ ][\w.,:+=/'-]*)*(?:[ ]?1?>&2)?)"[ \t]*
+    (?=[;}\n]|\Z)""",
+    re.VERBOSE,
+)
+"""What a program may print through: filters, which are read as a line of their own."""
 _VALUE = frozenset({"string", "number", "name"})
 _OUTSIDE = {
     "system": "runs commands from its program",
@@ -45,10 +51,11 @@ _NOT_OPERANDS = frozenset({"print", "printf", "return", "in", "else", "do", "get
 
 
 class Program(msgspec.Struct, frozen=True):
-    """What an awk program does besides printing, if anything, and the files that it names to read."""
+    """What an awk program does besides printing, if anything; the files that it names to read, the lines it runs."""
 
     fault: str | None = None
     reads: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
 
 def read_awk(program: str) -> Program:
@@ -57,7 +64,7 @@ def read_awk(program: str) -> Program:
     while walk.fault is None and walk.at < len(program):
         step()
         walk.advance()
-    return Program(walk.fault, tuple(walk.reads))
+    return Program(walk.fault, tuple(walk.reads), tuple(walk.lines))
 
 
 class _Walk:
@@ -65,6 +72,7 @@ class _Walk:
         self.program, self.at = program, 0
         self.fault: str | None = None
         self.reads: dict[str, None] = {}
+        self.lines: dict[str, None] = {}
         self.operand = False
         """Whether an operand stood before, so that a slash divides."""
         self.printing = False
@@ -124,8 +132,17 @@ class _Walk:
         elif text in ")]":
             self.depth -= 1
         elif text in ("|", "|&"):
-            self.fault = "runs commands from its program"
+            self._pipe(text)
         elif text == "@":
             self.fault = "loads or calls code by name in its program"
         elif text in (">", ">>") and self.printing and self.depth <= 0 and not _STREAM.match(self.program, self.at):
             self.fault = "writes files from its program"
+
+    def _pipe(self, text: str) -> None:
+        """Pass the filter that something is printed through."""
+        found = _PIPED.match(self.program, self.at)
+        if found is None or text != "|" or not self.printing or self.depth > 0:
+            self.fault = "runs commands from its program"
+        else:
+            self.at = found.end()
+            self.lines[found["line"]] = None

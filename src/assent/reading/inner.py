@@ -83,7 +83,8 @@ def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, tr
     if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
         reader.findings.blur("it runs what another command prints")
     inners = [*openings(match, roles, command, frame.script.commands)]
-    inners += [Inner("git alias", line=j.line) for j in known.judged if j.line]
+    layer = "git alias" if match.name.startswith("git") else match.name
+    inners += [Inner(layer, line=j.line) for j in known.judged if j.line]
     inners += _named(match, roles, frame.script)
     stdin = next((c.stdin for c in reversed(known.clauses) if c.stdin is not None), entry.stdin)
     if stdin:

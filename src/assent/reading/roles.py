@@ -83,7 +83,8 @@ def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
         case "awk":
             done = read_awk(word.text)
             tier = DANGEROUS if done.fault else SAFE
-            return Judgement(tier, f"{name} {done.fault}" if done.fault else "", reads=_words(done.reads))
+            line = Word("\n".join(done.lines)) if done.lines else None
+            return Judgement(tier, f"{name} {done.fault}" if done.fault else "", reads=_words(done.reads), line=line)
         case "sql":
             said = read_sql(word.text)
             reads = _words(said.reads)

@@ -25,13 +25,14 @@ _CHOICE = (
     r"|--(?:grep|author|committer|since|after|until|before)=\S+|--branches|--tags|--remotes|--follow|-[SG]\S+"
 )
 """Options that choose commits and print nothing more of them."""
-_WHERE = rf"(?: {_REVISION})*(?: --(?: [\w./][\w./-]*)+)?"
+_AMONG_FILES = r"(?: --(?: [\w./][\w./-]*)+)?"
+_WHERE = rf"(?: {_REVISION})*{_AMONG_FILES}"
 _AMONG = r"(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)*"
 _LISTED = r"(?: (?:-L ?|--limit[ =]|-b |--branch[ =]|-w |--workflow[ =]|-s |--s(?:tate|tatus)[ =])[\w./-]+)*"
 _TOKENS = (
     rf"git merge-base(?: --all| --octopus| --fork-point)?(?: {_REVISION})+",
     rf"git rev-parse(?: --short(?:=\d+)?| --verify| -q| --quiet)*(?: {_REVISION})+",
-    rf"git(?: --no-pager)? rev-list(?: (?:{_CHOICE}))*{_WHERE}",
+    rf"git(?: --no-pager)? rev-list(?: (?:{_CHOICE}|{_REVISION}))*{_AMONG_FILES}",
     rf"git(?: --no-pager)? log(?: (?:{_CHOICE}))* {_HASH}(?: (?:{_CHOICE}|{_HASH}))*{_WHERE}",
     r"git hash-object [\w./][\w./-]*",
     r"(?:docker|podman) (?:ps|container ls|image ls|images)(?: -a| --all)* (?:-q|-aq|-qa|--quiet)",

@@ -175,17 +175,28 @@ def _says_itself(command: Command) -> bool:
 
 def _named(commands: Sequence[Command]) -> Iterator[str]:
     """Give every name that stands in the words and the input of commands, but for what is looked for in files."""
-    filtered = any(_name(command) in _SEARCHING and not _inverts(command) for command in commands)
+    filtered = any(_name(command) in _SEARCHING and not _inverts(command) and _chooses(command) for command in commands)
     for command in commands:
-        name = _name(command)
-        words = () if _searches(command) and not command.fed_by else command.words[1:]
-        given = (*words, *(each.target for each in command.redirects if each.direction == "here"))
-        pieces = [bare for word in given for text in of_word(word) for p in _PIECE.findall(text) for bare in _bare(p)]
-        yield from pieces
+        name, pieces = _name(command), _pieces(command)
         if (name in _CHOOSING and (name != "git" or _searches(command))) or _finds_hidden(command):
-            yield from (f".{piece.strip('/')}" for piece in pieces)
+            pieces = [piece for piece in pieces if piece.strip("./")]  # dots alone are any letter, or part of a name
+            pieces += [f".{piece.strip('/')}" for piece in pieces]
         elif not filtered and _lists_hidden(command):
-            yield ".*"
+            pieces.append(".*")
+        yield from pieces
+
+
+def _pieces(command: Command) -> list[str]:
+    """Give the pieces of what a command is told and fed, but for what it looks for in files."""
+    words = () if _searches(command) and not command.fed_by else command.words[1:]
+    given = (*words, *(each.target for each in command.redirects if each.direction == "here"))
+    return [bare for word in given for text in of_word(word) for p in _PIECE.findall(text) for bare in _bare(p)]
+
+
+def _chooses(command: Command) -> bool:
+    """Tell whether a pattern leaves lines out: dots and stars match whatever there is."""
+    said = [word.text for word in command.words[1:] if not word.text.startswith("-")]
+    return not command.fed_by or any(text.strip(".*^$\\+?") for text in said)
 
 
 def _searches(command: Command) -> bool:

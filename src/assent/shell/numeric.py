@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _PRINTING = (
     r"nproc",
     r"wc -[clmw]",
-    r"date( -u)? \+(%[sNYmdHMSjy]+)",
+    r"date( -u)? \+(%\d?[sNYmdHMSjy])+",
     r"id -[ugG]",
     r"grep -[EFGiPqvwx]*c[EFGiPqvwx]* (?!-)\S*( (?!-)\S+)?",
     r"stat (-c|--format=?) ?%[sYXZ]( \S+)?",
