@@ -110,6 +110,8 @@ def test_sed_files(script: str, reads: tuple[str, ...], writes: tuple[str, ...])
         "b}i;w out",
         "#\rw out",
         "a x\rw out",
+        "s/[/]/w out\n/",
+        "s,[a,],gw out\n,",
     ],
 )
 def test_sed_that_runs_or_is_not_understood(script: str) -> None:
@@ -158,6 +160,9 @@ def test_sed_without_a_fault_writes_only_what_is_said(tmp_path_factory: pytest.T
         "{print $1 / 2 / 3}",
         "# > note\n{print}",
         "{print a[1] / 2}",
+        "{print ($1 + $2) / 2 / 3}",
+        "{if ($1) /x/; while (0) (a) / 2; print (f(1)) / 2}",
+        "{gsub(/[][]/, x); gsub(/[^/]*$/, x); gsub(/[[:space:]]+$/, x); gsub(/[[(]|a]|[^]\\t]/, x)}",
         "function f(x) { return x*2 }\n{print f($1)}",
         "$1 ~ /x/ || $2 !~ /y/",
         "$1 > 2 &&\n$2 > 3 {print\n}",
@@ -207,6 +212,14 @@ def test_awk_that_only_prints(program: str) -> None:
         'BEGIN{0x1system("touch x")}',
         'BEGIN{1esystem("touch x")}',
         'BEGIN{extension("./x.so", "f")}',
+        'BEGIN{if (1) /"/; system("touch x"); if (1) /"/}',
+        'BEGIN{for (;i++ < 1;) /"/; system("touch x"); while (0) /"/}',
+        'BEGIN{if (0) exit /"/; system("touch x"); if (0) exit /"/}',
+        'BEGIN{switch (1) {case /"/: next; default: system("touch x"); case /"/: next}}',
+        'BEGIN{x ~ /[\\]/"]/; system("touch x"); y ~ /[\\]/"]/}',
+        'BEGIN{x ~ /[[:alpha:]/"]/; system("touch x"); y ~ /[[:alpha:]/"]/}',
+        'BEGIN{x ~ /[[.a.]][/"]/; "; system(" ~ /"/}',
+        'BEGIN{x ~ /a][/"]/; "; system(" ~ /"/}',
     ],
 )
 def test_awk_that_does_more_or_is_not_understood(program: str) -> None:

@@ -295,6 +295,13 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return self.options != "gnu" or self.numeric or any(name[1:2].isdecimal() for name in self.table)
 
     @functools.cached_property
+    def even(self) -> bool:
+        """Tell whether a word more or less, and an option that is taken for a value, makes nothing of it worse."""
+        if self.runs or self.subcommands or any(clause.instead for clause in self.when):
+            return False
+        return len(self.args.split()) == 1 and self.args.endswith("*")
+
+    @functools.cached_property
     def switches(self) -> dict[str, str]:
         """Return the options without a value whose spelling, as a word of its own, can mean nothing else."""
         if self.options in ("pairs", "any"):

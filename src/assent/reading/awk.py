@@ -16,7 +16,10 @@ _TOKEN = re.compile(
     |(?P<sign>\|\||&&|\|&|>>|[<>=!+\-*/%^]=|\*\*=?|\+\+|--|[-+*/%^!<>=~?:,.()\[\]$|@&])""",
     re.VERBOSE | re.DOTALL,
 )
-_REGEX = re.compile(r"/(?:\[\^?\]?[^\]\n]*\]|\\.|[^/\\\n\[])*/")
+_BRACKET = r"\[\^?+\]?+(?:\[:[a-z]++:\]|\[(?![:.=])|\\[^]\n]|[^]\[\\/\n])*+\]"
+_SLASHED = r"\[\^?+[^]\[\\\"\n]*+\]"
+_REGEX = re.compile(rf"/(?:{_BRACKET}|\\.|[^/\\\n\[])*+/|/(?:{_SLASHED}|\\.|[^]/\\\n\[])*+/")
+"""A pattern; where a slash stands in brackets, only if these are closed at the same place for every version of awk."""
 _STREAM = re.compile(r'[ \t]*"/dev/std(?:err|out)"[ \t]*(?:[;}\n]|\Z)')
 """Where a program may print to: nothing may follow that becomes part of the name."""
 _PIPED = re.compile(
@@ -46,8 +49,10 @@ _NEXT = re.compile(
 name, nor anything that could still be followed by one."""
 _CONNECTION = ("/inet", "/dev/tcp", "/dev/udp")
 """How names begin by which some versions connect to other machines."""
-_NOT_OPERANDS = frozenset({"print", "printf", "return", "in", "else", "do", "getline"})
+_NOT_OPERANDS = frozenset({"print", "printf", "return", "exit", "in", "else", "do", "getline"})
 """Words after which a slash begins a pattern; `case` is a name like any other to most versions."""
+_CONDITIONS = frozenset({"if", "while", "for", "switch"})
+"""Words whose brackets are no operand."""
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -79,16 +84,26 @@ class _Walk:
         self.depth = 0
         self.open = False
         """Whether a sign stood before that something has to follow, if need be on the next line."""
+        self.last = ""
+        """What stood before."""
+        self.brackets: list[bool] = []
+        """Of each that is open, whether a condition is in it."""
 
     def advance(self) -> None:
-        if self.program[self.at] == "/" and not self.operand:
+        if self.program[self.at] == "/" and self.last == "case":
+            self._pass(None)
+        elif self.program[self.at] == "/" and not self.operand:
             self._pass(_REGEX.match(self.program, self.at))
-            self.operand = True
-            return
+            self.operand, self.last = True, "/"
+        else:
+            self._next()
+
+    def _next(self) -> None:
         found = _TOKEN.match(self.program, self.at)
         self._pass(found)
         if found is not None and found.lastgroup != "space":
             self._token(str(found.lastgroup), found.group())
+            self.last = found.group()
 
     def _pass(self, found: re.Match[str] | None) -> None:
         if found is None:
@@ -129,8 +144,10 @@ class _Walk:
     def _sign(self, text: str) -> None:
         if text in "([":
             self.depth += 1
+            self.brackets.append(self.last in _CONDITIONS)
         elif text in ")]":
             self.depth -= 1
+            self.operand = not (self.brackets and self.brackets.pop())
         elif text in ("|", "|&"):
             self._pipe(text)
         elif text == "@":

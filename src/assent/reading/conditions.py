@@ -91,7 +91,7 @@ def _fits(pattern: str, word: Word, clause: Clause) -> bool:
 
     What is not known may be: that counts where it makes a safe call ask, not where it makes one denied, or safe.
     """
-    if word.like:
+    if word.like and not (clause.instead and word.splits):
         return expression(pattern).fullmatch(word.like) is not None
     if UNKNOWN in word.text or (clause.instead and word.splits):
         return clause.tier is not DESTRUCTIVE and not clause.instead

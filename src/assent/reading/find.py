@@ -119,6 +119,8 @@ _NAMING = frozenset(
 )
 _WRITES = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_EXPRESSION = _EXEC | _WRITES.keys() | {"-delete"}
+"""What does more than to look: where a word before it comes to nothing, it is no longer a value."""
 _ODD = frozenset("-!(),*?[")
 _UNSURE = "has an expression that is only known when it runs"
 
@@ -201,6 +203,8 @@ class _Walk:
         self.at += len(values)
         if any(v.splits and not v.plain and not _is_name(v) for v in values):
             self._fail(_UNSURE)
+        if any(v.text in _EXPRESSION for v in values):
+            self._fail(f"`{text}` is given a part of an expression, and could be one when it runs")
         if text in _FILES:
             self.files.extend(values)
         elif text in _WRITES:

@@ -315,7 +315,7 @@ class _Scan:
                 return
             self._fail(f"`{option.name}` of `{self.name}` has no value")
             return
-        if any(w.splits and not w.plain for w in words) and not self.entry.pure:
+        if any(w.splits and not (w.plain and self.entry.even) for w in words) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` could be more than one word when it runs")
         if any(map(is_option, words)) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")

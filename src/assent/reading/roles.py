@@ -56,7 +56,7 @@ _LONGEST_KEPT = 200
 def judge_word(role: Role, word: Word, name: str) -> Judgement:
     """Judge one word by the language it is written in; of numbers and times in it, any will do."""
     step()
-    meant = Word(word.like) if word.like else word
+    meant = Word(word.like, splits=word.splits) if word.like else word
     return (_judge if len(meant.text) <= _LONGEST_KEPT else _find_judgement)(role, meant, name)
 
 

@@ -20,6 +20,7 @@ _TEXT = frozenset("aic")
 _LABELS = frozenset(":btT")
 _FLAGS = frozenset("gpiImM0123456789 ")
 """With a space, which some versions pass over."""
+_WRITING = re.compile(r"[gpiImM0-9 ]*+w")
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -106,7 +107,9 @@ class _Walk:
         delimiter = self._next()
         if delimiter in "\n\\":
             raise _Fault(_STRANGE)
-        self._delimited(delimiter, regex=flags)
+        unclear = self._delimited(delimiter, regex=flags)
+        if unclear and _WRITING.match(self.script, self.at):
+            raise _Fault(_STRANGE)  # to some versions the pattern ends inside its brackets, and this is a flag
         self._delimited(delimiter, regex=False)
         while flags and self._peek() in _FLAGS:
             self.at += 1
@@ -118,20 +121,23 @@ class _Walk:
         elif self._skip(" \t") and self._peek() not in "\n;}#":
             raise _Fault(_STRANGE)
 
-    def _delimited(self, delimiter: str, *, regex: bool = True) -> None:
-        """Pass a part up to its delimiter, which is a plain character inside a bracket expression."""
+    def _delimited(self, delimiter: str, *, regex: bool = True) -> bool:
+        """Pass a part up to its delimiter, a plain character inside brackets; tell whether it stands in some."""
+        inside = False
         while (char := self._next()) != delimiter:
             step()
             if char == "\\":
                 self._next()
             elif char == "[" and regex:
-                self._bracket()
+                inside = delimiter in self._bracket() or inside
+        return inside
 
-    def _bracket(self) -> None:
+    def _bracket(self) -> str:
         found = _BRACKET.match(self.script, self.at)
         if found is None:
             raise _Fault(_STRANGE)
         self.at = found.end()
+        return found.group()
 
     def _line(self) -> str:
         """Take the rest of a line."""

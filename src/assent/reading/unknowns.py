@@ -29,6 +29,8 @@ _AMONG_FILES = r"(?: --(?: [\w./][\w./-]*)+)?"
 _WHERE = rf"(?: {_REVISION})*{_AMONG_FILES}"
 _AMONG = r"(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)*"
 _LISTED = r"(?: (?:-L ?|--limit[ =]|-b |--branch[ =]|-w |--workflow[ =]|-s |--s(?:tate|tatus)[ =])[\w./-]+)*"
+_CODE = "[AaBbCDdFGgHhIjMmNPpRSsTUuVWwYyZz%]"
+"""What of the time is printed without a blank."""
 _TOKENS = (
     rf"git merge-base(?: --all| --octopus| --fork-point)?(?: {_REVISION})+",
     rf"git rev-parse(?: --short(?:=\d+)?| --verify| -q| --quiet)*(?: {_REVISION})+",
@@ -41,8 +43,8 @@ _TOKENS = (
     rf"gh (?:run|pr|issue) list{_LISTED} --json (?:databaseId|number) (?:--jq|-q) \.\[\d*\]\.(?:databaseId|number)",
     r"gh (?:run|pr|issue) view(?: [\w./#][\w./#-]*)? --json (?:databaseId|number) (?:--jq|-q) \.(?:databaseId|number)",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
-    r"date(?: -u)? \+%[YmdHMSFTsjyab][\w%:.-]*",
-    rf"(?:pgrep(?: -[fnox]+)?|pidof) [\w./{_BLANK}]+",
+    rf"date(?: -u)? \+%[YmdHMSFTsjyab](?:%-?{_CODE}|[\w:.-])*",
+    rf"(?:pgrep(?: -(?!\w*n\w*o|\w*o\w*n)[fnox]+)?|pidof) [\w./{_BLANK}]+",
     r"which [\w.+-]+",
 )
 """Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""
@@ -160,7 +162,9 @@ def _says(command: Command, program: Word) -> bool:
 
 def prints_tokens(command: Command, commands: Sequence[Command]) -> bool:
     """Tell whether all that a command is fed are words that bring no option, however they are cut or quoted."""
-    return len(command.fed_by) == 1 and _token.fullmatch(_text(_source(commands, command.fed_by[0]))) is not None
+    if len(command.fed_by) != 1 or not command.passes_on:
+        return False
+    return _token.fullmatch(_text(_source(commands, command.fed_by[0]))) is not None
 
 
 def _source(commands: Sequence[Command], index: int) -> Command:
@@ -173,7 +177,7 @@ def _source(commands: Sequence[Command], index: int) -> Command:
 
 
 def _text(command: Command) -> str:
-    known = all(w.known for w in command.words) and not command.assignments
+    known = all(w.known for w in command.words) and not command.assignments and command.passes_on
     return " ".join(w.text.replace(" ", _BLANK) for w in command.words) if known else ""
 
 

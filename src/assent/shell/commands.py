@@ -17,7 +17,7 @@ REDIRECT = re.compile(
     r"(\d+|\{[A-Za-z_]\w*\})?([<>]&-|<<<|<<-?|<&|<>|>>|>\||>&|[<>](?!\())|(&>>?)",
     re.ASCII,
 )
-_ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[(-?\w+|\$\w+)\])?(\+?)=(\(?)", re.ASCII)
+_ASSIGN = re.compile(r"([A-Za-z_]\w*)(?:\[(-?\w+|\$[A-Za-z_]\w*)\])?(\+?)=(\(?)", re.ASCII)
 _LINES = re.compile(r"(?:[ \t\n]++|\\\n|#[^\n]*+)*+")
 _KEYWORDS = "case|coproc|do|done|elif|else|esac|fi|for|function|if|in|select|then|time|until|while"
 # A run of words is looked at once: one that begins with a keyword would be read again behind it, and again.

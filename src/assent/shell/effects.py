@@ -13,7 +13,7 @@ from assent.patience import step
 from assent.shell.expansion import guessed
 from assent.shell.hints import MADE, formatted, merged, parted
 from assent.shell.parser import Parser
-from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Value, normalise, value_of
+from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
 from assent.shell.tree import ListWord, Word
 
@@ -200,7 +200,7 @@ def _getopts(walker: Walker, words: Sequence[Word]) -> None:
 def _wait(walker: Walker, words: Sequence[Word]) -> None:
     for option, word in _operands(words, "p"):
         if option == "p":
-            _name(walker, word, UNKNOWN_NUMBER)
+            _name(walker, word, NUMBER_OR_NOTHING)
 
 
 def _unset(walker: Walker, words: Sequence[Word]) -> None:

@@ -14,7 +14,7 @@ from assent.patience import step
 from assent.shell import braces
 from assent.shell.derived import derive
 from assent.shell.hints import combined, merged, parted, split, texts
-from assent.shell.scope import UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
+from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
 from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
 from assent.shell.tree import ListWord, Word
@@ -33,6 +33,10 @@ _INDEX = re.compile(r"\[(\w+)\]", re.ASCII)
 _MANY = 256
 """Words that take as long as anything else that is counted."""
 _DOLLAR = Text("$", quoted=True)
+_CUT = re.compile(r"[\s*?\[]")
+"""What makes several words of one that is not quoted."""
+_SHORT = re.compile(r"\?|&&|\|\|")
+"""What may keep a part of a sum from being calculated."""
 _STANDS = 0x100000
 """While braces are expanded, this character and those after it stand for parts that braces can not see into."""
 
@@ -43,6 +47,7 @@ class Field:
     __slots__ = (
         "examples",
         "feeds",
+        "filled",
         "hints",
         "named_in",
         "pattern",
@@ -65,6 +70,8 @@ class Field:
         """What stands for each text; nothing for what has no example."""
         self.present = False
         self.splits = False
+        self.filled = False
+        """There surely is something in it."""
         self.stream = False
         self.named_in: tuple[str, ...] | None = None
 
@@ -83,18 +90,20 @@ class Field:
         self.variables += tuple(name for name in value.variables if name not in self.variables)
         self.feeds += tuple(index for index in value.feeds if index not in self.feeds)
         self.present = self.present or quoted or bool(text)
-        self.splits = self.splits or (not quoted and UNKNOWN in text and not value.number and not value.like)
+        whole = value.number or (value.like and not _CUT.search(value.like))
+        self.splits = self.splits or (not quoted and UNKNOWN in text and not whole)
+        self.filled = self.filled or quoted or bool(text.strip(UNKNOWN)) or (value.filled and text == value.text)
 
     def word(self) -> Word:
         """Finish it."""
-        splits = self.splits or _is_pattern("".join(self.pattern))
         text = "".join(self.text)
-        like = "" if splits or UNKNOWN not in text else self.example()
+        cut = self.splits or _is_pattern("".join(self.pattern))
+        like = "" if cut or UNKNOWN not in text else self.example()
         return Word(
             text,
             self.variables,
             self.feeds,
-            splits,
+            cut or (UNKNOWN in text and not self.filled),
             self.guesses(),
             like=like,
             named_in=self.named_in,
@@ -233,7 +242,7 @@ class Expander(ABC):
         """Add an unquoted value, which ends a field at every space in it."""
         if not self.scope.splitting:
             pieces = parted(texts(value.text, value.hints), self.scope.value("IFS").text)
-            fields[-1].add(guessed(silent(value), pieces), UNKNOWN, quoted=False)
+            fields[-1].add(guessed(_cut_anywhere(value), pieces), UNKNOWN, quoted=False)
             return
         if value.hints:
             value = msgspec.structs.replace(value, hints=split(value.hints))
@@ -276,7 +285,7 @@ class Expander(ABC):
         base = self.special(part.name) if not part.name[:1].isalpha() and part.name[:1] != "_" else None
         value = self.indexed(part) if base is None else base
         if part.counts:
-            return Value(UNKNOWN, value.variables, number=True)
+            return Value(UNKNOWN, value.variables, number=True, filled=True)
         if part.derived:
             guesses = derive(part.operator, texts(value.text, value.hints), texts(operand.text, operand.hints))
             return guessed(silent(concatenate([value, operand]), UNKNOWN), guesses)
@@ -286,8 +295,10 @@ class Expander(ABC):
     def special(self, name: str) -> Value:
         """Give `$1`, `$@`, `$?` and their like."""
         arguments = self.scope.arguments
-        if name in {"?", "$", "#", "!"}:
+        if name in {"?", "$", "#"}:
             return UNKNOWN_NUMBER
+        if name == "!":
+            return NUMBER_OR_NOTHING
         if name.startswith("~"):
             return guessed(UNKNOWN_VALUE, ("/root",) if name == "~root" else (f"/home/{name[1:]}",))
         if arguments is None or name in {"0", "-", ""}:
@@ -341,7 +352,7 @@ class Expander(ABC):
         if not all(value.calculable for value in values):
             self.notes.blame(f"{where} evaluates a value that is not a plain number")
         for name in expression.assigned:
-            self.bind(name, UNKNOWN_NUMBER)
+            self.bind(name, NUMBER_OR_NOTHING if _SHORT.search(expression.text) else UNKNOWN_NUMBER)
         result = None if expression.assigned else self.summed(expression.text, parts)
         return silent(concatenate([*values, UNKNOWN_NUMBER]), UNKNOWN if result is None else result, number=True)
 
@@ -436,7 +447,8 @@ def concatenate(values: Iterable[Value]) -> Value:
     like = (
         "".join([v.example for v in parts]) if UNKNOWN in text and all(v.example or not v.text for v in parts) else ""
     )
-    return Value(text, tuple(variables), tuple(feeds), opaque=opaque, hints=hints, like=like)
+    filled = any(v.full for v in parts)
+    return Value(text, tuple(variables), tuple(feeds), opaque=opaque, hints=hints, like=like, filled=filled)
 
 
 def word_of(value: Value) -> Word:
@@ -452,7 +464,15 @@ def guessed(value: Value, hints: tuple[str, ...]) -> Value:
 
 def silent(value: Value, text: str = "", *, number: bool = False) -> Value:
     """Keep where a value comes from, but not what it says."""
-    return Value(text, value.variables, value.feeds, number, opaque=not number and bool(text))
+    return Value(text, value.variables, value.feeds, number, opaque=not number and bool(text), filled=number)
+
+
+def _cut_anywhere(value: Value) -> Value:
+    """Keep where a value comes from, where it depends on a variable as well which words it becomes."""
+    known = silent(value)
+    if not (value.feeds or value.variables):
+        return known
+    return msgspec.structs.replace(known, variables=(*value.variables, "IFS"))
 
 
 def _brace_trees(tree: tuple[Part, ...]) -> list[tuple[Part, ...]]:

@@ -55,6 +55,8 @@ def prints_number(feeds: Sequence[int], commands: Sequence[Command], functions: 
         before, _ = _said(source, commands, functions)
         if _NUMERIC.fullmatch(text):
             return True
+        if not commands[feeds[0]].passes_on:
+            return False
         if _FIRST.fullmatch(text):
             return _NUMBERED.fullmatch(before) is not None
         if _LEADING.fullmatch(text):
@@ -70,9 +72,14 @@ def _said(feeds: Sequence[int], commands: Sequence[Command], functions: Containe
     command = commands[feeds[0]] if len(feeds) == 1 else None
     if command is None or not command.words or command.words[0].text in functions:
         return "", ()
-    if any(word.splits for word in command.words) or command.assignments:
+    if any(word.splits for word in command.words) or command.assignments or _copies(command):
         return "", ()
     return " ".join(word.text.replace(" ", "·") for word in command.words), command.fed_by
+
+
+def _copies(command: Command) -> bool:
+    """Tell whether it may print what it complains about, too."""
+    return any(each.direction == "descriptor" for each in command.redirects)
 
 
 def printed_time(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> str:

@@ -37,7 +37,7 @@ _INERT = re.compile(r"""'[^'\\{}$`"<>();&|\n]*+'|\$'(?:[^'\\{}$`"<>();&|\n]|\\[n
 _OPERAND = re.compile(r"[^}\\'\"$`<>]+|[<>](?!\()")
 _BACKTICKED = re.compile(r"`([^`\\]*(?:\\.[^`\\]*)*)`", re.DOTALL)
 _CALCULATED = re.compile(r"[^()$`'\"\\\[\]{}#]+|(?<=[0-9])#(?=[0-9A-Za-z])")
-_OFFSETS = re.compile(r"(?:[\s\w()+*:-]|\$(?=\w))*(?=\})", re.ASCII)
+_OFFSETS = re.compile(r"(?:[\s\w()+*:-]|\$(?=[A-Za-z_]))*(?=\})", re.ASCII)
 _ANSI = re.compile(r"\$'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL)
 _ASSIGNED = re.compile(
     r"(?<!\w)\d*+([A-Za-z_]\w*+)\s*+(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)",

@@ -112,6 +112,13 @@ class Value(msgspec.Struct, frozen=True):
     """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
     stream: bool = False
     """It is the name of a pipe to the commands that feed it."""
+    filled: bool = False
+    """It is surely not nothing, though it is not known."""
+
+    @property
+    def full(self) -> bool:
+        """Tell whether it is surely not nothing: where it is not quoted, there would be no word."""
+        return self.filled or bool(self.text.strip(UNKNOWN))
 
     @property
     def example(self) -> str:
@@ -137,6 +144,7 @@ class Value(msgspec.Struct, frozen=True):
             number=self.numeric and other.numeric,
             opaque=not (self.calculable and other.calculable),
             hints=_either(self, other),
+            filled=self.full and other.full,
         )
 
     @property
@@ -146,7 +154,8 @@ class Value(msgspec.Struct, frozen=True):
 
 
 UNKNOWN_VALUE = Value(UNKNOWN, opaque=True)
-UNKNOWN_NUMBER = Value(UNKNOWN, number=True)
+UNKNOWN_NUMBER = Value(UNKNOWN, number=True, filled=True)
+NUMBER_OR_NOTHING = Value(UNKNOWN, number=True)
 
 
 def value_of(word: Word) -> Value:

@@ -80,6 +80,11 @@ class Command(msgspec.Struct, frozen=True):
     endless: bool = False
     """It stands in a loop that nothing in the line ends."""
 
+    @property
+    def passes_on(self) -> bool:
+        """Tell whether it has no input but what it is fed, and prints nothing but what it is there to print."""
+        return all(each.direction == "write" for each in self.redirects)
+
 
 class Script(msgspec.Struct, frozen=True):
     """Every command of a line. `unreadable` says why some of it could not be read; the rest is still here."""

@@ -370,11 +370,14 @@ class Walker(Evaluator):
 
     def counted(self, words: list[Word]) -> bool:
         """Tell whether words are nothing but numbers that a command prints."""
-        return len(words) == 1 and words[0].text == UNKNOWN and not words[0].variables and self.prints(words[0].feeds)
+        if len(words) != 1 or words[0].text != UNKNOWN or words[0].variables or not words[0].splits:
+            return False
+        return self.prints(words[0].feeds)
 
     def prints(self, feeds: tuple[int, ...]) -> bool:
         """Tell whether these commands print a number and nothing else."""
-        return prints_number(feeds, self.commands, self.functions)
+        # A program that complains begins with its name, which bash would take for a variable's.
+        return prints_number(feeds, self.commands, self.functions.keys() | self.scope.values.keys())
 
     def for_once(self, rounds: tuple[For, list[Value]]) -> None:
         """Walk its rounds, with the variable set; each of them may be the last."""
