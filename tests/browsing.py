@@ -20,7 +20,7 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
-WAIT = 30_000
+WAIT = 60_000
 """How long something may take to come about, in milliseconds: a busy machine is no fault of the page."""
 expect.set_options(timeout=WAIT)
 DESK, PHONE = {"width": 1280, "height": 860}, {"width": 360, "height": 740}
