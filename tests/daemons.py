@@ -15,6 +15,8 @@ from typing import Self
 
 import httpx
 
+from ports import free_port
+
 READY_SECONDS = 60
 PLAIN = {"trust_env": False, "verify": False}
 """A client that speaks no TLS: to load the certificates of the authorities takes longer than most tests."""
@@ -38,7 +40,7 @@ class Running:
         kept = {k: v for k, v in os.environ.items() if k in ("PATH", "LANG", "PYTHONPATH", "COVERAGE_PROCESS_START")}
         self.environ = {**kept, "HOME": str(self.home), "ASSENT_HOME": str(self.state), **(environ or {})}
         self.process: subprocess.Popen | None = None
-        self.port = 0
+        self.port = free_port()
         self.said = ""
         self.log_file = root / "daemon.log"
         self._clients: list[httpx.Client] = []

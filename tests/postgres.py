@@ -9,7 +9,6 @@ import pwd
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 import psycopg
 
 from assent.store.store import open_store
+from ports import free_port
 
 NAME = "postgres"
 
@@ -134,9 +134,3 @@ class Postgres:
             return text
         user = pwd.getpwnam(NAME)
         return ["setpriv", f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups", *text]
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
