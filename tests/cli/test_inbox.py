@@ -108,6 +108,14 @@ def test_edit_opens_the_editor_and_shows_what_changed(daemon, agent, tmp_path):
     assert ask(agent, "node edit.js --wipe")["updatedInput"] == {"command": "node edit.js --look"}
 
 
+def test_what_nobody_changed_in_the_editor_is_approved_as_it_was_asked(daemon, agent):
+    line = "node returns.js 'a\rb\r\nc'"
+    wanted = ask(agent, line)["requestId"]
+    done = daemon.run("approve", wanted, "--edit", EDITOR="true")
+    assert (done.returncode, done.stdout) == (0, f"approved: {wanted}\n")
+    assert "updatedInput" not in ask(agent, line)
+
+
 def test_an_editor_that_fails_answers_nothing(daemon, agent):
     wanted = ask(agent, "node unedited.js")["requestId"]
     no_text = """sh -c 'printf "\\377" > "$0"'"""

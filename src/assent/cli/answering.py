@@ -100,16 +100,25 @@ def _open_editor(text: str, suffix: str) -> str:
         raise AssentError(f"VISUAL or EDITOR is no command: {str(error).lower()}") from None
     descriptor, name = tempfile.mkstemp(suffix=suffix, prefix="assent-")
     try:
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - an open descriptor
+        # As it is, with every carriage return: what nobody changed is not to come back changed.
+        with open(descriptor, "w", encoding="utf-8", newline="") as file:  # noqa: PTH123 - an open descriptor
             file.write(text + "\n")
-        done = subprocess.run([*words, name], check=False)  # noqa: S603 - the person's own editor
-        if done.returncode:
-            raise AssentError(f"the editor ended with {done.returncode}; nothing was answered")
-        return Path(name).read_text(encoding="utf-8")
+        _run_editor([*words, name])
+        with Path(name).open(encoding="utf-8", newline="") as file:
+            return file.read()
     except UnicodeDecodeError:
         raise AssentError("what the editor left is not text; nothing was answered") from None
     except OSError as error:
-        raise AssentError(f"the editor can not be started: {error.strerror}") from None
+        raise AssentError(f"what the editor left can not be read: {error.strerror}; nothing was answered") from None
     finally:
         with contextlib.suppress(OSError):
             Path(name).unlink()
+
+
+def _run_editor(words: list[str]) -> None:
+    try:
+        done = subprocess.run(words, check=False)  # noqa: S603 - the person's own editor
+    except OSError as error:
+        raise AssentError(f"the editor can not be started: {error.strerror}") from None
+    if done.returncode:
+        raise AssentError(f"the editor ended with {done.returncode}; nothing was answered")
