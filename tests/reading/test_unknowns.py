@@ -195,3 +195,16 @@ def test_a_folder_with_a_space_in_its_name_becomes_several_words() -> None:
 )
 def test_a_service_may_be_told_what_it_said_itself(line: str, expected: Tier) -> None:
     assert tier(line) is expected
+
+
+VANISHING = [
+    "env -u $(which y) ls touch x",
+    "env -u $(pgrep y) ls touch x",
+    "env -u $USER ls touch x",
+    "xxd -s $(pgrep y) -l 10 x",
+]
+
+
+@pytest.mark.parametrize("line", VANISHING)
+def test_the_value_of_an_option_must_be_a_word_for_sure(line: str) -> None:
+    assert tier(line) is Tier.DANGEROUS

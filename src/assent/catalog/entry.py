@@ -297,7 +297,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     @functools.cached_property
     def even(self) -> bool:
         """Tell whether a word more or less, and an option that is taken for a value, makes nothing of it worse."""
-        if self.runs or self.subcommands or any(clause.instead for clause in self.when):
+        if self.runs or self.subcommands or any(c.instead or c.barred for c in self.when):
             return False
         return len(self.args.split()) == 1 and self.args.endswith("*")
 
