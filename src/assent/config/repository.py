@@ -14,6 +14,7 @@ import stat
 from typing import TYPE_CHECKING, TypeAlias
 
 import assent.regex as re
+from assent.catalog import lookup
 from assent.config.files import find_file
 from assent.config.places import user_home
 from assent.config.projects import find_project_code, find_shadow
@@ -330,9 +331,15 @@ def _logical_lines(text: str) -> list[str]:
     return [*lines, " ".join(parts).strip()]
 
 
+def _replaces(name: str) -> bool:
+    """Tell whether an alias has the name of a subcommand: a git that does not know that one yet takes the alias."""
+    git = lookup("git")
+    return name.startswith("alias.") and git is not None and name.split(".")[1] in git.children
+
+
 def _runs_code(name: str, value: str) -> bool:
     if _BANG.fullmatch(name):
-        return value.startswith("!")
+        return value.lstrip('"').startswith("!") or _replaces(name)
     if name.startswith("url.ext::"):
         return True
     if name == "core.fsmonitor":

@@ -138,8 +138,9 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, commands: Sequ
         case "xargs":
             listed = [f for n, _, w in match.values if n in ("-a", "--arg-file") for f in w.feeds]
             hints = merged(fed(command, commands), printed(listed, commands))
-            named = not match.present.isdisjoint(("-a", "--arg-file"))
-            feeds = command.fed_by if not named and prints_tokens(command, commands) else ()
+            # Words from elsewhere, or that are cut at any letter, may begin with a dash.
+            odd = not match.present.isdisjoint(("-a", "--arg-file", "-d", "--delimiter"))
+            feeds = command.fed_by if not odd and prints_tokens(command, commands) else ()
             yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints, feeds)))
         case "parallel":
             yield Inner(match.name, line=_template(rest))
