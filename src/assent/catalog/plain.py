@@ -22,7 +22,7 @@ _PART = re.compile(rf" *({_QUOTED}|{_FLOW}|[\[{{]) *")
 _MARK = re.compile(r"^(?:---|\.\.\.|%)", re.MULTILINE)
 _NAME = re.compile(r"\w+", re.ASCII)
 _TYPED = re.compile(
-    r"y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan)|[-+.:_0-9a-fotxz]*[0-9][-+.:_0-9a-fotxz]*|\d{4}-.*",
+    r"y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan)|[-+.:_a-fotxz]*+[0-9][-+.:_0-9a-fotxz]*+|\d{4}-.*",
     re.IGNORECASE,
 )
 _KNOWN = {"true": True, "false": False, **{str(n): n for n in range(100)}}

@@ -20,7 +20,7 @@ _GLOB = re.compile(r"[*?\[]")
 _LONGEST_GLOB = 512
 """Signs of a pattern that is held against a name."""
 _GAP = "\x1f"
-_TRAILING = re.compile(r"(?::\*{1,2}|\s+\*{1,2})$")
+_TRAILING = re.compile(r"(?::\*{1,2}|(?<!\s)\s++\*{1,2})$")
 _TOKEN = re.compile(r"""\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"|(\*+)|(\s+)|([^\s'"\\*]+|['"\\])""", re.DOTALL)
 SYSTEM_FOLDERS = (
     "/bin/",

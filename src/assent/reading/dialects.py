@@ -4,6 +4,18 @@ from __future__ import annotations
 
 import assent.regex as re
 
+
+class _Each:
+    """Expressions that are all to be found, wherever: one that spans what is between them would take long."""
+
+    def __init__(self, *patterns: re.Pattern[str]) -> None:
+        self._patterns = patterns
+
+    def search(self, text: str) -> bool:
+        """Tell whether all of them are there."""
+        return all(pattern.search(text) for pattern in self._patterns)
+
+
 _QUOTED = re.compile(r"""\\.|'[^']*'|"(?:[^"\\$`]|\\.|\$(?!\())*\"""", re.DOTALL)
 _MARK = "\x01"
 _MISLEADING = re.compile(r"(?:^|[\s;&|()])#|<<|`")
@@ -16,24 +28,26 @@ _BASH_ALONE = (
     ("&>", re.compile(r"&>|>&(?!\s*[\d-])")),
     ("<(…)", re.compile(r"[<>]\(")),
     ("|&", re.compile(r"\|&")),
-    ("{a,b}", re.compile(r"\{[^\s{}]*(?:,|\.\.)[^\s{}]*\}")),
+    ("{a,b}", re.compile(r"\{(?=[^\s{}]*?(?:,|\.\.))[^\s{}]*+\}")),
     ("function", re.compile(rf"{_STARTS}(?:function|select|coproc)\s")),
     ("<<<", re.compile(r"<<<")),
     (";&", re.compile(r";&")),
-    ("name=(…)", re.compile(r"\w(?:\[[^\]]*\])?\+?=\(|\w\[[^\]]*\]\+?=|\w\+=")),
+    ("name=(…)", re.compile(r"\w\+?=\(|\]\+?=|\w\+=")),
     # Where `export` is a plain command, an unquoted value becomes several words, and so several variables.
-    ("export", re.compile(rf"{_STARTS}(?:export|readonly|local)\s[^;&|\n]*=[^\s;&|]*[$`]")),
+    ("export", _Each(re.compile(rf"{_STARTS}(?:export|readonly|local)\s"), re.compile(r"=[^\s;&|=$`]*+[$`]"))),
 )
 
 
 _LONGEST = 4096
-_PLAIN_WORD = r"(?:[A-Za-z0-9_./:@%+,-]|'[^']*'|\"[^\"$`\\\\!]*\")+"
-_PLAIN_COMMAND = rf"{_PLAIN_WORD}(?:[ \t]+(?:2>&1|[12]?>[ \t]*/dev/null(?=\s|$)|{_PLAIN_WORD}))*"
-_PLAIN = re.compile(rf"[ \t]*{_PLAIN_COMMAND}(?:[ \t]*(?:&&|\|\||[|;])[ \t]*{_PLAIN_COMMAND})*[ \t]*;?[ \t]*")
+_PLAIN_WORD = r"(?:[A-Za-z0-9_./:@%+,-]|'[^']*+'|\"[^\"$`\\\\!]*+\")++"
+_PLAIN_COMMAND = rf"{_PLAIN_WORD}(?:[ \t]++(?:2>&1|[12]?>[ \t]*+/dev/null(?=\s|$)|{_PLAIN_WORD}))*+"
+_PLAIN = re.compile(rf"[ \t]*+{_PLAIN_COMMAND}(?:[ \t]*+(?:&&|\|\||[|;])[ \t]*+{_PLAIN_COMMAND})*+[ \t]*+(?:;[ \t]*+)?")
 
 
-_DOCUMENT = re.compile(r"\$\(cat\s+<<-?\s*'(\w+)'\n[^']*?\n\s*\1\n")
+_DOCUMENT = re.compile(r"\$\(cat\s+<<-?\s*'(\w+)'\n[^']*?\n[^\S\n]*+\1\n")
 """Text for a command, as agents write it. Without a quote in it, it is text to every shell, whatever stands around."""
+_ENDS = r"\b(?:done|fi|esac)\b"
+_FOLLOWED = re.compile(rf"{_ENDS}(?:(?!{_ENDS})[^;&\n])*+[;&\n]\s*+\S")
 _PIPED = r"(?:^|[^|])\|&?[ \t\n]*"
 _ZSH_ALONE = (
     (">!", re.compile(r">!|>>&|>>\|")),
@@ -48,7 +62,7 @@ _ZSH_ALONE = (
     ("for … (…)", re.compile(r"\b(?:for|foreach|select)\s+\w+\s*\(")),
     # The last part of a pipe runs in the shell itself there: what it sets is set for what follows.
     ("| read", re.compile(rf"{_PIPED}(?:(?:read|cd|eval|export|set|typeset|declare|local|source)\b|\.\s|\{{|\w+=)")),
-    ("| while", re.compile(rf"{_PIPED}(?:while|until|for|if|case)\b(?s:.*)\b(?:done|fi|esac)\b[^;&\n]*[;&\n]\s*\S")),
+    ("| while", _Each(re.compile(rf"{_PIPED}(?:while|until|for|if|case)\b"), _FOLLOWED)),
 )
 _BOURNE = frozenset({"sh", "dash", "ash", "ksh", "mksh", "busybox"})
 
@@ -83,7 +97,7 @@ def bash_alone(line: str) -> str | None:
     return _find(_BASH_ALONE, line)
 
 
-def _find(table: tuple[tuple[str, re.Pattern[str]], ...], line: str) -> str | None:
+def _find(table: tuple[tuple[str, re.Pattern[str] | _Each], ...], line: str) -> str | None:
     bare = _QUOTED.sub(_MARK, line)
     if _MISLEADING.search(line) or any(quote in bare for quote in "'\""):
         bare = line

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from assent.shell.tree import Word
 
-_CMDLET = re.compile(r"[A-Z][a-z]+[A-Za-z]*-[A-Z][A-Za-z]+")
+_CMDLET = re.compile(r"[A-Z][a-z][A-Za-z]*-[A-Z][A-Za-z]+")
 _POWERSHELL = frozenset({"foreach", "gci", "gc", "gi", "ni", "ri", "rni", "sls", "iwr", "irm", "saps", "spps"})
 _PROMPT = frozenset(
     {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import assent.regex as re
 
 _STRING = re.compile(r'"[^"]*"')
-_APART = re.compile(r"\$(?:\s|#[^\n]*\n)+")
+_APART = re.compile(r"\$(?:\s|#[^\n]*+(?:\n|\Z))++")
 """What may stand between the sign of a variable and its name."""
 _NAME = re.compile(r"(?P<field>(?<!\.)\.)?(?<![\w$])(?P<name>\$?[A-Za-z_]\w*)", re.ASCII)
 _OUTSIDE = {

@@ -11,7 +11,7 @@ from assent.patience import step
 
 _ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
 _LABEL = re.compile(r"[ \t]*+[\w.]*+[ \t]*+(?=[;\n]|}+[ \t]*(?:[;\n]|\Z)|\Z)")
-_BRACKET = re.compile(r"\^?\]?(?:\[[:.=][^\]\n]*\]|\\[^\]\n]|[^\]\\\n\[]|\[(?![:.=]))*\]")
+_BRACKET = re.compile(r"\^?\]?(?:\[[:.=][^\]\n]*+\]|\\[^\]\n]|[^\]\\\n\[]|\[(?![:.=]))*+\]")
 _LINE = re.compile(r"[^\n]*")
 _CONTINUED = re.compile(r"(?:\\.|[^\\\n])*\\?", re.DOTALL)
 _STRANGE = "has a script that is not understood"

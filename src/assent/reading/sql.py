@@ -163,7 +163,10 @@ _SHOWS = re.compile(
 _SHOWN = re.compile(r"(?<!\s)\s*+\\G\s*+\Z")
 """How one client is told to show what is found, and the others are told nothing."""
 _FILE = re.compile(r"'|\"[^\"]*[./]")
-_TABLE = re.compile(r"'[^']*(?:://[^']*|[.](?:CSV|TSV|PARQUET|JSONL?|NDJSON|DB|DUCKDB|XLSX|TXT)(?:[.]\w+)?)'", re.ASCII)
+_TABLE = re.compile(
+    r"'(?:(?:[^':]|:(?!//))*+://[^']*+|[^']*[.](?:CSV|TSV|PARQUET|JSONL?|NDJSON|DB|DUCKDB|XLSX|TXT)(?:[.]\w+)?)'",
+    re.ASCII,
+)
 _DATA = re.compile(r"'(?!-)[\w./-]+[.](?:csv|tsv|parquet|json|jsonl|ndjson)(?:[.]gz|[.]zst)?'", re.ASCII)
 """A file with a table in it, which lies on this machine."""
 _READERS = frozenset(

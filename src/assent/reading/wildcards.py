@@ -24,6 +24,8 @@ Tokens: TypeAlias = tuple[str | None, ...]
 _TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]+|\[[\w-]+\](?!.*\])|\[.*\]|.", re.ASCII)
 _WILD = re.compile(r"[*?\[]")
 _RUN = re.compile(rf"[*?{UNKNOWN}]+|\[.*\]")
+_OPEN_RUN = re.compile(rf"[*?{UNKNOWN}]+")
+"""The same, where no bracket is closed any more: looking for its end from each would take long."""
 _LEFT_OUT = re.compile(r":?[!]|:\^|:\([^)]*\bexclude\b")
 _MAGIC = re.compile(r"^(?::\([^)]*\)|:/|[\w-]+:(?:include:)?)")
 """What stands before the pattern itself: `:(glob)` of git, `name:` of a type that is defined."""
@@ -41,7 +43,12 @@ def is_pattern(word: Word) -> bool:
 
 def blur(path: str) -> str:
     """Return a pattern's path with `UNKNOWN` for what is matched."""
-    return "/".join([_RUN.sub(UNKNOWN, s) for s in path.split("/")])
+    return "/".join([_blur(s) for s in path.split("/")])
+
+
+def _blur(name: str) -> str:
+    closed = name.rfind("]") + 1
+    return _RUN.sub(UNKNOWN, name[:closed]) + _OPEN_RUN.sub(UNKNOWN, name[closed:])
 
 
 def may_be_secret(path: str) -> bool:

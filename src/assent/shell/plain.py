@@ -29,7 +29,7 @@ _COMMAND = rf"{_PLAIN}(?:[ \t]++(?:{_REDIRECT}|{_WORD}))*+[ \t]*+"
 _OPERATOR = r"\|\|?+|&&|;"
 _LINE = re.compile(rf"([ \t]*+{_COMMAND}(?:(?:{_OPERATOR})[ \t]*+{_COMMAND})*+){_COMMENT}")
 _TOKEN = re.compile(rf"{_REDIRECT}|{_WORD}|{_OPERATOR}")
-_REDIRECTED = re.compile(r"[12]?(>&|>>?|<)[ \t]*(.*)")
+_REDIRECTED = re.compile(r"[12]?(>&|>>?|<)[ \t]*+(.*)")
 _SPECIAL = RESERVED | EFFECTS.keys()
 """Words that, where a command is expected, are more than the name of one."""
 _OPERATORS = frozenset({"|", "||", "&&", ";"})
