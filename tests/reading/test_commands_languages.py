@@ -112,6 +112,8 @@ def test_sed_files(script: str, reads: tuple[str, ...], writes: tuple[str, ...])
         "a x\rw out",
         "s/[/]/w out\n/",
         "s,[a,],gw out\n,",
+        "s7a7b7",
+        "\\7a7p",
     ],
 )
 def test_sed_that_runs_or_is_not_understood(script: str) -> None:

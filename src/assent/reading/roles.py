@@ -48,16 +48,26 @@ class Judgement(msgspec.Struct, frozen=True):
     """Names of what it shows that is secret, and no file."""
 
 
+_WITHOUT: frozenset[Role] = frozenset({"awk", "sql"})
+"""Languages in which what follows a number means something else where there is none."""
 _NOTHING = Judgement()
 _LONGEST_KEPT = 200
 """Characters of a word of which it is kept what it says: longer ones do not come again."""
 
 
 def judge_word(role: Role, word: Word, name: str) -> Judgement:
-    """Judge one word by the language it is written in; of numbers and times in it, any will do."""
+    """Judge one word by the language it is written in; of numbers and times in it, any will do, or none."""
     step()
-    meant = Word(word.like, splits=word.splits) if word.like else word
-    return (_judge if len(meant.text) <= _LONGEST_KEPT else _find_judgement)(role, meant, name)
+    if not word.like:
+        return _judged(role, word, name)
+    said = _judged(role, Word(word.like, splits=word.splits), name)
+    if role not in _WITHOUT or said.tier is not SAFE:
+        return said
+    return _judged(role, Word(word.text.replace(UNKNOWN, ""), splits=word.splits), name)
+
+
+def _judged(role: Role, word: Word, name: str) -> Judgement:
+    return (_judge if len(word.text) <= _LONGEST_KEPT else _find_judgement)(role, word, name)
 
 
 def _find_judgement(role: Role, word: Word, name: str) -> Judgement:

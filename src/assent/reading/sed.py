@@ -78,6 +78,8 @@ class _Walk:
             return True
         if self._peek() == "\\":
             self.at += 1
+            if self._peek().isdigit():
+                raise _Fault(_STRANGE)
         elif self._peek() != "/":
             return False
         self._delimited(self._next())
@@ -105,8 +107,8 @@ class _Walk:
 
     def _substitute(self, *, flags: bool) -> None:
         delimiter = self._next()
-        if delimiter in "\n\\":
-            raise _Fault(_STRANGE)
+        if delimiter in "\n\\" or delimiter.isdigit():
+            raise _Fault(_STRANGE)  # a number may be one that the line works out, or none
         unclear = self._delimited(delimiter, regex=flags)
         if unclear and _WRITING.match(self.script, self.at):
             raise _Fault(_STRANGE)  # to some versions the pattern ends inside its brackets, and this is a flag
