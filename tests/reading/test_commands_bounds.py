@@ -110,3 +110,13 @@ WINDING = (
 def test_a_long_word_is_what_a_short_one_is(piece, line):
     short, long = (read_line(line.format(piece * count), PLACE)[0] for count in (20, 30_000 // len(piece)))
     assert [(o.kind, o.tier) for o in long] == [(o.kind, o.tier) for o in short]
+
+
+def test_long_words_inside_a_word_are_not_taken_apart_sign_by_sign(monkeypatch):
+    taken = []
+    monkeypatch.setattr("assent.reading.opening.shlex.split", lambda text: taken.append(text) or text.split())
+    assert tier("env -S 'ls " + "x" * 4096 + "'") is not Tier.SAFE
+    assert not taken
+    assert tier("env -S 'rm -rf / " + "x" * 4096 + "'") is Tier.DESTRUCTIVE
+    assert tier("env -S 'ls -l'") is Tier.SAFE
+    assert taken == ["ls -l"]

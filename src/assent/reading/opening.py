@@ -29,6 +29,8 @@ _ANYTHING = Word(UNKNOWN, splits=True)
 _MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
 _UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
 """What `env -S` expands, drops or splits at in ways of its own."""
+_LONGEST_SPLIT = 4096
+"""Characters of such words that are taken apart, sign by sign; what is longer counts as not known."""
 _stream = operator.attrgetter("stream")
 
 
@@ -115,10 +117,10 @@ def read_by_bash(match: Match) -> bool | None:
 def _split(match: Match, string: Word, command: Command) -> Inner:
     """Take the words of `env -S` apart, and read them as if they had been written with those that follow."""
     text, fault = string.text, None
-    if _UNSPLIT.search(text) or string.splits:
+    if _UNSPLIT.search(text) or string.splits or len(text) > _LONGEST_SPLIT:
         fault = "words inside a word are only known when it runs"
     try:
-        words = shlex.split(text)
+        words = shlex.split(text) if len(text) <= _LONGEST_SPLIT else text.split()
     except ValueError:
         words, fault = text.split(), "a quote inside a word is not closed"
     found = tuple(Word(w, string.variables, string.feeds, UNKNOWN in w) for w in words)
