@@ -10,9 +10,11 @@ from assent.store.store import open_store
 
 def test_an_outcome_that_is_on_its_way_is_not_called_late(tmp_path):
     async def main(store):
-        writing = asyncio.create_task(store.commit(lambda _: "written"))
-        await asyncio.sleep(0)
-        while not store.figures.batches:
+        before = []
+        writing = asyncio.create_task(store.commit(lambda _: before.append(store.figures.batches) or "written"))
+        for _ in range(3):  # until it is on its way
+            await asyncio.sleep(0)
+        while not before or store.figures.batches == before[0]:
             time.sleep(0.01)  # noqa: ASYNC251 - the loop is busy, as it is meant to be
         time.sleep(1.0)  # noqa: ASYNC251 - and for longer than a write may take
         return await writing
