@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import itertools
 import threading
 
@@ -97,6 +99,22 @@ def test_the_time_for_deciding_is_what_reading_left():
     with pytest.raises(patience.TookTooLongError):
         patience.check()
     patience.stop()
+
+
+@pytest.mark.parametrize(("generation", "counts"), [(2, False), (0, True)])
+def test_looking_for_garbage_in_all_that_a_process_holds_is_not_counted(generation, counts):
+    now = [0.0]
+    gc.callbacks.append(lambda phase, _: now.__setitem__(0, now[0] + (phase == "start")))
+    try:
+        patience.start(lambda: now[0])
+        gc.collect(generation)
+        walking = pytest.raises(patience.TookTooLongError) if counts else contextlib.nullcontext()
+        with walking:
+            walk(40)
+        patience.stop()
+        gc.collect()  # for nobody's call
+    finally:
+        gc.callbacks.pop()
 
 
 def test_what_takes_long_in_few_steps_is_noticed_at_the_next_look():

@@ -41,8 +41,8 @@ _OUTSIDE = {
 }
 """Names by which a program reaches more than the text it is given."""
 _NEXT = re.compile(
-    r"""[ \t]*(?:[A-Za-z_]\w*(?:\[\w*\])?|\$\w+)?[ \t]*
-    (?:<[ \t]*"(?P<file>[^"\\\n]*)"[ \t]*(?=[);}\n]|\Z)|(?=[);}\n>]|&&|\|\||\Z))""",
+    r"""[ \t]*+(?:[A-Za-z_]\w*+(?:\[\w*+\])?+|\$\w++)?+[ \t]*+
+    (?:<[ \t]*+"(?P<file>[^"\\\n]*+)"[ \t]*+(?=[);}\n]|\Z)|(?=[);}\n>]|&&|\|\||\Z))""",
     re.VERBOSE,
 )
 """What may stand behind `getline`: a variable, and a file by its name. Nothing may follow that becomes part of the
