@@ -21,7 +21,7 @@ from assent.shell.tree import Word
 Tokens: TypeAlias = tuple[str | None, ...]
 """One name: the characters that may stand at each place, in lower case; "" for any, None for any number of them."""
 
-_TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]+|\[[\w-]+\](?!.*\])|\[.*\]|.", re.ASCII)
+_TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]++|.")
 _WILD = re.compile(r"[*?\[]")
 _RUN = re.compile(rf"[*?{UNKNOWN}]+|\[.*\]")
 _OPEN_RUN = re.compile(rf"[*?{UNKNOWN}]+")
@@ -115,7 +115,12 @@ def segments(path: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def _tokens(name: str) -> Tokens:
-    return tuple(_token(t) for t in _TOKEN.findall(name.lower()))
+    low = name.lower()
+    begin, end = low.find("["), low.rfind("]")
+    # Of brackets that may stand in one another nobody knows which is closed where: all between them is one place.
+    closed = [low[begin : end + 1]] if 0 <= begin < end else []
+    around = (low[:begin], low[end + 1 :]) if closed else (low, "")
+    return tuple(map(_token, [*_TOKEN.findall(around[0]), *closed, *_TOKEN.findall(around[1])]))
 
 
 def _token(text: str) -> str | None:
