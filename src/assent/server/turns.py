@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
-GATHERING = 0.003
+GATHERING = 0.004
 """While some are being written down, who comes is gathered: until that is done, or for so many seconds …"""
-MOST = 32
+MOST = 48
 """… or until there are so many, which is what one turn decides."""
 
 
