@@ -41,9 +41,10 @@ WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")
 HIDDEN = {"proc", "dev", "run", "sys", *(root[1:] for root in WRITABLE)}
 STATE = (
     *("/code/.git/", "/home/u/.gnupg", "/home/u/.npm", "/home/u/.cache", "/home/u/.lesshst", "/home/u/.config"),
-    *("/tmp/v8-compile-cache", "/tmp/hsperfdata_", "/tmp/tmux-", "/tmp/pymp-"),
+    *("/tmp/v8-compile-cache", "/tmp/hsperfdata_", "/tmp/tmux-", "/tmp/pymp-", "/tmp/apt-key-gpghome."),
 )
-"""What programs keep for themselves: git its index, others their caches. What decides about code is not among it."""
+"""What programs keep for themselves: git its index, others their caches, and what they take away again unless they are
+cut off, as on a busy machine. What decides about code is not among it."""
 KEPT = ("/code/.git/hooks", "/code/.git/config", "/code/.git/info/attributes")
 
 
