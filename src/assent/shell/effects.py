@@ -10,12 +10,12 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
-from assent.shell.expansion import guessed
 from assent.shell.hints import MADE, formatted, merged, parted
 from assent.shell.parser import Parser
 from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
 from assent.shell.tree import ListWord, Word
+from assent.shell.values import guessed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

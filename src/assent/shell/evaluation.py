@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from assent.model import UNKNOWN
-from assent.shell.expansion import Expander, array, concatenate, guessed, silent, word_of
+from assent.shell.expansion import Expander
 from assent.shell.hints import merged, texts
 from assent.shell.scope import UNKNOWN_NUMBER, Value, value_of
 from assent.shell.syntax import Assignment, HereText, Redirection
 from assent.shell.tree import Direction, Redirect, Word
+from assent.shell.values import array, concatenate, guessed, silent, word_of
 
 _DIRECTIONS: dict[str, Direction] = {"<": "read", "<&": "descriptor", "<>": "both", "<<<": "here"}
 

@@ -18,6 +18,7 @@ from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE,
 from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
 from assent.shell.tree import ListWord, Word
+from assent.shell.values import array, concatenate, cut_anywhere, guessed, silent, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -242,7 +243,7 @@ class Expander(ABC):
         """Add an unquoted value, which ends a field at every space in it."""
         if not self.scope.splitting:
             pieces = parted(texts(value.text, value.hints), self.scope.value("IFS").text)
-            fields[-1].add(guessed(_cut_anywhere(value), pieces), UNKNOWN, quoted=False)
+            fields[-1].add(guessed(cut_anywhere(value), pieces), UNKNOWN, quoted=False)
             return
         if value.hints:
             value = msgspec.structs.replace(value, hints=split(value.hints))
@@ -421,58 +422,6 @@ def _is_pattern(text: str) -> bool:
 def _is_assignment(tree: tuple[Part, ...]) -> bool:
     first = tree[0] if tree else None
     return isinstance(first, Text) and not first.quoted and _ASSIGNMENT.match(first.text) is not None
-
-
-def array(items: tuple[Value, ...]) -> Value:
-    """Make an array of its elements."""
-    whole = concatenate(items)
-    text = " ".join(item.text for item in items)
-    return Value(text, whole.variables, whole.feeds, opaque=whole.opaque, items=items)
-
-
-def concatenate(values: Iterable[Value]) -> Value:
-    """Put values one behind the other."""
-    step()
-    parts = tuple(values)
-    variables: dict[str, None] = {}
-    feeds: dict[int, None] = {}
-    opaque = hinted = False
-    for value in parts:
-        hinted = hinted or bool(value.hints)
-        opaque = opaque or value.opaque
-        variables.update(dict.fromkeys(value.variables))
-        feeds.update(dict.fromkeys(value.feeds))
-    hints = combined([value.hints or (value.text,) for value in parts]) if hinted else ()
-    text = "".join([v.text for v in parts])
-    like = (
-        "".join([v.example for v in parts]) if UNKNOWN in text and all(v.example or not v.text for v in parts) else ""
-    )
-    filled = any(v.full for v in parts)
-    return Value(text, tuple(variables), tuple(feeds), opaque=opaque, hints=hints, like=like, filled=filled)
-
-
-def word_of(value: Value) -> Word:
-    """Take a value as a word that does not split."""
-    like = value.example if UNKNOWN in value.text else ""
-    return Word(value.text, value.variables, value.feeds, hints=value.hints, like=like)
-
-
-def guessed(value: Value, hints: tuple[str, ...]) -> Value:
-    """Add what a value may be."""
-    return msgspec.structs.replace(value, hints=hints) if hints else value
-
-
-def silent(value: Value, text: str = "", *, number: bool = False) -> Value:
-    """Keep where a value comes from, but not what it says."""
-    return Value(text, value.variables, value.feeds, number, opaque=not number and bool(text), filled=number)
-
-
-def _cut_anywhere(value: Value) -> Value:
-    """Keep where a value comes from, where it depends on a variable as well which words it becomes."""
-    known = silent(value)
-    if not (value.feeds or value.variables):
-        return known
-    return msgspec.structs.replace(known, variables=(*value.variables, "IFS"))
 
 
 def _brace_trees(tree: tuple[Part, ...]) -> list[tuple[Part, ...]]:

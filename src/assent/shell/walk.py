@@ -12,7 +12,6 @@ from assent.model import UNKNOWN
 from assent.patience import step
 from assent.shell.effects import affect
 from assent.shell.evaluation import Evaluator
-from assent.shell.expansion import concatenate, guessed, silent, word_of
 from assent.shell.guard import MOST
 from assent.shell.hints import fed, merged, of_word, printed, split
 from assent.shell.numeric import printed_time, prints_number
@@ -38,6 +37,7 @@ from assent.shell.syntax import (
 )
 from assent.shell.testing import check_test
 from assent.shell.tree import Command, Redirect, Word
+from assent.shell.values import concatenate, guessed, silent, word_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

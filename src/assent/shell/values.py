@@ -1,0 +1,68 @@
+"""Values put together, turned into words, and kept only for where they come from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.model import UNKNOWN
+from assent.patience import step
+from assent.shell.hints import combined
+from assent.shell.scope import Value
+from assent.shell.tree import Word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+def array(items: tuple[Value, ...]) -> Value:
+    """Make an array of its elements."""
+    whole = concatenate(items)
+    text = " ".join(item.text for item in items)
+    return Value(text, whole.variables, whole.feeds, opaque=whole.opaque, items=items)
+
+
+def concatenate(values: Iterable[Value]) -> Value:
+    """Put values one behind the other."""
+    step()
+    parts = tuple(values)
+    variables: dict[str, None] = {}
+    feeds: dict[int, None] = {}
+    opaque = hinted = False
+    for value in parts:
+        hinted = hinted or bool(value.hints)
+        opaque = opaque or value.opaque
+        variables.update(dict.fromkeys(value.variables))
+        feeds.update(dict.fromkeys(value.feeds))
+    hints = combined([value.hints or (value.text,) for value in parts]) if hinted else ()
+    text = "".join([v.text for v in parts])
+    like = (
+        "".join([v.example for v in parts]) if UNKNOWN in text and all(v.example or not v.text for v in parts) else ""
+    )
+    filled = any(v.full for v in parts)
+    return Value(text, tuple(variables), tuple(feeds), opaque=opaque, hints=hints, like=like, filled=filled)
+
+
+def word_of(value: Value) -> Word:
+    """Take a value as a word that does not split."""
+    like = value.example if UNKNOWN in value.text else ""
+    return Word(value.text, value.variables, value.feeds, hints=value.hints, like=like)
+
+
+def guessed(value: Value, hints: tuple[str, ...]) -> Value:
+    """Add what a value may be."""
+    return msgspec.structs.replace(value, hints=hints) if hints else value
+
+
+def silent(value: Value, text: str = "", *, number: bool = False) -> Value:
+    """Keep where a value comes from, but not what it says."""
+    return Value(text, value.variables, value.feeds, number, opaque=not number and bool(text), filled=number)
+
+
+def cut_anywhere(value: Value) -> Value:
+    """Keep where a value comes from, where it depends on a variable as well which words it becomes."""
+    known = silent(value)
+    if not (value.feeds or value.variables):
+        return known
+    return msgspec.structs.replace(known, variables=(*value.variables, "IFS"))
