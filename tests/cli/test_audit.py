@@ -69,7 +69,7 @@ def test_a_search_that_is_cut_short_says_so(kept):
 def test_a_whole_log_verifies(kept):
     ended = kept.run("audit", "verify")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == ("the log is whole: 5 records of 1 writers, 1 checkpoints, 1 anchors; sealed up to record 5\n")
+    assert ended.out == ("the log is whole: 5 records of 1 writer, 1 checkpoint, 1 anchor; sealed up to record 5\n")
     report = json.loads(kept.run("audit", "verify", "--json").out)
     assert (report["ok"], report["events"], report["broken"]) == (True, 5, None)
 

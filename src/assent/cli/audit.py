@@ -183,14 +183,18 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
 
 
 def _describe(report: Report) -> str:
-    counts = f"{report.events:,} records of {report.writers} writers, {report.checkpoints:,} checkpoints, "
-    counts += f"{report.anchors:,} anchors"
+    counts = f"{_several(report.events, 'record')} of {_several(report.writers, 'writer')}, "
+    counts += f"{_several(report.checkpoints, 'checkpoint')}, {_several(report.anchors, 'anchor')}"
     if report.broken is None:
         return f"the log is whole: {counts}; sealed up to record {report.sealed:,}"
     broken = report.broken
     place = "" if broken.position is None else f"record {broken.position:,}: "
     whose = "" if broken.writer is None else f" (number {broken.seq or 0:,} of writer {visible(broken.writer)})"
     return f"the log is BROKEN\n  {place}{visible(broken.what)}{whose}\n  {counts} were whole before it"
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def _export(given: Any, address: Address, _home: str) -> int:
