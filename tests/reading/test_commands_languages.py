@@ -222,6 +222,11 @@ def test_awk_that_only_prints(program: str) -> None:
         'BEGIN{x ~ /[[:alpha:]/"]/; system("touch x"); y ~ /[[:alpha:]/"]/}',
         'BEGIN{x ~ /[[.a.]][/"]/; "; system(" ~ /"/}',
         'BEGIN{x ~ /a][/"]/; "; system(" ~ /"/}',
+        '/[]/]"/ {system("touch x")} /"/',
+        '/[^]/]"/ {system("touch x")} /"/',
+        'BEGIN{print length /"/; system("touch x"); x=/"/}',
+        '!length /="/ {system("touch x")} /"/',
+        'BEGIN{x = switch (1) / 1; system("touch x"); y = 1 / 1}',
     ],
 )
 def test_awk_that_does_more_or_is_not_understood(program: str) -> None:

@@ -17,7 +17,7 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _BRACKET = r"\[\^?+\]?+(?:\[:[a-z]++:\]|\[(?![:.=])|\\[^]\n]|[^]\[\\/\n])*+\]"
-_SLASHED = r"\[\^?+[^]\[\\\"\n]*+\]"
+_SLASHED = r"\[\^?+[^]\[\\\"\n]++\]"
 _REGEX = re.compile(rf"/(?:{_BRACKET}|\\.|[^/\\\n\[])*+/|/(?:{_SLASHED}|\\.|[^]/\\\n\[])*+/")
 """A pattern; where a slash stands in brackets, only if these are closed at the same place for every version of awk."""
 _STREAM = re.compile(r'[ \t]*"/dev/std(?:err|out)"[ \t]*(?:[;}\n]|\Z)')
@@ -50,9 +50,11 @@ name, nor anything that could still be followed by one."""
 _CONNECTION = ("/inet", "/dev/tcp", "/dev/udp")
 """How names begin by which some versions connect to other machines."""
 _NOT_OPERANDS = frozenset({"print", "printf", "return", "exit", "in", "else", "do", "getline"})
-"""Words after which a slash begins a pattern; `case` is a name like any other to most versions."""
-_CONDITIONS = frozenset({"if", "while", "for", "switch"})
-"""Words whose brackets are no operand."""
+"""Words after which a slash begins a pattern."""
+_UNCLEAR = frozenset({"case", "length"})
+"""Words after which a slash divides in some versions of awk and begins a pattern in others."""
+_CONDITIONS = frozenset({"if", "while", "for"})
+"""Words whose brackets are no operand. To most versions `switch` is a name, and to others no slash may follow it."""
 
 
 class Program(msgspec.Struct, frozen=True):
@@ -90,7 +92,7 @@ class _Walk:
         """Of each that is open, whether a condition is in it."""
 
     def advance(self) -> None:
-        if self.program[self.at] == "/" and self.last == "case":
+        if self.program[self.at] == "/" and self.last in _UNCLEAR and "/" in self.program[self.at + 1 :]:
             self._pass(None)
         elif self.program[self.at] == "/" and not self.operand:
             self._pass(_REGEX.match(self.program, self.at))
