@@ -38,6 +38,13 @@ BASH_ALONE = [
     ("a[0]=ls", "name=(…)"),
     ("a+=b ls", "name=(…)"),
     ("x='C PATH=.'; export LANG=$x", "export"),
+    ("x=touch; declare x=ls; $x y", "declare"),
+    ("x=touch; 'type'set x=ls; $x y", "typeset"),
+    ("x=touch; command -p declare x=ls; $x y", "declare"),
+    ("x=touch; builtin export x=ls; $x y", "builtin"),
+    ("x=1; let x=2; echo $x", "let"),
+    ("x=ls; x=touch :; $x y", "name=value :"),
+    ("x=ls; x=touch \\set -e; $x y", "name=value set"),
 ]
 
 
@@ -58,6 +65,7 @@ def test_what_only_bash_reads_that_way_is_named(line: str, name: str) -> None:
         "echo 'a <(b) &> c'",
         'echo "it is $x and ${y}"',
         "x=$((1 + 2)); echo $x",
+        "x=1 true; x=2; : $x; echo let declare",
         "f() { ls; }; f",
         "grep function x",
         'export LANG="$x"',

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import assent.regex as re
+from assent.shell import parse
 
 
 class _Each:
@@ -64,6 +65,29 @@ _ZSH_ALONE = (
     ("| read", re.compile(rf"{_PIPED}(?:(?:read|cd|eval|export|set|typeset|declare|local|source)\b|\.\s|\{{|\w+=)")),
     ("| while", _Each(re.compile(rf"{_PIPED}(?:while|until|for|if|case)\b"), _FOLLOWED)),
 )
+_ABSENT = frozenset({"declare", "typeset", "let", "builtin"})
+"""Commands by which bash sets a variable, and which others do not have: there it stays what it was."""
+_SPECIAL = frozenset(
+    {
+        ":",
+        ".",
+        "break",
+        "continue",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "readonly",
+        "return",
+        "set",
+        "shift",
+        "source",
+        "times",
+        "trap",
+        "unset",
+    }
+)
+"""Commands after which a variable that was set for them alone stays set where rules are kept more strictly."""
 _BOURNE = frozenset({"sh", "dash", "ash", "ksh", "mksh", "busybox"})
 
 
@@ -94,7 +118,19 @@ def bash_alone(line: str) -> str | None:
 
     Quoted text counts too wherever it is not sure that every shell takes it for quoted.
     """
-    return _find(_BASH_ALONE, line)
+    return _find(_BASH_ALONE, line) or (_sets_otherwise(line) if "$" in line else None)
+
+
+def _sets_otherwise(line: str) -> str | None:
+    """Name a command after which a variable is something else than in bash, however its name is spelled."""
+    for command in parse(line).commands:
+        names = [word.text for word in command.words]
+        named = names if names[:1] == ["command"] else names[:1]
+        if name := next((name for name in named if name in _ABSENT), None):
+            return name
+        if command.assignments and not _SPECIAL.isdisjoint(names[:1]):
+            return f"name=value {names[0]}"
+    return None
 
 
 def _find(table: tuple[tuple[str, re.Pattern[str] | _Each], ...], line: str) -> str | None:
