@@ -33,6 +33,9 @@ _BASH_ALONE = (
     ("function", re.compile(rf"{_STARTS}(?:function|select|coproc)\s")),
     ("<<<", re.compile(r"<<<")),
     (";&", re.compile(r";&")),
+    # To others these are words of the command, with what follows behind them.
+    ("{name}>", re.compile(r"(?<!\$)\{\w[^\s{}]*+\}[<>]")),
+    ("10>", re.compile(r"(?<![^\s;&|()<>])\d\d++[<>]")),
     ("name=(…)", re.compile(r"\w\+?=\(|\]\+?=|\w\+=")),
     # Where `export` is a plain command, an unquoted value becomes several words, and so several variables.
     ("export", _Each(re.compile(rf"{_STARTS}(?:export|readonly|local)\s"), re.compile(r"=[^\s;&|=$`]*+[$`]"))),
