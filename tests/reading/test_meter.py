@@ -77,6 +77,7 @@ HOSTILE = {
     "groups in groups": ("{ " * 15 + "ls" + ";}" * 15 + ";") * 900,
     "folders in many folders": f"cd a; cd b; cd c; cd d; rm -r {FILES}; find {FILES}; cat {FILES} > x",
     "homes in a value": "A=" + "~:" * 30_000,
+    "filters for many folders": "grep -r x " + " ".join(f"--include=a{n} /b{n}" for n in range(90)),
     "sums": "let " + " ".join(f"a{n}+=1" for n in range(7_000)),
     "a long statement": 'sqlite3 x.db "select ' + "a," * 30_000 + 'a from b"',
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
@@ -53,6 +54,9 @@ _PATHS = frozenset(
 _LOCAL: dict[Role, Role] = {"from": "read", "to": "dest", "mirror": "remove"}
 _LINKED: frozenset[Role] = frozenset({"dest", "remove"})
 """Roles of where a link comes to be."""
+_FILTERING: frozenset[Role] = frozenset({"filter"})
+_SEARCHED: frozenset[Role] = frozenset({"read"})
+"""Roles of the folders that a filter of names picks from."""
 _WRITING = frozenset({"write", "edit", "remove", "prune", "access", "move", "dest", "trees", "into"})
 
 
@@ -144,6 +148,25 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
                 yield operation
     if any(MADE in hint for hint in word.hints):
         yield from guessed_reads(word, ground)
+
+
+def _below(word: Word, ground: Ground) -> bool:
+    """Tell whether a path leads into the folder that a command runs in, where the name alone makes a secret."""
+    return ground.cwd is not None and within(locate(word, ground.place, ground.cwd).path, ground.cwd)
+
+
+def _picked_effects(roles: Sequence[tuple[Role, Word]], ground: Ground) -> Iterator[Operation]:
+    """Yield the read of a secret that a filter of names lets through in a folder that is named beside it."""
+    filters = _having(_FILTERING, roles)
+    folders = [word.text for _, word in _having(_SEARCHED, roles) if not _below(word, ground)] if filters else []
+    names = [name for _, word in filters for text in of_word(word) for name in let_through(text)]
+    for folder, name in itertools.product(folders, names):
+        if ground.place.exhausted:
+            return
+        found = Word(f"{folder}/{name}", splits=True)
+        operation = reading(locate(found, ground.place, ground.cwd), ground, glob=is_pattern(found))
+        if operation.secret:
+            yield operation
 
 
 def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
@@ -350,6 +373,7 @@ def argument_effects(
             targets = _having(_LINKED, roles) if targets is None else targets
             for target in targets:
                 findings.extend(lead(word, *target, ground))
+    findings.extend(_picked_effects(roles, ground))
     for said in judged:
         if said.reads or said.writes or said.secrets:
             findings.extend(_said_effects(said, ground))

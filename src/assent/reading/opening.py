@@ -93,6 +93,7 @@ def _sought(match: Match) -> str:
     if not match.present.isdisjoint(("-H", "-u", "--hidden", "--unrestricted")):
         names += [f"*{n}*" for n in names[:1] if len(n) > 2]
     names += [f"x.{w.text}" for n, _, w in match.values if n in ("-e", "--extension")]
+    names += [f"{root.text}/{n}" for root in match.operands[1:] for n in names[:1]]
     return next((n for n in names if secrets.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
 
 
