@@ -184,6 +184,14 @@ def _named(commands: Sequence[Command]) -> Iterator[str]:
         elif not filtered and _lists_hidden(command):
             pieces.append(".*")
         yield from pieces
+        yield from _found_in(command)
+
+
+def _found_in(command: Command) -> Iterator[str]:
+    """Give what `find` is after by its name, in the folder outside that it looks in first."""
+    said = [word.text for word in command.words]
+    if _name(command) == "find" and len(said) > 1 and said[1].startswith("/"):
+        yield from (f"{said[1]}/{name}" for test, name in itertools.pairwise(said) if test in {"-name", "-iname"})
 
 
 def _pieces(command: Command) -> list[str]:
