@@ -47,6 +47,8 @@ _PASSING = frozenset({"cat", "sort", "uniq", "head", "tail", "tee", "tac", "xarg
 """Commands that print of their input what they were given, unchanged."""
 _SPEAKING = frozenset({"expr", "awk", "gawk", "mawk", "nawk", "jq", "yq", "bc", "dc"})
 """Commands that print what their words say, without a file."""
+_FETCHING = frozenset({"curl", "wget"})
+"""Commands that print what another machine says, which may be any name."""
 
 
 def texts(value: str, hints: tuple[str, ...]) -> tuple[str, ...]:
@@ -170,7 +172,7 @@ def _says_itself(command: Command) -> bool:
     """Tell whether a command prints text of the line in a form of its own."""
     here = any(each.direction == "here" and of_word(each.target) for each in command.redirects)
     alone = not command.fed_by or any('"' in word.text or _ITSELF.search(word.text) for word in command.words)
-    return here or (_name(command) in _SPEAKING and alone)
+    return here or _name(command) in _FETCHING or (_name(command) in _SPEAKING and alone)
 
 
 def _named(commands: Sequence[Command]) -> Iterator[str]:
