@@ -158,7 +158,7 @@ def _below(word: Word, ground: Ground) -> bool:
 def _picked_effects(roles: Sequence[tuple[Role, Word]], ground: Ground) -> Iterator[Operation]:
     """Yield the read of a secret that a filter of names lets through in a folder that is named beside it."""
     filters = _having(_FILTERING, roles)
-    folders = [word.text for _, word in _having(_SEARCHED, roles) if not _below(word, ground)] if filters else []
+    folders = [word.text for _, word in _having(_SEARCHED, roles) if not _below(word, ground)]
     names = [name for _, word in filters for text in of_word(word) for name in let_through(text)]
     for folder, name in itertools.product(folders, names):
         if ground.place.exhausted:
@@ -363,7 +363,9 @@ def argument_effects(
     """Add what the arguments touch."""
     place, start = ground.place, len(findings.operations)
     coming = targets = None
+    filtered = False
     for role, word in roles:
+        filtered = filtered or role == "filter"
         if role not in QUIET:
             findings.extend(role_effects(role, word, ground))
         if role in ARRIVING:
@@ -373,7 +375,8 @@ def argument_effects(
             targets = _having(_LINKED, roles) if targets is None else targets
             for target in targets:
                 findings.extend(lead(word, *target, ground))
-    findings.extend(_picked_effects(roles, ground))
+    if filtered:
+        findings.extend(_picked_effects(roles, ground))
     for said in judged:
         if said.reads or said.writes or said.secrets:
             findings.extend(_said_effects(said, ground))
