@@ -48,7 +48,6 @@ ATTACKED = {
     ("assent.reading.sed", "_CONTINUED"),
     ("assent.reading.sql", "_TOKEN"),
     ("assent.reading.unknowns", "_token"),
-    ("assent.reading.wildcards", "_RUN"),
     ("assent.reading.wildcards", "_LEADING"),
     ("assent.policy.patterns", "_TOKEN"),
     ("assent.policy.patterns", "_TRAILING"),

@@ -148,6 +148,8 @@ def test_whatever_a_pattern_matches_it_leads_to(pattern: str, name: str) -> None
         ("/w/a?*b/[a-z]x[0-9].c", "/w/a…b/….c"),
         ("/w/[a", "/w/[a"),
         ("/w/plain", "/w/plain"),
+        ("x[a\nb]y*", "x…y…"),
+        ("a]*[c", "a]…[c"),
     ],
 )
 def test_what_a_pattern_finds_is_not_known(path: str, shown: str) -> None:

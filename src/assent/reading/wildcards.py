@@ -23,9 +23,7 @@ Tokens: TypeAlias = tuple[str | None, ...]
 
 _TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]++|.")
 _WILD = re.compile(r"[*?\[]")
-_RUN = re.compile(rf"[*?{UNKNOWN}]+|\[.*\]")
-_OPEN_RUN = re.compile(rf"[*?{UNKNOWN}]+")
-"""The same, where no bracket is closed any more: looking for its end from each would take long."""
+_RUN = re.compile(rf"[*?{UNKNOWN}]++")
 _LEFT_OUT = re.compile(r":?[!]|:\^|:\([^)]*\bexclude\b")
 _MAGIC = re.compile(r"^(?::\([^)]*\)|:/|[\w-]+:(?:include:)?)")
 """What stands before the pattern itself: `:(glob)` of git, `name:` of a type that is defined."""
@@ -47,8 +45,10 @@ def blur(path: str) -> str:
 
 
 def _blur(name: str) -> str:
-    closed = name.rfind("]") + 1
-    return _RUN.sub(UNKNOWN, name[:closed]) + _OPEN_RUN.sub(UNKNOWN, name[closed:])
+    opened, closed = name.find("["), name.rfind("]")
+    if not 0 <= opened < closed:
+        return _RUN.sub(UNKNOWN, name)
+    return _RUN.sub(UNKNOWN, name[:opened]) + UNKNOWN + _RUN.sub(UNKNOWN, name[closed + 1 :])
 
 
 def may_be_secret(path: str) -> bool:
