@@ -50,6 +50,8 @@ class Judgement(msgspec.Struct, frozen=True):
 
 _WITHOUT: frozenset[Role] = frozenset({"awk", "sql"})
 """Languages in which what follows a number means something else where there is none."""
+_LINED: frozenset[Role] = frozenset({"awk", "jq", "sed", "sql"})
+"""Languages in which a comment, or a text, ends with its line."""
 _NOTHING = Judgement()
 _LONGEST_KEPT = 200
 """Characters of a word of which it is kept what it says: longer ones do not come again."""
@@ -61,9 +63,17 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
     if not word.like:
         return _judged(role, word, name)
     said = _judged(role, Word(word.like, splits=word.splits), name)
-    if role not in _WITHOUT or said.tier is not SAFE:
-        return said
-    return _judged(role, Word(word.text.replace(UNKNOWN, ""), splits=word.splits), name)
+    if role in _WITHOUT and said.tier is SAFE:
+        said = _judged(role, Word(word.text.replace(UNKNOWN, ""), splits=word.splits), name)
+    return said if said.tier is not SAFE else _of_lines(role, word, name) or said
+
+
+def _of_lines(role: Role, word: Word, name: str) -> Judgement | None:
+    """Judge a word by what it says where a number in it is several, each on a line of its own."""
+    begin = word.text.partition(UNKNOWN)[0] + "1"
+    if role not in _LINED or (role == "sed" and _judged(role, Word(begin), name).tier is not SAFE):
+        return None  # sed runs nothing of a script in which a line ends before its command does
+    return _judged(role, Word(word.text.replace(UNKNOWN, "1\n1"), splits=word.splits), name)
 
 
 def _judged(role: Role, word: Word, name: str) -> Judgement:
