@@ -52,6 +52,7 @@ _WITHOUT: frozenset[Role] = frozenset({"awk", "sql"})
 """Languages in which what follows a number means something else where there is none."""
 _LINED: frozenset[Role] = frozenset({"awk", "jq", "sed", "sql"})
 """Languages in which a comment, or a text, ends with its line."""
+_NUMBERS = 9
 _NOTHING = Judgement()
 _LONGEST_KEPT = 200
 """Characters of a word of which it is kept what it says: longer ones do not come again."""
@@ -70,10 +71,19 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
 
 def _of_lines(role: Role, word: Word, name: str) -> Judgement | None:
     """Judge a word by what it says where a number in it is several, each on a line of its own."""
-    begin = word.text.partition(UNKNOWN)[0] + "1"
-    if role not in _LINED or (role == "sed" and _judged(role, Word(begin), name).tier is not SAFE):
-        return None  # sed runs nothing of a script in which a line ends before its command does
-    return _judged(role, Word(word.text.replace(UNKNOWN, "1\n1"), splits=word.splits), name)
+    if role not in _LINED:
+        return None
+    pieces = word.text.split(UNKNOWN)
+    if role in ("jq", "sql") or len(pieces) > _NUMBERS:
+        return _judged(role, Word("1\n1".join(pieces), splits=word.splits), name)
+    for place in range(1, len(pieces)):
+        begin, end = "1".join(pieces[:place]) + "1", "1".join(pieces[place:])
+        # nothing of a program is run in which a line ends inside a pattern, a text in quotes or an address
+        if _judged(role, Word(begin), name).tier is SAFE:
+            said = _judged(role, Word(f"{begin}\n1{end}", splits=word.splits), name)
+            if said.tier is not SAFE:
+                return said
+    return None
 
 
 def _judged(role: Role, word: Word, name: str) -> Judgement:
