@@ -365,7 +365,7 @@ def argument_effects(
     coming = targets = None
     filtered = False
     for role, word in roles:
-        filtered = filtered or role == "filter"
+        filtered |= role == "filter"
         if role not in QUIET:
             findings.extend(role_effects(role, word, ground))
         if role in ARRIVING:
@@ -375,8 +375,7 @@ def argument_effects(
             targets = _having(_LINKED, roles) if targets is None else targets
             for target in targets:
                 findings.extend(lead(word, *target, ground))
-    if filtered:
-        findings.extend(_picked_effects(roles, ground))
+    findings.extend(_picked_effects(roles, ground) if filtered else ())
     for said in judged:
         if said.reads or said.writes or said.secrets:
             findings.extend(_said_effects(said, ground))
