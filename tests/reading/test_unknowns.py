@@ -208,3 +208,34 @@ VANISHING = [
 @pytest.mark.parametrize("line", VANISHING)
 def test_the_value_of_an_option_must_be_a_word_for_sure(line: str) -> None:
     assert tier(line) is Tier.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("k=red; declare -A m=([red]=1); echo ${m[$k]}", Tier.SAFE),
+        ("k=x; x='b[$(touch y)]'; a=(1 2); echo ${a[$k]}", Tier.DANGEROUS),
+        ("k=x; x=y; y='b[$(touch z)]'; echo ${a[$k]}", Tier.DANGEROUS),
+        ("k=x; read x; echo ${a[$k]}", Tier.DANGEROUS),
+    ],
+)
+def test_what_a_subscript_names_is_a_key_or_evaluated_in_turn(line: str, expected: Tier) -> None:
+    assert tier(line) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('n=$(seq 2); awk "NR==$n" f', Tier.SAFE),
+        ('n=$(seq 2); awk "NR==$n || NR==$n {print}" f', Tier.SAFE),
+        ('n=$(seq 2); awk "NR==1 # $n {system(\\"touch x\\")}" f', Tier.DANGEROUS),
+        ('n=$(seq 2); sed -n "a $n w x" f', Tier.DANGEROUS),
+        ('n=$(seq 2); jq ".[$n]" f', Tier.SAFE),
+        ('n=$(seq 2); sqlite3 f "select $n"', Tier.SAFE),
+        ('n=$(seq 2); psql -c "select 1 -- $n ; delete from t"', Tier.DESTRUCTIVE),
+        ('n=$(seq 2); awk "{print ' + "$n, " * 9 + '$n}" f', Tier.SAFE),
+        ('n=$(seq 2); awk "{print ' + "$n, " * 9 + '$n} # $n {system(1)}" f', Tier.DANGEROUS),
+    ],
+)
+def test_numbers_may_be_several_each_on_a_line_of_its_own(line: str, expected: Tier) -> None:
+    assert tier(line) is expected
