@@ -69,6 +69,13 @@ BAD = [
 ]
 
 
+def test_an_answer_is_one_line_for_every_reader(world):
+    call = {"tool": "Read", "input": {"file_path": "a\x85b\u2028c\u2029d"}}
+    found = world.run("check", "--batch", stdin=json.dumps(call).encode() + b"\n").out
+    assert len(found.splitlines()) == 1
+    assert json.loads(found)["operations"][0]["resource"].endswith("a\x85b\u2028c\u2029d")
+
+
 def test_a_bad_line_is_answered_with_an_error_and_the_run_goes_on(world):
     lines = [line for bad, _ in BAD for line in (bad, '{"command": "ls"}')]
     found = answers(world, *lines)

@@ -9,6 +9,8 @@ import msgspec
 from assent.model import UNKNOWN, Decision, Mode, Operation, OperationKind, Outcome, SandboxProfile, Source, Tier
 
 _UNKNOWN, _SHOWN = UNKNOWN.encode(), "…".encode()
+_BREAKS = {mark.encode(): rf"\u{ord(mark):04x}".encode() for mark in "\x85\u2028\u2029"}
+"""What some readers take for the end of a line, and how JSON writes it otherwise."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -103,11 +105,14 @@ def encode(record: Answer | Fault) -> bytes:
 
 
 def encode_record(record: Any) -> bytes:
-    """Write any record as JSON. Names on a disk need not be text: what is not comes out escaped."""
+    """Write any record as one line of JSON. Names on a disk need not be text: what is not comes out escaped."""
     try:
-        return msgspec.json.encode(record)
+        written = msgspec.json.encode(record)
     except UnicodeEncodeError:
-        return msgspec.json.encode(_scrub(msgspec.to_builtins(record)))
+        written = msgspec.json.encode(_scrub(msgspec.to_builtins(record)))
+    for mark, escaped in _BREAKS.items():
+        written = written.replace(mark, escaped)
+    return written
 
 
 def _scrub(value: Any) -> Any:
