@@ -46,6 +46,8 @@ def start(clock: Clock | None, limit: float = LIMIT) -> None:
     """Begin to count for one call, in this thread; without a clock nothing is."""
     _watch.steps, _watch.clock, _watch.limit, _watch.looked = _EVERY, clock, limit, False
     if clock is not None:
+        if _collecting not in gc.callbacks:
+            gc.callbacks.append(_collecting)
         _watch.end = clock() + limit
 
 
@@ -57,9 +59,6 @@ def _collecting(phase: str, about: dict[str, int]) -> None:
         _watch.paused = _watch.clock()
     else:
         _watch.end += _watch.clock() - _watch.paused
-
-
-gc.callbacks.append(_collecting)
 
 
 def stop() -> float:
