@@ -10,7 +10,22 @@ from assent.model import UNKNOWN
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("LANG", "C"), ("LC_ALL", UNKNOWN), ("CI", "1"), ("NODE_ENV", "test"), ("GIT_PAGER", "cat"), ("PAGER", "")],
+    [
+        ("LANG", "en_US.UTF-8"),
+        ("LANGUAGE", "de_DE:de"),
+        ("LC_ALL", "C"),
+        ("TZ", "Europe/Berlin"),
+        ("TZ", ":UTC"),
+        ("TZ", "UTC+3"),
+        ("TZ", "EST5EDT,M3.2.0,M11.1.0/2"),
+        ("TZ", "<+03>-3"),
+        ("TZ", ""),
+        ("TERM", "xterm-256color"),
+        ("CI", UNKNOWN),
+        ("NODE_ENV", "test"),
+        ("GIT_PAGER", "cat"),
+        ("PAGER", ""),
+    ],
 )
 def test_harmless_variables_may_be_handed_to_a_program(name: str, value: str) -> None:
     assert environment_is_harmless(name, value)
@@ -21,6 +36,15 @@ def test_harmless_variables_may_be_handed_to_a_program(name: str, value: str) ->
     [
         ("LD_PRELOAD", "x.so"),
         ("PATH", "."),
+        ("LANGUAGE", "../../x"),
+        ("LC_ALL", "/x"),
+        ("LC_ALL", UNKNOWN),
+        ("LC_X", "C"),
+        ("TZ", "/home/x"),
+        ("TZ", ":/home/x"),
+        ("TZ", "Europe/../../x"),
+        ("TERM", "../x"),
+        ("DEBIAN_FRONTEND", "x;1"),
         ("GIT_PAGER", "touch x"),
         ("GIT_PAGER", UNKNOWN),
         ("PAGER", "cat; id"),

@@ -22,6 +22,21 @@ FILES = [
     ("pnpm", ".pnpmfile.cjs", "", True),
     ("pnpm", ".npmrc", "registry=https://x.example", True),
     ("pnpm", ".npmrc", "save-exact=true", False),
+    ("npm", ".npmrc", "registry=https://x.example", True),
+    ("npm", ".npmrc", "//x.example/:_authToken=${NPM_TOKEN}", True),
+    ("npm", ".npmrc", '"regis\\u0074ry"=https://x.example', True),
+    ("npm", ".npmrc", "save-exact=true\nengine-strict=true", False),
+    ("yarn", ".npmrc", "registry=https://x.example", True),
+    ("bun", "bunfig.toml", "[install]\nregistry = 'https://x.example'", True),
+    ("bun", "bunfig.toml", "[test]\ncoverage = true", False),
+    ("bun", ".env", "NPM_CONFIG_REGISTRY=https://x.example", True),
+    ("pulumi", "Pulumi.yaml", "backend: {url: https://x.example}", True),
+    ("pulumi", "Pulumi.yaml", "name: x\nruntime: nodejs", False),
+    ("wrangler", ".env", "CLOUDFLARE_API_BASE_URL=https://x.example", True),
+    ("wrangler", ".env", "DATABASE=x", False),
+    ("sentry", ".sentryclirc", "[defaults]\nurl=https://x.example", True),
+    ("supervisor", "supervisord.conf", "", True),
+    ("conan", ".conanrc", "conan_home=./x", True),
     ("pnpm", "pnpm-workspace.yaml", "packages: ['x']", False),
     ("pnpm", "pnpm-workspace.yaml", "configDependencies: {x: 1}", True),
     ("cargo", "rust-toolchain", "stable", False),
@@ -87,7 +102,7 @@ def test_what_is_above_counts_up_to_the_home_directory(tmp_path, tool, name, tex
     path = tmp_path / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
-    only_here = tool in ("ctags", "terraform")
+    only_here = tool in ("ctags", "supervisor", "terraform")
     assert (find_project_code(tool, str(inner), None) is None) is only_here
     assert find_project_code(tool, str(inner), str(tmp_path)) is None
     assert find_project_code(tool, str(tmp_path), str(tmp_path)) is None

@@ -34,6 +34,11 @@ TEXTS = (
     "write-changes =\n",
     "customLanguages: {x: {libraryPath: ./x.so}}\n",
     "./x/bin/python\n",
+    "registry=https://x.example\n",
+    "backend: {url: https://x.example}\n",
+    "CLOUDFLARE_API_BASE_URL=https://x.example\n",
+    "BUN_CONFIG_REGISTRY=https://x.example\n",
+    "SENTRY_URL=https://x.example\n",
 )
 """Of these at least one is what a sign looks for."""
 

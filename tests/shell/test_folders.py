@@ -34,7 +34,7 @@ FOLLOWED = [
     ("if true; then cd .; fi; x", "/w"),
     ("a || b; x", "/w"),
     ("CDPATH=/q; cd ./a; x", "/w/a"),
-    ("cd a; cd $PWD/b; x", "/w/a/b"),
+    ("cd a && cd $PWD/b && x", "/w/a/b"),
 ]
 UNKNOWN = [
     "cd $D; x",
@@ -101,7 +101,8 @@ ELSEWHERE = [
     ("cd a && ls; x", ("/w",)),
     ("cd a || exit; x", ()),
     ("cd a || { echo no; exit 1; }; x", ()),
-    ("cd a || return 1; x", ()),
+    ("cd a || return 1; x", ("/w",)),
+    ("f() { cd a || return 1; x; }", ("/w/a",)),
     ("cd a || echo no; x", ("/w",)),
     ("cd a || {\n}; x", ("/w",)),
     ("cd a || (exit); x", ("/w",)),
@@ -114,7 +115,7 @@ ELSEWHERE = [
     ("(cd a; x)", ("/w",)),
     ("(cd a); x", ()),
     ("pushd a; x", ("/w",)),
-    ("cd a; cd $D; x", ()),
+    ("cd a; cd $D; x", ("/w/a", "/w")),
     ("cd a > /dev/null && x", ()),
     ("if y; then cd a; fi; x", ("/w", "/w/a")),
     ("if y; then cd a; fi; cd b && x", ("/w/b", "/w/a/b")),

@@ -67,9 +67,11 @@ Kind: TypeAlias = Literal[
     "ansible",
     "ast-grep",
     "bazel",
+    "bun",
     "bundler",
     "cargo",
     "composer",
+    "conan",
     "ctags",
     "dotnet",
     "fixers",
@@ -82,17 +84,22 @@ Kind: TypeAlias = Literal[
     "maven",
     "mise",
     "node",
+    "npm",
     "pip",
     "pnpm",
     "poetry",
+    "pulumi",
     "python",
     "python-tools",
     "rebar",
     "sbt",
+    "sentry",
+    "supervisor",
     "terraform",
     "tflint",
     "uv",
     "vagrant",
+    "wrangler",
     "yarn",
 ]
 """Whose settings in a project can name code: what `Facts.trap` is asked about."""
@@ -258,12 +265,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     @functools.cached_property
     def table(self) -> dict[str, Option]:
         """Return every option it knows, by spelling."""
-        known = {option.name: option for token in self.flags.split() for option in _spell(token)}
-        alone = set(known)
-        for source, optional in ((self.values, False), (self.optional, True)):
-            for names, role in source.items():
-                known.update((o.name, _either(o) if o.name in alone else o) for o in _options(names, role, optional))
-        return known
+        return _table(self.flags, tuple(self.values.items()), tuple(self.optional.items()))
 
     @functools.cached_property
     def _spellings(self) -> list[str]:
@@ -306,21 +308,15 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         """Return the options without a value whose spelling, as a word of its own, can mean nothing else."""
         if self.options in ("pairs", "any"):
             return {}
-        taken = self.children if self.subcommands else {}
-        return {s: o.name for s, o in self.table.items() if o.role is None and s not in taken and self._is_alone(s)}
+        given = self.flags, tuple(self.values.items()), tuple(self.optional.items())
+        alone = _switches(*given, self.options == "single")
+        taken = alone.keys() & self.children.keys() if self.subcommands else ()
+        return {s: name for s, name in alone.items() if s not in taken} if taken else alone
 
     @functools.cached_property
     def questions(self) -> frozenset[str] | None:
         """Return the words that make it print about itself and end; None where the level above says so."""
         return None if self.informs is None else frozenset(self.informs.split())
-
-    def _is_alone(self, spelling: str) -> bool:
-        """Tell whether a spelling is read neither as several letters, nor as a number, nor as a name and its value."""
-        if spelling[0] != "-" or spelling in ("-", "--") or "=" in spelling:
-            return False
-        if self.numeric and spelling[1:].isdigit():
-            return False
-        return len(spelling) == 2 or spelling[1] == "-" or self.options == "single"
 
     @functools.cached_property
     def prompts(self) -> frozenset[str]:
@@ -333,7 +329,36 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         return tuple(clause for clause in self.when if not clause.groups)
 
 
-# Thousands of subcommands have the same options: each is made once.
+# Thousands of subcommands have the same options: each is made once, and so is a table of all that one knows.
+
+Given: TypeAlias = tuple[tuple[str, Role], ...]
+
+
+@functools.lru_cache(maxsize=16_384)
+def _table(flags: str, values: Given, optional: Given) -> dict[str, Option]:
+    """Return options by spelling."""
+    known = {option.name: option for token in flags.split() for option in _spell(token)}
+    alone = set(known)
+    for source, attached in ((values, False), (optional, True)):
+        for names, role in source:
+            known.update((o.name, _either(o) if o.name in alone else o) for o in _options(names, role, attached))
+    return known
+
+
+@functools.lru_cache(maxsize=16_384)
+def _switches(flags: str, values: Given, optional: Given, long: bool) -> dict[str, str]:  # noqa: FBT001 - a key
+    """Return those without a value whose spelling can be read as nothing else; `long`: words behind one dash too."""
+    table = _table(flags, values, optional)
+    return {s: o.name for s, o in table.items() if o.role is None and _is_alone(s, "-NUM" in table, long)}
+
+
+def _is_alone(spelling: str, numeric: bool, long: bool) -> bool:  # noqa: FBT001
+    """Tell whether a spelling is read neither as several letters, nor as a number, nor as a name and its value."""
+    if spelling[0] != "-" or spelling in ("-", "--") or "=" in spelling:
+        return False
+    if numeric and spelling[1:].isdigit():
+        return False
+    return len(spelling) == 2 or spelling[1] == "-" or long
 
 
 @functools.cache

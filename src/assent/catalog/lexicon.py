@@ -9,6 +9,7 @@ import msgspec
 
 import assent.regex as re
 from assent.catalog.entry import BOUNDED, Clause, Entry, expression
+from assent.catalog.wording import check_wording
 from assent.model import ConfigError, Layer, Policy
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
@@ -47,7 +48,9 @@ def convert_entry(data: Mapping[str, Any]) -> Entry:
 
     Its expressions are matched in bounded time, whatever they are.
     """
-    return _bounded(msgspec.convert(data, Entry))
+    entry = _bounded(msgspec.convert(data, Entry))
+    check_wording(entry)
+    return entry
 
 
 def command_names(key: str) -> tuple[str, ...]:

@@ -25,6 +25,11 @@ _FIXES = (
     r"|^[ \t]*(?:[\w.]*\.)?[\"']?(?i:output_file)\b"
 )
 """What makes a check write: it mends what it finds, or has settings somewhere else that may say so."""
+_NPMRC = r"(?i)registry|_auth|proxy|userconfig|globalconfig|node-?options|\bgit\b|\bca\b|cafile|\bcert|\bkey|\$\{|\\"
+"""What makes a look at a registry go to another one, with what the environment or the user's own settings hold."""
+_STAGES = ("production", "prod", "staging", "stage", "development", "dev", "preview", "test")
+"""What a file of variables is named after; no other name is known to the catalog."""
+_SENDS = "can send credentials to a host of its choice"
 SIGNS: dict[str, tuple[Sign, ...]] = {
     "ansible": tuple(
         Sign(n, upward=False)
@@ -34,6 +39,14 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     "bazel": (
         *(Sign(n) for n in ("WORKSPACE", "WORKSPACE.bazel", "MODULE.bazel", ".bazelrc", ".bazelversion")),
         *(Sign(n) for n in (".bazeliskrc", "tools/bazel", "tools/bazel.bat")),
+    ),
+    "bun": (
+        Sign(".npmrc", _NPMRC, does=_SENDS),
+        Sign("bunfig.toml", r"(?i)registry|scope|token|preload|\bca|\$|\\", does=_SENDS),
+        *(
+            Sign(n, r"(?i)(?:BUN|NPM)_CONFIG|PROXY|NODE_", does=_SENDS)
+            for n in (".env", ".env.local", ".env.production", ".env.production.local")
+        ),
     ),
     "bundler": tuple(Sign(n) for n in ("Gemfile", "gems.rb", ".bundle", "bin/rails", "bin/spring")),
     "cargo": (
@@ -45,6 +58,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         Sign("rust-toolchain", r"\bpath\b|[/\\]"),
     ),
     "composer": tuple(Sign(n) for n in ("composer.json", "vendor/composer")),
+    "conan": (Sign(".conanrc"),),
     "ctags": tuple(Sign(n, upward=False) for n in (".ctags", ".ctags.d", "ctags.d")),
     "dotnet": (Sign("global.json", r'"(?:paths|msbuild-sdks)"'), Sign(".config/dotnet-tools.json")),
     "gradle": tuple(
@@ -78,6 +92,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         )
     ),
     "node": (Sign("node_modules"), Sign(".pnp.cjs"), Sign(".pnp.js")),
+    "npm": (Sign(".npmrc", _NPMRC, does=_SENDS),),
     "pnpm": (
         *(Sign(n) for n in (".pnpmfile.cjs", ".pnpmfile.mjs", "pnpmfile.js")),
         Sign("package.json", _PACKAGE),
@@ -90,6 +105,9 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     "poetry": tuple(
         Sign(n)
         for n in (".poetry", ".venv", "poetry.toml", "pdm.toml", ".pdm-plugins", ".pdm-python", "__pypackages__")
+    ),
+    "pulumi": tuple(
+        Sign(n, r"(?i)backend|plugins|\\[xu]", does=_SENDS) for n in ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json")
     ),
     "python-tools": tuple(
         Sign(n)
@@ -115,13 +133,21 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     ),
     "rebar": (Sign("rebar.config"), Sign("rebar.config.script")),
     "sbt": (Sign(".sbtopts"), Sign(".jvmopts"), Sign("project/build.properties"), Sign("build.sbt")),
+    "sentry": (Sign(".sentryclirc", does=_SENDS), Sign(".env", r"(?i)SENTRY|PROXY", does=_SENDS)),
+    "supervisor": tuple(Sign(n, upward=False) for n in ("supervisord.conf", "etc/supervisord.conf")),
     "terraform": (Sign(".terraform", upward=False), Sign("terraform.rc", upward=False)),
     "tflint": (Sign(".tflint.hcl"), Sign(".tflint.d")),
     "uv": (Sign(".venv"), Sign(".python-version", r"[/\\]"), Sign(".python-versions", r"[/\\]")),
     "vagrant": (Sign("Vagrantfile"), Sign(".vagrant")),
+    "wrangler": tuple(
+        Sign(f".env{end}{local}", r"(?i)CLOUDFLARE_|CF_|WRANGLER_|PROXY|NODE_", does=_SENDS)
+        for end in ("", *(f".{n}" for n in _STAGES))
+        for local in ("", ".local")
+    ),
     "yarn": (
         Sign(".yarnrc.yml", r"yarnPath|plugins|Path|registry|Registry"),
         Sign(".yarnrc", r"yarn-path|registry|script-shell"),
+        Sign(".npmrc", _NPMRC, does=_SENDS),
         Sign("package.json", _PACKAGE),
         *(Sign(n) for n in (".yarn/releases", ".yarn/plugins", "yarn.config.cjs")),
     ),

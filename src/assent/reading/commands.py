@@ -389,14 +389,18 @@ class _Reader:
             match = msgspec.structs.replace(match, values=match.values[:_MOST_MOVES])
         for word in moves[:_MOST_MOVES]:
             named = word if word.named_in is None or cwd is None else Word(f"{cwd}/{word.text}")
-            path = locate(named, self.place, cwd).path
+            located = locate(named, self.place, cwd)
+            path = located.path
+            if ".." in word.text.split("/") and located.target is not None:
+                others = (*others, located.target)  # to a program, what lies above a link is above where that leads
             if UNKNOWN in path:
                 # What find finds may lie deeper than in the folder that is named.
                 deep = f"{path}/{UNKNOWN}" if FIND in frame.through else path
                 cwd, others = None, (deep,) if word.chosen else ()
             else:
                 cwd = path
-        moved = command if cwd == command.cwd else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
+        stays = cwd == command.cwd and others == command.elsewhere
+        moved = command if stays else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
         return understand_moved(sense, match, moved, self.place), moved
 
     def _find(self, name: str, command: Command, frame: Frame) -> Trace:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
@@ -12,6 +13,7 @@ from assent.model import DESTRUCTIVE, UNKNOWN, within
 from assent.reading.options import Match
 from assent.reading.paths import Place
 from assent.reading.touching import locate
+from assent.reading.wildcards import may_be_several
 from assent.shell.tree import Word
 
 
@@ -43,7 +45,7 @@ def in_case(match: Match, clauses: Sequence[Clause]) -> Match:
 
 def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None) -> bool:
     count = len(match.operands)
-    if count < clause.least or (clause.most is not None and count > clause.most):
+    if not _number_holds(clause, match.operands):
         return False
     if clause.arg and not _one_fits(clause.arg, match.operands, clause):
         return False
@@ -58,6 +60,16 @@ def _arguments_hold(clause: Clause, match: Match, place: Place, cwd: str | None)
     if clause.broad and not _one_is_broad(match.operands, place, cwd):
         return False
     return _values_hold(clause, match) if match.values else not clause.value
+
+
+def _number_holds(clause: Clause, operands: Sequence[Word]) -> bool:
+    """Tell whether there may be as many arguments as a clause says; one that makes it better needs that surely."""
+    if not clause.least and clause.most is None:
+        return True
+    least = len(operands)
+    most = sys.maxsize if any(map(may_be_several, operands)) else least
+    fewest, highest = (least, most) if clause.instead else (most, least)
+    return fewest >= clause.least and (clause.most is None or highest <= clause.most)
 
 
 def _left(word: Word) -> Word:

@@ -16,6 +16,7 @@ from assent.reading.folders import ARRIVING, COMING, arrive, fill, guess, holds_
 from assent.reading.options import Match, part
 from assent.reading.paths import Located, Place
 from assent.reading.roles import QUIET, Judgement
+from assent.reading.specimens import fitting
 from assent.reading.touching import (
     Ground,
     connection,
@@ -26,13 +27,16 @@ from assent.reading.touching import (
     reading,
     secret_read,
     secret_variable,
+    unseen,
     writing,
 )
 from assent.reading.web import REMOTE, URL, Address, decode, read_address, read_host
-from assent.reading.wildcards import blur, is_pattern, let_through
-from assent.shell.hints import MADE, of_word
+from assent.reading.wildcards import blur, is_pattern, let_through, may_be_secret
+from assent.shell.hints import FITS, FOREIGN, MADE, nearest, of_word
 from assent.shell.tree import Command, Redirect, Word
 
+_ROOTED = frozenset(path.rpartition("/")[2] for path in secrets.SECRET_PATHS)
+"""Names that make a secret by the folder they are in."""
 _DESCRIPTORS = re.compile(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/[012])")
 _DATABASE = re.compile(
     r"file:(?://(?:localhost)?(?=/))?(?P<file>[^?#]*)"
@@ -212,7 +216,7 @@ def _write_effects(role: Role, word: Word, located: Located, ground: Ground) -> 
         yield from fill(located, ground)
     if role == "into" or (glob and not goes):
         yield from overwrite(located, ground, glob=glob, shallow=role != "into")
-    for hint in word.hints if goes and UNKNOWN in word.text else ():
+    for hint in nearest(word.hints) if goes and UNKNOWN in word.text else ():
         taken = Word(hint, splits=True)
         there = locate(taken, ground.place, ground.cwd)
         yield from fill(there, ground)
@@ -288,17 +292,54 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             reason="reads a file whose name the line makes up while it runs",
             owner=ground.owner,
         )
+    elif any(FOREIGN in hint for hint in word.hints) and _is_named_by_what_is_printed(word):
+        yield Operation(
+            kind=FS_READ,
+            resource=UNKNOWN,
+            tier=DANGEROUS,
+            reason="reads a file whose name another program prints",
+            owner=ground.owner,
+        )
     for variable in word.variables:
         if variable in secrets.SECRET_FILES:
             yield reading(locate(Word(secrets.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
     # What comes from outside the line may be nothing at all; behind a dot it makes a hidden file of any name.
     hidden = (word.text.replace(UNKNOWN, "env"),) if _HIDDEN.search(word.text) else ()
     for text in dict.fromkeys((*word.hints, word.text, *hidden, *_at_home(word, ground.place))):
+        before, fits, expression = text.partition(FITS)
+        if fits:
+            fits_ = [name for name in fitting(expression) if not before or not name.startswith("/")]
+            names = [locate(Word(before + name), ground.place, ground.cwd) for name in fits_]
+            yield from (found for name in names if (found := reading(name, ground)).secret)
+            continue
         guess = Word(text.replace(UNKNOWN, ""), splits=True)
-        if guess.text and MADE not in guess.text:
-            found = reading(locate(guess, ground.place, ground.cwd), ground, glob=is_pattern(guess))
+        if guess.text and MADE not in guess.text and FOREIGN not in guess.text:
+            found = _guessed(guess, ground)
             if found.secret or found.tier is not SAFE or is_own(found.resource, ground.place):
                 yield found
+
+
+def _is_named_by_what_is_printed(word: Word) -> bool:
+    """Tell whether it is not known what a file is called, or it is called as secrets are in some folders."""
+    name = word.text.rpartition(UNKNOWN)[2].rpartition("/")[2] if "/" in word.text.rpartition(UNKNOWN)[2] else ""
+    return not name or name in _ROOTED
+
+
+def _guessed(guess: Word, ground: Ground) -> Operation:
+    """Return the read of what a word may name; at any depth that is a secret or a file like all others."""
+    located = locate(guess, ground.place, ground.cwd)
+    if "/**" not in guess.text:
+        return reading(located, ground, glob=is_pattern(guess))
+    if not ground.place.weigh(located.path):
+        return unseen(FS_READ, ground)
+    root, _, rest = guess.text.partition("/**")
+    paths = [f"{name}/**{rest}" for name in locate(Word(root or "/"), ground.place, ground.cwd).names]
+    path = next((p for p in paths if may_be_secret(p) or secrets.is_secret(p.replace("/**", ""))), None)
+    found, name = path is not None, blur(path or located.path)
+    reason = "reads a secret" if found else "reads a file"
+    return Operation(
+        kind=FS_READ, resource=name, tier=SAFE, reason=reason, owner=ground.owner, globbed=True, secret=found
+    )
 
 
 def found_reads(word: Word, ground: Ground) -> Iterator[Operation]:

@@ -7,7 +7,7 @@ import msgspec
 from assent.model import UNKNOWN
 from assent.patience import step
 from assent.reading.options import may_be_option
-from assent.shell.hints import MADE, merged
+from assent.shell.hints import FITS, MADE, MATCHING, NAMING, merged
 from assent.shell.tree import Word
 
 _ALONE = frozenset(
@@ -114,9 +114,6 @@ _FILES = frozenset(
         "-newerac",
     )
 )
-_NAMING = frozenset(
-    {"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname", "-ilname"}
-)
 _WRITES = {"-fprint": 1, "-fprint0": 1, "-fls": 1, "-fprintf": 2}
 _EXEC = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _EXPRESSION = _EXEC | _WRITES.keys() | {"-delete"}
@@ -168,6 +165,7 @@ class _Walk:
         self.writes: list[Word] = []
         self.commands: list[tuple[Word, ...]] = []
         self.names: list[str] = []
+        self.fits: list[str] = []
         self.deletes = self.tested = self.started = self.moves = False
         self.fault: str | None = None
 
@@ -211,8 +209,11 @@ class _Walk:
             self.writes.extend(values[:1])
         elif text == "-inum":
             self.names.append(MADE)
-        elif text in _NAMING:
-            self.names += [_as_pattern(v.text) if "regex" in text else v.text for v in values]
+        elif text in NAMING:
+            self.names += [v.text for v in values]
+        elif text in MATCHING:
+            self.names += [_as_pattern(v.text) for v in values]
+            self.fits += [FITS + v.text for v in values]
         self.tested = self.tested or text not in ("-maxdepth", "-mindepth", "-printf", "-type")
 
     def _command(self) -> None:
@@ -223,6 +224,8 @@ class _Walk:
             step()
             word = self.words[self.at]
             self.at += 1
+            if word.text == UNKNOWN and word.chosen:
+                self._fail(_UNSURE)  # it may be what ends the command
             if word.text == ";" or (word.text == "+" and found and found[-1].text.endswith(UNKNOWN)):
                 self.commands.append(tuple(found))
                 return
@@ -236,8 +239,9 @@ class _Walk:
         # Every path found starts with a root as it was given, so that it is no option.
         starts = [root.text for root in self.roots] or ["."]
         text = word.text.replace("{}", f"{starts[0]}/{UNKNOWN}")
-        names = [name for start in starts for each in self.names for name in (f"{start}/{each}", f"{start}/*/{each}")]
-        return Word(text, word.variables, word.feeds, hints=merged(word.text.replace("{}", name) for name in names))
+        names = [f"{start}/**/{each}" for start in starts for each in self.names] or [f"{start}/**" for start in starts]
+        found = merged((word.text.replace("{}", name) for name in names), self.fits)
+        return Word(text, word.variables, word.feeds, hints=found)
 
     def _fail(self, reason: str) -> None:
         self.fault = self.fault or reason

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 import assent.regex as re
 from assent.catalog.entry import Output
-from assent.model import FS_WRITE, Tier
+from assent.model import FS_READ, FS_WRITE, UNKNOWN, Operation, Tier
 from assent.reading.findings import Findings
 from assent.reading.touching import secret_variable, worse
 from assent.shell.tree import Command, Script
@@ -40,7 +40,10 @@ class Trace(msgspec.Struct):
 
 
 def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
-    """Make every command destructive that runs what another fetches from the network."""
+    """Make every command destructive that runs what another fetches from the network.
+
+    To read a file that it names is dangerous.
+    """
     if not any(map(_network, traces)):
         return
     tainted = _tainted(script, traces)
@@ -54,6 +57,24 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
                 "whatever the other machine sends is run with your rights, unseen",
                 "none: download it to a file, read it, then run the file",
             )
+        if not tainted.isdisjoint(_namers(command)):
+            for at in range(*trace.span):
+                if _is_read_by_unknown_name(findings.operations[at]):
+                    told = "reads a file whose name another machine says"
+                    findings.operations[at] = worse(findings.operations[at], told)
+
+
+def _namers(command: Command) -> Iterator[int]:
+    """Give the commands whose output may name what a command reads: in its words, or fed to what runs others."""
+    for word in command.words:
+        if not word.stream:
+            yield from word.feeds
+    yield from command.fed_by
+
+
+def _is_read_by_unknown_name(operation: Operation) -> bool:
+    # A pattern of the line is none that another machine says.
+    return operation.kind is FS_READ and UNKNOWN in operation.resource and not operation.globbed
 
 
 def mark_endless(script: Script, traces: Sequence[Trace], findings: Findings) -> None:

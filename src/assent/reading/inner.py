@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+import assent.regex as re
 from assent.catalog import Clause, Role
 from assent.model import DANGEROUS, UNKNOWN, Tier
 from assent.reading.dialects import bash_alone
@@ -30,7 +31,14 @@ from assent.reading.paths import Place
 from assent.reading.roles import CODE, Judgement, judge_environment, judge_word
 from assent.reading.touching import secret_read
 from assent.shell import parse
-from assent.shell.tree import Command, Script, Word
+from assent.shell.tree import Around, Command, Script, Word
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
+_SAME = frozenset({"eval", "trap"})
+"""What runs a line in the shell that it stands in: it has that one's arguments, and its last word and folder."""
+_SHAPING = frozenset({"IFS", "HOME", "PWD", "OLDPWD", "CDPATH", "GLOBIGNORE"})
+"""Variables that change what a line means without being named in it."""
 
 
 class Frame(msgspec.Struct, frozen=True):
@@ -43,6 +51,8 @@ class Frame(msgspec.Struct, frozen=True):
     """Bash reads it; other shells mean something else by some of what bash knows."""
     elsewhere: bool = False
     """It runs on another machine or in another root."""
+    around: frozenset[str] = frozenset()
+    """Variables that are set around it."""
 
 
 class Reader(Protocol):
@@ -82,7 +92,7 @@ def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, tr
     reads_lines = entry.runs == "parallel" and not match.operands
     if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
         reader.findings.blur("it runs what another command prints")
-    inners = [*openings(match, roles, command, frame.script.commands)]
+    inners = [*openings(match, roles, command, frame.script)]
     layer = "git alias" if match.name.startswith("git") else match.name
     inners += [Inner(layer, line=j.line) for j in known.judged if j.line]
     inners += _named(match, roles, frame.script)
@@ -137,28 +147,53 @@ def read_inners(reader: Reader, inners: Iterable[Inner], command: Command, frame
             return
         if inner.fault:
             reader.findings.blur(inner.fault)
-        cwd = None if inner.elsewhere else command.cwd
+        cwd = None if inner.elsewhere or inner.later else command.cwd
         others = () if inner.elsewhere else (*command.elsewhere, UNKNOWN) if inner.moved else command.elsewhere
+        if inner.later:
+            others = (*dict.fromkeys((*others, *([command.cwd] if command.cwd else []))), UNKNOWN)
         deeper = Frame(
             frame.script,
             (*frame.through, *command.through, inner.layer),
             frame.depth + 1,
             frame.bash if inner.bash is None or inner.command is not None else inner.bash,
             frame.elsewhere or inner.elsewhere,
+            frame.around | _set_around(command, frame.script),
         )
         if inner.command is not None:
             found = reader.read_command(msgspec.structs.replace(inner.command, cwd=cwd, elsewhere=others), deeper)
             trace.code += found.code
         else:
             trace.code += inner.line.feeds
-            found = _line(reader, inner.line, cwd, others, deeper)
+            found = _line(reader, inner, cwd, others, deeper)
         trace.stdin |= found.stdin
         trace.output = trace.output or found.output
 
 
-def _line(reader: Reader, word: Word, cwd: str | None, others: tuple[str, ...], frame: Frame) -> Trace:
+def _handed(arguments: tuple[Word, ...] | None) -> tuple[Word, ...] | None:
+    """Give arguments as another shell sees them: it knows nothing of the commands that printed them."""
+    if arguments is None:
+        return None
+    return tuple(
+        word if word.known else Word(word.text, splits=word.splits, hints=word.hints, mixed=True) for word in arguments
+    )
+
+
+def _set_around(command: Command, script: Script) -> frozenset[str]:
+    """Return the variables that are set for a command, or by the line that it stands in."""
+    found = {name for name, _ in command.assignments} | {*script.bound}
+    for each in script.commands:
+        if not each.words:
+            found.update(name for name, _ in each.assignments)
+        elif each.words[0].text in _DECLARING:
+            found.update(word.text.partition("=")[0].rstrip("+") for word in each.words[1:])
+    return frozenset(found)
+
+
+def _line(reader: Reader, inner: Inner, cwd: str | None, others: tuple[str, ...], frame: Frame) -> Trace:
     """Read a line inside the line, and tell whether a command of it runs what it is fed, or prints without end."""
-    text = word.text
+    text = inner.line.text
+    if not frame.around.isdisjoint(_SHAPING) or not frame.around.isdisjoint(_IDENTIFIER.findall(text)):
+        reader.findings.blur("a line inside the line uses what is set outside of it")
     if not frame.bash and (found := bash_alone(text)):
         reader.findings.blur(f"`{found}` means something else in a shell that is not bash")
     if UNKNOWN in text:
@@ -169,6 +204,7 @@ def _line(reader: Reader, word: Word, cwd: str | None, others: tuple[str, ...], 
     if reader.room < 0:
         reader.findings.blur("the lines inside the line are too long")
         return Trace()
-    script = parse(text, cwd=cwd, elsewhere=others, home=reader.place.facts.home)
+    around = Around(_handed(inner.arguments), frame.script.writes, inner.layer in _SAME)
+    script = parse(text, cwd=cwd, elsewhere=others, home=reader.place.facts.home, around=around)
     traces = reader.read_script(msgspec.structs.replace(frame, script=script))
     return summarize(script, traces)

@@ -14,7 +14,7 @@ from assent.reading.find import Expression
 from assent.reading.options import Match
 from assent.reading.roles import LANGUAGES, NETWORK, QUIET, Judgement, judge_sent, judge_word
 from assent.reading.unknowns import is_echo, is_time
-from assent.reading.wildcards import let_through
+from assent.reading.wildcards import let_through, may_be_several
 from assent.shell.tree import Command, Script, Word
 
 _HERE = Word(".")
@@ -73,7 +73,9 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
         for clause in clauses:
             spec = spec if clause.args is None else clause.args
         names = _spelled(spec, len(operands))
-        roles, extra = [*zip(names, operands, strict=False)], len(operands) > len(names)
+        # A pattern may become several words, of which the entry then knows no more than of others.
+        several = "*" not in spec and not entry.pure and any(map(may_be_several, operands))
+        roles, extra = [*zip(names, operands, strict=False)], several or len(operands) > len(names)
     if match.values:
         roles = _value_roles(match, clauses) + roles
     for clause in clauses:

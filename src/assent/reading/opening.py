@@ -14,9 +14,10 @@ from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
 from assent.reading.options import Match, part
+from assent.reading.specimens import fitting
 from assent.reading.unknowns import prints_tokens
 from assent.reading.wildcards import may_be_secret
-from assent.shell.hints import fed, merged, printed
+from assent.shell.hints import MADE, fed, merged, printed
 from assent.shell.tree import Command, Script, Word
 
 DEEPEST = 10
@@ -34,6 +35,11 @@ _LONGEST_SPLIT = 4096
 _stream = operator.attrgetter("stream")
 
 
+_NO_SCRIPT = Script()
+_USUAL = frozenset({"", "0", "1", "2"})
+"""Descriptors that every command has."""
+
+
 class Inner(msgspec.Struct, frozen=True):
     """One command or line found inside a command."""
 
@@ -49,12 +55,16 @@ class Inner(msgspec.Struct, frozen=True):
     """A line is read by bash, or by another shell; None: by the shell that the command stands in."""
     fault: str | None = None
     """Why it may be something else than what is said here."""
+    arguments: tuple[Word, ...] | None = None
+    """The words behind a line, its name first, where it is a script of its own."""
+    later: bool = False
+    """It runs when the shell is told to, wherever it is then."""
 
 
 def openings(
-    match: Match, roles: Sequence[tuple[Role, Word]], command: Command, commands: Sequence[Command] = ()
+    match: Match, roles: Sequence[tuple[Role, Word]], command: Command, script: Script = _NO_SCRIPT
 ) -> Iterator[Inner]:
-    """Yield everything a command runs, by its entry; `commands` are those that may feed it."""
+    """Yield everything a command runs, by its entry; the script has those that may feed it."""
     if match.entry.assignments and (string := next((w for r, w in roles if r == "line"), None)):
         yield _split(match, string, command)
         return
@@ -62,7 +72,10 @@ def openings(
         if role in ("line", "helper"):
             foreign = match.name == "zsh" and not is_plain(word.text)
             fault = "a line of zsh that is more than plain words" if foreign else None
-            yield Inner(_layer(match), line=word, bash=read_by_bash(match), fault=fault)
+            behind = match.operands[1:] if match.operands[:1] == (word,) and "-c" in match.present else None
+            later = match.name == "trap"
+            bash = read_by_bash(match)
+            yield Inner(_layer(match), line=word, bash=bash, fault=fault, arguments=behind, later=later)
         elif role == "alias" and "=" in word.text:
             line = part(word, word.text.index("=") + 1)
             yield Inner(match.name, line=msgspec.structs.replace(line, text=f'{line.text} "$@"'), bash=None)
@@ -71,7 +84,7 @@ def openings(
             yield Inner(match.name, command=inner_command(command, _found(words, match)))
     rest = match.operands[match.entry.skip :]
     if match.entry.runs and rest:
-        yield from _rest(match, rest, command, commands)
+        yield from _rest(match, rest, command, script)
     elif behind := words_behind(match):
         yield Inner(match.name, command=inner_command(command, behind))
 
@@ -94,6 +107,7 @@ def _sought(match: Match) -> str:
         names += [f"*{n}*" for n in names[:1] if len(n) > 2]
     names += [f"x.{w.text}" for n, _, w in match.values if n in ("-e", "--extension")]
     names += [f"{root.text}/{n}" for root in match.operands[1:] for n in names[:1]]
+    names += [name for w in match.operands[:1] for name in fitting(w.text)]
     return next((n for n in names if secrets.is_secret(n) or may_be_secret(f"/{n}")), UNKNOWN)
 
 
@@ -133,16 +147,20 @@ def _layer(match: Match) -> str:
     return f"{match.name} -c" if "-c" in match.present else match.name
 
 
-def _rest(match: Match, rest: tuple[Word, ...], command: Command, commands: Sequence[Command]) -> Iterator[Inner]:
+def _rest(match: Match, rest: tuple[Word, ...], command: Command, script: Script) -> Iterator[Inner]:
     match match.entry.runs:
         case "line" | "remote":
             remote = match.entry.runs == "remote"
             yield Inner(match.name, line=join(rest), elsewhere=remote, bash=read_by_bash(match))
         case "xargs":
             listed = [f for n, _, w in match.values if n in ("-a", "--arg-file") for f in w.feeds]
-            hints = merged(fed(command, commands), printed(listed, commands))
+            commands = script.commands
+            hints = merged(fed(command, commands, wrote=script.writes), printed(listed, commands, wrote=script.writes))
             # Words from elsewhere, or that are cut at any letter, may begin with a dash.
             odd = not match.present.isdisjoint(("-a", "--arg-file", "-d", "--delimiter"))
+            twice = sum(name in ("-I", "-J", "-i", "--replace") for name, _, _ in match.values) > 1
+            if twice or not match.present.isdisjoint(("-d", "--delimiter")) or (odd and script.writes):
+                hints = merged(hints, (MADE,))
             feeds = command.fed_by if not odd and prints_tokens(command, commands) else ()
             yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints, feeds)))
         case "parallel":
@@ -224,9 +242,12 @@ def find_openings(expression: Expression, command: Command) -> Iterator[Inner]:
 def fed_text(command: Command, script: Script) -> Word | None:
     """Return what a command reads from standard input: a here-document, or the constant output of `echo`."""
     here = [r.target for r in command.redirects if r.direction == "here"]
+    read = [r.target for r in command.redirects if r.direction in ("read", "both")]
+    other = any(r.direction == "descriptor" and r.target.text.rstrip("-") not in _USUAL for r in command.redirects)
+    if other or (here and read) or (not here and not read and len(command.fed_by) > 1):
+        return Word(UNKNOWN, splits=True)  # one of several
     if here:
         return here[-1]
-    read = [r.target for r in command.redirects if r.direction == "read"]
     if read:
         return printed_text(read[-1], script)
     if command.piped_from is None or command.piped_from >= len(script.commands):

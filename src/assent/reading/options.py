@@ -72,6 +72,18 @@ def part(word: Word, start: int) -> Word:
     return Word(word.text[start:], word.variables, word.feeds, word.splits, tuple(h[start:] for h in word.hints))
 
 
+_FIXED = re.compile(r"(?:[A-Za-z][\w-]+=|/\w{3})[^*?\[]*[*?\[]")
+"""How a pattern begins that means itself: `columns=a[0].b`, `/healthz?verbose`."""
+
+
+def _stays(word: Word) -> bool:
+    """Tell whether a word stays what it is: a constant, or a pattern whose files would all begin as a value does.
+
+    Such files are next to never there; if they are, the words that come in addition are no options.
+    """
+    return not word.splits or (UNKNOWN not in word.text and _FIXED.match(word.text) is not None)
+
+
 class _Scan:
     """One walk over the words."""
 
@@ -156,7 +168,8 @@ class _Scan:
         entry = self.entry
         # A number may be less than nothing, which is no option to a program that has no digits among its own.
         unsure = word.splits or word.text[:1] == UNKNOWN
-        if unsure and not entry.pure and may_be_option(word) and not (word.like[:1].isdecimal() and not entry.counting):
+        number = word.like[:1].isdecimal() and not word.text.replace(UNKNOWN, "").startswith("-")
+        if unsure and not entry.pure and may_be_option(word) and not (number and not entry.counting):
             self._fail(_UNSURE.format(self.name))
         if entry.subcommands and not self.operands:
             self._descend(word)
@@ -315,7 +328,8 @@ class _Scan:
                 return
             self._fail(f"`{option.name}` of `{self.name}` has no value")
             return
-        if any(w.splits and not (w.plain and self.entry.even) for w in words) and not self.entry.pure:
+        single = self.entry.connects and not self.entry.runs and all(map(_stays, words))
+        if any(w.splits and not (w.plain and self.entry.even) for w in words) and not (self.entry.pure or single):
             self._fail(f"the value of `{option.name}` could be more than one word when it runs")
         if any(map(is_option, words)) and not self.entry.pure:
             self._fail(f"the value of `{option.name}` looks like an option; it has to be attached")

@@ -44,7 +44,7 @@ _TOKENS = (
     r"gh (?:run|pr|issue) view(?: [\w./#][\w./#-]*)? --json (?:databaseId|number) (?:--jq|-q) \.(?:databaseId|number)",
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     rf"date(?: -u)? \+%[YmdHMSFTsjyab](?:%-?{_CODE}|[\w:.-])*",
-    rf"(?:pgrep(?: -(?!\w*n\w*o|\w*o\w*n)[fnox]+)?|pidof) [\w./{_BLANK}]+",
+    rf"(?:pgrep(?: -(?!\w*n\w*o|\w*o\w*n)[fnox]+)?|pidof) [\w./][\w./{_BLANK}-]*",
     r"which [\w.+-]+",
 )
 """Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""
@@ -75,8 +75,52 @@ _STAND = re.compile(
 )
 """Print the branch or the commit that a repository stands at."""
 _FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
+_SIFTING = (
+    r"(?:head|tail)(?: -n ?\+?\d+| -\d+)?",
+    r"(?:sort|uniq|tac)(?: -[bcdfghinruV]+| -k\d[\d,.]*)*",
+    r"(?:grep|egrep|fgrep)(?: -[EFiovwx]+)* [^\s-]\S*",
+    r"cut(?: -d ?\S| -[cf] ?[\d,-]+)+",
+    r"tr(?: -[cds]+)? [^\s-]\S*(?: [^\s-]\S*)?",
+    r"awk(?: -F ?\S+)? (?!\S*(?:getline|ENVIRON|PROCINFO|system|@))[^\s-]\S*",
+    r"jq(?: -[cer]+)* (?!\S*(?:env|ENV|input|import|include))[^\s-]\S*",
+    r"sed(?: -[nEr]+)* (?:\d+(?:,\d+)?[pd]|s/[^/\s]*/[^/\s]*/[gp]*)",
+    r"read(?: -r)?(?: [A-Za-z_]\w*)+",
+)
+"""Give on what they are fed, or parts of it, and nothing else that the line does not say."""
 _ODD = re.compile(r"[\s*?\[]")
 _GLOB = ("*", "?", "[")
+
+
+_LOOK = rf"{_AMONG}(?: --no-headers| -o ?wide| --show-labels| --sort-by[= ]\S+| --(?:field-)?selector[= ]\S+)*"
+_TABLE = (
+    rf"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+{_LOOK}",
+    r"(?:docker|podman)(?: container)? (?:ps|ls)(?: -a| --all| --no-trunc| -f ?\S+| --filter[= ]\S+)*",
+    r"(?:docker|podman) (?:images|image ls)(?: -a| --all| --no-trunc)*",
+    rf"git(?: --no-pager)? log(?: -n? ?\d+| --all| --no-merges)* --oneline(?: -n? ?\d+| --all| --no-merges)*{_WHERE}",
+    r"git(?: --no-pager)? reflog(?: -\d+| -n ?\d+)*",
+)
+"""Print a table; what each row begins with is a name or a number and no dash, and a blank follows it,"""
+_TABBED = (
+    r"helm (?:list|ls)(?: -A| -a| --all-namespaces| -n \S+)*",
+    rf"gh (?:pr|issue) list{_LISTED}",
+)
+"""or a tab."""
+_ROWS = (
+    r"(?:head|tail)(?: -n ?\+?\d+| -\d+)?",
+    r"(?:sort|uniq|tac)(?: -[bdfghinruV]+| -k\d[\d,.]*)*",
+    r"(?:grep|egrep|fgrep)(?: -[EFivwx]+)* [^\s-]\S*",
+    r"sed(?: -n)? \d+(?:,\d+)?[pd]",
+)
+"""Drop rows of a table, or sort them."""
+_TEXT = r"\"[^\"\\\s]*\"|/[^/\\\s]*/"
+_TEST = rf"(?:!?/[^/\\\s]*/|NR[<>=]=?\d+|\$\d+{_BLANK}?(?:[!=]=|!?~|[<>]=?){_BLANK}?(?:{_TEXT}|\d+))"
+"""A condition of awk that changes nothing."""
+_FIRST = re.compile(
+    rf"awk (?:{_TEST}(?:{_BLANK}?(?:&&|\|\|){_BLANK}?{_TEST})*{_BLANK}?)?\{{{_BLANK}?print{_BLANK}?\$1"
+    rf"(?:;{_BLANK}?(?:exit{_BLANK}?)?;?)?{_BLANK}?\}}"
+    rf"|(?P<cut>cut -d{_BLANK} -f ?1)"
+)
+"""Give what each row begins with."""
 
 
 def _any(patterns: tuple[str, ...]) -> re.Pattern[str]:
@@ -84,6 +128,8 @@ def _any(patterns: tuple[str, ...]) -> re.Pattern[str]:
 
 
 _token, _path, _name = _any(_TOKENS), _any(_PATHS), _any(_NAMES)
+_sifter, _row = _any(_SIFTING), _any(_ROWS)
+_tables, _tabbed = tuple(map(re.compile, _TABLE)), tuple(map(re.compile, _TABBED))
 
 
 def settle(command: Command, script: Script, place: Place, functions: frozenset[str]) -> Command:
@@ -97,6 +143,8 @@ def settle(command: Command, script: Script, place: Place, functions: frozenset[
     words = [*command.words]
     for index in unsure:
         word = words[index]
+        if word.text.replace(UNKNOWN, "").startswith("-"):
+            continue  # what is not known may be nothing, and then the rest is an option
         if (
             _is_plain_variable(word)
             or _is_pattern_without_options(word, command, has_dashes)
@@ -110,6 +158,7 @@ def settle(command: Command, script: Script, place: Place, functions: frozenset[
 def _is_plain_variable(word: Word) -> bool:
     return (
         bool(word.variables)
+        and not word.mixed
         and _WORDS.issuperset(word.variables)
         and not word.feeds
         and word.text.count(UNKNOWN) == len(word.variables)
@@ -129,14 +178,18 @@ def _is_name_without_options(word: Word, has_dashes: Callable[[str], bool | None
 
 
 def _is_harmless_output(word: Word, script: Script, place: Place, functions: frozenset[str]) -> bool:
-    if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
+    if word.mixed or not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
-    return all(_prints_no_option(_source(script.commands, f), word, place, functions) for f in word.feeds)
+    return all(
+        _prints_no_option(_source(script.commands, f), word, place, functions)
+        or _names_rows(script.commands, f, functions)
+        for f in word.feeds
+    )
 
 
 def is_time(word: Word, script: Script) -> bool:
     """Tell whether all that is not known of a word is the time, which every machine knows."""
-    if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
+    if word.mixed or not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
         return False
     return all(_TIME.fullmatch(_text(_source(script.commands, f))) for f in word.feeds)
 
@@ -146,9 +199,11 @@ def is_echo(word: Word, command: Command, script: Script) -> bool:
 
     Its service knows it already. So does a forge know where its repository stands.
     """
-    if not word.feeds or word.variables or word.text.count(UNKNOWN) != len(word.feeds):
+    if word.mixed or not word.feeds or word.variables or word.text.count(UNKNOWN) not in (1, len(word.feeds)):
         return False
-    sources = [_source(script.commands, f) for f in word.feeds]
+    if "://" in word.text or any("." in part for part in word.text.split("/")[:-1]):
+        return False  # it goes to a machine that the word names, which may be another one
+    sources = [_source(script.commands, f, _sifter.fullmatch) for f in word.feeds]
     forge = command.words[0].text in _FORGES
     return all(
         _TIME.fullmatch(_text(s)) or _says(s, command.words[0]) or (forge and _STAND.fullmatch(_text(s)))
@@ -164,16 +219,35 @@ def prints_tokens(command: Command, commands: Sequence[Command]) -> bool:
     """Tell whether all that a command is fed are words that bring no option, however they are cut or quoted."""
     if len(command.fed_by) != 1 or not command.passes_on:
         return False
-    return _token.fullmatch(_text(_source(commands, command.fed_by[0]))) is not None
+    before = command.fed_by[0]
+    return _token.fullmatch(_text(_source(commands, before))) is not None or _names_rows(commands, before)
 
 
-def _source(commands: Sequence[Command], index: int) -> Command:
-    """Return the command that output stems from, through filters that only drop lines."""
-    command = commands[index]
-    while len(command.fed_by) == 1 and command.fed_by[0] < index and _FILTER.fullmatch(_text(command)):
-        index = command.fed_by[0]
-        command = commands[index]
-    return command
+def _names_rows(commands: Sequence[Command], index: int, functions: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a command gives what the rows of a table begin with, of which none is an option."""
+    index = _first(commands, index, _FILTER.fullmatch)
+    last = commands[index]
+    first = _FIRST.fullmatch(_text(last)) if len(last.fed_by) == 1 and last.fed_by[0] < index else None
+    if first is None:
+        return False
+    table = _source(commands, last.fed_by[0], _row.fullmatch)
+    text = _text(table)
+    tables = _tables if first["cut"] else _tables + _tabbed
+    return any(each.fullmatch(text) for each in tables) and functions.isdisjoint(
+        (table.words[0].text, last.words[0].text)
+    )
+
+
+def _source(commands: Sequence[Command], index: int, filters: Callable[[str], object] | None = None) -> Command:
+    """Return the command that output stems from, through filters: where none are given, those that only drop lines."""
+    return commands[_first(commands, index, filters or _FILTER.fullmatch)]
+
+
+def _first(commands: Sequence[Command], index: int, filters: Callable[[str], object]) -> int:
+    """Return where the way of some output through filters begins."""
+    while len(fed := commands[index].fed_by) == 1 and fed[0] < index and filters(_text(commands[index])):
+        index = fed[0]
+    return index
 
 
 def _text(command: Command) -> str:

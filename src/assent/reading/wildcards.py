@@ -24,6 +24,7 @@ Tokens: TypeAlias = tuple[str | None, ...]
 _TOKEN = re.compile(rf"(?s)[*{UNKNOWN}]++|.")
 _WILD = re.compile(r"[*?\[]")
 _RUN = re.compile(rf"[*?{UNKNOWN}]++")
+_QUERY = re.compile(r"[\w:./-]+\?[\w.%-]+=[\w.%&=:+-]*")
 _LEFT_OUT = re.compile(r":?[!]|:\^|:\([^)]*\bexclude\b")
 _MAGIC = re.compile(r"^(?::\([^)]*\)|:/|[\w-]+:(?:include:)?)")
 """What stands before the pattern itself: `:(glob)` of git, `name:` of a type that is defined."""
@@ -32,11 +33,18 @@ _EVERYDAY = re.compile(r"\*+\.")
 _SHOWN = tuple(name[1:] for name in secrets.NOT_SECRET if name.startswith("*"))
 _HISTORIES = ("bash", "zsh", "python", "psql", "mysql", "sqlite", "node_repl", "irb", "rediscli")
 _LONGEST_NAME, _DEEPEST = 255, 64
+_BELOW = 3
+"""Folders that `**` is taken for: no secret is known to lie deeper than that below another folder that is named."""
 
 
 def is_pattern(word: Word) -> bool:
     """Tell whether the shell matches a word against files."""
     return word.splits and _WILD.search(word.text) is not None
+
+
+def may_be_several(word: Word) -> bool:
+    """Tell whether a pattern may become several words; what asks an address for something is none by intent."""
+    return is_pattern(word) and _QUERY.fullmatch(word.text) is None
 
 
 def blur(path: str) -> str:
@@ -45,10 +53,19 @@ def blur(path: str) -> str:
 
 
 def _blur(name: str) -> str:
+    before, brackets, after = _apart(name)
+    return _RUN.sub(UNKNOWN, before) + (UNKNOWN if brackets else "") + _RUN.sub(UNKNOWN, after)
+
+
+def _apart(name: str) -> tuple[str, str, str]:
+    """Take the brackets out of a name.
+
+    Of those that may stand in one another nobody knows which is closed where: all between them is one place.
+    """
     opened, closed = name.find("["), name.rfind("]")
     if not 0 <= opened < closed:
-        return _RUN.sub(UNKNOWN, name)
-    return _RUN.sub(UNKNOWN, name[:opened]) + UNKNOWN + _RUN.sub(UNKNOWN, name[closed + 1 :])
+        return name, "", ""
+    return name[:opened], name[opened : closed + 1], name[closed + 1 :]
 
 
 def may_be_secret(path: str) -> bool:
@@ -115,12 +132,9 @@ def segments(path: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=4096)
 def _tokens(name: str) -> Tokens:
-    low = name.lower()
-    begin, end = low.find("["), low.rfind("]")
-    # Of brackets that may stand in one another nobody knows which is closed where: all between them is one place.
-    closed = [low[begin : end + 1]] if 0 <= begin < end else []
-    around = (low[:begin], low[end + 1 :]) if closed else (low, "")
-    return tuple(map(_token, [*_TOKEN.findall(around[0]), *closed, *_TOKEN.findall(around[1])]))
+    before, brackets, after = _apart(name.lower())
+    place = [brackets] if brackets else []
+    return tuple(map(_token, [*_TOKEN.findall(before), *place, *_TOKEN.findall(after)]))
 
 
 def _token(text: str) -> str | None:
@@ -214,6 +228,15 @@ class _Names:
         parts = segments(path)
         if len(parts) > _DEEPEST or any(len(p) > _LONGEST_NAME for p in parts):
             return path
+        if "**" not in parts:
+            return self._find_in(parts)
+        at = parts.index("**")
+        deeper = ((*parts[:at], *("*",) * depth, *parts[at + 1 :]) for depth in range(_BELOW + 1))
+        named = at < len(parts) - 1
+        return next((found for names in deeper if (found := self._find_in(names, named=named))), None)
+
+    def _find_in(self, parts: tuple[str, ...], *, named: bool = False) -> str | None:
+        """Look for a name in the parts of a path; `named`: what they end with is the name of a file, and no folder."""
         wild = [_is_wild(part) for part in parts]
         if True not in wild:
             return None
@@ -223,7 +246,8 @@ class _Names:
             row = (name,) if name else self._row(parts[start:]) if True in wild[start:] else None
             if row:
                 return _replaced(parts, start, row)
-        found = next((r for r in self._from_root if _is_rooted(parts, r)), None)
+        roots = (r for r in self._from_root if not named or len(r) >= len(parts))
+        found = next((r for r in roots if _is_rooted(parts, r)), None)
         return _replaced(parts, 0, found) if found else None
 
     def _row(self, parts: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LONGEST = 256
+_ODD = re.compile(rf"[\[&\\'\"{UNKNOWN}]|^/|/[^/]*/")
+"""What in an operand is not computed: sets, what was found, quotes, and more than one slash."""
 _WILD = re.compile(r"[*?\[\\#%]")
 _PLACES = re.compile(r":\s*(-?\d{1,6})\s*(?::\s*(-?\d{1,6})\s*)?")
 
@@ -20,6 +22,9 @@ _PLACES = re.compile(r":\s*(-?\d{1,6})\s*(?::\s*(-?\d{1,6})\s*)?")
 def derive(operator: str, values: tuple[str, ...], operands: tuple[str, ...]) -> tuple[str, ...]:
     """Give what an expansion may be: nothing where it depends on text from outside the line alone."""
     bare = operator.lstrip(":") if operator[1:2] in "-+?" else operator
+    unclear = bare not in {"-", "?", "+"} and (len(operands) > 1 or any(map(_ODD.search, operands)))
+    if values and (unclear or (not operands and bare in {"#", "##", "%", "%%", "/", "//"})):
+        return merged(values, (MADE,))
     if bare in {"-", "?"}:
         return merged(values, operands)
     if bare == "+":
@@ -65,4 +70,4 @@ def _replaced(value: str, operand: str) -> Iterator[str]:
         yield value.replace(old, new) if old else value
         yield value.replace(old, new, 1) if old else value
     else:
-        yield from (new, f"{UNKNOWN}{new}{UNKNOWN}", value)
+        yield from (new, f"{UNKNOWN}{new}{UNKNOWN}", value if value == UNKNOWN else MADE)

@@ -10,7 +10,7 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
-from assent.shell.hints import MADE, formatted, merged, parted
+from assent.shell.hints import MADE, formatted, merged, parted, texts
 from assent.shell.parser import Parser
 from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
@@ -81,17 +81,23 @@ def affect(walker: Walker, words: Sequence[Word]) -> None:
 
 def _unwrap(walker: Walker, words: Sequence[Word]) -> None:
     """`command` and `builtin` run another built-in."""
-    rest = words[1:]
-    while rest and rest[0].text in {"-p", "--"}:
-        rest = rest[1:]
-    if rest and not rest[0].text.startswith("-"):
+    rest = list(words[1:])
+    while rest and rest[0].text[:1] == "-":
+        option = rest.pop(0).text
+        if option == "--":
+            break
+        if set(option[1:]) != {"p"}:
+            return  # it only tells what a name is
+    if rest:
         affect(walker, rest)
 
 
 def _exec(walker: Walker, _: Sequence[Word]) -> None:
     """`exec` with redirections alone gives the shell another input."""
-    if any(each.direction != "write" for each in walker.commands[-1].redirects):
-        walker.scope.diverted = True
+    directions = {each.direction for each in walker.commands[-1].redirects}
+    walker.scope.diverted = walker.scope.diverted or not directions <= {"write"}
+    if any(each.direction == "here" or each.target.feeds for each in walker.commands[-1].redirects):
+        walker.notes.blame("`exec` gives the shell another input")
 
 
 def _forget(walker: Walker, _: Sequence[Word]) -> None:
@@ -142,15 +148,32 @@ def _read(walker: Walker, words: Sequence[Word]) -> None:
     separators += "".join(word.text for option, word in operands if "d" in option)
     array = any("a" in option for option, _ in operands)
     whole = [option for option, _ in operands if option != "r"] in ([], [""])
-    value = guessed(_line(walker, whole=whole), parted(walker.fed(), separators))
+    value = guessed(_line(walker, whole=whole), parted(_input(walker), separators))
+    if not any("r" in option for option, _ in operands) and any("\\" in hint for hint in value.hints):
+        value = guessed(value, merged(value.hints, (MADE,)))  # it takes them away
+    fails = any(set(option) & {"t", "u"} for option, _ in operands)
     for option, word in operands:
         if option in {"", "a"}:
             named = True
+            if fails:  # then it keeps what it holds
+                value = guessed(value, merged(value.hints, _held(walker, word), (MADE,)))
             _name(walker, word, value)
             if array:
                 walker.notes.array(word.text)
     if not named:
         walker.scope.assign("REPLY", value)
+
+
+def _held(walker: Walker, word: Word) -> tuple[str, ...]:
+    """Give what a variable may hold by now."""
+    value = walker.scope.value(word.text)
+    return texts(value.text, value.hints)
+
+
+def _input(walker: Walker) -> tuple[str, ...]:
+    """Give what `read` may find in its input; of a descriptor that the line opened elsewhere, anything."""
+    diverted = walker.scope.diverted or any(r.direction == "descriptor" for r in walker.commands[-1].redirects)
+    return (MADE,) if diverted else walker.fed()
 
 
 def _line(walker: Walker, *, whole: bool) -> Value:
@@ -163,17 +186,22 @@ def _line(walker: Walker, *, whole: bool) -> Value:
     elsewhere = walker.scope.diverted or any(each.direction != "write" for each in command.redirects)
     if whole and not elsewhere:
         return walker.said(command.fed_by)
-    return Value(UNKNOWN, (), (*command.fed_by, len(walker.commands) - 1), opaque=True)
+    return _own(walker)
+
+
+def _own(walker: Walker) -> Value:
+    """Give what the last command made, of whatever it was fed and told."""
+    return Value(UNKNOWN, (), (*walker.commands[-1].fed_by, len(walker.commands) - 1), opaque=True)
 
 
 def _mapfile(walker: Walker, words: Sequence[Word]) -> None:
-    value = guessed(UNKNOWN_VALUE, walker.fed())
+    value = guessed(_own(walker), walker.fed())
     walker.scope.assign("MAPFILE", value)
     for option, word in _operands(words, "dnOsucC"):
         if "C" in option:
             walker.notes.blame("`mapfile -C` runs code")
         elif not option:
-            _name(walker, word, value)
+            _name(walker, word, guessed(value, merged(value.hints, _held(walker, word))))
             walker.notes.array(word.text)
 
 
@@ -185,14 +213,14 @@ def _printf(walker: Walker, words: Sequence[Word]) -> None:
         attached = len(word.text) > len("-v") or not rest
         names.append(Word(word.text[2:], splits=word.splits) if attached else rest.pop(0))
     for name in names:
-        _name(walker, name, guessed(UNKNOWN_VALUE, formatted(rest)))
+        _name(walker, name, guessed(_own(walker), formatted(rest)))
     if rest and (rest[0].splits or rest[0].text.startswith(UNKNOWN)):
         walker.scope.forget()  # it may become `-v` and a name
 
 
 def _getopts(walker: Walker, words: Sequence[Word]) -> None:
     for name in ("OPTARG", "OPTIND"):
-        walker.scope.assign(name, UNKNOWN_VALUE)
+        walker.scope.assign(name, guessed(UNKNOWN_VALUE, (MADE,)))
     for word in words[2:3]:
         _name(walker, word)
 
@@ -201,15 +229,20 @@ def _wait(walker: Walker, words: Sequence[Word]) -> None:
     for option, word in _operands(words, "p"):
         if option == "p":
             _name(walker, word, NUMBER_OR_NOTHING)
+        elif UNKNOWN in word.text and word.chosen and not word.like:
+            walker.notes.blame("`wait` may be given an option that is only known when it runs")
 
 
 def _unset(walker: Walker, words: Sequence[Word]) -> None:
-    for option, word in _operands(words):
-        if not option and _is_name(walker, word):
+    operands = list(_operands(words))
+    for option, word in operands:
+        if not option and not any("f" in each for each, _ in operands) and _is_name(walker, word):
             walker.scope.assign(word.text, Value())
 
 
 def _let(walker: Walker, words: Sequence[Word]) -> None:
+    if walker.commands[-1].assignments:
+        walker.notes.blame("`let` is given variables of its own")
     for word in words[1:]:
         if walker.notes.steps < 0:
             return  # said in the notes
@@ -222,12 +255,15 @@ def _let(walker: Walker, words: Sequence[Word]) -> None:
 
 def _declare(walker: Walker, words: Sequence[Word]) -> None:
     by = words[0].text
-    flags = ""
+    flags = taken = ""
     for word in words[1:]:
         if word.text[:1] in {"-", "+"} and len(word.text) > 1:
-            flags += word.text[1:]
-        else:
+            flags, taken = flags + word.text[1:] * (word.text[0] == "-"), taken + word.text[1:] * (word.text[0] == "+")
+        elif "p" not in flags:
             _declare_one(walker, word, by, flags)
+    if "g" in flags:
+        walker.notes.blame(f"`{by} -g` reaches a variable that another hides")
+    flags += taken
     if not set(flags) <= set(_DECLARE_FLAGS.get(by, "aAfFgiprtx") + "-"):
         walker.notes.blame(f"`{by}` changes how values are read")
         walker.scope.forget()
@@ -245,12 +281,17 @@ def _declare_one(walker: Walker, word: Word, by: str, flags: str) -> None:
     if "i" in flags:
         scope.integers |= {name}
     _note_array(walker, name, flags, word, "" if match is None else match[3])
+    if match is None and any(layer.startswith("function ") for layer in walker.through) and by != "export":
+        walker.set(name, Value().or_else(scope.value(name)))  # in a function it hides what the name held
     if match is not None:
-        value = value_of(msgspec.structs.replace(word, text=match[3]))
+        hints = tuple(hint.partition("=")[2] for hint in word.hints)
+        value = value_of(msgspec.structs.replace(word, text=match[3], hints=hints))
         plain = not match[2] and not match[3].startswith("(")
         if by == "local" and not any(layer.startswith("function ") for layer in walker.through):
             value = value.or_else(scope.value(name))  # outside functions it fails
-        walker.set(name, value if plain else guessed(value.or_else(UNKNOWN_VALUE), _elements(match[3])))
+        walker.set(
+            name, value if plain else guessed(value.or_else(UNKNOWN_VALUE), merged(_elements(match[3]), (MADE,)))
+        )
     if by != "export" and "p" not in flags:
         # what is exported is judged by its value, like any variable that is handed to programs
         walker.bound[name] = None
@@ -263,6 +304,8 @@ def _note_array(walker: Walker, name: str, flags: str, word: Word, value: str) -
     evaluated = value[:1] in _OPENING and not isinstance(word, ListWord)
     if evaluated:
         walker.notes.list(name)
+    if "A" in flags:
+        walker.notes.maps |= {name}
     if "a" in flags or "A" in flags or (evaluated and ("$" in value or "`" in value)):
         walker.notes.array(name)
 
@@ -290,15 +333,16 @@ def _set(walker: Walker, words: Sequence[Word]) -> None:
 
 
 def _set_arguments(walker: Walker, words: Sequence[Word]) -> None:
-    known = not any(word.splits for word in words)
-    values = tuple(value_of(word) for word in words)
-    walker.scope.arguments = values if known else None
+    walker.scope.take((Word(""), *words))
+    walker.scope.named = None
 
 
 def _shift(walker: Walker, words: Sequence[Word]) -> None:
     arguments = walker.scope.arguments
     count = words[1].text if len(words) > 1 else "1"
     known = arguments is not None and count.isdecimal() and len(count) < 5 and int(count) <= len(arguments)
+    if arguments is not None:
+        walker.scope.given = merged(*(texts(each.text, each.hints) for each in arguments)) if not known else ()
     walker.scope.arguments = arguments[int(count) :] if arguments is not None and known else None
 
 
@@ -318,11 +362,15 @@ def _alias(walker: Walker, words: Sequence[Word]) -> None:
 def _folder(walker: Walker, words: Sequence[Word]) -> tuple[str | None, ...]:
     """Give the folders that `cd` or `pushd` names; None is one that is not known."""
     folders: list[str | None] = []
+    physical = False
     for option, word in _operands(words):
         if option:
             folders += [] if set(option) <= set("LPe@") else [None, None]
+            physical = physical or "P" in option
         else:
-            folders.append(word.text if word.known else None)
+            # What lies above a link is only known to the disk.
+            known = word.known and not (physical and ".." in word.text.split("/"))
+            folders.append(word.text if known else None)
     searched = "CDPATH" in walker.scope.values or "CDPATH" in walker.scope.outside
     return tuple(None if each and searched and each[0] not in "/." else each for each in folders)
 
@@ -334,7 +382,7 @@ def _cd(walker: Walker, words: Sequence[Word]) -> None:
         home = scope.value("HOME").text
         scope.enter(None if UNKNOWN in home else home)
     elif folders == ("-",):
-        scope.enter(scope.previous)
+        scope.go_back()
     elif folders != ("",):
         _enter(walker, folders[0] if len(folders) == 1 else None, words)
 
@@ -355,7 +403,7 @@ def _enter(walker: Walker, folder: str | None, words: Sequence[Word]) -> None:
 
 def _among(walker: Walker, word: Word, before: str | None) -> str:
     """Give what is known of a folder that the line chooses while it runs, with `UNKNOWN` in it for what is not."""
-    if any(walker.commands[feed].words == _TOP for feed in word.feeds):
+    if word.feeds and all(walker.commands[feed].words == _TOP for feed in word.feeds):
         return before or UNKNOWN
     below = word.text.startswith(UNKNOWN) and word.named_in is None
     if word.splits or below or (before is None and not word.text.startswith("/")):
@@ -367,12 +415,15 @@ def _pushd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     folders = _folder(walker, words)
     if len(folders) == 1 and folders[0] and folders[0][0] not in "-+":
-        scope.stack = None if scope.stack is None else (scope.cwd, *scope.stack)
+        stack = None if scope.stack is None else (scope.cwd, *scope.stack)
         scope.enter(folders[0])
+        scope.stack = stack
     elif not folders and scope.stack:
         first, *others = scope.stack
-        scope.stack = (scope.cwd, *others)
+        stack = (scope.cwd, *others)
         scope.enter(first)
+        scope.stack = stack
+        scope.or_in(others)
     else:
         scope.stack = None
         _enter(walker, None, words)
@@ -382,8 +433,9 @@ def _popd(walker: Walker, words: Sequence[Word]) -> None:
     scope = walker.scope
     if len(words) == 1 and scope.stack:
         first, *others = scope.stack
-        scope.stack = tuple(others)
         scope.enter(first)
+        scope.stack = tuple(others)
+        scope.or_in(others)  # one that was pushed before may not have been there
     else:
         scope.stack = None
         scope.enter(None)

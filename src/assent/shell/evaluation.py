@@ -41,19 +41,19 @@ class Evaluator(Expander):
         value = self.value(node.value, assigned=True)
         if node.index is not None:
             self.subscript(node.index)
-            return guessed(silent(concatenate([old, value]), UNKNOWN), merged(_all(old), _all(value)))
+            return guessed(silent(concatenate([old, value]), UNKNOWN, mixed=True), merged(_all(old), _all(value)))
         if not node.append:
             return value
         if old.items is None:
             return concatenate([old, value])
         first = old.items[0] if old.items else Value()
-        return guessed(silent(old, UNKNOWN), merged(_all(old), _all(concatenate([first, value]))))
+        return guessed(silent(old, UNKNOWN, mixed=True), merged(_all(old), _all(concatenate([first, value]))))
 
     def array_of(self, node: Assignment, old: Value) -> Value:
         """Give the array that an assignment makes."""
         words = self.words(node.items or ())
         items = tuple(value_of(word) for word in words)
-        fixed = not any(word.splits or word.text.startswith("[") for word in words)
+        fixed = not any(word.splits or word.text.startswith("[") for word in words) and node.name not in self.notes.maps
         for word in words:
             self.element(word.text)
         if node.append:
@@ -61,12 +61,17 @@ class Evaluator(Expander):
             items = (*(old.items or ()), *items)
         if fixed:
             return array(items)
-        return guessed(silent(concatenate([old, *items]), UNKNOWN), merged(_all(old), *map(_all, items)))
+        behind = tuple(word.text.rpartition("]=")[2] for word in words)
+        hints = merged(_all(old), *map(_all, items), behind)
+        return guessed(silent(concatenate([old, *items]), UNKNOWN, mixed=True), hints)
 
     def redirect(self, node: Redirection) -> Redirect:
         """Tell where a redirection leads."""
         if node.prefix.startswith("{"):
-            self.bind(node.prefix[1:-1], UNKNOWN_NUMBER)
+            name = node.prefix[1:-1]
+            self.bind(name, UNKNOWN_NUMBER.or_else(self.scope.value(name)))  # nothing is set where it fails
+        if (isinstance(node.target, HereText) or node.operator == "<<<") and node.prefix.strip("0"):
+            self.notes.blame("a text is fed to a descriptor of its own")
         if isinstance(node.target, HereText):
             body = concatenate([self.part(part) for part in node.target.body])
             return Redirect("here", word_of(body))
@@ -74,6 +79,8 @@ class Evaluator(Expander):
             value = self.value(node.target)
             return Redirect("here", Word(value.text + "\n", value.variables, value.feeds, hints=value.hints))
         target = self.target(node.target)
+        if node.operator == "<" and target.stream and node.prefix.strip("0"):
+            self.notes.blame("a text is fed to a descriptor of its own")
         if node.operator in {">&", "<&"} and target.known and target.text.rstrip("-").isdecimal():
             return Redirect("descriptor", target)
         if node.operator in {">&", "<&"} and target.text == "-":

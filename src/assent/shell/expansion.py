@@ -13,7 +13,7 @@ from assent.model import UNKNOWN
 from assent.patience import step
 from assent.shell import braces
 from assent.shell.derived import derive
-from assent.shell.hints import combined, merged, parted, split, texts
+from assent.shell.hints import MADE, combined, merged, parted, split, texts
 from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
 from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
@@ -50,6 +50,7 @@ class Field:
         "feeds",
         "filled",
         "hints",
+        "mixed",
         "named_in",
         "pattern",
         "present",
@@ -73,7 +74,7 @@ class Field:
         self.splits = False
         self.filled = False
         """There surely is something in it."""
-        self.stream = False
+        self.stream = self.mixed = False
         self.named_in: tuple[str, ...] | None = None
 
     def add(self, value: Value, text: str, *, quoted: bool) -> None:
@@ -81,6 +82,7 @@ class Field:
         step()
         if value.hints:
             self.hints.append((len(self.text), value.hints))
+        self.mixed = self.mixed or value.mixed
         if value.named_in is not None and not any(self.text):
             self.named_in = value.named_in
         if text:
@@ -109,6 +111,7 @@ class Field:
             like=like,
             named_in=self.named_in,
             stream=self.stream,
+            mixed=self.mixed,
         )
 
     def example(self) -> str:
@@ -153,6 +156,9 @@ class Expander(ABC):
         """Set a variable; an integer's value is evaluated."""
         if name in self.scope.integers and not value.calculable:
             self.notes.blame(f"`{name}` is an integer, and its value is evaluated")
+        old = self.scope.values.get(name)
+        if value.items is None and old is not None and name in self.notes.arrays:
+            value = _first_set(old, value)
         self.scope.assign(name, value)
 
     def words(self, trees: Iterable[WordTree | Assignment], *, declares: bool = False) -> list[Word]:
@@ -192,7 +198,8 @@ class Expander(ABC):
         if isinstance(tree, str):
             return Value(tree)
         values = [self.part(part) for part in self.with_homes(tree, assigned=assigned)]
-        return values[0] if len(values) == 1 else concatenate(values)
+        whole = values[0] if len(values) == 1 else concatenate(values)
+        return whole if whole.items is None else msgspec.structs.replace(whole, items=None)
 
     def target(self, tree: WordTree) -> Word:
         """Expand the target of a redirection, which must be one word."""
@@ -214,8 +221,7 @@ class Expander(ABC):
             if self.room < 0:
                 raise braces.TooManyError  # noqa: TRY301 - the same answer as for a single word
         except braces.TooManyError:
-            whole = self.joined(tree)
-            return [Word(UNKNOWN, whole.variables, whole.feeds, splits=True)]
+            return [_anything(self.joined(tree))]
         # what braces made is no assignment any more, even if it looks like one
         assigned = trees == [tree] and _is_assignment(tree)
         return [word for each in trees for word in self.split(each, assigned=assigned)]
@@ -224,8 +230,7 @@ class Expander(ABC):
         """Make fields of one word."""
         if _DOLLAR in tree and not all(isinstance(part, Text) or part.quoted for part in tree):
             # bash does not split a word in which a dollar stands for itself
-            whole = self.joined(tree)
-            return [Word(UNKNOWN, whole.variables, whole.feeds, splits=True)]
+            return [_anything(self.joined(tree))]
         fields = [Field()]
         for part in self.with_homes(tree, assigned=assigned):
             if isinstance(part, Text):
@@ -258,7 +263,8 @@ class Expander(ABC):
         """Add `$@` or `${array[@]}`: each element begins a field."""
         value = self.part(part)
         if value.items is None:
-            fields[-1].add(value, UNKNOWN, quoted=False)
+            alone = part.name != "@" and UNKNOWN not in value.text
+            fields[-1].add(value, value.text if alone else UNKNOWN, quoted=alone and part.quoted)
             return
         self.room -= 64 * len(value.items)
         for number, item in enumerate(value.items):
@@ -289,7 +295,9 @@ class Expander(ABC):
             return Value(UNKNOWN, value.variables, number=True, filled=True)
         if part.derived:
             guesses = derive(part.operator, texts(value.text, value.hints), texts(operand.text, operand.hints))
-            return guessed(silent(concatenate([value, operand]), UNKNOWN), guesses)
+            if (part.index in {"@", "*"} or part.name in {"@", "*"}) and guesses:
+                guesses = (MADE,)  # it is done to each element
+            return guessed(silent(concatenate([value, operand]), UNKNOWN, mixed=True), guesses)
         self.room -= len(value.text)
         return value if self.room >= 0 else silent(value, UNKNOWN)
 
@@ -302,8 +310,10 @@ class Expander(ABC):
             return NUMBER_OR_NOTHING
         if name.startswith("~"):
             return guessed(UNKNOWN_VALUE, ("/root",) if name == "~root" else (f"/home/{name[1:]}",))
+        if name == "0" and self.scope.named is not None:
+            return self.scope.named
         if arguments is None or name in {"0", "-", ""}:
-            return UNKNOWN_VALUE
+            return guessed(UNKNOWN_VALUE, self.scope.given)
         if name in {"@", "*"}:
             if self.listed is None or self.listed[0] is not arguments:
                 self.listed = arguments, array(arguments)
@@ -312,17 +322,21 @@ class Expander(ABC):
 
     def indexed(self, part: Parameter) -> Value:
         """Give a variable, or one element of an array."""
-        value = self.scope.value(part.name) if part.name != "_" else guessed(UNKNOWN_VALUE, self.last_words())
+        value = self.scope.value(part.name) if part.name != "_" else self.last_word()
         if part.index is None:
             return value if value.items is None else value.items[0] if value.items else Value()
         if part.index in {"@", "*"}:
             return self.starred(value) if part.index == "*" else value
         self.subscript(part.index)
-        if value.items is not None and part.index.isdigit():
+        if value.items is not None and part.index.isdigit() and not (part.index[0] == "0" and part.index != "0"):
             place = int(part.index)
             return value.items[place] if place < len(value.items) else Value()
         each = value.items if value.items is not None else (value,)
-        return guessed(silent(value, UNKNOWN), merged(*(texts(item.text, item.hints) for item in each)))
+        return guessed(silent(value, UNKNOWN, mixed=True), merged(*(texts(item.text, item.hints) for item in each)))
+
+    def last_word(self) -> Value:
+        """Give `$_`; a shell that has run other lines may have it of those."""
+        return guessed(UNKNOWN_VALUE, merged(self.last_words(), (MADE,) if self.scope.continued else ()))
 
     def subscript(self, index: str) -> None:
         """Check the index of an array, which bash evaluates."""
@@ -344,7 +358,7 @@ class Expander(ABC):
 
     def starred(self, value: Value) -> Value:
         """Give all elements as one text, which the separator must be known for."""
-        return value if self.scope.splitting else silent(value, UNKNOWN)
+        return value if self.scope.splitting else guessed(silent(value, UNKNOWN, mixed=True), (MADE,))
 
     def calculate(self, expression: Arithmetic, where: str = "an arithmetic expression") -> Value:
         """Check that an expression evaluates nothing but numbers, and give its value."""
@@ -399,6 +413,19 @@ class Expander(ABC):
         """Give the folder that a tilde stands for, as an expansion that does not split."""
         name = {"": "HOME", "+": "PWD", "-": "OLDPWD"}.get(user)
         return Parameter(name or f"~{user}", quoted=True)
+
+
+def _anything(word: Word) -> Word:
+    """Give a word of which no more is known than what it is made of."""
+    return Word(UNKNOWN, word.variables, word.feeds, splits=True, hints=merged(word.hints, (MADE,)), mixed=True)
+
+
+def _first_set(old: Value, value: Value) -> Value:
+    """Give what an array is whose first element is set: it keeps the others."""
+    if old.items is not None:
+        return array((value, *old.items[1:]))
+    either = merged(texts(old.text, old.hints), texts(value.text, value.hints))
+    return guessed(silent(concatenate([old, value]), UNKNOWN, mixed=True), either)
 
 
 def _constant(tree: tuple[Part, ...]) -> Word | None:

@@ -28,7 +28,7 @@ _ARRAYS = frozenset(
 class Notes:
     """What was found wrong, shared by everyone who reads parts of one line. The first fault is kept."""
 
-    __slots__ = ("arrays", "fault", "lists", "retries", "steps")
+    __slots__ = ("arrays", "fault", "lists", "maps", "retries", "steps")
 
     def __init__(self) -> None:
         self.fault: str | None = None
@@ -36,6 +36,8 @@ class Notes:
         self.steps = STEPS
         self.arrays = _ARRAYS
         self.lists: frozenset[str] = frozenset()
+        self.maps: frozenset[str] = frozenset()
+        """Arrays whose elements have names: what is assigned to them may be names and values in turn."""
 
     def blame(self, reason: str) -> None:
         """Remember that something could not be read."""

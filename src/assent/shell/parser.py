@@ -136,13 +136,17 @@ class Parser(CommandScanner):
         keyword = TOKEN.match(self.source, self.at)
         if keyword is None or keyword[0] not in _PREFIXES:
             return self.plain_command(keyword)
+        negated = False
         while keyword is not None and keyword[0] in _PREFIXES:
             self.prefix(keyword[0])
+            negated = negated or keyword[0] == "!"
             keyword = TOKEN.match(self.source, self.at)
         statement = self.plain_command(keyword)
         if statement is None:
             self.notes.blame("a command is missing after `!` or `time`")
-        return statement
+        # What is negated and succeeds has failed: it may or may not have happened.
+        happens = statement is None or (isinstance(statement, Simple) and not statement.words)
+        return Pipeline((statement,)) if negated and statement is not None and not happens else statement
 
     def plain(self) -> Simple | None:
         """Read a command that is nothing but plain words, as most are; None if it is anything else."""

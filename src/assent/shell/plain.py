@@ -11,6 +11,7 @@ import posixpath
 
 import assent.regex as re
 from assent.shell.effects import EFFECTS
+from assent.shell.hints import writes
 from assent.shell.parser import RESERVED
 from assent.shell.scope import normalise
 from assent.shell.tree import Command, Direction, Redirect, Script, Word
@@ -48,7 +49,8 @@ def read_plain(line: str, cwd: str | None, elsewhere: tuple[str, ...]) -> Script
         words = alone[1].split()
         if not words or "=" in words[0] or words[0] in _SPECIAL:
             return None
-        return Script((Command(tuple(map(Word, words)), cwd=cwd, elsewhere=elsewhere, constant=True),))
+        command = Command(tuple(map(Word, words)), cwd=cwd, elsewhere=elsewhere, constant=True)
+        return Script((command,), writes=words[0] == "tee")
     plain = _LINE.fullmatch(line)
     if plain is None:
         return None
@@ -84,7 +86,8 @@ def _commands(
         commands.append(Command(words, (), redirects, cwd, last, fed, elsewhere=elsewhere, constant=constant))
         fed = (len(commands) - 1,) if tokens[end : end + 1] == ["|"] else ()
         start = end + 1
-    return Script(tuple(commands))
+    wrote = any(writes(command.words, command.redirects) for command in commands)
+    return Script(tuple(commands), writes=wrote)
 
 
 def _parts(tokens: list[str]) -> tuple[tuple[Word, ...], tuple[Redirect, ...]]:

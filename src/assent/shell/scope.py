@@ -13,7 +13,7 @@ from assent.patience import step
 from assent.shell.hints import MADE, merged, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from assent.shell.tree import Word
 
@@ -70,14 +70,35 @@ _INTEGERS = frozenset(
     }
 )
 """Variables whose new value bash evaluates as arithmetic, without a declaration."""
+_ECHOED = frozenset(
+    {
+        "_",
+        "BASH_ARGV",
+        "BASH_ARGV0",
+        "BASH_COMMAND",
+        "BASH_EXECUTION_STRING",
+        "BASH_REMATCH",
+        "COMP_LINE",
+        "COMP_WORDS",
+        "DIRSTACK",
+        "FUNCNAME",
+        "MAPFILE",
+        "OPTARG",
+        "READLINE_LINE",
+        "REPLY",
+    }
+)
+"""Variables in which bash keeps what the line says."""
 _ALTERNATIVES = 16
 """Texts that a variable may hold before it may hold any."""
 _STATE = (
     "arguments",
+    "chosen",
     "cwd",
     "diverted",
     "elsewhere",
     "forgotten",
+    "given",
     "integers",
     "lost",
     "outside",
@@ -114,6 +135,8 @@ class Value(msgspec.Struct, frozen=True):
     """It is the name of a pipe to the commands that feed it."""
     filled: bool = False
     """It is surely not nothing, though it is not known."""
+    mixed: bool = False
+    """It may be something else than what its variables hold and its feeds print."""
 
     @property
     def full(self) -> bool:
@@ -145,6 +168,7 @@ class Value(msgspec.Struct, frozen=True):
             opaque=not (self.calculable and other.calculable),
             hints=_either(self, other),
             filled=self.full and other.full,
+            mixed=True,
         )
 
     @property
@@ -153,7 +177,7 @@ class Value(msgspec.Struct, frozen=True):
         return self.number or self.text.isdecimal()
 
 
-UNKNOWN_VALUE = Value(UNKNOWN, opaque=True)
+UNKNOWN_VALUE = Value(UNKNOWN, opaque=True, mixed=True)
 UNKNOWN_NUMBER = Value(UNKNOWN, number=True, filled=True)
 NUMBER_OR_NOTHING = Value(UNKNOWN, number=True)
 
@@ -168,6 +192,7 @@ def value_of(word: Word) -> Value:
         hints=word.hints,
         like=word.like,
         stream=word.stream,
+        mixed=word.mixed,
     )
 
 
@@ -183,7 +208,15 @@ class Scope:
     integers = _INTEGERS
     readonly: frozenset[str] = frozenset()
     arguments: tuple[Value, ...] | None = None
+    named: Value | None = None
+    """What `$0` is, if the line says so."""
+    given: tuple[str, ...] = ()
+    """What arguments may be of which nobody knows which is which."""
     forgotten = False
+    continued = False
+    """It has run other lines before."""
+    chosen = False
+    """A variable that nobody knows may have been set by what ran."""
     diverted = False
     """Its input may be another than what the line puts before it."""
     splitting = True
@@ -192,7 +225,8 @@ class Scope:
     """Where the shell is instead, if a change of folder failed."""
     lost = False
     """There are too many places where it may be."""
-    previous: str | None = None
+    previous: tuple[str, ...] | None = ()
+    """Where it may have been before, the likeliest first; None if nobody knows."""
     stack: tuple[str | None, ...] | None = ()
 
     def __init__(self, cwd: str | None, outside: Mapping[str, str]) -> None:
@@ -201,6 +235,15 @@ class Scope:
         self.values: dict[str, Value] = {}
         self.assured: tuple[str, ...] | None = None
         """Where it is instead if the last command succeeded; None if that was no change of folder."""
+        self.left: tuple[str, ...] | None = None
+        """Where it was before that."""
+
+    def take(self, arguments: Sequence[Word]) -> None:
+        """Be called with these words, the name first; of those that may be several nobody knows which is which."""
+        known = not any(word.splits for word in arguments)
+        self.arguments = tuple(map(value_of, arguments[1:])) if known else None
+        self.named = value_of(arguments[0]) if known and arguments else None
+        self.given = merged(*(texts(word.text, word.hints) for word in arguments)) if not known else ()
 
     def fork(self) -> Scope:
         """Give a copy that can change by itself."""
@@ -218,6 +261,7 @@ class Scope:
         """
         copy = Scope(None, self.outside)
         copy.forget()
+        copy.chosen, copy.given = False, ()
         copy.values["HOME"] = self.value("HOME")
         copy.splitting = self.splitting
         copy.elsewhere = self.places
@@ -243,11 +287,16 @@ class Scope:
                 if self.values.get(name) != other.values.get(name):
                     step()
                     self.values[name] = self.value(name).or_else(other.value(name))
-        self.arguments = self.arguments if self.arguments == other.arguments else None
+        if self.arguments != other.arguments or self.given != other.given:
+            both = (*(self.arguments or ()), *(other.arguments or ()))
+            self.given = merged(self.given, other.given, *(texts(each.text, each.hints) for each in both))
+            self.arguments = None
         self.meet(other)
-        self.previous = self.previous if self.previous == other.previous else None
+        known = self.previous is not None and other.previous is not None
+        self.previous = tuple(dict.fromkeys((*(self.previous or ()), *(other.previous or ())))) if known else None
         self.stack = self.stack if self.stack == other.stack else None
         self.forgotten = self.forgotten or other.forgotten
+        self.chosen = self.chosen or other.chosen
         self.diverted = self.diverted or other.diverted
         self.splitting = self.splitting and other.splitting
         self.integers |= other.integers
@@ -271,9 +320,10 @@ class Scope:
             self.cwd = None
 
     def forget(self) -> None:
-        """Know nothing any more: something ran that can change everything."""
-        self.values = {}
-        self.forgotten = self.diverted = True
+        """Know nothing any more: something ran that can change everything, or nothing."""
+        self.values = {name: _doubted(value) for name, value in self.values.items()}
+        self.forgotten = self.diverted = self.chosen = True
+        self.given = merged(self.given, *(texts(each.text, each.hints) for each in self.arguments or ()), (MADE,))
         self.splitting = False
         self.arguments = self.cwd = self.previous = self.stack = None
         self.elsewhere = ()
@@ -283,30 +333,62 @@ class Scope:
         known = self.values.get(name)
         if known is not None:
             return known
+        if self.chosen or name in _ECHOED:
+            return Value(UNKNOWN, (name,), opaque=True, hints=(MADE,), mixed=True)
         if self.forgotten:
             return Value(UNKNOWN, (name,))
         if name in {"PWD", "OLDPWD"}:
-            return Value((self.cwd if name == "PWD" else self.previous) or UNKNOWN, (name,))
+            return self.folder(name)
         return Value(self.outside.get(name, UNKNOWN), (name,))
+
+    def folder(self, name: str) -> Value:
+        """Look up the variable that holds the folder, or the one before."""
+        places = self.places if name == "PWD" else self.previous or ((MADE,) if self.continued else ())
+        if name == "PWD" and self.cwd is not None and not self.elsewhere:
+            return Value(self.cwd, (name,))
+        return Value(UNKNOWN, (name,), hints=places, mixed=bool(places))
 
     def assign(self, name: str, value: Value) -> None:
         """Set a variable, if it keeps what is assigned."""
         if name == "IFS":
             self.splitting = False
-        if name in _DYNAMIC or name in self.readonly or name in self.integers:
-            value = UNKNOWN_NUMBER if name in self.integers else UNKNOWN_VALUE
+        if name in self.integers:
+            value = UNKNOWN_NUMBER
+        elif name in _DYNAMIC or name in self.readonly:
+            value = self.value(name).or_else(value)  # it may keep what it holds, or not
         self.values[name] = value
+
+    def succeed(self) -> None:
+        """Go on where the last command is known to have succeeded: a change of folder did not fail."""
+        if self.assured is not None:
+            self.elsewhere, self.previous = self.assured, self.left
+
+    def or_in(self, folders: Iterable[str | None]) -> None:
+        """Be in one of these instead, whether or not the last change of folder succeeded."""
+        known = [each for each in folders if each is not None]
+        self.assured = tuple(dict.fromkeys((*(self.assured or ()), *known)))
+        self.elsewhere = tuple(each for each in dict.fromkeys((*self.elsewhere, *known)) if each != self.cwd)
+        self.give_up()
+
+    def go_back(self) -> None:
+        """Change to where it was before."""
+        first, *others = self.previous or (None,)
+        self.enter(first)
+        if first is not None:
+            self.or_in(others)
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
         if self.lost and (folder is None or not folder.startswith("/")):
             return
         before = () if self.cwd is None else (self.cwd,)
-        self.previous = self.cwd
+        self.left = self.places or None
+        known = self.left is not None and self.previous is not None
+        self.previous = tuple(dict.fromkeys((*self.places, *(self.previous or ())))) if known else None
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
         if folder is None:
-            self.cwd, self.elsewhere, self.assured = None, (), ()
+            self.cwd, self.elsewhere, self.assured = None, tuple(dict.fromkeys((*before, *self.elsewhere))), ()
             return
         known = self.cwd is not None or folder.startswith("/")
         self.cwd = normalise(posixpath.join(self.cwd or "/", folder)) if known else None
@@ -315,6 +397,12 @@ class Scope:
         self.assured = tuple(each for each in others if each != self.cwd)
         self.elsewhere = tuple(each for each in others | failed if each != self.cwd)
         self.give_up()
+
+
+def _doubted(value: Value) -> Value:
+    """Give a value that may be another by now."""
+    hints = merged(texts(value.text, value.hints), (MADE,))
+    return Value(UNKNOWN, value.variables, value.feeds, opaque=True, hints=hints, mixed=True)
 
 
 def _distance(path: str) -> tuple[int, str]:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from assent.shell.guard import cleaned, refuse, too_long
+from assent.shell.hints import MADE
 from assent.shell.notes import Notes
 from assent.shell.parser import Parser
 from assent.shell.plain import read_plain
 from assent.shell.scope import Scope
-from assent.shell.tree import Script
+from assent.shell.tree import Around, Script
 from assent.shell.walk import EnoughError, Walker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _NOTHING: Mapping[str, str] = {}
+_ALONE = Around()
 
 
 def parse(
@@ -25,6 +29,7 @@ def parse(
     elsewhere: tuple[str, ...] = (),
     home: str | None = None,
     variables: Mapping[str, str] = _NOTHING,
+    around: Around = _ALONE,
 ) -> Script:
     """List every command of a line, with its words as far as they are constant.
 
@@ -35,24 +40,40 @@ def parse(
     if reason := too_long(line):
         return Script(unreadable=reason)
     if "CDPATH" not in variables and (plain := read_plain(line, cwd, elsewhere)) is not None:
-        return plain
+        return msgspec.structs.replace(plain, writes=True) if around.wrote else plain
     outside = variables if home is None or "HOME" in variables else {**variables, "HOME": home}
-    return read_fully(line, cwd, elsewhere, outside)
+    return read_fully(line, cwd, elsewhere, outside, around)
 
 
-def read_fully(line: str, cwd: str | None, elsewhere: tuple[str, ...], outside: Mapping[str, str]) -> Script:
+def read_fully(
+    line: str,
+    cwd: str | None,
+    elsewhere: tuple[str, ...],
+    outside: Mapping[str, str],
+    around: Around = _ALONE,
+) -> Script:
     """List every command of a line by the grammar of the shell."""
     notes = Notes()
     if reason := refuse(line):
         notes.blame(reason)
         line = cleaned(line)
     scope = Scope(cwd, outside)
-    scope.elsewhere = elsewhere
-    walker = Walker(scope, notes, len(line))
+    scope.elsewhere, scope.continued = elsewhere, around.continued
+    scope.given = (MADE,) if around.continued else ()
+    if around.arguments is not None:
+        scope.take(around.arguments)
+    walker = Walker(scope.fork(), notes, len(line), wrote=around.wrote)
     try:
-        walker.sequence(Parser(line, notes).whole())
+        whole = Parser(line, notes).whole()
+        walker.sequence(whole)
+        if walker.wrote and walker.parted and not around.wrote:
+            # What runs aside may come after what is written further on.
+            walker = Walker(scope, notes, len(line), wrote=True)
+            walker.sequence(whole)
     except EnoughError:
         pass  # said in the notes
     except RecursionError:
         notes.blame("the line is nested too deeply")
-    return Script(tuple(walker.commands), notes.fault, tuple(walker.functions), tuple(walker.bound))
+    return Script(
+        tuple(walker.commands), notes.fault, tuple(walker.functions), tuple(walker.bound), writes=walker.wrote
+    )

@@ -10,7 +10,7 @@ from assent.model import UNKNOWN
 from assent.shell.syntax import Calculation, Case, Count, For, Group, If, Simple, Statement, While
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
     from assent.shell.scope import Scope
     from assent.shell.tree import Redirect, Word
@@ -26,11 +26,17 @@ def may_fail(redirects: tuple[Redirect, ...]) -> bool:
     return any(each.direction not in {"descriptor", "here"} and each.target.text != "/dev/null" for each in redirects)
 
 
-def leaves(node: Statement) -> bool:
-    """Tell whether a statement ends what is being read: nothing after it runs."""
+def leaves(node: Statement, functions: Container[str], *, calling: bool) -> bool:
+    """Tell whether a statement ends what is being read, in a function that is called or not."""
     if isinstance(node, Group) and node.kind == "{…}" and node.body.items:
-        return leaves(node.body.items[-1][0])
-    return isinstance(node, Simple) and bool(node.words) and node.words[0] in ("exit", "return", "break", "continue")
+        last, background = node.body.items[-1]
+        return not background and leaves(last, functions, calling=calling)
+    if not isinstance(node, Simple) or not node.words or node.redirections or node.assignments:
+        return False
+    name, *others = node.words
+    meant = name == "exit" or (name == "return" and calling)
+    numbered = not others or (len(others) == 1 and isinstance(others[0], str) and others[0].isdecimal())
+    return meant and numbered and name not in functions
 
 
 def never_ends(node: While | Count) -> bool:

@@ -35,8 +35,22 @@ def check_words(expander: Expander, words: Sequence[Word]) -> None:
     for word, after in itertools.pairwise(words):
         if word.text in _NAMING and not _NAME.fullmatch(after.text) and after.text != "]":
             expander.notes.blame(f"`{word.text}` evaluates an operand that is not a plain name")
+        if _may_name(word) and ("[" in after.text or _is_chosen(after)):
+            expander.notes.blame("a test may evaluate an operand that is only known when it runs")
     if any("[" in word.text and _CODE.search(word.text) for word in words):
         expander.notes.blame("an operand of a test holds code")
+    if any(word.splits and _is_chosen(word) for word in words):
+        expander.notes.blame("an operand of a test may become several, and be evaluated")
+
+
+def _is_chosen(word: Word) -> bool:
+    """Tell whether what is not known of a word was chosen by the line, and is no number."""
+    return UNKNOWN in word.text and word.chosen and not word.like
+
+
+def _may_name(word: Word) -> bool:
+    """Tell whether a word may turn out to be `-v`, behind which names are evaluated."""
+    return _is_chosen(word) and word.text.strip(UNKNOWN) in ("", "-", "v", "R")
 
 
 def _plain(expander: Expander, value: Value) -> bool:

@@ -31,6 +31,8 @@ class Word(msgspec.Struct, frozen=True):
     """Folders: it begins like a name in one of them, or with a letter that is no dash. None: nobody knows."""
     stream: bool = False
     """It is the name of a pipe to the commands that feed it: `<(…)`."""
+    mixed: bool = False
+    """What is not known of it may be something else than what those variables hold and those commands print."""
 
     @property
     def known(self) -> bool:
@@ -40,7 +42,7 @@ class Word(msgspec.Struct, frozen=True):
     @property
     def chosen(self) -> bool:
         """Tell whether what is not known of it was chosen by the line, and does not come from outside alone."""
-        return bool(self.feeds) or self.text.count(UNKNOWN) > len(self.variables)
+        return bool(self.feeds or self.hints or self.mixed) or self.text.count(UNKNOWN) > len(self.variables)
 
 
 class ListWord(Word, frozen=True):
@@ -86,6 +88,17 @@ class Command(msgspec.Struct, frozen=True):
         return all(each.direction == "write" for each in self.redirects)
 
 
+class Around(msgspec.Struct, frozen=True):
+    """What a line is given by the one that it stands in."""
+
+    arguments: tuple[Word, ...] | None = None
+    """The words behind it, its name first; None if nobody knows."""
+    wrote: bool = False
+    """Files were written, of which it may read one."""
+    continued: bool = False
+    """It runs in a shell that has run others before."""
+
+
 class Script(msgspec.Struct, frozen=True):
     """Every command of a line. `unreadable` says why some of it could not be read; the rest is still here."""
 
@@ -95,3 +108,5 @@ class Script(msgspec.Struct, frozen=True):
     """Names that the line defines as functions or aliases: commands of that name may be something else."""
     bound: tuple[str, ...] = ()
     """Variables that are set by other means than an assignment: a loop, arithmetic, a redirection, a built-in."""
+    writes: bool = False
+    """Some command's output goes to a file."""

@@ -11,12 +11,12 @@ import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
 from assent.shell.effects import affect
-from assent.shell.evaluation import Evaluator
 from assent.shell.guard import MOST
-from assent.shell.hints import fed, merged, of_word, printed, split
-from assent.shell.numeric import printed_time, prints_number
-from assent.shell.scope import UNKNOWN_VALUE, Scope, Value, value_of
-from assent.shell.shapes import framed, layer_of, leaves, may_fail, named_in, never_ends
+from assent.shell.hints import MADE, fed, merged, of_word, printed, split, writes
+from assent.shell.loops import Looper
+from assent.shell.numeric import printed_time
+from assent.shell.scope import Scope, Value
+from assent.shell.shapes import layer_of, leaves, may_fail
 from assent.shell.syntax import (
     Calculation,
     Case,
@@ -37,7 +37,7 @@ from assent.shell.syntax import (
 )
 from assent.shell.testing import check_test
 from assent.shell.tree import Command, Redirect, Word
-from assent.shell.values import concatenate, guessed, silent, word_of
+from assent.shell.values import word_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,8 +56,6 @@ _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _LEAVING = frozenset({"break", "continue", "return", "eval", "builtin", "command", "trap"})
 _LEAVES = re.compile(rf"break|continue|return|{UNKNOWN}")
 """What ends a round of a loop, or a function, before its end, by whatever means."""
-_ENDING = frozenset({"break", "exit", "return", "exec", "kill"})
-"""What ends a loop from within."""
 _ROUNDS = 24
 """How often in all the body of a loop is walked for words that are known."""
 _CALLS = 32
@@ -79,7 +77,7 @@ class EnoughError(Exception):
     """The line has more commands than are listed."""
 
 
-class Walker(Evaluator):
+class Walker(Looper):
     """Lists the commands of a line, keeping track of what its variables and its folder are."""
 
     through: tuple[str, ...] = ()
@@ -88,7 +86,7 @@ class Walker(Evaluator):
     """Texts of the line that are fed to the commands of a compound statement."""
     room = _EXPANDED
 
-    def __init__(self, scope: Scope, notes: Notes, length: int) -> None:
+    def __init__(self, scope: Scope, notes: Notes, length: int, *, wrote: bool = False) -> None:
         self.scope = scope
         self.notes = notes
         self.commands: list[Command] = []
@@ -98,8 +96,11 @@ class Walker(Evaluator):
         """Functions that are surely there from now on, and what they are: the commands in them were listed."""
         self.sinks: list[int] = []
         self.rewalks = _REWALKED // (length + 1)
-        self.left: list[Scope] = []
-        """What the shell was where a round of a loop may have ended early."""
+        self.left = []
+        self.wrote = wrote
+        self.parted = False
+        """Something in the line runs aside."""
+        """The line writes a file."""
         self.rounds = _ROUNDS
         self.calls = _CALLS
 
@@ -120,6 +121,7 @@ class Walker(Evaluator):
             self.notes.blame("there are too many folders in which it may run")
         if words and words[0].text in _LEAVING and any(_LEAVES.search(word.text) for word in words):
             self.left.append(self.scope.fork())
+        self.wrote = self.wrote or writes(words, redirects)
         last = self.inputs[-1] if self.inputs else None
         self.commands.append(
             Command(
@@ -145,6 +147,7 @@ class Walker(Evaluator):
         """Walk statements one after the other."""
         for statement, background in node.items:
             if background:
+                self.parted = True
                 self.aside(self.statement, statement)
             else:
                 known = statement.name in self.functions if isinstance(statement, Function) else True
@@ -176,9 +179,15 @@ class Walker(Evaluator):
         sinks, self.sinks = self.sinks, []
         before = self.scope.fork() if node.redirections else None
         first = node.words[0] if node.words else None
+        if node.words == ("exec",) and any(
+            "<" in each.operator and not each.prefix.strip("0") for each in node.redirections
+        ):
+            self.notes.blame("`exec` gives the shell another input")
         words = tuple(self.words(node.words, declares=isinstance(first, str) and first in _DECLARATIONS))
         redirects = tuple(self.redirect(each) for each in node.redirections) if node.redirections else ()
         assignments = self.assignments(node.assignments, words) if node.assignments else ()
+        if assignments and words and words[0].text in self.functions:
+            self.notes.blame("a function is given variables of its own")
         constant = not (assignments or redirects) and _are_constant(words)
         self.emit(words, assignments, redirects, constant=constant)
         if self.sinks:
@@ -211,6 +220,7 @@ class Walker(Evaluator):
             self.inputs = self.outputs(begin)
         for end in ends:
             outer.join(end)
+        outer.assured = None
         self.scope, self.inputs = outer, inputs
 
     def outputs(self, begin: int) -> tuple[int, ...]:
@@ -218,7 +228,8 @@ class Walker(Evaluator):
         depth = len(self.through)
         if len(self.commands) == begin + 1 and len(self.commands[begin].through) == depth:
             return (begin,)
-        taken = {feed for index in range(begin, len(self.commands)) for feed in self.commands[index].fed_by}
+        inner = [each for each in self.commands[begin:] if ">(…)" not in each.through[depth:]]
+        taken = {feed for each in inner for feed in each.fed_by}
         return tuple(
             index
             for index in range(begin, len(self.commands))
@@ -255,7 +266,7 @@ class Walker(Evaluator):
         if self.prints(feeds):
             return Value(UNKNOWN, (), feeds, number=True)
         like = printed_time(feeds, self.commands, self.functions)
-        return Value(UNKNOWN, (), feeds, opaque=True, hints=printed(feeds, self.commands), like=like)
+        return Value(UNKNOWN, (), feeds, opaque=True, hints=printed(feeds, self.commands, wrote=self.wrote), like=like)
 
     def last_words(self) -> tuple[str, ...]:
         """Give what `$_` may be: the last word of a command before."""
@@ -265,7 +276,7 @@ class Walker(Evaluator):
         """Walk `&&` and `||`: what follows the first may not have happened."""
         self.statement(node.first)
         certain = self.scope.fork()
-        if node.rest[0][0] == "||" and leaves(node.rest[0][1]):
+        if node.rest[0][0] == "||" and self.leaves(node.rest[0][1]):
             self.succeed(node.first)
             certain = self.scope.fork()
         left = node.first
@@ -273,6 +284,7 @@ class Walker(Evaluator):
             if operator == "||":
                 self.scope.join(certain)
                 self.aside(self.statement, statement)
+                self.scope.assured = None
             else:
                 self.succeed(left)
                 self.statement(statement)
@@ -281,8 +293,13 @@ class Walker(Evaluator):
 
     def succeed(self, node: Statement) -> None:
         """Go on after a statement that did what it should: a change of folder did not fail."""
-        if isinstance(node, Simple) and self.scope.assured is not None:
-            self.scope.elsewhere = self.scope.assured
+        if isinstance(node, Simple):
+            self.scope.succeed()
+
+    def leaves(self, node: Statement) -> bool:
+        """Tell whether a statement ends what is being read: nothing after it runs."""
+        calling = any(layer.startswith("function ") for layer in self.through)
+        return leaves(node, self.functions, calling=calling)
 
     def group(self, node: Group) -> None:
         """Walk a group, a subshell or a coprocess."""
@@ -327,97 +344,6 @@ class Walker(Evaluator):
                 self.value(pattern)
             self.aside(self.sequence, body)
 
-    def while_statement(self, node: While) -> None:
-        """Walk a loop with a condition."""
-        begin = len(self.commands)
-        self.loop(node.kind, self.while_once, node)
-        self.mark_endless(node, begin)
-
-    def mark_endless(self, node: While | Count, begin: int) -> None:
-        """Mark the commands of a loop that nothing in it ends."""
-        inside = self.commands[begin:]
-        if never_ends(node) and not any(c.words and c.words[0].text in _ENDING for c in inside):
-            self.commands[begin:] = [msgspec.structs.replace(c, endless=True) for c in inside]
-
-    def while_once(self, node: While) -> None:
-        """Walk one round of it."""
-        self.sequence(node.condition)
-        self.sequence(node.body)
-
-    def for_statement(self, node: For) -> None:
-        """Walk a loop over words."""
-        words = self.words(node.words or ())
-        values = [value_of(word) for word in words]
-        numbers = bool(values) and all(value.numeric for value in values)
-        numbers = numbers or self.counted(words)
-        each = silent(concatenate(values), UNKNOWN, number=numbers)
-        each = each if numbers else guessed(each, merged(*map(of_word, words)))
-        self.bind(node.name, each)
-        if self.unrolls(node, words):
-            rounds = values
-        elif numbers or node.kind == "select" or not words:
-            rounds = [each]
-        else:
-            rounds = [msgspec.structs.replace(each, text=framed(words), named_in=named_in(words, self.scope))]
-        self.loop(node.kind, self.for_once, (node, rounds))
-
-    def unrolls(self, node: For, words: list[Word]) -> bool:
-        """Tell whether a loop is walked once for each of its words: they are known, and few."""
-        if node.kind != "for" or not words or len(words) > self.rounds or not all(word.known for word in words):
-            return False
-        self.rounds -= len(words)
-        return True
-
-    def counted(self, words: list[Word]) -> bool:
-        """Tell whether words are nothing but numbers that a command prints."""
-        if len(words) != 1 or words[0].text != UNKNOWN or words[0].variables or not words[0].splits:
-            return False
-        return self.prints(words[0].feeds)
-
-    def prints(self, feeds: tuple[int, ...]) -> bool:
-        """Tell whether these commands print a number and nothing else."""
-        # A program that complains begins with its name, which bash would take for a variable's.
-        return prints_number(feeds, self.commands, self.functions.keys() | self.scope.values.keys())
-
-    def for_once(self, rounds: tuple[For, list[Value]]) -> None:
-        """Walk its rounds, with the variable set; each of them may be the last."""
-        node, values = rounds
-        for each in values:
-            before = self.scope.fork()
-            self.scope.assign(node.name, each)
-            if node.kind == "select":
-                self.scope.assign("REPLY", UNKNOWN_VALUE)
-            self.sequence(node.body)
-            self.scope.join(before)
-
-    def count(self, node: Count) -> None:
-        """Walk a counting loop."""
-        begin = len(self.commands)
-        self.loop("for", self.count_once, node)
-        self.mark_endless(node, begin)
-
-    def count_once(self, node: Count) -> None:
-        """Walk one round of it."""
-        self.calculate(node.header)
-        self.sequence(node.body)
-
-    def loop(self, layer: str, walk: Callable[[T], None], node: T) -> None:
-        """Walk a loop until what it changes no longer changes what it is read with."""
-        while True:
-            begin, names, left = len(self.commands), len(self.functions), len(self.left)
-            before = self.scope.fork()
-            self.inside(layer, walk, node)
-            for scope in (before, *self.left[left:]):
-                self.scope.join(scope)
-            if self.scope.same(before) and len(self.functions) == names:
-                return
-            self.rewalks -= 1
-            if self.rewalks < 0:
-                self.notes.blame("loops change too much to follow")
-                self.scope.forget()
-                return
-            del self.commands[begin:], self.left[left:]
-
     def function(self, node: Function) -> None:
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
@@ -440,16 +366,19 @@ class Walker(Evaluator):
             return
         node, outer, left = self.callable[words[0].text], self.scope, len(self.left)
         self.scope = outer.fork()
-        self.scope.arguments = None if any(word.splits for word in words) else tuple(map(value_of, words[1:]))
+        self.scope.take(words)
+        self.scope.named = outer.named
+        if any(UNKNOWN in hint or "*" in hint or "?" in hint or "[" in hint for hint in self.scope.given):
+            self.scope.given = (MADE,)
         self.inside(f"function {node.name}", self.statement, node.body)
         for after in (self.scope, *self.left[left:]):
-            after.arguments = outer.arguments
+            after.arguments, after.given = outer.arguments, outer.given
             outer.join(after)
         self.scope = outer
 
     def fed(self) -> tuple[str, ...]:
         """Give what the last command may read from its standard input, as far as it is text of the line."""
-        return fed(self.commands[-1], self.commands) or self.here
+        return fed(self.commands[-1], self.commands, wrote=self.wrote) or self.here
 
     def redirected(self, node: Redirected) -> None:
         """Walk a compound statement whose redirections are opened first."""
@@ -458,8 +387,11 @@ class Walker(Evaluator):
         self.inside(layer_of(node.body), self.opened, redirects)
         inputs, begin, before = self.inputs, len(self.commands), self.scope.fork()
         feeds = tuple(feed for each in redirects if each.direction == "read" for feed in each.target.feeds)
-        given = any(each.direction in {"read", "both"} and each.target.text != "/dev/null" for each in redirects)
-        given = given or any(each.operator == "<&" or each.prefix == "0" for each in node.redirections)
+        given = any(
+            each.direction == "here" or (each.direction in {"read", "both"} and each.target.text != "/dev/null")
+            for each in redirects
+        )
+        given = given or any(each.operator == "<&" or _is_zero(each.prefix) for each in node.redirections)
         here, self.here = (
             self.here,
             split(tuple(h for r in redirects if r.direction == "here" for h in of_word(r.target))),
@@ -486,6 +418,11 @@ class Walker(Evaluator):
         values = [self.value(word) for word in node.words]
         check_test(self, values)
         self.emit(tuple(map(word_of, values)))
+
+
+def _is_zero(prefix: str) -> bool:
+    """Tell whether a redirection names the standard input, with as many digits as it likes."""
+    return bool(prefix) and not prefix.strip("0")
 
 
 def _are_constant(words: tuple[Word, ...]) -> bool:
