@@ -145,6 +145,43 @@ def test_the_log_is_searched_and_verified(keys, page):
     keys.press("Escape")
 
 
+def answer_late(page):
+    """Let a page wait for what it searches, until the function that is returned lets it go on."""
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    def answer():
+        expect(page.get_by_text("Looking …")).to_be_visible()
+        for route in held:
+            route.continue_()
+        page.unroute("**/api/audit?*")
+        settle(page)
+
+    page.route("**/api/audit?*", hold)
+    return answer
+
+
+def test_what_a_search_finds_does_not_take_ones_place(keys, page):
+    keys.turn("3", "Audit").to("Clear")
+    found = answer_late(page)
+    keys.press("Enter").to("Record")
+    stays(keys, found)
+    record = keys.here["name"]
+    keys.press("Enter")
+    expect(page.get_by_role("dialog", name=record)).to_be_visible()
+
+
+def test_where_the_focused_record_is_not_found_its_list_has_the_focus(keys, page):
+    keys.turn("3", "Audit").to("Text in the call")
+    found = answer_late(page)
+    keys.type("nothing is called so").to("Record")
+    found()
+    expect(page.get_by_text("Nothing was found.")).to_be_visible()
+    assert keys.here["inside"] == "main"
+
+
 def test_a_standing_answer_is_revoked_and_one_destructive_call_asked_about(keys, page, ask, person):
     answer = {"requestId": ask(), "decision": "approve_always", "pattern": "Bash(node:*)"}
     person.post("/api/permissions", json=answer)

@@ -1,7 +1,7 @@
 // The log: searched by the daemon a page at a time, each record with its place in the chain, all of it verifiable.
 
 import { get, post, withQuery } from "./api.js";
-import { button, debounce, field, h, put, select } from "./dom.js";
+import { button, debounce, h, put, redraw, select } from "./dom.js";
 import { heads, line } from "./record.js";
 import { count, told } from "./text.js";
 
@@ -86,8 +86,9 @@ export function mount(main, { who }) {
     try {
       const page = await get("/api/audit", { ...query().asked, brief: "true", limit: PAGE, cursor }, mine.signal);
       if (mine !== running) return;
-      if (fresh) rows.replaceChildren();
-      rows.append(...page.events.map((event) => line(event)));
+      const lines = page.events.map((event) => line(event));
+      if (fresh) redraw(rows, () => lines);
+      else rows.append(...lines);
       cursor = page.cursor;
       found += page.events.length;
       put(state, cursor ? `the newest ${found.toLocaleString("en")}` : found ? count(found, "record") : "Nothing was found.");

@@ -84,21 +84,26 @@ export function settle(place, done = () => {}) {
 
 const nameOf = (control) => [control.tagName, control.getAttribute("href"), control.ariaLabel || control.textContent].join(" ");
 
-// Draws a place anew if what it shows has changed, and not under a hand: what had the focus has it again, what was
-// unfolded stays so, and where the focused thing is gone its place has the focus.
-export function renew(place, data, draw) {
-  const stamp = JSON.stringify(data);
-  if (place.stamp === stamp) return;
+// Draws a place anew, and not under a hand: what had the focus has it again, what was unfolded stays so, and where the
+// focused thing is gone its place has the focus.
+export function redraw(place, draw) {
   const held = place.contains(document.activeElement) ? nameOf(document.activeElement) : null;
   const unfolded = new Set([...place.querySelectorAll("details[open] > summary")].map(nameOf));
-  if (place.stamp !== undefined) settle(place);
   put(place, draw());
-  place.stamp = stamp;
   for (const summary of place.querySelectorAll("details > summary")) if (unfolded.has(nameOf(summary))) summary.parentElement.open = true;
   if (held === null) return;
   const again = [...place.querySelectorAll("a, button, summary")].find((each) => nameOf(each) === held);
   if (!again) place.tabIndex = -1;
   (again || place).focus({ preventScroll: true });
+}
+
+// The same, if what it shows has changed.
+export function renew(place, data, draw) {
+  const stamp = JSON.stringify(data);
+  if (place.stamp === stamp) return;
+  if (place.stamp !== undefined) settle(place);
+  redraw(place, draw);
+  place.stamp = stamp;
 }
 
 export function debounce(milliseconds, action) {
