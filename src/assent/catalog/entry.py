@@ -158,6 +158,8 @@ class Clause(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """There are at most so many."""
     broad: bool = False
     """An argument is a root, a home, a whole workspace, or only known at run time."""
+    known: bool = False
+    """What is not known of a word never makes it hold, though that might be so: only what stands there does."""
     instead: bool = False
     """Its tier takes the place of the entry's own: the safe case of a command that is not. What is not known of a word
     never makes such a clause hold, and whatever else is said of the command counts as ever."""

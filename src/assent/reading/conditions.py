@@ -106,7 +106,7 @@ def _fits(pattern: str, word: Word, clause: Clause) -> bool:
     if word.like and not (clause.instead and word.splits):
         return expression(pattern).fullmatch(word.like) is not None
     if UNKNOWN in word.text or (clause.instead and word.splits):
-        return clause.tier is not DESTRUCTIVE and not clause.instead
+        return clause.tier is not DESTRUCTIVE and not clause.instead and not clause.known
     return expression(pattern).fullmatch(word.text) is not None
 
 
