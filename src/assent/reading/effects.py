@@ -285,21 +285,9 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
     if UNKNOWN not in word.text:
         return
     if any(MADE in hint for hint in word.hints):
-        yield Operation(
-            kind=FS_READ,
-            resource=UNKNOWN,
-            tier=DANGEROUS,
-            reason="reads a file whose name the line makes up while it runs",
-            owner=ground.owner,
-        )
+        yield _nameless_read("reads a file whose name the line makes up while it runs", ground)
     elif any(FOREIGN in hint for hint in word.hints) and _is_named_by_what_is_printed(word):
-        yield Operation(
-            kind=FS_READ,
-            resource=UNKNOWN,
-            tier=DANGEROUS,
-            reason="reads a file whose name another program prints",
-            owner=ground.owner,
-        )
+        yield _nameless_read("reads a file whose name another program prints", ground)
     for variable in word.variables:
         if variable in secrets.SECRET_FILES:
             yield reading(locate(Word(secrets.SECRET_FILES[variable]), ground.place, ground.cwd), ground)
@@ -317,6 +305,10 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             found = _guessed(guess, ground)
             if found.secret or found.tier is not SAFE or is_own(found.resource, ground.place):
                 yield found
+
+
+def _nameless_read(reason: str, ground: Ground) -> Operation:
+    return Operation(kind=FS_READ, resource=UNKNOWN, tier=DANGEROUS, reason=reason, owner=ground.owner)
 
 
 def _is_named_by_what_is_printed(word: Word) -> bool:

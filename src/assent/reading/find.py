@@ -7,7 +7,8 @@ import msgspec
 from assent.model import UNKNOWN
 from assent.patience import step
 from assent.reading.options import may_be_option
-from assent.shell.hints import FITS, MADE, MATCHING, NAMING, merged
+from assent.shell.hints import FITS, MADE, merged
+from assent.shell.printing import MATCHING, NAMING
 from assent.shell.tree import Word
 
 _ALONE = frozenset(

@@ -17,7 +17,8 @@ from assent.reading.options import Match, part
 from assent.reading.specimens import fitting
 from assent.reading.unknowns import prints_tokens
 from assent.reading.wildcards import may_be_secret
-from assent.shell.hints import MADE, fed, merged, printed
+from assent.shell.hints import MADE, merged
+from assent.shell.printing import fed, printed
 from assent.shell.tree import Command, Script, Word
 
 DEEPEST = 10

@@ -10,8 +10,9 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
-from assent.shell.hints import MADE, formatted, merged, parted, texts
+from assent.shell.hints import MADE, merged, parted, texts
 from assent.shell.parser import Parser
+from assent.shell.printing import formatted
 from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_VALUE, Value, normalise, value_of
 from assent.shell.testing import check_words
 from assent.shell.tree import ListWord, Word

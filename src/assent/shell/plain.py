@@ -11,8 +11,8 @@ import posixpath
 
 import assent.regex as re
 from assent.shell.effects import EFFECTS
-from assent.shell.hints import writes
 from assent.shell.parser import RESERVED
+from assent.shell.printing import writes
 from assent.shell.scope import normalise
 from assent.shell.tree import Command, Direction, Redirect, Script, Word
 

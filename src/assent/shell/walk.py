@@ -12,9 +12,10 @@ from assent.model import UNKNOWN
 from assent.patience import step
 from assent.shell.effects import affect
 from assent.shell.guard import MOST
-from assent.shell.hints import MADE, fed, merged, of_word, printed, split, writes
+from assent.shell.hints import MADE, merged, of_word, split
 from assent.shell.loops import Looper
 from assent.shell.numeric import printed_time
+from assent.shell.printing import fed, printed, writes
 from assent.shell.scope import Scope, Value
 from assent.shell.shapes import layer_of, leaves, may_fail
 from assent.shell.syntax import (
