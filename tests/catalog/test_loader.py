@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.catalog import loader, lookup, names
+from assent.catalog import loader, lookup, may_begin, names
 from assent.catalog.loader import build_index, parse_entry, slices
 from assent.model import ConfigError, Tier
 
@@ -28,7 +28,7 @@ def test_entries_are_cut_out_with_their_lines() -> None:
 
 
 def test_an_entry_is_parsed_once() -> None:
-    assert lookup("cat") is lookup("tac") is lookup("cat")
+    assert lookup("cat") is lookup("gcat") is lookup("cat")
     assert lookup("no-such-command") is None
     assert {"cat", "git", "["} <= set(names())
 
@@ -95,3 +95,26 @@ def test_all_entries_can_be_made_ready_at_once():
     loader._parsed.clear()
     loader.load()
     assert loader._parsed.keys() == set(loader.names())
+
+
+BEGINNINGS = [
+    ("@.*", "src/", False),
+    ("@.*", "@", True),
+    ("@.*", "", True),
+    (r"[A-Za-z][\w.+-]*:.*", "certs/", False),
+    (r"[A-Za-z][\w.+-]*:.*", "certs", True),
+    (r"[A-Za-z][\w.+-]*:.*", "engine:x/", True),
+    ("ab", "abc", False),
+    ("ab", "ab", True),
+    ("ab", "a", True),
+    ("a+b", "aa", True),
+    (r"\.env.*", "x", False),
+    ("(?i)x.*", "src/", True),
+    ("a|b", "src/", True),
+    ("\0x.*", "src/", True),
+]
+
+
+@pytest.mark.parametrize(("text", "beginning", "may"), BEGINNINGS)
+def test_a_text_of_which_only_the_beginning_is_known_may_match_unless_that_is_plainly_not_so(text, beginning, may):
+    assert may_begin(text, beginning) is may

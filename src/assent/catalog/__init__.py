@@ -1,6 +1,6 @@
 """What commands do: data files, one per family, and their loader."""
 
-from assent.catalog.entry import Clause, Entry, Examples, Option, Role, expression
+from assent.catalog.entry import Clause, Entry, Examples, Option, Role, expression, may_begin
 from assent.catalog.lexicon import Lexicon, build_lexicon, command_names, convert_entry
 from assent.catalog.loader import entries, load, lookup, names, parse_entry, plain_name
 from assent.catalog.variables import (
@@ -29,6 +29,7 @@ __all__ = [
     "is_unheard",
     "load",
     "lookup",
+    "may_begin",
     "names",
     "parse_entry",
     "plain_name",

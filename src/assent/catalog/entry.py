@@ -70,6 +70,7 @@ Kind: TypeAlias = Literal[
     "bun",
     "bundler",
     "cargo",
+    "cdk",
     "composer",
     "conan",
     "ctags",
@@ -241,6 +242,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """What is read from standard input where no argument says otherwise; `data` is sent to another machine."""
     output: Output = ""
     """Whether what it prints never ends by itself, or ends whatever it is fed."""
+    reveals: bool = False
+    """What it prints holds secrets among other things: who searches that for one by its name reads it."""
     reader: Reader = ""
     versioned: bool = False
     """Its name may end in a version: `python3.12`."""
@@ -407,3 +410,47 @@ def expression(text: str) -> Expression:
         return cast("Expression", re2.compile(text[len(BOUNDED) :], options))
     except (re2.error, UnicodeError) as error:
         raise ConfigError(f"`{text[len(BOUNDED) :]}` is not an expression that can be used: {error}") from None
+
+
+_CLASSES = frozenset(r"wdsWDS.\/:@+*?|^$(){}[]-")
+"""What stands behind a backslash for one character."""
+_MEANING = frozenset("\0(){}|?*+^$]")
+"""What makes more of an expression than characters one behind the other."""
+
+
+@functools.lru_cache(maxsize=4096)
+def may_begin(text: str, beginning: str) -> bool:
+    """Tell whether a text that begins so may match an expression; where that is not plain to see, it may."""
+    items = _items(text)
+    if not beginning or items is None:
+        return True
+    before = ""
+    for one, often in items:
+        if often and re.fullmatch(f"{before}{one}*", beginning, re.DOTALL):
+            return True
+        if re.fullmatch(before, beginning, re.DOTALL):
+            return True
+        before += one + often
+    return re.fullmatch(before, beginning, re.DOTALL) is not None
+
+
+def _items(text: str) -> list[tuple[str, str]] | None:
+    """Take a plain expression apart: characters and sets of them, each once or with a `*` or `+`; None if it is not."""
+    found: list[tuple[str, str]] = []
+    at = 0
+    while at < len(text):
+        end = text.find("]", at + 2) if text[at] == "[" else at + (text[at] == "\\")
+        one = text[at : end + 1]
+        if not _is_one(one):
+            return None
+        often = text[end + 1] if text[end + 1 : end + 2] in ("*", "+") else ""
+        found.append((one, often))
+        at = end + 1 + len(often)
+    return found
+
+
+def _is_one(item: str) -> bool:
+    """Tell whether this is one character of an expression, or a set of them."""
+    if item[:1] == "[":
+        return len(item) > len("[]") and not item.endswith("\\]")
+    return item[1:] in _CLASSES if item[:1] == "\\" else item not in _MEANING and item != ""

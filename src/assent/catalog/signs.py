@@ -57,6 +57,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
         Sign("rust-toolchain.toml", r"\bpath\b"),
         Sign("rust-toolchain", r"\bpath\b|[/\\]"),
     ),
+    "cdk": (Sign("cdk.json", r"\bplugin|\\u"), Sign("node_modules/aws-cdk"), Sign("node_modules/.bin/cdk")),
     "composer": tuple(Sign(n) for n in ("composer.json", "vendor/composer")),
     "conan": (Sign(".conanrc"),),
     "ctags": tuple(Sign(n, upward=False) for n in (".ctags", ".ctags.d", "ctags.d")),

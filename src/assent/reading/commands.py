@@ -145,7 +145,7 @@ class _Reader:
             return traces
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
-        mark_variables(script, self.findings)
+        mark_variables(script, traces, self.findings)
         return traces
 
     def read_command(self, command: Command, frame: Frame) -> Trace:
@@ -345,7 +345,7 @@ class _Reader:
                     break  # there may be many
                 ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
                 argument_effects(self.findings, match, roles, judged, ground)
-        trace = Trace(index, output=output_of(match, clauses, roles, command))
+        trace = Trace(index, output=output_of(match, clauses, roles, command), reveals=entry.reveals)
         if sense.inside:
             read_inside(self, Known(match, clauses, roles, judged), command, frame, trace)
         return trace

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Entry, expression, places
+from assent.catalog import Clause, Entry, expression, may_begin, places
 from assent.model import DESTRUCTIVE, UNKNOWN, within
 from assent.reading.options import Match
 from assent.reading.paths import Place
@@ -73,7 +73,7 @@ def _number_holds(clause: Clause, operands: Sequence[Word]) -> bool:
 
 
 def _left(word: Word) -> Word:
-    return Word(word.text.partition("=")[0], splits=word.splits)
+    return Word(word.text.partition("=")[0], splits=word.splits, plain=word.plain)
 
 
 def _values_hold(clause: Clause, match: Match) -> bool:
@@ -106,7 +106,11 @@ def _fits(pattern: str, word: Word, clause: Clause) -> bool:
     if word.like and not (clause.instead and word.splits):
         return expression(pattern).fullmatch(word.like) is not None
     if UNKNOWN in word.text or (clause.instead and word.splits):
-        return clause.tier is not DESTRUCTIVE and not clause.instead and not clause.known
+        if clause.tier is DESTRUCTIVE or clause.instead or clause.known:
+            return False
+        if word.plain and pattern.startswith("-") and "|" not in pattern:
+            return False  # it brings no option
+        return word.splits or may_begin(pattern, word.text.partition(UNKNOWN)[0])
     return expression(pattern).fullmatch(word.text) is not None
 
 

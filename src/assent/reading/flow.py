@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
 import msgspec
 
@@ -14,12 +14,13 @@ from assent.reading.findings import Findings
 from assent.reading.touching import secret_variable, worse
 from assent.shell.tree import Command, Script
 
-_SHOWING = frozenset({"env", "printenv", "set", "export", "declare", "typeset"})
-_SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth|aws")
+_SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth|aws|[.\"]env\b")
 _GREPS = frozenset({"grep", "egrep", "fgrep"})
+_NAMES = re.compile(r"cut -d ?= -f ?1|awk -F ?= \{ ?print \$1 ?\}|sed s/=[.][*]//")
+"""Prints of `name=value` the name alone."""
 _INVERTED = re.compile(r"-[EFGPinwx]*v[EFGPinwx]*|--invert-match")
 
-_network = operator.attrgetter("network")
+_network, _reveals = operator.attrgetter("network"), operator.attrgetter("reveals")
 
 
 class Trace(msgspec.Struct):
@@ -35,6 +36,8 @@ class Trace(msgspec.Struct):
     """It runs what comes from standard input."""
     output: Output = ""
     """Whether what it prints never ends by itself, or ends whatever it is fed."""
+    reveals: bool = False
+    """What it prints holds secrets among other things."""
     span: tuple[int, int] = (0, 0)
     """The operations that were found in it."""
 
@@ -107,19 +110,17 @@ def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
     return Trace(stdin=stdin, output="endless" if endless else "")
 
 
-def mark_variables(script: Script, findings: Findings) -> None:
-    """Add the read of secrets wherever the environment is searched for them by name."""
+def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
+    """Add the read of secrets wherever what holds them is searched for them by name, be it through other commands."""
+    if not any(map(_reveals, traces)):
+        return
+    names = {i for i, c in enumerate(script.commands) if _NAMES.fullmatch(" ".join(w.text for w in c.words))}
+    shown = _downstream({i for i, t in enumerate(traces) if t.reveals}, script, names)
     for command in script.commands:
-        if not command.fed_by:
-            continue
-        shown = any(_shows_environment(script.commands[feed]) for feed in command.fed_by if feed < len(script.commands))
-        found = next((w.text for w in command.words[1:] if _SECRETS.search(w.text)), None) if shown else None
-        if found is not None and not _leaves_out(command):
-            findings.add(secret_variable(found, None))
-
-
-def _shows_environment(command: Command) -> bool:
-    return bool(command.words) and command.words[0].text in _SHOWING
+        if not shown.isdisjoint(_sources(command)):
+            found = next((w.text for w in command.words[1:] if _SECRETS.search(w.text)), None)
+            if found is not None and not _leaves_out(command):
+                findings.add(secret_variable(found, None))
 
 
 def _leaves_out(command: Command) -> bool:
@@ -129,11 +130,23 @@ def _leaves_out(command: Command) -> bool:
 
 def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:
     """Return the commands whose output comes from the network, directly or through what they are fed."""
-    found = {i for i, t in enumerate(traces) if t.network}
+    return _downstream({i for i, t in enumerate(traces) if t.network}, script)
+
+
+def _downstream(found: set[int], script: Script, but: Container[int] = ()) -> set[int]:
+    """Add to some commands those whose output is made of theirs, `but` for some."""
     # What feeds a command stands before it, but for what is written into `>(…)`: hence the second round.
     for _ in range(2):
         for index, command in enumerate(script.commands):
-            words = (*command.words, *(r.target for r in command.redirects))
-            if not (found.isdisjoint(command.fed_by) and all(found.isdisjoint(w.feeds) for w in words)):
+            if index not in but and not found.isdisjoint(_sources(command)):
                 found.add(index)
     return found
+
+
+def _sources(command: Command) -> Iterator[int]:
+    """Give the commands whose output a command is fed, or told in its words."""
+    yield from command.fed_by
+    for word in command.words:
+        yield from word.feeds
+    for redirect in command.redirects:
+        yield from redirect.target.feeds

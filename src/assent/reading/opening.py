@@ -28,6 +28,8 @@ _SOURCES = (":::", "::::", ":::+", "::::+")
 FIND = "find -exec"
 """The layer around what find runs."""
 _ANYTHING = Word(UNKNOWN, splits=True)
+_LINE_ENDS = frozenset({"\\n", "\n", "\\0"})
+"""What xargs is told to cut at where it takes whole lines or names."""
 _MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
 _UNSPLIT = re.compile(rf"[\\$#\x00-\x08\x0b-\x1f{UNKNOWN}]")
 """What `env -S` expands, drops or splits at in ways of its own."""
@@ -158,9 +160,10 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, script: Script
             commands = script.commands
             hints = merged(fed(command, commands, wrote=script.writes), printed(listed, commands, wrote=script.writes))
             # Words from elsewhere, or that are cut at any letter, may begin with a dash.
-            odd = not match.present.isdisjoint(("-a", "--arg-file", "-d", "--delimiter"))
+            cut = any(n in ("-d", "--delimiter") and w.text not in _LINE_ENDS for n, _, w in match.values)
+            odd = cut or not match.present.isdisjoint(("-a", "--arg-file"))
             twice = sum(name in ("-I", "-J", "-i", "--replace") for name, _, _ in match.values) > 1
-            if twice or not match.present.isdisjoint(("-d", "--delimiter")) or (odd and script.writes):
+            if twice or cut or (odd and script.writes):
                 hints = merged(hints, (MADE,))
             feeds = command.fed_by if not odd and prints_tokens(command, commands) else ()
             yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints, feeds)))

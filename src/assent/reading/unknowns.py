@@ -29,6 +29,8 @@ _AMONG_FILES = r"(?: --(?: [\w./][\w./-]*)+)?"
 _WHERE = rf"(?: {_REVISION})*{_AMONG_FILES}"
 _AMONG = r"(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)*"
 _LISTED = r"(?: (?:-L ?|--limit[ =]|-b |--branch[ =]|-w |--workflow[ =]|-s |--s(?:tate|tatus)[ =])[\w./-]+)*"
+_RELEASES = r"(?: -A| -a| --all-namespaces| (?:-n |--namespace[ =])[\w.-]+)*"
+_AWS = r"(?: --(?!query)[a-z-]+(?:[ =][\w./:@,][\w./:@,=-]*)?){0,8}"
 _CODE = "[AaBbCDdFGgHhIjMmNPpRSsTUuVWwYyZz%]"
 """What of the time is printed without a blank."""
 _TOKENS = (
@@ -38,7 +40,7 @@ _TOKENS = (
     rf"git(?: --no-pager)? log(?: (?:{_CHOICE}))* {_HASH}(?: (?:{_CHOICE}|{_HASH}))*{_WHERE}",
     r"git hash-object [\w./][\w./-]*",
     r"(?:docker|podman) (?:ps|container ls|image ls|images)(?: -a| --all)* (?:-q|-aq|-qa|--quiet)",
-    rf"(?:kubectl|oc) get [\w,./-]+{_AMONG} -o name",
+    rf"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+{_AMONG} (?:-o ?|--output=)name{_AMONG}",
     rf"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+{_AMONG} -o[ =]?jsonpath=\{{\.items\[\d+\]\.metadata\.name\}}",
     rf"gh (?:run|pr|issue) list{_LISTED} --json (?:databaseId|number) (?:--jq|-q) \.\[\d*\]\.(?:databaseId|number)",
     r"gh (?:run|pr|issue) view(?: [\w./#][\w./#-]*)? --json (?:databaseId|number) (?:--jq|-q) \.(?:databaseId|number)",
@@ -46,15 +48,27 @@ _TOKENS = (
     rf"date(?: -u)? \+%[YmdHMSFTsjyab](?:%-?{_CODE}|[\w:.-])*",
     rf"(?:pgrep(?: -(?!\w*n\w*o|\w*o\w*n)[fnox]+)?|pidof) [\w./][\w./{_BLANK}-]*",
     r"which [\w.+-]+",
+    rf"helm (?:list|ls){_RELEASES} (?:-q|--short){_RELEASES}",
 )
 """Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""
+_IDENTIFIERS = re.compile(
+    rf"aws [a-z0-9-]+ (?:list|describe)-[a-z-]+{_AWS} --query (?:\S*\.)?\w*(?:Arn|Id)s?(?:\[\d*\])?{_AWS}"
+)
+_IDENTIFIER = "id-0"
+"""Prints what a cloud numbers its things with; they all look much like this."""
 _PATHS = (
     r"(?:command -v|type -P) [\w.+-]+",
     r"(?:readlink -f|realpath) [\w./-]+",
     r"git rev-parse --show-toplevel",
     r"pwd(?: -[LP])?",
+    r"(?:terraform|tofu) state list(?: [\w.]+)*",
 )
-"""Print an absolute path, or a name that is known; there may be spaces in it."""
+"""Print an absolute path, or a name that begins with a letter; there may be spaces in it."""
+_RESOLVED = ("readlink", "-f")
+"""Prints absolute paths, whatever it is asked."""
+_OBJECTS = re.compile(rf"(?:kubectl|oc)(?: -n [\w.-]+)? get [\w,./-]+{_AMONG} (?:-o ?|--output=)name{_AMONG}")
+_OBJECT = re.compile(r"cut -d ?/ -f ?2|awk -F ?/ \{·?print·?\$2·?\}")
+"""Gives the name of an object without its kind; none begins with a dash."""
 _NAMES = (
     r"git describe(?: --tags| --always| --abbrev=\d+| --long| --all)*(?: [\w@][\w./@^~-]*)?",
     r"git branch --show-current",
@@ -74,7 +88,6 @@ _STAND = re.compile(
     r"|git log -1 --format=%[hH]|git merge-base [\w./-]+ HEAD"
 )
 """Print the branch or the commit that a repository stands at."""
-_FILTER = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?")
 _SIFTING = (
     r"(?:head|tail)(?: -n ?\+?\d+| -\d+)?",
     r"(?:sort|uniq|tac)(?: -[bcdfghinruV]+| -k\d[\d,.]*)*",
@@ -152,6 +165,8 @@ def settle(command: Command, script: Script, place: Place, functions: frozenset[
             or _is_harmless_output(word, script, place, functions)
         ):
             words[index] = msgspec.structs.replace(word, plain=True)
+        elif _is_identifier(word, script.commands, functions):
+            words[index] = msgspec.structs.replace(word, plain=True, like=_IDENTIFIER)
     return msgspec.structs.replace(command, words=tuple(words))
 
 
@@ -182,9 +197,16 @@ def _is_harmless_output(word: Word, script: Script, place: Place, functions: fro
         return False
     return all(
         _prints_no_option(_source(script.commands, f), word, place, functions)
+        or _names_objects(_source(script.commands, f), script.commands)
         or _names_rows(script.commands, f, functions)
         for f in word.feeds
     )
+
+
+def _is_identifier(word: Word, commands: Sequence[Command], functions: frozenset[str]) -> bool:
+    if word.mixed or len(word.feeds) != 1 or word.variables or word.text != UNKNOWN:
+        return False
+    return "aws" not in functions and _IDENTIFIERS.fullmatch(_text(_source(commands, word.feeds[0]))) is not None
 
 
 def is_time(word: Word, script: Script) -> bool:
@@ -220,12 +242,22 @@ def prints_tokens(command: Command, commands: Sequence[Command]) -> bool:
     if len(command.fed_by) != 1 or not command.passes_on:
         return False
     before = command.fed_by[0]
-    return _token.fullmatch(_text(_source(commands, before))) is not None or _names_rows(commands, before)
+    source = _source(commands, before)
+    return (
+        _token.fullmatch(_text(source)) is not None or _names_objects(source, commands) or _names_rows(commands, before)
+    )
+
+
+def _names_objects(command: Command, commands: Sequence[Command]) -> bool:
+    """Tell whether a command gives the names of objects of which another gives kind and name."""
+    if not _OBJECT.fullmatch(_text(command)) or len(command.fed_by) != 1:
+        return False
+    return _OBJECTS.fullmatch(_text(_source(commands, command.fed_by[0]))) is not None
 
 
 def _names_rows(commands: Sequence[Command], index: int, functions: frozenset[str] = frozenset()) -> bool:
     """Tell whether a command gives what the rows of a table begin with, of which none is an option."""
-    index = _first(commands, index, _FILTER.fullmatch)
+    index = _first(commands, index, _row.fullmatch)
     last = commands[index]
     first = _FIRST.fullmatch(_text(last)) if len(last.fed_by) == 1 and last.fed_by[0] < index else None
     if first is None:
@@ -240,7 +272,7 @@ def _names_rows(commands: Sequence[Command], index: int, functions: frozenset[st
 
 def _source(commands: Sequence[Command], index: int, filters: Callable[[str], object] | None = None) -> Command:
     """Return the command that output stems from, through filters: where none are given, those that only drop lines."""
-    return commands[_first(commands, index, filters or _FILTER.fullmatch)]
+    return commands[_first(commands, index, filters or _row.fullmatch)]
 
 
 def _first(commands: Sequence[Command], index: int, filters: Callable[[str], object]) -> int:
@@ -257,7 +289,11 @@ def _text(command: Command) -> str:
 
 def _prints_no_option(command: Command, word: Word, place: Place, functions: frozenset[str]) -> bool:
     text, cwd = _text(command), command.cwd
-    if not text or command.words[0].text in functions:
+    if not command.words or command.words[0].text in functions:
+        return False
+    if tuple(w.text for w in command.words[:-1]) == _RESOLVED and command.passes_on and not command.assignments:
+        return not word.splits
+    if not text:
         return False
     if _token.fullmatch(text):
         return True

@@ -13,23 +13,32 @@ if TYPE_CHECKING:
     from assent.shell.tree import Command
 
 _PRINTING = (
-    r"nproc",
+    r"nproc(?: --all)?",
+    r"getconf _NPROCESSORS_(?:ONLN|CONF)",
+    r"tput (?:cols|lines)",
     r"wc -[clmw]",
-    r"date( -u)? \+(%\d?[sNYmdHMSjy])+",
+    r"date(?: -u)? \+(?:%\d?[sNYmdHMSjy])+",
+    rf"date(?: -u)? -d [^\s{UNKNOWN}]*{UNKNOWN}\S* \+(?:%[sYmdHMSjy])+",
+    rf"date -j -f \S+ [^\s{UNKNOWN}]*{UNKNOWN}\S* \+(?:%[sYmdHMSjy])+",
     r"id -[ugG]",
     r"grep -[EFGiPqvwx]*c[EFGiPqvwx]* (?!-)\S*( (?!-)\S+)?",
-    r"stat (-c|--format=?) ?%[sYXZ]( \S+)?",
+    r"stat (?:-c|--format=?) ?%[sYXZ](?: \S+)?",
+    r"stat -f ?%[zma](?: \S+)?",
     r"seq( -?\d+){1,3}",
     r"git rev-list --count [\w@][\w./@^~-]*",
+    r"git log -(?:n ?)?1 --format=%[ac]t(?: [\w@][\w./@^~-]*)?(?: -- [\w./][\w./-]*)?",
+    r"docker (?:image )?inspect(?: -f| --format) \{\{\.Size\}\} [\w./:-]+",
+    r"docker (?:image )?inspect [\w./:-]+(?: -f| --format) \{\{\.Size\}\}",
+    r"jq(?: -r)? (?:\.[\w.]*·?\|·?)?length(?: [\w./][\w./-]*)?",
 )
 _NUMERIC = re.compile("|".join(f"(?:{each})" for each in _PRINTING))
 _PASSING = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?|sort(?: -[nru]+)?|uniq|tr -d ·|xargs")
 """What prints of its input whole lines, or lines without blanks."""
-_FIRST = re.compile(r"cut -d ?: -f ?1|awk -F ?: \{ ?print·\$1 ?\}")
+_FIRST = re.compile(r"cut -d ?: -f ?1|awk -F ?: (?:NR==1)?\{·?print·?\$1·?(?:;·?exit·?)?\}")
 _NUMBERED = re.compile(r"grep -[EFGPivwx]*n[EFGPivwx]*(?: -m ?\d+)? [^\s-]\S*(?: [\w./][\w./-]*)?")
 """Lines with their numbers before a colon; of one file, or the name would stand there."""
-_COUNTED = re.compile(r"wc -[clmw] [\w./][\w./-]*")
-_LEADING = re.compile(r"awk \{ ?print·\$1 ?\}|cut -d ?· -f ?1")
+_COUNTED = re.compile(r"wc -[clmw] [\w./][\w./-]*|du -(?:s|s[bkmx]|[bkmx]s) [\w./~][\w./-]*")
+_LEADING = re.compile(r"awk \{·?print·?\$1·?\}|cut(?: -d ?·)? -f ?1")
 _TIME = re.compile(r"date(?: -u| --utc| -j| -v ?[+-]?\d+[a-zA-Z]| (?:-d ?|--date[= ])[^\s/]+)* \+(\S+)")
 _CODES = {
     **dict.fromkeys("dHMSmjVuUIk", "01"),
@@ -48,20 +57,20 @@ _PIPED = 8
 
 def prints_number(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> bool:
     """Tell whether a substitution of these commands gives numbers, whatever they read."""
+    wanted = _NUMERIC
     for _ in range(_PIPED):
         text, source = _said(feeds, commands, functions)
         if not text:
             return False
-        before, _ = _said(source, commands, functions)
-        if _NUMERIC.fullmatch(text):
+        if wanted.fullmatch(text):
             return True
         if not commands[feeds[0]].passes_on:
             return False
-        if _FIRST.fullmatch(text):
-            return _NUMBERED.fullmatch(before) is not None
-        if _LEADING.fullmatch(text):
-            return _COUNTED.fullmatch(before) is not None
-        if not _PASSING.fullmatch(text):
+        if wanted is _NUMERIC and _FIRST.fullmatch(text):
+            wanted = _NUMBERED
+        elif wanted is _NUMERIC and _LEADING.fullmatch(text):
+            wanted = _COUNTED
+        elif not _PASSING.fullmatch(text):
             return False
         feeds = source
     return False

@@ -15,7 +15,7 @@ from assent.patience import step
 from assent.shell.hints import FITS, FOREIGN, MADE, combined, merged, of_word, split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from assent.shell.tree import Command, Redirect, Word
 
@@ -27,6 +27,9 @@ _PIECE = re.compile(r"[^\s'\"|&;(){},=]+")
 _FIELD = re.compile(r"[^:,;|=]+")
 _RUNNING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _UNENDED = re.compile(r"-[eE]*n[neE]*")
+_FIRST = frozenset({("head", "-1"), ("head", "-n1"), ("head", "-n", "1")})
+_SHAPING = _RUNNING | {"-printf", "-fprintf", "-fprint", "-fprint0", "-fls", "-ls", "-print0", "-files0-from"}
+"""What makes `find` print something else than a name in each line."""
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _NUL = re.compile(r"(?:%s\\0)+")
 _SLOT = re.compile(r"%[-0]?\d*[sd]")
@@ -118,6 +121,23 @@ def printed(feeds: Iterable[int], commands: Sequence[Command], *, wrote: bool) -
         return merged(*(_SEPARATED.sub(" ", text).split() for text in said), foreign, _named(found))
     made = any(text.strip(f" {UNKNOWN}") for text in said) or any(map(_says_itself, found))
     return merged((MADE,) if made else (), foreign, _named(found))
+
+
+def found_first(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> bool:
+    """Tell whether all that is printed is the first name that `find` comes upon: it begins with a folder of the line.
+
+    Of several, a name with an end of line in it could make another begin anyhow.
+    """
+    last = commands[feeds[0]] if len(feeds) == 1 else None
+    if last is None or tuple(word.text for word in last.words) not in _FIRST or len(last.fed_by) != 1:
+        return False
+    command = commands[last.fed_by[0]]
+    said = [word.text for word in command.words]
+    roots = list(itertools.takewhile(lambda text: text[:1] not in ("-", "(", "!", ","), said[1:]))
+    plain = not command.assignments and command.passes_on and last.passes_on and not command.fed_by
+    known = all(word.known for word in command.words) and _SHAPING.isdisjoint(said)
+    meant = said[:1] == ["find"] and "find" not in functions and "head" not in functions
+    return plain and known and meant and all(roots)
 
 
 def _is_listing(command: Command) -> bool:

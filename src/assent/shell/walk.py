@@ -15,7 +15,7 @@ from assent.shell.guard import MOST
 from assent.shell.hints import MADE, merged, of_word, split
 from assent.shell.loops import Looper
 from assent.shell.numeric import printed_time
-from assent.shell.printing import fed, printed, writes
+from assent.shell.printing import fed, found_first, printed, writes
 from assent.shell.scope import Scope, Value
 from assent.shell.shapes import layer_of, leaves, may_fail
 from assent.shell.syntax import (
@@ -267,7 +267,9 @@ class Walker(Looper):
         if self.prints(feeds):
             return Value(UNKNOWN, (), feeds, number=True)
         like = printed_time(feeds, self.commands, self.functions)
-        return Value(UNKNOWN, (), feeds, opaque=True, hints=printed(feeds, self.commands, wrote=self.wrote), like=like)
+        begins = () if found_first(feeds, self.commands, self.functions) else None
+        hints = printed(feeds, self.commands, wrote=self.wrote)
+        return Value(UNKNOWN, (), feeds, opaque=True, hints=hints, like=like, named_in=begins)
 
     def last_words(self) -> tuple[str, ...]:
         """Give what `$_` may be: the last word of a command before."""
