@@ -16,6 +16,8 @@ from assent.shell.tree import Command, Script
 
 _SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth|aws|[.\"]env\b")
 _GREPS = frozenset({"grep", "egrep", "fgrep"})
+_KEYS = re.compile(r"[|] ?keys(?:_unsorted)?\b")
+"""What jq calls the names of things."""
 _NAMES = re.compile(r"cut -d ?= -f ?1|awk -F ?= \{ ?print \$1 ?\}|sed s/=[.][*]//")
 """Prints of `name=value` the name alone."""
 _INVERTED = re.compile(r"-[EFGPinwx]*v[EFGPinwx]*|--invert-match")
@@ -118,7 +120,7 @@ def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings) 
     shown = _downstream({i for i, t in enumerate(traces) if t.reveals}, script, names)
     for command in script.commands:
         if not shown.isdisjoint(_sources(command)):
-            found = next((w.text for w in command.words[1:] if _SECRETS.search(w.text)), None)
+            found = next((w.text for w in command.words[1:] if _SECRETS.search(_KEYS.sub("", w.text))), None)
             if found is not None and not _leaves_out(command):
                 findings.add(secret_variable(found, None))
 

@@ -30,6 +30,9 @@ _UNENDED = re.compile(r"-[eE]*n[neE]*")
 _FIRST = frozenset({("head", "-1"), ("head", "-n1"), ("head", "-n", "1")})
 _SHAPING = _RUNNING | {"-printf", "-fprintf", "-fprint", "-fprint0", "-fls", "-ls", "-print0", "-files0-from"}
 """What makes `find` print something else than a name in each line."""
+_ENDING = re.compile(r"(?:-[^tdESjcoe=-]*e|--extension(?:=|$))(.*)", re.DOTALL)
+_VALUED = re.compile(r"-[^tdESjcoe=-]*[tdESjco]|--(?:type|max-depth|min-depth|exact-depth|exclude|size|threads|color|owner)")
+"""Options of fd of which the next word is the value; one that is told an ending is told apart."""
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _NUL = re.compile(r"(?:%s\\0)+")
 _SLOT = re.compile(r"%[-0]?\d*[sd]")
@@ -295,10 +298,28 @@ def _named(commands: Sequence[Command]) -> Iterator[str]:
         yield from pieces
         if name in _FINDING:
             yield from _found(command, among=not filtered)
-        elif name in _SEEKING or (_searches(command) and command.fed_by and not _inverts(command)):
+        elif name in _SEEKING:
+            yield from (FITS + expression for expression in _sought([word.text for word in command.words[1:]]))
+        elif _searches(command) and command.fed_by and not _inverts(command):
             yield from (FITS + _EXPRESSION.sub("", word.text) for word in command.words[1:] if _is_sought(word))
         elif name in _CHOOSING and command.fed_by:
             yield from (FITS + piece for word in command.words[1:] for piece in word.text.split("/")[1::2])
+
+
+def _sought(said: Sequence[str]) -> Iterator[str]:
+    """Give the expressions that names are searched for with, and those for the endings that they must have."""
+    told = None
+    for text in said:
+        cluster = _ENDING.match(text)
+        if told is not None:
+            yield from (f"\\.{text}$",) if told else ()
+            told = None
+        elif cluster is not None and cluster[1]:
+            yield f"\\.{cluster[1]}$"
+        elif cluster is not None or _VALUED.fullmatch(text):
+            told = cluster is not None
+        elif not text.startswith("-"):
+            yield text
 
 
 def _is_sought(word: Word) -> bool:
