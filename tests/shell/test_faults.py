@@ -382,6 +382,12 @@ def test_the_work_for_hostile_input_is_bounded_by_its_length(piece):
     assert taken < 20 * 65_536
 
 
+@pytest.mark.parametrize("opening", ["", '"', "${x:-", '"${x:-', "$((", "$("])
+@pytest.mark.parametrize("part", ["a$y", "a`b`", "a${z}", "a\\b", "a'b'", 'a"b"', "a;"])
+def test_a_line_of_too_many_parts_is_unreadable_whatever_it_is_in_the_middle_of(opening, part):
+    assert read(f"echo {opening}" + part * 15_000).unreadable
+
+
 def test_a_long_here_document_is_readable_with_little_work():
     body = "".join(f"    def f{i}(self): return (self.x[{i}] or {{'a': \"`b` $(c\"}})\n" for i in range(1_000))
     line = f"cat > f.py <<'EOF'\n{body}EOF\npython f.py"

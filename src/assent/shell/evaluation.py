@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.expansion import Expander
 from assent.shell.hints import merged, texts
@@ -10,6 +11,8 @@ from assent.shell.syntax import Assignment, HereText, Redirection
 from assent.shell.tree import Direction, Redirect, Word
 from assent.shell.values import array, concatenate, guessed, silent, word_of
 
+_ONCE = re.compile(rf"[\w./+,:@%=!{UNKNOWN}-]+")
+"""A name in which there is nothing to expand."""
 _DIRECTIONS: dict[str, Direction] = {"<": "read", "<&": "descriptor", "<>": "both", "<<<": "here"}
 
 
@@ -85,6 +88,8 @@ class Evaluator(Expander):
             return Redirect("descriptor", target)
         if node.operator in {">&", "<&"} and target.text == "-":
             return Redirect("descriptor", target)
+        if node.operator == ">&" and (target.chosen or not _ONCE.fullmatch(target.text)):
+            self.notes.blame("`>&` expands the name of a file once more, also in quotes")
         return Redirect(_DIRECTIONS.get(node.operator, "write"), target)
 
 

@@ -31,7 +31,9 @@ _FIRST = frozenset({("head", "-1"), ("head", "-n1"), ("head", "-n", "1")})
 _SHAPING = _RUNNING | {"-printf", "-fprintf", "-fprint", "-fprint0", "-fls", "-ls", "-print0", "-files0-from"}
 """What makes `find` print something else than a name in each line."""
 _ENDING = re.compile(r"(?:-[^tdESjcoe=-]*e|--extension(?:=|$))(.*)", re.DOTALL)
-_VALUED = re.compile(r"-[^tdESjcoe=-]*[tdESjco]|--(?:type|max-depth|min-depth|exact-depth|exclude|size|threads|color|owner)")
+_VALUED = re.compile(
+    r"-[^tdESjcoe=-]*[tdESjco]|--(?:type|max-depth|min-depth|exact-depth|exclude|size|threads|color|owner)"
+)
 """Options of fd of which the next word is the value; one that is told an ending is told apart."""
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _NUL = re.compile(r"(?:%s\\0)+")

@@ -84,6 +84,11 @@ class Scanner(ABC):
             self.notes.blame("the line is made of too many parts")
             self.at = self.end
 
+    def spent(self) -> str:
+        """Count what comes next, and give its first character; nothing if that was too much."""
+        self.spend()
+        return self.peek()
+
     def deeper(self) -> bool:
         """Go one level down; refuse, and give up the rest of the text, if that is too deep."""
         self.depth += 1
@@ -326,8 +331,7 @@ class Scanner(ABC):
     def operand(self, *, quoted: bool) -> tuple[Part, ...]:
         """Read the rest of `${…}`, to its `}`. Code in there is found, and a fault."""
         parts: list[Part] = []
-        while (character := self.peek()) and character != "}":
-            self.spend()
+        while (character := self.spent()) and character != "}":
             if run := _OPERAND.match(self.source, self.at):
                 parts.append(Text(run[0], quoted=True))
                 self.at = run.end()
@@ -357,8 +361,7 @@ class Scanner(ABC):
         parts: list[Part] = []
         level = 0
         known = self.deeper()
-        while known and (character := self.peek()):
-            self.spend()
+        while known and (character := self.spent()):
             if run := _CALCULATED.match(self.source, self.at):
                 plain.append(run[0])
                 self.at = run.end()
