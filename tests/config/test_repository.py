@@ -333,3 +333,16 @@ def test_names_that_can_not_be_read_or_are_too_many_are_a_trap(history, monkeypa
     (history / ".git" / "reftable").rmdir()
     monkeypatch.setattr(repository, "MOST_REFS", 1)
     assert find_trap("git-refs", str(history)) is not None
+
+
+def test_a_submodule_as_git_sets_it_up_is_no_trap_and_one_that_leads_elsewhere_is(history, tmp_path):
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    git(inner, "init", "-q")
+    git(inner, "commit", "--allow-empty", "-m", "x")
+    git(history, "-c", "protocol.file.allow=always", "submodule", "add", str(inner), "vendor/lib")
+    assert find_trap("git", str(history)) is None
+    assert find_trap("git", str(history / "vendor/lib")) is None
+    for elsewhere in ("/etc", "../../../..", "../../..", "../../../../.."):
+        git(history, "config", "-f", ".git/modules/vendor/lib/config", "core.worktree", elsewhere)
+        assert "core.worktree" in find_trap("git", str(history)), elsewhere

@@ -306,9 +306,18 @@ def _settings(path: str, stamp: _Stamp | None) -> str | None:
         if entry is None:
             return "the repository's git config can not be read"
         name, value = f"{section}.{entry[1].lower()}", (entry[2] or "").strip().strip('"')
+        if name == "core.worktree" and _is_own_tree(os.path.dirname(path), value):
+            continue
         if _runs_code(name, value):
             return f"the repository's setting {name} runs code"
     return None
+
+
+def _is_own_tree(store: str, tree: str) -> bool:
+    """Tell whether a submodule's store leads to a folder of the repository that it is kept in, as git sets it up."""
+    top, inside, _ = store.partition("/.git/modules/")
+    folder = os.path.realpath(os.path.join(store, tree))
+    return bool(inside) and folder.startswith(os.path.realpath(top) + "/") and "/.git/" not in f"{folder}/"
 
 
 def _logical_lines(text: str) -> list[str]:
