@@ -58,7 +58,7 @@ Role: TypeAlias = Literal[
     "name",  # the name of a variable whose value is shown
     "forgotten",  # the name of a variable that is unset
 ]
-Style: TypeAlias = Literal["gnu", "single", "pairs", "bundled", "any"]
+Style: TypeAlias = Literal["gnu", "shell", "single", "pairs", "bundled", "any"]
 Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]
 Output: TypeAlias = Literal["", "endless", "bounded"]
 Reader: TypeAlias = Literal["", "find"]
@@ -212,7 +212,8 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     options: Style = "gnu"
     """How options are written.
 
-    `gnu`: -a -bc --long; `single`: -long; `pairs`: key=value; `bundled`: gnu, and a first word without a dash;
+    `gnu`: -a -bc --long; `shell`: gnu, but the value of a letter is never attached to it; `single`: -long;
+    `pairs`: key=value; `bundled`: gnu, and a first word without a dash;
     `any`: no word is an option.
     """
     ordered: bool = False

@@ -61,6 +61,9 @@ _LOOKERS = ("Glob", "Grep", "LS")
 _LONG = 1_024
 """Characters that take as long to look through as any few."""
 _MOST_INNER = 64
+_STARTING = re.compile(r"system|exec|eval|[.](?:shell|system)|[\d,$]*e")
+"""What starts a command in a language of another program."""
+_SEPARATORS = re.compile(r"[;|&(){}=!:'\"`\n]")
 """Words of a command of which nothing is known that are looked at, each as the beginning of another command."""
 
 
@@ -128,10 +131,11 @@ class Matcher(msgspec.Struct, frozen=True):
         if broad and operation.plain:
             answer = max(answer, self.command.match(operation.plain, broad=True, fold=fold))
         if answer is NO and broad and operation.opaque:
-            if len(argv) > _MOST_INNER:
+            lines = lines_within(argv)
+            if len(argv) + len(lines) > _MOST_INNER:
                 return MAYBE  # nobody looks for a command behind each of so many words
-            step(len(argv) // 4)
-            inner = (argv[start:] for start in range(1, len(argv)))
+            step((len(argv) + len(lines)) // 4)
+            inner = (*(argv[start:] for start in range(1, len(argv))), *lines)
             return MAYBE if any(self.command.match(words, broad=True, fold=fold) is not NO for words in inner) else NO
         return answer
 
@@ -186,6 +190,13 @@ class Matcher(msgspec.Struct, frozen=True):
         if broad:
             return any(n.lower() == self.tool.lower() for n in names)
         return self.tool in names
+
+
+def lines_within(argv: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """Give the commands that may stand inside words: what begins a word, or follows what ends a command."""
+    pieces = ((word, piece.split()) for word in argv[1:] for piece in _SEPARATORS.split(word))
+    lines = [tuple(words) for word, words in pieces if words and words != [word]]
+    return lines + [line[1:] for line in lines if len(line) > 1 and _STARTING.fullmatch(line[0])]
 
 
 def _server_names(tool: str, *, broad: bool) -> tuple[str, ...]:

@@ -20,7 +20,7 @@ from assent.model import (
     fold,
 )
 from assent.patience import step
-from assent.policy.matching import Matcher, compile_rule, starts_of
+from assent.policy.matching import Matcher, compile_rule, lines_within, starts_of
 from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob
@@ -131,7 +131,9 @@ class RuleSet:
         program = basename(operation.argv[0])
         if UNKNOWN in program or set(program) & set("*?["):
             return self._commands
-        words = operation.argv if operation.opaque else (program, *operation.plain[:1])
+        words = [program, *operation.plain[:1]]
+        if operation.opaque:
+            words = [*operation.argv, *(line[0] for line in lines_within(operation.argv))]
         if any(UNKNOWN in word for word in words):
             return self._commands
         names = dict.fromkeys(basename(word).lower() for word in words)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Entry, assignment_is_inert, is_unheard, secrets
+from assent.catalog import Entry, Role, assignment_is_inert, is_unheard, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.catalog.signs import may_load
 from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
@@ -72,6 +72,8 @@ _MOST_MOVES = 16
 """Folders that a command is told to go to, one after the other."""
 _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
+_RUNNING: frozenset[Role] = frozenset(("awk", "code", "helper", "sed", "setting", "sql"))
+"""Words that can hold a command which is not opened, where what holds them is not safe."""
 _text, _sweeps = operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
@@ -337,6 +339,7 @@ class _Reader:
             opaque = sense.extra or match.fault is not None or entry.options == "any"
             said = name_resources(said, match, roles, _folders(command))
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
+            opaque = opaque or not kinds.isdisjoint(_RUNNING)
             index = self._execution(command, frame, said, unseen, opaque=opaque, alone=sense.alone)
         sweep = entry.sweep or (bool(clauses) and any(map(_sweeps, clauses)))
         if judged or sweep or entry.connects or not kinds <= QUIET:

@@ -138,7 +138,7 @@ def _split(match: Match, string: Word, command: Command) -> Inner:
     if _UNSPLIT.search(text) or string.splits or len(text) > _LONGEST_SPLIT:
         fault = "words inside a word are only known when it runs"
     try:
-        words = shlex.split(text) if len(text) <= _LONGEST_SPLIT else text.split()
+        words = shlex.split(text.replace(r"\_", " ")) if len(text) <= _LONGEST_SPLIT else text.split()
     except ValueError:
         words, fault = text.split(), "a quote inside a word is not closed"
     found = tuple(Word(w, string.variables, string.feeds, UNKNOWN in w) for w in words)
