@@ -106,28 +106,49 @@ def test_a_program_of_the_workspace_stays_unknown():
     assert decide("$X show a", load(TOOL)) == "ask"
 
 
+SAFE = "commands:\n  x:\n    does: a\n    tier: safe\n"
+
 #: the block, the line at fault, what is said
 FAULTS = [
     ("commands: []", 1, "Expected commands to be an object."),
     ("commands:\n  ./x: {does: a, tier: safe}", 2, "`./x` is not the name of a program"),
     ("commands:\n  a b: {does: a, tier: safe}", 2, "`a b` is not the name of a program"),
     ("commands:\n  x: {does: a, tier: safe}\n  y, x: {does: a, tier: safe}", 3, "`x` is given twice"),
-    ("commands:\n  x:\n    does: a\n", 2, "missing required field `tier`"),
-    ("commands:\n  x:\n    does: a\n    tier: fine\n", 4, "Invalid enum value 'fine'"),
-    ("commands:\n  x:\n    does: a\n    tier: safe\n    frob: 1\n", 2, "unknown field `frob`"),
-    ("commands:\n  x: 1", 2, "Expected `object`"),
-    ("commands:\n  x: ~", 2, "Expected `object`"),
-    ("commands:\n  x:\n    does: a\n    tier: safe\n    when:\n      - {least: many}\n", 6, "Expected `int`"),
-    ("commands:\n  x:\n    does: a\n    tier: safe\n    when:\n      - {arg: '('}\n", 2, "not an expression"),
+    ("commands:\n  x:\n    does: a\n", 2, "commands.x: `tier` is missing"),
+    ("commands:\n  x: 1", 2, "commands.x: expected `object`"),
+    ("commands:\n  x: ~", 2, "commands.x: expected `object`"),
+    ("commands:\n  x:\n    does: a\n    tire: safe\n", 4, "`tire` is no key here; did you mean `tier`?"),
     (
-        "commands:\n  x:\n    does: a\n    tier: safe\n    when:\n      - {value: {-a: '(?!x)'}}\n",
-        2,
-        "not an expression",
+        "commands:\n  x:\n    does: a\n    tier: saef\n",
+        4,
+        "commands.x.tier: `saef` is no word for this; did you mean `safe`?",
     ),
-    ("commands:\n  x:\n    does: a\n    tier: safe\n    subcommands: {y: {tier: safe}}\n", 5, "missing required field"),
+    ("commands:\n  x:\n    does: a\n    tier:\n      saef\n", 5, "did you mean `safe`?"),
+    ("commands:\n  x:\n    does: a\n    tier:\n    flags: -a\n", 4, "commands.x.tier: expected `str`, got `null`"),
+    ("commands:\n  x:\n    tier: destructive\n    does: a\n", 3, "needs `impact` and `rollback` as well"),
+    (SAFE + "    frob:\n      1\n", 5, "`frob` is no key here"),
+    (SAFE + "    options: gunu\n", 5, "did you mean `gnu`?"),
+    (SAFE + "    args: raed*\n", 5, "did you mean `read`?"),
     (
-        "commands:\n  x:\n    does: a\n    tier: safe\n    examples: {not_safe: [x]}\n",
-        2,
+        SAFE + "    values:\n      -a: text\n      -o: wirte\n",
+        7,
+        "commands.x.values.-o: `wirte` is no word for this; did you",
+    ),
+    (SAFE + "    values:\n      --x/y:\n        text\n", 6, "`--x/y` is no option with a value"),
+    (SAFE + "    subcommands:\n      y:\n        does: b\n        tier: saffe\n", 8, "did you mean `safe`?"),
+    (SAFE + "    subcommands: {y: {tier: safe}}\n", 5, "commands.x.subcommands.y: `does` is missing"),
+    (SAFE + "    skip: " + "9" * 5000, 5, "expected `int`"),
+    (SAFE + "    when:\n      - {least: many}\n", 6, "commands.x.when[0].least: expected `int`"),
+    (SAFE + "    when:\n      - least: 1\n        first: (\n", 7, "not an expression"),
+    (SAFE + "    when:\n      - value:\n          -a: (?!x)\n", 7, "not an expression"),
+    (
+        SAFE + "    when:\n      - least: 1\n      - most: 1\n        tier: destructive\n",
+        8,
+        "commands.x.when[1].tier: what is",
+    ),
+    (
+        SAFE + "    examples:\n      safe: [x]\n      not_safe:\n        - x -a\n        - x\n",
+        9,
         "the example `x` is safe, though it is listed under `not_safe`",
     ),
     (
@@ -135,7 +156,7 @@ FAULTS = [
             "commands:\n  x:\n    does: a\n    tier: safe\n"
             "    subcommands: {y: {does: b, tier: dangerous, examples: {safe: [x y]}}}"
         ),
-        2,
+        5,
         "the example `x y` is dangerous, though it is listed under `safe`: x y b",
     ),
 ]
@@ -146,6 +167,12 @@ def test_a_fault_is_named_with_its_line(text, line, message):
     with pytest.raises(ConfigError) as caught:
         load(text)
     assert (caught.value.line, message in caught.value.message) == (line, True), caught.value
+
+
+def test_a_fault_of_an_entry_is_told_on_one_line():
+    with pytest.raises(ConfigError) as caught:
+        load(SAFE + '    "frob\\n frob": 1\n')
+    assert str(caught.value) == "assent.yaml:5: commands.x.frob frob: `frob frob` is no key here"
 
 
 def test_there_is_a_bound_to_examples(monkeypatch):

@@ -39,6 +39,7 @@ TEXTS = (
     "CLOUDFLARE_API_BASE_URL=https://x.example\n",
     "BUN_CONFIG_REGISTRY=https://x.example\n",
     "SENTRY_URL=https://x.example\n",
+    '{"plugin": ["./x"]}\n',
 )
 """Of these at least one is what a sign looks for."""
 

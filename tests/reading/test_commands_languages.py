@@ -458,7 +458,7 @@ def test_sql_reads_files_that_it_names_as_tables(text: str, files: tuple[str, ..
         ("UPDATE users SET a = 1", "overwrites every row of users"),
         ("SELECT '--'; DROP TABLE users", "drops the table users with everything in it"),
         ("select 1; select 2; drop schema s", "drops the schema s with everything in it"),
-        ("ALTER TABLE a DROP COLUMN b", "drops the column b with everything in it"),
+        ("ALTER TABLE a DROP COLUMN b", "drops the column b of a with everything in it"),
         ("WITH a AS (DELETE FROM b RETURNING *) SELECT * FROM a", "deletes every row of b"),
         ("EXPLAIN ANALYZE DELETE FROM b", "deletes every row of b"),
         ("TRUNCATE", "empties what it names"),

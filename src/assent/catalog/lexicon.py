@@ -9,8 +9,8 @@ import msgspec
 
 import assent.regex as re
 from assent.catalog.entry import BOUNDED, Clause, Entry, expression
-from assent.catalog.wording import check_wording
-from assent.model import ConfigError, Layer, Policy
+from assent.catalog.wording import EntryError, Path, check_wording, describe_path, explain_refusal
+from assent.model import CommandEntry, ConfigError, Layer, Policy
 
 _NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*", re.ASCII)
 _PATTERNS = ("arg", "first", "second", "left", "each")
@@ -34,7 +34,7 @@ def build_lexicon(policies: Iterable[Policy]) -> Lexicon:
     strict: dict[str, tuple[Entry, ...]] = {}
     for policy in sorted(policies, key=lambda p: p.layer.rank):
         for written in policy.commands:
-            entry = convert_entry(written.entry)
+            entry = _convert(written)
             for name in written.names:
                 if policy.layer >= Layer.USER:
                     own[name] = entry
@@ -43,12 +43,24 @@ def build_lexicon(policies: Iterable[Policy]) -> Lexicon:
     return Lexicon(own, strict) if own or strict else NOTHING
 
 
+def _convert(written: CommandEntry) -> Entry:
+    try:
+        return convert_entry(written.entry)
+    except EntryError as error:
+        message = f"commands.{', '.join(written.names)}{describe_path(error.path)}: {error.message}"
+        raise ConfigError(message, file=written.origin.file, line=written.origin.line) from None
+
+
 def convert_entry(data: Mapping[str, Any]) -> Entry:
-    """Take what was written for an entry, or raise `msgspec.ValidationError` or `ConfigError`.
+    """Take what was written for an entry, or raise `EntryError`, which knows where in it the fault is.
 
     Its expressions are matched in bounded time, whatever they are.
     """
-    entry = _bounded(msgspec.convert(data, Entry))
+    try:
+        written = msgspec.convert(data, Entry)
+    except msgspec.ValidationError as error:
+        raise explain_refusal(data, error) from None
+    entry = _bounded(written, ())
     check_wording(entry)
     return entry
 
@@ -64,19 +76,23 @@ def command_names(key: str) -> tuple[str, ...]:
     return names
 
 
-def _bounded(entry: Entry) -> Entry:
-    below = {name: _bounded(child) for name, child in entry.subcommands.items()}
-    return msgspec.structs.replace(entry, when=tuple(map(_bounded_clause, entry.when)), subcommands=below)
+def _bounded(entry: Entry, path: Path) -> Entry:
+    when = tuple(_bounded_clause(clause, (*path, "when", i)) for i, clause in enumerate(entry.when))
+    below = {name: _bounded(child, (*path, "subcommands", name)) for name, child in entry.subcommands.items()}
+    return msgspec.structs.replace(entry, when=when, subcommands=below)
 
 
-def _bounded_clause(clause: Clause) -> Clause:
-    fields: dict[str, Any] = {name: _mark(text) for name in _PATTERNS if (text := getattr(clause, name))}
-    fields["value"] = {name: _mark(text) for name, text in clause.value.items()}
-    fields["every"] = {name: _mark(text) for name, text in clause.every.items()}
+def _bounded_clause(clause: Clause, path: Path) -> Clause:
+    fields: dict[str, Any] = {name: _mark(text, (*path, name)) for name in _PATTERNS if (text := getattr(clause, name))}
+    for key in ("value", "every"):
+        fields[key] = {name: _mark(text, (*path, key, name)) for name, text in getattr(clause, key).items()}
     return msgspec.structs.replace(clause, **fields)
 
 
-def _mark(text: str) -> str:
+def _mark(text: str, path: Path) -> str:
     marked = BOUNDED + text
-    expression(marked)
+    try:
+        expression(marked)
+    except ConfigError as error:
+        raise EntryError(error.message, path) from None
     return marked

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
-import assent.regex as re
 from assent.catalog import Lexicon, command_names, convert_entry
+from assent.catalog.wording import EntryError, describe_path
 from assent.config.document import Mapping, Node, Scalar, Sequence
 from assent.model import CommandEntry, ConfigError, Facts, Layer, Origin, Tier
 from assent.reading.commands import read_line
 from assent.reading.paths import Place
 
 if TYPE_CHECKING:
-    from assent.catalog import Entry, Examples
+    from collections.abc import Iterator
+
+    from assent.catalog import Entry
+    from assent.catalog.wording import Path
     from assent.config.fields import Field
 
 MOST_EXAMPLES = 1000
+_MOST_DIGITS = 9
 _PLACE = Place(Facts(home="/example/home"), "/example/home/project", ("/example/home/project",))
-_AT = re.compile(r"^(?P<message>.*?)(?: - at `(?P<path>[^`]*)`)?$", re.DOTALL)
-_STEP = re.compile(r"\.(\w+)|\[(\d+)\]")
 _KINDS: tuple[tuple[str, Tier], ...] = (
     ("safe", Tier.SAFE),
     ("not_safe", Tier.DANGEROUS),
@@ -37,13 +39,13 @@ def read_commands(field: Field, layer: Layer) -> tuple[CommandEntry, ...]:
     for key, node in field.node.items.items():
         line = field.node.lines[key]
         names, data = _names(key, field, line), _data(node)
-        entry = _entry(data, node, key, field, line)
+        entry = _entry(data, key, field)
         for name in names:
             if name in entries:
-                raise field.error(f"commands: `{name}` is given twice.", line=line)
+                raise field.error(f"commands: `{name}` is given twice", line=line)
             entries[name] = entry
         found.append(CommandEntry(names=names, entry=data, origin=Origin(layer, field.file, line)))
-    _check_examples(found, entries, field)
+    _check_examples(list(field.node.items), entries, field)
     return tuple(found)
 
 
@@ -51,32 +53,37 @@ def _names(key: str, field: Field, line: int) -> tuple[str, ...]:
     try:
         return command_names(key)
     except ConfigError as error:
-        raise field.error(f"commands: {error.message}.", line=line) from None
+        raise field.error(_one_line(f"commands: {error.message}"), line=line) from None
 
 
-def _entry(data: Any, node: Node, key: str, field: Field, line: int) -> Entry:
+def _entry(data: Any, key: str, field: Field) -> Entry:
     try:
         return convert_entry(data)
-    except ConfigError as error:
-        raise field.error(f"commands.{key}: {error.message}.", line=line) from None
-    except msgspec.ValidationError as error:
-        found = _AT.match(str(error))
-        message, path = (found["message"], found["path"] or "") if found else (str(error), "")
-        raise field.error(f"commands.{key}{path[1:]}: {message}.", line=_line(node, path) or line) from None
+    except EntryError as error:
+        raise _fault(error.message, (key, *error.path), field, at_key=error.at_key) from None
 
 
-def _line(node: Node, path: str) -> int:
-    """Follow a path such as `$.when[2].first` as far as it leads, and say on which line that is."""
-    line = 0
-    for key, index in _STEP.findall(path):
-        if isinstance(node, Mapping) and key in node.items:
-            line, node = node.lines[key], node.items[key]
-        elif isinstance(node, Sequence) and index and int(index) < len(node.items):
-            node = node.items[int(index)]
-            line = node.line
+def _fault(message: str, path: Path, field: Field, *, at_key: bool = False) -> ConfigError:
+    """Make the error about what a path from the block leads to."""
+    told = _one_line(f"commands{describe_path(path)}: {message}")
+    return field.error(told, line=_line(field.node, path, at_key=at_key))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _line(node: Node, path: Path, *, at_key: bool) -> int:
+    """Follow a path, and say on which line its last key is, or the value behind that if it is a single one."""
+    line = node.line
+    for step in path:
+        around = cast("Mapping | Sequence", node)
+        if isinstance(around, Mapping):
+            line, node = around.lines[str(step)], around.items[str(step)]
         else:
-            break
-    return line
+            node = around.items[int(step)]
+            line = node.line
+    return node.line if isinstance(node, Scalar) and not at_key else line
 
 
 def _data(node: Node) -> Any:
@@ -91,7 +98,7 @@ def _value(scalar: Scalar) -> Any:
     match scalar.kind:
         case "bool":
             return scalar.text.lower() in ("true", "yes", "on")
-        case "int" if scalar.text.isdecimal():
+        case "int" if scalar.text.isdecimal() and len(scalar.text) <= _MOST_DIGITS:
             return int(scalar.text)
         case "null":
             return None
@@ -99,27 +106,22 @@ def _value(scalar: Scalar) -> Any:
             return scalar.text
 
 
-def _check_examples(found: list[CommandEntry], entries: dict[str, Entry], field: Field) -> None:
+def _check_examples(keys: list[str], entries: dict[str, Entry], field: Field) -> None:
     place = msgspec.structs.replace(_PLACE, lexicon=Lexicon(own=entries))
-    count = 0
-    for written in found:
-        for examples in _examples(entries[written.names[0]]):
-            for kind, tier in _KINDS:
-                for line in getattr(examples, kind):
-                    count += 1
-                    if count > MOST_EXAMPLES:
-                        raise field.error(f"Expected commands to have at most {MOST_EXAMPLES} examples.")
-                    _check(line, kind, tier, written, place, field)
+    examples = (found for key in keys for found in _examples(entries[command_names(key)[0]], (key,)))
+    for count, (line, kind, tier, path) in enumerate(examples):
+        if count >= MOST_EXAMPLES:
+            raise field.error(f"Expected commands to have at most {MOST_EXAMPLES} examples.")
+        worst = max(read_line(line, place)[0], key=lambda o: o.tier.rank)
+        if worst.tier is not tier:
+            told = f"the example `{line}` is {worst.tier}, though it is listed under `{kind}`: {worst.reason}"
+            raise _fault(told, path, field)
 
 
-def _examples(entry: Entry) -> list[Examples]:
-    return [entry.examples, *(e for child in entry.subcommands.values() for e in _examples(child))]
-
-
-def _check(line: str, kind: str, tier: Tier, written: CommandEntry, place: Place, field: Field) -> None:
-    worst = max(read_line(line, place)[0], key=lambda o: o.tier.rank)
-    if worst.tier is not tier:
-        message = (
-            f"commands.{written.names[0]}: the example `{line}` is {worst.tier}, though it is listed under `{kind}`: "
-        )
-        raise field.error(message + worst.reason + ".", line=written.origin.line)
+def _examples(entry: Entry, path: Path) -> Iterator[tuple[str, str, Tier, Path]]:
+    """Yield the examples of an entry and of those below it, with what each must be and where it stands."""
+    for kind, tier in _KINDS:
+        for index, line in enumerate(getattr(entry.examples, kind)):
+            yield line, kind, tier, (*path, "examples", kind, index)
+    for name, child in entry.subcommands.items():
+        yield from _examples(child, (*path, "subcommands", name))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -152,6 +153,10 @@ _SETTINGS = frozenset(
 )
 """What is only looked at as long as nothing stands behind it."""
 _LOST = frozenset({"TABLE", "DATABASE", "SCHEMA", "COLUMN", "USER", "ROLE", "TABLESPACE", "KEYSPACE", "OWNED"})
+_PASSED = frozenset({"TABLE", "ONLY", "IF", "EXISTS", "FROM", "BY", _STRANGE})
+"""What may stand before a name, or around it."""
+_ACTIONS = frozenset({"ADD", "ALTER", "CHANGE", "DROP", "MODIFY", "RENAME"})
+"""What may follow a comma in place of a name."""
 _DESCRIBES = re.compile(
     r"\s*\\(?:d[a-zA-Z]*\+?|l\+?|conninfo|x|timing|encoding|q|s[fv]\+?|h|z)(?:[ \t]+[\w.*]+)?\s*", re.ASCII
 )
@@ -194,6 +199,8 @@ class Statement(msgspec.Struct, frozen=True):
     """Tables of accounts, with their passwords."""
 
 
+_MOST_NAMED = 20
+"""So many names, and so many losses, are told: nobody reads more."""
 _MANY = 64
 """Tokens that take as long as anything else that is counted."""
 _READS = Statement(Tier.SAFE, "looks at data")
@@ -216,7 +223,8 @@ def read_sql(text: str) -> Statement:
         found.append(Statement(Tier.DANGEROUS, why, reads=named))
     worst = max([_READS, *found], key=lambda s: s.tier)
     reads, secrets = (tuple(name for s in found for name in names(s)) for names in (_files, _accounts))
-    return msgspec.structs.replace(worst, reads=reads, secrets=secrets)
+    impact = _told([s.impact for s in found if s.impact], "; ")
+    return msgspec.structs.replace(worst, impact=impact, reads=reads, secrets=secrets)
 
 
 def _statements(text: str) -> list[list[str]]:
@@ -310,17 +318,30 @@ def _secrets(words: list[str]) -> tuple[str, ...]:
 def _destroys(words: list[str], tokens: list[str]) -> Statement | None:
     if _DESTROYING.isdisjoint(words):
         return None
-    for index, word in enumerate(words):
-        kind = words[index + 1] if index + 1 < len(words) else ""
+    losses = list(itertools.islice(_losses(words, tokens), _MOST_NAMED))
+    return Statement(Tier.DESTRUCTIVE, losses[0], _told(losses, "; "), _RESTORE) if losses else None
+
+
+def _losses(words: list[str], tokens: list[str]) -> Iterator[str]:
+    """Say what is lost, for each part of a statement that destroys something."""
+    for index, (word, kind) in enumerate(itertools.zip_longest(words, words[1:], fillvalue="")):
         if word == "DROP" and kind in _LOST:
-            return _lost(f"drops the {kind.lower()} {_named(tokens, words, index + 2)} with everything in it")
-        if word == "TRUNCATE" and index == 0:
-            return _lost(f"empties {_named(tokens, words, index + 1)}")
-        if word in ("DELETE", "UPDATE") and _is_verb(words, index) and _hits_all(words[index:]):
-            start = index + 2 if word == "DELETE" else index + 1
-            does = "deletes every row of" if word == "DELETE" else "overwrites every row of"
-            return _lost(f"{does} {_named(tokens, words, start)}")
-    return None
+            yield _dropped(kind, index, words, tokens)
+        elif word == "TRUNCATE" and index == 0:
+            yield f"empties {_named(words, tokens, 1)}"
+        elif word in ("DELETE", "UPDATE") and _is_verb(words, index) and _hits_all(words[index:]):
+            does = "deletes" if word == "DELETE" else "overwrites"
+            yield f"{does} every row of {_named(words, tokens, index + 1)}"
+
+
+def _dropped(kind: str, index: int, words: list[str], tokens: list[str]) -> str:
+    names = _named(words, tokens, index + 2)
+    if kind == "OWNED":
+        return f"drops everything that {names} owns"
+    several = ", " in names
+    table = f" of {_named(words, tokens, 2)}" if kind == "COLUMN" and words[0] == "ALTER" else ""
+    what = f"{kind.lower()}{'s' if several else ''} {names}{table}"
+    return f"drops the {what} with everything in {'them' if several else 'it'}"
 
 
 def _is_verb(words: list[str], index: int) -> bool:
@@ -337,11 +358,28 @@ def _hits_all(words: list[str]) -> bool:
     )
 
 
-def _named(tokens: list[str], words: list[str], index: int) -> str:
-    skipped = {"TABLE", "ONLY", "IF", "EXISTS", "FROM"}
-    rest = [t for t, w in zip(tokens[index:], words[index:], strict=True) if w not in skipped]
-    return rest[0].strip("\"'`") if rest else "what it names"
+def _named(words: list[str], tokens: list[str], index: int) -> str:
+    """Write the names that stand there, as in `a, b.c`."""
+    names, open_ = [""], True
+    for token, word in zip(tokens[index:], words[index:], strict=True):
+        if word in _PASSED:
+            continue
+        if word == ",":
+            names.append("")
+            open_ = True
+        elif word == ".":
+            names[-1] += "."
+            open_ = True
+        elif open_ and word not in _ACTIONS:
+            names[-1] += token.strip("\"'`")
+            open_ = False
+        else:
+            break
+    return _told([name for name in names if name], ", ") or "what it names"
 
 
-def _lost(what: str) -> Statement:
-    return Statement(Tier.DESTRUCTIVE, what, what, _RESTORE)
+def _told(texts: Sequence[str], between: str) -> str:
+    """Join what is to be told, each once, and not all of it where that is too much."""
+    once = list(dict.fromkeys(texts))
+    more = [f"… ({len(once)} in all)"] if len(once) > _MOST_NAMED else []
+    return between.join(once[:_MOST_NAMED] + more)

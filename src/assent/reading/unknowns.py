@@ -292,14 +292,14 @@ def _prints_no_option(command: Command, word: Word, place: Place, functions: fro
     if not command.words or command.words[0].text in functions:
         return False
     if tuple(w.text for w in command.words[:-1]) == _RESOLVED and command.passes_on and not command.assignments:
-        return not word.splits
+        return not (word.splits or word.cut)
     if not text:
         return False
     if _token.fullmatch(text):
         return True
     if _path.fullmatch(text):
         here = text.startswith(("pwd", "git")) and cwd is not None and not _ODD.search(cwd) and not command.elsewhere
-        return here or not word.splits
+        return here or not (word.splits or word.cut)
     return (
         _name.fullmatch(text) is not None and cwd is not None and place.ask(place.facts.trap, "git-refs", cwd) is None
     )

@@ -14,7 +14,7 @@ from assent.patience import step
 from assent.shell import braces
 from assent.shell.derived import derive
 from assent.shell.hints import MADE, combined, merged, parted, split, texts
-from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value
+from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value, may_run
 from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
 from assent.shell.tree import ListWord, Word
@@ -25,6 +25,23 @@ if TYPE_CHECKING:
 
     from assent.shell.notes import Notes
 
+_NUMBERS = frozenset(
+    {
+        "RANDOM",
+        "SRANDOM",
+        "SECONDS",
+        "EPOCHSECONDS",
+        "LINENO",
+        "BASHPID",
+        "PPID",
+        "UID",
+        "EUID",
+        "SHLVL",
+        "COLUMNS",
+        "LINES",
+    }
+)
+"""Variables that hold a number, unless the line sets them; setting them is asked about."""
 _FIELDS = re.compile(r"[ \t\n]+")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
 _TILDES = 64
@@ -46,6 +63,8 @@ class Field:
     """A word in the making."""
 
     __slots__ = (
+        "begun",
+        "cut",
         "examples",
         "feeds",
         "filled",
@@ -76,6 +95,8 @@ class Field:
         """There surely is something in it."""
         self.stream = self.mixed = False
         self.named_in: tuple[str, ...] | None = None
+        self.begun = False
+        self.cut = False
 
     def add(self, value: Value, text: str, *, quoted: bool) -> None:
         """Append text that comes from a value."""
@@ -83,8 +104,11 @@ class Field:
         if value.hints:
             self.hints.append((len(self.text), value.hints))
         self.mixed = self.mixed or value.mixed
-        if value.named_in is not None and not any(self.text):
-            self.named_in = value.named_in
+        self.cut = self.cut or value.cut
+        if text and not self.begun:
+            # What stands before it may be nothing: then it is how the word begins.
+            self.named_in = value.named_in if not any(self.text) else None
+            self.begun = bool(text.strip(UNKNOWN)) or value.filled
         if text:
             self.stream = value.stream and not any(self.text)
         self.text.append(text)
@@ -93,7 +117,7 @@ class Field:
         self.variables += tuple(name for name in value.variables if name not in self.variables)
         self.feeds += tuple(index for index in value.feeds if index not in self.feeds)
         self.present = self.present or quoted or bool(text)
-        whole = value.number or (value.like and not _CUT.search(value.like))
+        whole = (value.number and not value.several) or (value.like and not _CUT.search(value.like))
         self.splits = self.splits or (not quoted and UNKNOWN in text and not whole)
         self.filled = self.filled or quoted or bool(text.strip(UNKNOWN)) or (value.filled and text == value.text)
 
@@ -112,6 +136,7 @@ class Field:
             named_in=self.named_in,
             stream=self.stream,
             mixed=self.mixed,
+            cut=self.cut,
         )
 
     def example(self) -> str:
@@ -154,12 +179,15 @@ class Expander(ABC):
 
     def set(self, name: str, value: Value) -> None:
         """Set a variable; an integer's value is evaluated."""
-        if name in self.scope.integers and not value.calculable:
+        if name in self.scope.integers and not self.calculable(value):
             self.notes.blame(f"`{name}` is an integer, and its value is evaluated")
         old = self.scope.values.get(name)
         if value.items is None and old is not None and name in self.notes.arrays:
             value = _first_set(old, value)
+        held = self.scope.holds_code
         self.scope.assign(name, value)
+        if name in self.notes.maps and not held:  # which of its elements is meant is never told, but what they are
+            self.scope.holds_code = any(hint != MADE and may_run(hint) for hint in value.hints)
 
     def words(self, trees: Iterable[WordTree | Assignment], *, declares: bool = False) -> list[Word]:
         """Expand the words of a command, into as many as they become."""
@@ -263,7 +291,7 @@ class Expander(ABC):
         """Add `$@` or `${array[@]}`: each element begins a field."""
         value = self.part(part)
         if value.items is None:
-            alone = part.name != "@" and UNKNOWN not in value.text
+            alone = part.name != "@" and UNKNOWN not in value.text and bool(value.text)
             fields[-1].add(value, value.text if alone else UNKNOWN, quoted=alone and part.quoted)
             return
         self.room -= 64 * len(value.items)
@@ -364,12 +392,20 @@ class Expander(ABC):
         """Check that an expression evaluates nothing but numbers, and give its value."""
         parts = [self.part(part) for part in expression.parts]
         values = [*(self.scope.value(name) for name in expression.names if not name.isdigit()), *parts]
-        if not all(value.calculable for value in values):
+        if not all(map(self.calculable, values)):
             self.notes.blame(f"{where} evaluates a value that is not a plain number")
         for name in expression.assigned:
             self.bind(name, NUMBER_OR_NOTHING if _SHORT.search(expression.text) else UNKNOWN_NUMBER)
         result = None if expression.assigned else self.summed(expression.text, parts)
         return silent(concatenate([*values, UNKNOWN_NUMBER]), UNKNOWN if result is None else result, number=True)
+
+    def calculable(self, value: Value) -> bool:
+        """Tell whether bash can evaluate a value without running anything.
+
+        What is a word in a variable from outside may be the name of one that the line has set.
+        """
+        outside = UNKNOWN in value.text and not value.number and not _NUMBERS.issuperset(value.variables)
+        return value.calculable and not (outside and self.scope.holds_code)
 
     def summed(self, text: str, parts: list[Value]) -> str | None:
         """Work out a sum: bash first puts in what is expanded, then what its variables hold."""

@@ -72,6 +72,8 @@ class Looper(Evaluator):
         numbers = numbers or self.counted(words)
         mixed = len(words) > 1 and not all(word.text == UNKNOWN and word.feeds for word in words)
         each = silent(concatenate(values), UNKNOWN, number=numbers, mixed=mixed)
+        if any(word.splits and word.feeds for word in words):
+            each = msgspec.structs.replace(each, cut=True)
         each = each if numbers else guessed(each, merged(*map(of_word, words)))
         goes = node.kind == "for" and any(word.known for word in words)
         self.bind(node.name, each if goes else each.or_else(self.scope.value(node.name)))  # there may be no round
@@ -80,7 +82,8 @@ class Looper(Evaluator):
         elif numbers or node.kind == "select" or not words:
             rounds = [each]
         else:
-            rounds = [msgspec.structs.replace(each, text=framed(words), named_in=named_in(words, self.scope))]
+            begin = named_in(words, self.scope)
+            rounds = [msgspec.structs.replace(each, text=framed(words), named_in=begin, filled=begin is not None)]
         self.loop(node.kind, self.for_once, (node, rounds))
 
     def all_arguments(self) -> list[Word]:
@@ -100,10 +103,10 @@ class Looper(Evaluator):
         """Tell whether words are nothing but numbers that a command prints."""
         if len(words) != 1 or words[0].text != UNKNOWN or words[0].variables or not words[0].splits:
             return False
-        return self.prints(words[0].feeds)
+        return self.prints(words[0].feeds) > 0
 
-    def prints(self, feeds: tuple[int, ...]) -> bool:
-        """Tell whether these commands print a number and nothing else."""
+    def prints(self, feeds: tuple[int, ...]) -> int:
+        """Tell how many numbers these commands print, if nothing else: none, one, or more."""
         # A program that complains begins with its name, which bash would take for a variable's.
         return prints_number(feeds, self.commands, self.functions.keys() | self.scope.values.keys())
 

@@ -23,7 +23,6 @@ _PRINTING = (
     r"id -[ugG]",
     r"grep -[EFGiPqvwx]*c[EFGiPqvwx]* (?!-)\S*( (?!-)\S+)?",
     r"stat (?:-c|--format=?) ?%[sYXZ](?: \S+)?",
-    r"stat -f ?%[zma](?: \S+)?",
     r"seq( -?\d+){1,3}",
     r"git rev-list --count [\w@][\w./@^~-]*",
     r"git log -(?:n ?)?1 --format=%[ac]t(?: [\w@][\w./@^~-]*)?(?: -- [\w./][\w./-]*)?",
@@ -37,8 +36,14 @@ _PASSING = re.compile(r"(?:head|tail)(?: -n ?\d+| -\d+)?|sort(?: -[nru]+)?|uniq|
 _FIRST = re.compile(r"cut -d ?: -f ?1|awk -F ?: (?:NR==1)?\{·?print·?\$1·?(?:;·?exit·?)?\}")
 _NUMBERED = re.compile(r"grep -[EFGPivwx]*n[EFGPivwx]*(?: -m ?\d+)? [^\s-]\S*(?: [\w./][\w./-]*)?")
 """Lines with their numbers before a colon; of one file, or the name would stand there."""
-_COUNTED = re.compile(r"wc -[clmw] [\w./][\w./-]*|du -(?:s|s[bkmx]|[bkmx]s) [\w./~][\w./-]*")
-_LEADING = re.compile(r"awk \{·?print·?\$1·?\}|cut(?: -d ?·)? -f ?1")
+_COUNTED = re.compile(r"wc -[clmw] [\w./][\w./-]*")
+_MEASURED = re.compile(r"du -(?:s|s[bkmx]|[bkmx]s) [\w./~][\w./-]*")
+_LEADING = re.compile(r"awk \{·?print·?\$1·?\}")
+_BEFORE_BLANK = re.compile(r"cut -d ?· -f ?1")
+_BEFORE_TAB = re.compile(r"cut -f ?1")
+_SEVERAL = re.compile(r"seq .*|id -G|jq .*")
+"""What may print more numbers than one."""
+_ONE = re.compile(r"(?:head|tail)(?: -n ?1| -1)")
 _TIME = re.compile(r"date(?: -u| --utc| -j| -v ?[+-]?\d+[a-zA-Z]| (?:-d ?|--date[= ])[^\s/]+)* \+(\S+)")
 _CODES = {
     **dict.fromkeys("dHMSmjVuUIk", "01"),
@@ -52,28 +57,41 @@ _CODES = {
 }
 _CODE = re.compile(r"%-?(.)")
 _PIPED = 8
+MANY = 2
 """Commands of a pipe that are followed."""
 
 
-def prints_number(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> bool:
-    """Tell whether a substitution of these commands gives numbers, whatever they read."""
-    wanted = _NUMERIC
+def prints_number(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> int:
+    """Tell how many numbers a substitution of these commands gives, whatever they read: none, one, or more."""
+    wanted: tuple[re.Pattern[str], ...] = (_NUMERIC,)
+    one = False
     for _ in range(_PIPED):
         text, source = _said(feeds, commands, functions)
         if not text:
-            return False
-        if wanted.fullmatch(text):
-            return True
+            return 0
+        if any(each.fullmatch(text) for each in wanted):
+            several = wanted == (_NUMBERED,) or _SEVERAL.fullmatch(text) is not None
+            return MANY if several and not one else 1
         if not commands[feeds[0]].passes_on:
-            return False
-        if wanted is _NUMERIC and _FIRST.fullmatch(text):
-            wanted = _NUMBERED
-        elif wanted is _NUMERIC and _LEADING.fullmatch(text):
-            wanted = _COUNTED
+            return 0
+        if wanted == (_NUMERIC,) and (begun := _begun(text)):
+            wanted = begun
         elif not _PASSING.fullmatch(text):
-            return False
+            return 0
+        one = one or _ONE.fullmatch(text) is not None
         feeds = source
-    return False
+    return 0
+
+
+def _begun(text: str) -> tuple[re.Pattern[str], ...]:
+    """Give what may stand before a command for it to print numbers: it gives how lines begin."""
+    if _FIRST.fullmatch(text):
+        return (_NUMBERED,)
+    if _LEADING.fullmatch(text):
+        return (_COUNTED, _MEASURED)
+    if _BEFORE_BLANK.fullmatch(text):
+        return (_COUNTED,)
+    return (_MEASURED,) if _BEFORE_TAB.fullmatch(text) else ()
 
 
 def _said(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> tuple[str, tuple[int, ...]]:
@@ -88,7 +106,7 @@ def _said(feeds: Sequence[int], commands: Sequence[Command], functions: Containe
 
 def _copies(command: Command) -> bool:
     """Tell whether it may print what it complains about, too."""
-    return any(each.direction == "descriptor" for each in command.redirects)
+    return any(each.joins for each in command.redirects)
 
 
 def printed_time(feeds: Sequence[int], commands: Sequence[Command], functions: Container[str]) -> str:

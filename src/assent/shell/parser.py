@@ -120,14 +120,18 @@ class Parser(CommandScanner):
         if first is None or not self.source.startswith("|", self.at) or self.source.startswith("||", self.at):
             return first
         items = [first]
+        loud: set[int] = set()
         while self.peek() == "|" and not self.source.startswith("||", self.at):
-            self.at += 2 if self.source.startswith("|&", self.at) else 1
+            if self.source.startswith("|&", self.at):
+                loud.add(len(items) - 1)
+                self.at += 1
+            self.at += 1
             following = self.piped()
             if following is None:
                 self.notes.blame("a command is missing after `|`")
                 break
             items.append(following)
-        return Pipeline(tuple(items)) if len(items) > 1 else first
+        return Pipeline(tuple(items), frozenset(loud)) if len(items) > 1 else first
 
     def command(self) -> Statement | None:
         """Read one command and the blanks behind it; None if none starts here."""

@@ -39,6 +39,7 @@ _BACKTICKED = re.compile(r"`([^`\\]*(?:\\.[^`\\]*)*)`", re.DOTALL)
 _CALCULATED = re.compile(r"[^()$`'\"\\\[\]{}#]+|(?<=[0-9])#(?=[0-9A-Za-z])")
 _OFFSETS = re.compile(r"(?:[\s\w()+*:-]|\$(?=[A-Za-z_]))*(?=\})", re.ASCII)
 _ANSI = re.compile(r"\$'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL)
+_PASTED = re.compile(rf"(?<!\w)(\w++)[${UNKNOWN}]|{UNKNOWN}(\w++)", re.ASCII)
 _ASSIGNED = re.compile(
     r"(?<!\w)\d*+([A-Za-z_]\w*+)\s*+(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)",
     re.ASCII,
@@ -326,6 +327,8 @@ class Scanner(ABC):
             self.notes.blame("the offset in `${…}` is not a plain number or name")
             return ()
         self.at = match.end()
+        if _pastes(match[0]):
+            self.notes.blame("the offset in `${…}` puts a name together")
         return (Arithmetic(tuple(IDENTIFIER.findall(match[0])), (), (), quoted=True),)
 
     def operand(self, *, quoted: bool) -> tuple[Part, ...]:
@@ -393,9 +396,17 @@ class Scanner(ABC):
                 self.notes.retries -= 1
                 self.at = begin
                 return None
+        if _pastes(text):
+            self.notes.blame("an arithmetic expression puts a name together")
         names = tuple(IDENTIFIER.findall(text))
         assigned = tuple(a or b for a, b in _ASSIGNED.findall(text))
         return Arithmetic(names, assigned, parts, quoted, text)
+
+
+def _pastes(text: str) -> bool:
+    """Tell whether an expression puts a name together, of which a part is expanded."""
+    pieces = (before or after for before, after in _PASTED.findall(text))
+    return 2 * UNKNOWN in text or not all(map(str.isdecimal, pieces))
 
 
 _PARTS = {

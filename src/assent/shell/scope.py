@@ -10,7 +10,7 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
-from assent.shell.hints import MADE, merged, texts
+from assent.shell.hints import FOREIGN, MADE, merged, texts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -111,6 +111,8 @@ _STATE = (
 """What makes two shells the same."""
 _PLACES = 24
 """Folders a shell may be in before nobody can tell any more."""
+_KEY = re.compile(r"\[\w+\]=", re.ASCII)
+"""How an element of a list that is assigned names its place."""
 
 
 class Value(msgspec.Struct, frozen=True):
@@ -121,6 +123,8 @@ class Value(msgspec.Struct, frozen=True):
     feeds: tuple[int, ...] = ()
     number: bool = False
     """It is a number, though perhaps not a known one."""
+    several: bool = False
+    """Where it is not quoted, it may be more words than one, though all of them are numbers."""
     opaque: bool = False
     """Some of it is unknown and was chosen by the line: output of a command, or input."""
     items: tuple[Value, ...] | None = None
@@ -137,6 +141,8 @@ class Value(msgspec.Struct, frozen=True):
     """It is surely not nothing, though it is not known."""
     mixed: bool = False
     """It may be something else than what its variables hold and its feeds print."""
+    cut: bool = False
+    """It is a piece of what its feeds print, which was cut at blanks."""
 
     @property
     def full(self) -> bool:
@@ -193,7 +199,21 @@ def value_of(word: Word) -> Value:
         like=word.like,
         stream=word.stream,
         mixed=word.mixed,
+        cut=word.cut,
     )
+
+
+def _holds_code(value: Value) -> bool:
+    """Tell whether a value may run something where it is evaluated as a number."""
+    if value.number:
+        return False
+    held = value.items or (value,)
+    return any(may_run(text) for item in held for text in texts(item.text, item.hints) or (item.text * item.opaque,))
+
+
+def may_run(text: str) -> bool:
+    """Tell whether a text may run something where it is evaluated: it has a subscript, or is only known later."""
+    return "[" in _KEY.sub("", text) or any(mark in text for mark in (UNKNOWN, MADE, FOREIGN))
 
 
 def _either(one: Value, other: Value) -> tuple[str, ...]:
@@ -218,6 +238,8 @@ class Scope:
     chosen = False
     """A variable that nobody knows may have been set by what ran."""
     diverted = False
+    holds_code = False
+    """A variable that the line set may run something where it is evaluated as a number."""
     """Its input may be another than what the line puts before it."""
     splitting = True
     """Words are still split at spaces, tabs and newlines."""
@@ -298,6 +320,7 @@ class Scope:
         self.forgotten = self.forgotten or other.forgotten
         self.chosen = self.chosen or other.chosen
         self.diverted = self.diverted or other.diverted
+        self.holds_code = self.holds_code or other.holds_code
         self.splitting = self.splitting and other.splitting
         self.integers |= other.integers
         self.readonly |= other.readonly
@@ -356,6 +379,7 @@ class Scope:
             value = UNKNOWN_NUMBER
         elif name in _DYNAMIC or name in self.readonly:
             value = self.value(name).or_else(value)  # it may keep what it holds, or not
+        self.holds_code = self.holds_code or _holds_code(value)
         self.values[name] = value
 
     def succeed(self) -> None:

@@ -103,6 +103,8 @@ class Pipeline(msgspec.Struct, frozen=True):
     """Statements joined by `|` or `|&`; there are at least two."""
 
     items: tuple[Statement, ...]
+    loud: frozenset[int] = frozenset()
+    """Those before a `|&`: what they complain of goes the same way."""
 
 
 class Chain(msgspec.Struct, frozen=True):

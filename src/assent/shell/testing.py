@@ -56,4 +56,4 @@ def _may_name(word: Word) -> bool:
 def _plain(expander: Expander, value: Value) -> bool:
     if UNKNOWN not in value.text and value.text.isidentifier():
         value = expander.scope.value(value.text)
-    return value.calculable
+    return expander.calculable(value)

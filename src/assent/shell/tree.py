@@ -9,6 +9,8 @@ import msgspec
 from assent.model import UNKNOWN
 
 Direction: TypeAlias = Literal["read", "write", "both", "descriptor", "here"]
+_STREAMS = ("/dev/std", "/dev/fd", "/dev/tty", "/proc/", UNKNOWN)
+"""How names of files begin that may be what is open already."""
 
 
 class Word(msgspec.Struct, frozen=True):
@@ -33,6 +35,8 @@ class Word(msgspec.Struct, frozen=True):
     """It is the name of a pipe to the commands that feed it: `<(…)`."""
     mixed: bool = False
     """What is not known of it may be something else than what those variables hold and those commands print."""
+    cut: bool = False
+    """What is not known of it is a piece of what those commands print, which was cut at blanks."""
 
     @property
     def known(self) -> bool:
@@ -55,6 +59,13 @@ class Redirect(msgspec.Struct, frozen=True):
     direction: Direction
     target: Word
     """The file; for `descriptor` the number or `-`; for `here` the text that is fed in."""
+
+    @property
+    def joins(self) -> bool:
+        """Tell whether it may lead one stream to where another leads."""
+        if self.direction == "descriptor":
+            return True
+        return self.direction == "write" and self.target.text.startswith(_STREAMS)
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -85,7 +96,7 @@ class Command(msgspec.Struct, frozen=True):
     @property
     def passes_on(self) -> bool:
         """Tell whether it has no input but what it is fed, and prints nothing but what it is there to print."""
-        return all(each.direction == "write" for each in self.redirects)
+        return all(each.direction == "write" and not each.joins for each in self.redirects)
 
 
 class Around(msgspec.Struct, frozen=True):

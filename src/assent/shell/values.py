@@ -29,11 +29,12 @@ def concatenate(values: Iterable[Value]) -> Value:
     parts = tuple(values)
     variables: dict[str, None] = {}
     feeds: dict[int, None] = {}
-    opaque = hinted = mixed = False
+    opaque = hinted = mixed = cut = False
     for value in parts:
         hinted = hinted or bool(value.hints)
         opaque = opaque or value.opaque
         mixed = mixed or value.mixed
+        cut = cut or value.cut
         variables.update(dict.fromkeys(value.variables))
         feeds.update(dict.fromkeys(value.feeds))
     hints = combined([value.hints or (value.text,) for value in parts]) if hinted else ()
@@ -42,15 +43,16 @@ def concatenate(values: Iterable[Value]) -> Value:
         "".join([v.example for v in parts]) if UNKNOWN in text and all(v.example or not v.text for v in parts) else ""
     )
     filled = any(v.full for v in parts)
-    return Value(
-        text, tuple(variables), tuple(feeds), opaque=opaque, hints=hints, like=like, filled=filled, mixed=mixed
-    )
+    known = Value(text, tuple(variables), tuple(feeds), opaque=opaque, hints=hints, like=like, filled=filled)
+    return msgspec.structs.replace(known, mixed=mixed, cut=cut) if mixed or cut else known
 
 
 def word_of(value: Value) -> Word:
     """Take a value as a word that does not split."""
     like = value.example if UNKNOWN in value.text else ""
-    return Word(value.text, value.variables, value.feeds, hints=value.hints, like=like, mixed=value.mixed)
+    return Word(
+        value.text, value.variables, value.feeds, hints=value.hints, like=like, mixed=value.mixed, cut=value.cut
+    )
 
 
 def guessed(value: Value, hints: tuple[str, ...]) -> Value:
@@ -61,7 +63,7 @@ def guessed(value: Value, hints: tuple[str, ...]) -> Value:
 def silent(value: Value, text: str = "", *, number: bool = False, mixed: bool = False) -> Value:
     """Keep where a value comes from, but not what it says; `mixed`: it may be something else by now."""
     opaque, mixed = not number and bool(text), mixed or value.mixed
-    return Value(text, value.variables, value.feeds, number, opaque=opaque, filled=number, mixed=mixed)
+    return Value(text, value.variables, value.feeds, number, opaque=opaque, filled=number, mixed=mixed, cut=value.cut)
 
 
 def cut_anywhere(value: Value) -> Value:

@@ -213,16 +213,24 @@ class Walker(Looper):
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
         outer, inputs = self.scope, self.inputs
         ends: list[Scope] = []
-        for item in node.items:
+        for number, item in enumerate(node.items):
             begin = len(self.commands)
             self.scope = outer.fork()
             self.statement(item)
+            if number in node.loud:
+                self.complain(begin)
             ends.append(self.scope)
             self.inputs = self.outputs(begin)
         for end in ends:
             outer.join(end)
         outer.assured = None
         self.scope, self.inputs = outer, inputs
+
+    def complain(self, begin: int) -> None:
+        """Note of the commands since `begin` that what they complain of goes where their output goes."""
+        for index in range(begin, len(self.commands)):
+            redirects = (*self.commands[index].redirects, Redirect("descriptor", Word("1")))
+            self.commands[index] = msgspec.structs.replace(self.commands[index], redirects=redirects)
 
     def outputs(self, begin: int) -> tuple[int, ...]:
         """Give the commands since `begin` whose output goes where the whole's output goes."""
@@ -254,6 +262,8 @@ class Walker(Looper):
         self.inputs = () if substitution.kind == ">(…)" else inputs
         self.through = (*through, substitution.kind)
         self.sequence(substitution.body)
+        if any(_is_exec(command) and any(r.joins for r in command.redirects) for command in self.commands[begin:]):
+            self.complain(begin)
         feeds = self.outputs(begin)
         if substitution.kind == ">(…)":
             self.sinks += [i for i in range(begin, len(self.commands)) if not self.commands[i].fed_by]
@@ -264,8 +274,8 @@ class Walker(Looper):
 
     def said(self, feeds: tuple[int, ...]) -> Value:
         """Give what these commands print."""
-        if self.prints(feeds):
-            return Value(UNKNOWN, (), feeds, number=True)
+        if numbers := self.prints(feeds):
+            return Value(UNKNOWN, (), feeds, number=True, several=numbers > 1)
         like = printed_time(feeds, self.commands, self.functions)
         begins = () if found_first(feeds, self.commands, self.functions) else None
         hints = printed(feeds, self.commands, wrote=self.wrote)
@@ -401,6 +411,8 @@ class Walker(Looper):
         )
         self.inputs = feeds or ((*inputs, begin - 1) if given else inputs)
         self.statement(node.body)
+        if any(each.joins for each in redirects):
+            self.complain(begin)
         outputs = self.outputs(begin)
         self.drain(outputs)
         self.commands[begin - 1] = msgspec.structs.replace(self.commands[begin - 1], writers=outputs)
@@ -421,6 +433,10 @@ class Walker(Looper):
         values = [self.value(word) for word in node.words]
         check_test(self, values)
         self.emit(tuple(map(word_of, values)))
+
+
+def _is_exec(command: Command) -> bool:
+    return bool(command.words) and command.words[0].text in {"exec", "command", "builtin"}
 
 
 def _is_zero(prefix: str) -> bool:
