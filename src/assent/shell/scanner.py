@@ -6,6 +6,7 @@ so that the commands behind it are still found.
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 
 import assent.regex as re
@@ -39,7 +40,7 @@ _BACKTICKED = re.compile(r"`([^`\\]*(?:\\.[^`\\]*)*)`", re.DOTALL)
 _CALCULATED = re.compile(r"[^()$`'\"\\\[\]{}#]+|(?<=[0-9])#(?=[0-9A-Za-z])")
 _OFFSETS = re.compile(r"(?:[\s\w()+*:-]|\$(?=[A-Za-z_]))*(?=\})", re.ASCII)
 _ANSI = re.compile(r"\$'([^'\\]*(?:\\.[^'\\]*)*)'", re.DOTALL)
-_PASTED = re.compile(rf"(?<!\w)(\w++)[${UNKNOWN}]|{UNKNOWN}(\w++)", re.ASCII)
+_PASTED = re.compile(rf"{UNKNOWN}++|\$|\w++", re.ASCII)
 _ASSIGNED = re.compile(
     r"(?<!\w)\d*+([A-Za-z_]\w*+)\s*+(?:=(?!=)|(?:[-+*/%&|^]|<<|>>)=|\+\+|--)|(?:\+\+|--)\s*([A-Za-z_]\w*)",
     re.ASCII,
@@ -405,8 +406,19 @@ class Scanner(ABC):
 
 def _pastes(text: str) -> bool:
     """Tell whether an expression puts a name together, of which a part is expanded."""
-    pieces = (before or after for before, after in _PASTED.findall(text))
-    return 2 * UNKNOWN in text or not all(map(str.isdecimal, pieces))
+    pieces = [(found.start(), found[0]) for found in _PASTED.finditer(text)]
+    return any(
+        at + len(piece) == then and _is_half(piece, following)
+        for (at, piece), (then, following) in itertools.pairwise(pieces)
+    ) or any(piece.count(UNKNOWN) > 1 for _, piece in pieces)
+
+
+def _is_half(piece: str, following: str) -> bool:
+    """Tell whether two pieces side by side are a name and what is expanded; behind a `$` stands one of its own."""
+    if piece == "$":
+        return False
+    word = piece if following[0] in ("$", UNKNOWN) else following
+    return not word.isdecimal()
 
 
 _PARTS = {
