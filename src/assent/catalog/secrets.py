@@ -293,6 +293,16 @@ def is_secret(path: str) -> bool:
     return _secret.find(path) and not _not_secret.find(path.rpartition("/")[2])
 
 
+_ANYWHERE = re.compile(
+    r"g?shadow-?|master\.passwd|sudoers|opasswd|krb5\.keytab|ssh_host_\w+_key|environ", re.IGNORECASE
+)
+
+
+def may_be_secret_name(path: str) -> bool:
+    """Tell whether a file of this name is a secret in some folder: of one that is not known, it may be that."""
+    return _ANYWHERE.fullmatch(path.rpartition("/")[2]) is not None
+
+
 def keeps_secrets(path: str) -> bool:
     """Tell whether a folder is one in which programs keep their secrets: not all of it, and not by its own name."""
     return fold(path.rpartition("/")[2]) in _KEEPERS

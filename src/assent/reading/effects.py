@@ -35,8 +35,6 @@ from assent.reading.wildcards import blur, is_pattern, let_through, may_be_secre
 from assent.shell.hints import FITS, FOREIGN, MADE, nearest, of_word
 from assent.shell.tree import Command, Redirect, Word
 
-_ROOTED = frozenset(path.rpartition("/")[2] for path in secrets.SECRET_PATHS)
-"""Names that make a secret by the folder they are in."""
 _DESCRIPTORS = re.compile(r"/dev/(?:null|zero|full|stdin|stdout|stderr|tty|fd/[012])")
 _DATABASE = re.compile(
     r"file:(?://(?:localhost)?(?=/))?(?P<file>[^?#]*)"
@@ -96,8 +94,8 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
         return fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
     if role in _FORMS:
         return _FORMS[role](word, ground)
-    if role == "name" and secrets.is_secret_variable(word.text):
-        return (secret_variable(word.text, ground.owner),)
+    if role == "name":
+        return [secret_variable(text, ground.owner) for text in of_word(word) if secrets.is_secret_variable(text)][:1]
     return ()
 
 
@@ -314,7 +312,7 @@ def _nameless_read(reason: str, ground: Ground) -> Operation:
 def _is_named_by_what_is_printed(word: Word) -> bool:
     """Tell whether it is not known what a file is called, or it is called as secrets are in some folders."""
     name = word.text.rpartition(UNKNOWN)[2].rpartition("/")[2] if "/" in word.text.rpartition(UNKNOWN)[2] else ""
-    return not name or name in _ROOTED
+    return not name or secrets.may_be_secret_name(name)
 
 
 def _guessed(guess: Word, ground: Ground) -> Operation:

@@ -8,7 +8,7 @@ from assent.model import UNKNOWN
 from assent.patience import step
 from assent.reading.options import may_be_option
 from assent.shell.hints import FITS, MADE, merged
-from assent.shell.printing import MATCHING, NAMING
+from assent.shell.printing import MATCHING, NAMING, NEGATING, SPANNING, spanned
 from assent.shell.tree import Word
 
 _ALONE = frozenset(
@@ -211,7 +211,9 @@ class _Walk:
         elif text == "-inum":
             self.names.append(MADE)
         elif text in NAMING:
-            self.names += [v.text for v in values]
+            negated = self.at > 2 and self.words[self.at - 3].text in NEGATING
+            self.names += [MADE if negated and "[" in v.text else v.text for v in values]
+            self.fits += [FITS + spanned(v.text) for v in values if text in SPANNING and not negated]
         elif text in MATCHING:
             self.names += [_as_pattern(v.text) for v in values]
             self.fits += [FITS + v.text for v in values]

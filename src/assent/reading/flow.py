@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Container, Iterator, Sequence
 
@@ -9,13 +10,18 @@ import msgspec
 
 import assent.regex as re
 from assent.catalog.entry import Output
-from assent.model import FS_READ, FS_WRITE, UNKNOWN, Operation, Tier
+from assent.model import FS_READ, FS_WRITE, UNKNOWN, Operation, RuleError, Tier
+from assent.reading.expressions import compile_expression
 from assent.reading.findings import Findings
 from assent.reading.touching import secret_variable, worse
 from assent.shell.tree import Command, Script
 
 _SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth|aws|[.\"]env\b")
 _GREPS = frozenset({"grep", "egrep", "fgrep"})
+_NAMED = ("_TOKEN=", "_SECRET=", "_KEY=", "_PASSWORD=")
+_PLAIN = ("PATH=/usr/bin", "HOME=/home/u", "USER=u", "LANG=C", "PWD=/x", "SHELL=/bin/bash", "NODE_ENV=x")
+_MAGIC = re.compile(rf"[\[.*?(\\{UNKNOWN}]")
+_LONGEST = 200
 _KEYS = re.compile(r"[|] ?keys(?:_unsorted)?\b")
 """What jq calls the names of things."""
 _NAMES = re.compile(r"cut -d ?= -f ?1|awk -F ?= \{ ?print \$1 ?\}|sed s/=[.][*]//")
@@ -109,7 +115,7 @@ def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
     taken = {feed for command in commands for feed in command.fed_by}
     endless = any(t.output == "endless" and i not in taken for i, t in enumerate(traces))
     stdin = any(t.stdin and not c.fed_by for t, c in zip(traces, commands, strict=True))
-    return Trace(stdin=stdin, output="endless" if endless else "")
+    return Trace(stdin=stdin, output="endless" if endless else "", reveals=any(map(_reveals, traces)))
 
 
 def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
@@ -118,16 +124,35 @@ def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings) 
         return
     names = {i for i, c in enumerate(script.commands) if _NAMES.fullmatch(" ".join(w.text for w in c.words))}
     shown = _downstream({i for i, t in enumerate(traces) if t.reveals}, script, names)
+    if script.writes:
+        shown.update(range(len(traces)))  # it may stand in a file by now
     for command in script.commands:
-        if not shown.isdisjoint(_sources(command)):
-            found = next((w.text for w in command.words[1:] if _SECRETS.search(_KEYS.sub("", w.text))), None)
+        if script.writes or not shown.isdisjoint(_sources(command)):
+            found = next((w.text for w in command.words[1:] if _seeks_secret(w.text)), None)
             if found is not None and not _leaves_out(command):
                 findings.add(secret_variable(found, None))
 
 
+def _seeks_secret(text: str) -> bool:
+    """Tell whether a text asks for a variable that holds a secret, by its name or by an expression that fits one."""
+    if _SECRETS.search(_KEYS.sub("", text)):
+        return True
+    if not _MAGIC.search(text) or len(text) > _LONGEST:
+        return False
+    try:
+        finds = compile_expression("(?i)" + text.replace(UNKNOWN, ".*")).search
+    except RuleError:
+        return False
+    return any(map(finds, _NAMED)) and not any(map(finds, _PLAIN))
+
+
 def _leaves_out(command: Command) -> bool:
     """Tell whether a command shows all but what it names."""
-    return command.words[0].text in _GREPS and any(_INVERTED.fullmatch(word.text) for word in command.words[1:])
+    words = command.words
+    return words[0].text in _GREPS and any(
+        _INVERTED.fullmatch(word.text) and before.text not in ("-e", "-f", "--regexp", "--file")
+        for before, word in itertools.pairwise(words)
+    )
 
 
 def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:

@@ -36,6 +36,14 @@ from assent.shell.tree import Around, Command, Script, Word
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _DECLARING = frozenset({"export", "declare", "typeset", "local", "readonly"})
 _SAME = frozenset({"eval", "trap"})
+_MOVING = frozenset({"cd", "pushd", "popd"})
+_ASSIGNED = re.compile(r"(?<!\w)([A-Za-z_]\w*+)\+?=", re.ASCII)
+_SETTING = re.compile(
+    r"\b(?:declare|typeset|local|export|readonly|read|mapfile|readarray|printf|for|select|let|unset|getopts)\b|\(\("
+)
+"""What sets variables otherwise."""
+_READING = re.compile(r"\b(?:read|xargs|mapfile|readarray|parallel)\b")
+"""What takes names of files from what it is fed."""
 """What runs a line in the shell that it stands in: it has that one's arguments, and its last word and folder."""
 _SHAPING = frozenset({"IFS", "HOME", "PWD", "OLDPWD", "CDPATH", "GLOBIGNORE"})
 """Variables that change what a line means without being named in it."""
@@ -164,8 +172,11 @@ def read_inners(reader: Reader, inners: Iterable[Inner], command: Command, frame
             trace.code += found.code
         else:
             trace.code += inner.line.feeds
+            if is_given_input(command) and _READING.search(inner.line.text):
+                reader.findings.blur("a line inside the line reads what it is fed")
             found = _line(reader, inner, cwd, others, deeper)
         trace.stdin |= found.stdin
+        trace.reveals |= found.reveals
         trace.output = trace.output or found.output
 
 
@@ -182,11 +193,21 @@ def _set_around(command: Command, script: Script) -> frozenset[str]:
     """Return the variables that are set for a command, or by the line that it stands in."""
     found = {name for name, _ in command.assignments} | {*script.bound}
     for each in script.commands:
-        if not each.words:
+        name = each.words[0].text if each.words else ""
+        if not name:
             found.update(name for name, _ in each.assignments)
-        elif each.words[0].text in _DECLARING:
+        elif name in _DECLARING:
             found.update(word.text.partition("=")[0].rstrip("+") for word in each.words[1:])
+        elif name in _SAME and each.words != command.words:
+            found.update(name for word in each.words[1:] for name in _left_behind(word.text))
+        elif name in _MOVING:
+            found |= {"OLDPWD", "DIRSTACK"}
     return frozenset(found)
+
+
+def _left_behind(line: str) -> list[str]:
+    """Give the variables that a line may set for those that the same shell runs after it."""
+    return _IDENTIFIER.findall(line) if _SETTING.search(line) else _ASSIGNED.findall(line)
 
 
 def _line(reader: Reader, inner: Inner, cwd: str | None, others: tuple[str, ...], frame: Frame) -> Trace:

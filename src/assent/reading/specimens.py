@@ -69,6 +69,7 @@ _ORDINARY = (
     "test_x.php",
     "Makefile",
     "/etc/nginx/nginx.conf",
+    "src/main.py",
 )
 """Names that are in every project: an expression that these fit is after more than secrets."""
 _PLAIN = re.compile(r"\\([(){}|+?])|([(){}|+?])")
@@ -99,4 +100,6 @@ def _tried(expression: str) -> Sequence[str]:
         finds = compile_expression(f"(?i){expression}").search
     except RuleError:
         return _SECRET  # nobody knows what it finds
-    return () if any(map(finds, _ORDINARY)) else [name for name in _SECRET if finds(name) or finds(f"./{name}")]
+    return (
+        () if any(map(finds, _ORDINARY)) else [n for n in _SECRET if finds(n) or finds(f"./{n}") or finds(f"./{n}/x")]
+    )

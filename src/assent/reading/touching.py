@@ -86,6 +86,7 @@ def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: 
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path, place = located.path, ground.place
     secret = place.traits(path, located.target).secret
+    secret = secret or (path.startswith(UNKNOWN) and secrets.may_be_secret_name(path))
     if not (secret or glob or ground.sweep or UNKNOWN in path or INHERITED.match(path)):
         # One file, by its name.
         return Operation(

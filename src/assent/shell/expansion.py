@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from assent.shell.notes import Notes
 
+_CUTS = re.compile(r":[^-+?=]")
+"""What takes some letters of a value."""
 _NUMBERS = frozenset(
     {
         "RANDOM",
@@ -325,6 +327,8 @@ class Expander(ABC):
             guesses = derive(part.operator, texts(value.text, value.hints), texts(operand.text, operand.hints))
             if (part.index in {"@", "*"} or part.name in {"@", "*"}) and guesses:
                 guesses = (MADE,)  # it is done to each element
+            elif _CUTS.match(part.operator) and not value.feeds and UNKNOWN in value.text:
+                guesses = merged(guesses, (MADE,))  # a letter here and there is known to whoever writes the line
             return guessed(silent(concatenate([value, operand]), UNKNOWN, mixed=True), guesses)
         self.room -= len(value.text)
         return value if self.room >= 0 else silent(value, UNKNOWN)

@@ -35,10 +35,12 @@ _VALUED = re.compile(
     r"-[^tdESjcoe=-]*[tdESjco]|--(?:type|max-depth|min-depth|exact-depth|exclude|size|threads|color|owner)"
 )
 """Options of fd of which the next word is the value; one that is told an ending is told apart."""
+_XARGS = re.compile(r"-[A-Za-z0-9]*[IJnPLdasER]|--(?:max-args|max-procs|max-lines|delimiter|arg-file|max-chars)")
+"""Options of xargs of which the next word is the value."""
 _SEPARATED = re.compile(r"\\(?:0(?![0-7])|[nt])|\s")
 _NUL = re.compile(r"(?:%s\\0)+")
 _SLOT = re.compile(r"%[-0]?\d*[sd]")
-_ITSELF = re.compile(r"\bexpr$|BEGIN|END|^-\w*n|^--null-input")
+_ITSELF = re.compile(r"\bexpr$|BEGIN|END|^-\w*n|^--null-input|implode|@base|fromjson|ltrimstr|sub\(")
 """What makes such a command speak without its input, or whatever that is; so does text of its own in quotes."""
 _ALL = re.compile(r"-\w*[aAf]|--al")
 _EXPRESSION = re.compile(r"-\w*e(?=.)|--regexp=")
@@ -46,8 +48,10 @@ _INVERTING = re.compile(r"-\w*v|--inv")
 _HIDDEN = re.compile(r"-\w*[HuI]|--hidden|--unres|--no-ignore")
 _OTHERS = re.compile(r"-\w*o|--others")
 _IGNORED = re.compile(r"-\w*[iX]|--ignored")
+_WALKING = frozenset({"ls", "dir", "vdir", "du", "tree", "eza", "exa", "rg", "lsd"})
 _GIT_LISTS = frozenset({"ls-files", "status", "clean"})
-_CUTTING = frozenset("co")
+_CUTTING = frozenset("cor")
+"""Letters of options that make a command print a part of a line, or something else in its place."""
 _SEARCHING = frozenset({"grep", "egrep", "fgrep", "rg", "ag", "ack", "git"})
 _CHOOSING = frozenset({"awk", "gawk", "mawk", "nawk", "sed", *_SEARCHING})
 """Commands that are told in a pattern which lines of their input to print."""
@@ -73,8 +77,10 @@ _TELLING = _LISTING | _PASSING | _CHOOSING
 _MAKING = re.compile(r"^\+.*%Z|%x[0-9A-Fa-f]{2}|\\[0-7x]|%%|%-?\d*\.\d")
 """What makes letters in a format."""
 _QUOTES = frozenset("\\'\"")
-_NEAR = 6
+_NEAR = 12
 """Words of a command among which the one that it runs stands."""
+_WRITING = frozenset(">\"'\\")
+"""What a line inside a word may write with, or write such a command with."""
 _RUNNERS = frozenset({"bash", "sh", "dash", "zsh", "ksh", "eval", "trap", "env", "timeout", "find", "xargs"})
 _FOUND = frozenset({"ls", "git", "which", "type", "command", "pwd", "realpath", "readlink", ":"}) | _FINDING | _SEEKING
 """Commands that tell names, and nothing that stands in a file."""
@@ -86,7 +92,10 @@ _EXECUTED = frozenset(
 _CODES = re.compile(r"%[-+ #0-9.:_^]{0,8}(?:\([^()%]{0,64}\)|[A-Za-z%])|\\.|\$\{[\w:-]{0,64}\}")
 _SIGNED = re.compile(r"(?:-{0,2}\w*=|\+)?(?:t?format:)?(.*)", re.DOTALL)
 _LOOPS = frozenset({"for", "while", "until", "select"})
-NAMING = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-lname", "-ilname"})
+SPANNING = frozenset({"-path", "-ipath", "-wholename", "-iwholename"})
+"""Tests of find whose pattern is held against a whole path: a star in it spans folders."""
+NEGATING = frozenset({"!", "-not"})
+NAMING = frozenset({"-name", "-iname", "-lname", "-ilname"}) | SPANNING
 """Tests of find that are given a pattern of the names that it is after."""
 MATCHING = frozenset({"-regex", "-iregex"})
 """Those that are given an expression."""
@@ -110,14 +119,15 @@ def fed(command: Command, commands: Sequence[Command], *, wrote: bool) -> tuple[
     return merged(given, (field for hint in given for field in _FIELD.findall(hint)))
 
 
-def printed(feeds: Iterable[int], commands: Sequence[Command], *, wrote: bool) -> tuple[str, ...]:
+def printed(feeds: Sequence[int], commands: Sequence[Command], *, wrote: bool) -> tuple[str, ...]:
     """Give what these commands may print, as far as it is text of the line."""
     step()
     found = _upstream(feeds, commands)
     if not found or len(found) > _LONGEST or any(len(each.words) > _WORDIEST for each in found):
         return (MADE,) if found else ()
     foreign = (FOREIGN,) if not all(map(_is_listing, found)) else ()
-    if _is_put_together(found) or (wrote and any(map(_reads_file, found))):
+    beside = max(len(feeds), *(len(each.fed_by) for each in found), sum(_name(each) in _SAYING for each in found))
+    if _is_put_together(found, several=beside > 1) or (wrote and any(map(_reads_file, found))):
         return merged((MADE,), foreign, _named(found))
     said = [text for each in found for text in _spoken(each) or ()]
     if any(_name(each) == "xargs" for each in found) and not all(map(_QUOTES.isdisjoint, said)):
@@ -155,14 +165,24 @@ def _is_listing(command: Command) -> bool:
     if name in _FINDING and not _RUNNING.isdisjoint(said):
         return all(run in _EXECUTED for test, run in itertools.pairwise(said) if test in _RUNNING)
     if name == "xargs":
-        return not said or not _TELLING.isdisjoint(said)
+        return run_by_xargs(said) in _TELLING | {""}
     return name in _TELLING or name in _FINDING or name in _SEEKING or name in _SAYING
 
 
-def _is_put_together(found: Sequence[Command]) -> bool:
+def run_by_xargs(said: Sequence[str]) -> str:
+    """Give the program that xargs runs; nothing if it only prints what it is fed."""
+    rest = iter(said)
+    for text in rest:
+        if not text.startswith("-"):
+            return posixpath.basename(text)
+        if _XARGS.fullmatch(text):
+            next(rest, None)
+    return ""
+
+
+def _is_put_together(found: Sequence[Command], *, several: bool) -> bool:
     """Tell whether several texts without an end of line may become one, or a format makes letters."""
     open_ended = [each for each in found if _is_open_ended(each)]
-    several = len([each for each in found if _name(each) in _SAYING]) > 1
     looped = any(not _LOOPS.isdisjoint(each.through) for each in open_ended)
     if any(_name(each) in _TURNED for each in found) or any(map(_says_more, found)):
         return True
@@ -183,7 +203,7 @@ def _says_more(command: Command) -> bool:
     if name in {"git", "find", "gfind", "date", "stat", "seq", "dpkg-query", "rpm"}:
         told = [text for text in said if "%" in text or "${" in text or (name == "date" and text[:1] == "+")]
         told += [value for test, value in itertools.pairwise(said) if test in {"-printf", "-f"}]
-        return any(_has_letters(text) for text in told)
+        return "--prefix" in said or any(_has_letters(text) for text in told)
     return False
 
 
@@ -196,6 +216,8 @@ def _has_letters(text: str) -> bool:
 def _is_open_ended(command: Command) -> bool:
     """Tell whether a command prints a text without ending the line."""
     said = [word.text for word in command.words[1:]]
+    if _name(command) == "stat":
+        return any(text.startswith("--printf") for text in said)
     if _name(command) == "printf":
         return not any(text.endswith(("\\n", "\n", "\\0", " ")) for text in said[:1])
     return _name(command) == "echo" and any(_UNENDED.fullmatch(text) for text in said[:1])
@@ -204,7 +226,8 @@ def _is_open_ended(command: Command) -> bool:
 def writes(words: Sequence[Word], redirects: Iterable[Redirect]) -> bool:
     """Tell whether a command writes a file, by what surrounds it."""
     copies = any(posixpath.basename(word.text) == "tee" for word in words[:_NEAR])
-    inside = bool(words) and words[0].text in _RUNNERS and any(">" in word.text or "tee" in word.text for word in words)
+    runs = any(posixpath.basename(word.text) in _RUNNERS for word in words[:_NEAR])
+    inside = runs and any(not _WRITING.isdisjoint(word.text) or "tee" in word.text for word in words)
     return (
         copies
         or inside
@@ -237,8 +260,10 @@ def _name(command: Command) -> str:
 
 def _passes(command: Command) -> bool:
     """Tell whether a command prints of its input some lines as they are."""
-    cuts = any(word.text.startswith("-") and not _CUTTING.isdisjoint(word.text) for word in command.words[1:])
-    return _name(command) in _PASSING and not cuts
+    said = [word.text for word in command.words[1:]]
+    cuts = any(text.startswith("-") and not _CUTTING.isdisjoint(text) for text in said)
+    runs = _name(command) == "xargs" and run_by_xargs(said) not in ("", "echo")
+    return _name(command) in _PASSING and not cuts and not runs
 
 
 def _spoken(command: Command) -> tuple[str, ...] | None:
@@ -335,10 +360,17 @@ def _found(command: Command, *, among: bool) -> Iterator[str]:
     start = next((at for at, text in enumerate(said) if text[:1] in ("-", "(", "!")), len(said))
     names = [value for test, value in itertools.pairwise(said) if test in NAMING]
     yield from (FITS + value for test, value in itertools.pairwise(said) if test in MATCHING)
+    tests = zip(["", *said], said, said[1:], strict=False)
+    yield from (FITS + spanned(v) for before, test, v in tests if test in SPANNING and before not in NEGATING)
     for root in said[:start] or ["."]:
         yield from (f"{root}/**/{name}" for name in names)
         if among and not names:
             yield f"{root}/**"
+
+
+def spanned(pattern: str) -> str:
+    """Write a pattern of paths as an expression."""
+    return ".*".join(map(re.escape, pattern.replace("?", "*").split("*")))
 
 
 def _pieces(command: Command) -> list[str]:
@@ -373,8 +405,8 @@ def _finds_hidden(command: Command) -> bool:
 def _lists_hidden(command: Command) -> bool:
     """Tell whether a command lists hidden files, or just those that a repository is to leave alone."""
     said = [word.text for word in command.words[1:]]
-    if _name(command) == "ls":
-        return any(map(_ALL.match, said))
+    if _name(command) in _WALKING:
+        return any(map(_ALL.match, said)) or any(map(_HIDDEN.match, said))
     others = "--exclude-standard" not in said and any(map(_OTHERS.match, said))
     return _name(command) == "git" and not _GIT_LISTS.isdisjoint(said) and (others or any(map(_IGNORED.match, said)))
 

@@ -227,8 +227,8 @@ class Walker(Looper):
         self.scope, self.inputs = outer, inputs
 
     def complain(self, begin: int) -> None:
-        """Note of the commands since `begin` that what they complain of goes where their output goes."""
-        for index in range(begin, len(self.commands)):
+        """Note that what is complained of since `begin` goes where the output goes, with that of the last commands."""
+        for index in self.outputs(begin):
             redirects = (*self.commands[index].redirects, Redirect("descriptor", Word("1")))
             self.commands[index] = msgspec.structs.replace(self.commands[index], redirects=redirects)
 
@@ -260,6 +260,7 @@ class Walker(Looper):
         scope, inputs, through = self.scope, self.inputs, self.through
         self.scope = scope.fork()
         self.inputs = () if substitution.kind == ">(…)" else inputs
+        self.scope.diverted = self.scope.diverted or substitution.kind == ">(…)"
         self.through = (*through, substitution.kind)
         self.sequence(substitution.body)
         if any(_is_exec(command) and any(r.joins for r in command.redirects) for command in self.commands[begin:]):
