@@ -4,7 +4,7 @@ import pytest
 
 from assent.model import UNKNOWN
 from assent.shell.derived import derive
-from assent.shell.hints import MADE, MOST, combined, merged
+from assent.shell.hints import FOREIGN, MADE, MOST, combined, merged
 from shell.lines import read
 
 U = UNKNOWN
@@ -51,7 +51,7 @@ FED = [
     ("echo a | while read f; do cat $f; done", {"a"}),
     ("while read f; do cat $f; done <<< a", {"a"}),
     ("while read f; do cat $f; done < <(echo a)", {"a"}),
-    ("while read f; do cat $f; done < x", set()),
+    ("while read f; do cat $f; done < x", {FOREIGN}),
     ("mapfile -t f <<< a; cat ${f[0]}", {"a"}),
     ("mapfile <<< a; cat $MAPFILE", {"a"}),
     ("printf -v f %s a; cat $f", {"a"}),

@@ -284,7 +284,7 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
         return
     if any(MADE in hint for hint in word.hints):
         yield _nameless_read("reads a file whose name the line makes up while it runs", ground)
-    elif any(FOREIGN in hint for hint in word.hints) and _is_named_by_what_is_printed(word):
+    elif not ground.lists and any(FOREIGN in hint for hint in word.hints) and _is_named_by_what_is_printed(word):
         yield _nameless_read("reads a file whose name another program prints", ground)
     for variable in word.variables:
         if variable in secrets.SECRET_FILES:

@@ -143,7 +143,7 @@ def _fed(reader: Reader, stdin: str, match: Match, command: Command, frame: Fram
         reader.findings.worsen(trace.index, DANGEROUS, f"{match.name} may run what it is fed")
     if stdin == "shell" and text is None and is_fed(command):
         reader.findings.blur("a shell runs what another command prints")
-    trace.code += tuple(f for r in command.redirects if r.direction == "here" for f in r.target.feeds)
+    trace.code += tuple(f for r in command.redirects if r.direction in ("here", "read") for f in r.target.feeds)
     return [Inner(match.name, line=text, bash=read_by_bash(match))] if stdin == "shell" and text is not None else []
 
 

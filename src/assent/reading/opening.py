@@ -17,7 +17,7 @@ from assent.reading.options import Match, part
 from assent.reading.specimens import fitting
 from assent.reading.unknowns import prints_tokens
 from assent.reading.wildcards import may_be_secret
-from assent.shell.hints import MADE, merged
+from assent.shell.hints import FOREIGN, MADE, merged
 from assent.shell.printing import fed, printed
 from assent.shell.tree import Command, Script, Word
 
@@ -163,6 +163,8 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, script: Script
             cut = any(n in ("-d", "--delimiter") and w.text not in _LINE_ENDS for n, _, w in match.values)
             odd = cut or not match.present.isdisjoint(("-a", "--arg-file"))
             twice = sum(name in ("-I", "-J", "-i", "--replace") for name, _, _ in match.values) > 1
+            if not match.present.isdisjoint(("-a", "--arg-file")) and not listed:
+                hints = merged(hints, (FOREIGN,))
             if twice or cut or (odd and script.writes):
                 hints = merged(hints, (MADE,))
             feeds = command.fed_by if not odd and prints_tokens(command, commands) else ()

@@ -57,6 +57,10 @@ _CHOOSING = frozenset({"awk", "gawk", "mawk", "nawk", "sed", *_SEARCHING})
 """Commands that are told in a pattern which lines of their input to print."""
 _PASSING = frozenset({"cat", "sort", "uniq", "head", "tail", "tee", "tac", "xargs", *_SEARCHING})
 """Commands that print of their input what they were given, unchanged."""
+_SUBJECT = re.compile(r"%[bBN]|%s(?![\w\"])")
+"""What prints the text of a commit."""
+_QUOTING = frozenset({"cat", "tac", "head", "tail"})
+"""Commands that print what stands in the files that they are told."""
 _FINDING = frozenset({"find", "gfind"})
 _SEEKING = frozenset({"fd", "fdfind"})
 _SAYING = frozenset({"echo", "printf"})
@@ -111,7 +115,7 @@ def fed(command: Command, commands: Sequence[Command], *, wrote: bool) -> tuple[
     here = [hint for each in command.redirects if each.direction == "here" for hint in of_word(each.target)]
     opened = [each for each in command.redirects if each.direction == "read"]
     named = printed([feed for each in opened for feed in each.target.feeds], commands, wrote=wrote)
-    written = (MADE,) if opened and wrote else ()
+    written = (MADE,) if opened and wrote else (FOREIGN,) if any(map(_is_file, opened)) else ()
     given = merged(split(tuple(here)), printed(command.fed_by, commands, wrote=wrote), named, written)
     if any(not hint.startswith(FITS) and not _QUOTES.isdisjoint(hint) for hint in given):
         given = merged(given, (MADE,))  # who reads them may take them away
@@ -125,7 +129,7 @@ def printed(feeds: Sequence[int], commands: Sequence[Command], *, wrote: bool) -
     found = _upstream(feeds, commands)
     if not found or len(found) > _LONGEST or any(len(each.words) > _WORDIEST for each in found):
         return (MADE,) if found else ()
-    foreign = (FOREIGN,) if not all(map(_is_listing, found)) else ()
+    foreign = (FOREIGN,) if not all(map(_is_listing, found)) or any(map(_quotes_file, found)) else ()
     beside = max(len(feeds), *(len(each.fed_by) for each in found), sum(_name(each) in _SAYING for each in found))
     if _is_put_together(found, several=beside > 1) or (wrote and any(map(_reads_file, found))):
         return merged((MADE,), foreign, _named(found))
@@ -233,6 +237,22 @@ def writes(words: Sequence[Word], redirects: Iterable[Redirect]) -> bool:
         or inside
         or any(r.direction in {"write", "both"} and not r.target.text.startswith("/dev/") for r in redirects)
     )
+
+
+def _is_file(redirect: Redirect) -> bool:
+    """Tell whether what is read is a file, and neither a pipe nor nothing."""
+    return not redirect.target.stream and redirect.target.text != "/dev/null"
+
+
+def _quotes_file(command: Command) -> bool:
+    """Tell whether what a command prints stands in a file, which whoever wrote that file has chosen."""
+    if any(each.direction == "read" and _is_file(each) for each in command.redirects):
+        return True
+    told = [word for word in command.words[1:] if not word.text.startswith("-") and not word.stream]
+    if _name(command) == "git":
+        said = [word.text for word in command.words[1:]]
+        return not {"show", "config"}.isdisjoint(said[:1]) or any(map(_SUBJECT.search, said))
+    return _name(command) in _QUOTING and not command.fed_by and bool(told)
 
 
 def _reads_file(command: Command) -> bool:
