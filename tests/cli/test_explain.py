@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from assent.cli import exits, main
+from assent.cli.unread import find_unread
 from assent.model import UNKNOWN, Decision
 
 USER_FILE = """
@@ -83,6 +84,25 @@ def test_piped_output_is_plain_and_does_not_wrap(world):
 def test_what_could_not_be_read_is_marked(here, capsys):
     assert "could not be read: " in explained(capsys, "if then fi ((")
     assert "write it so that it can be read" in explained(capsys, "if then fi ((")
+
+
+UNREAD = [
+    ("ls && echo ${!x} && cat notes.txt", "echo ${!x}"),
+    ("echo 'a;b' \"c | d\" | cat <(ls; pwd) | eval ${x@P}; ls", "eval ${x@P}"),
+    ("if true; then ls", None),
+    ("echo ${!x}", None),
+    ("ls; " * 100 + "echo ${!x}", None),
+]
+
+
+@pytest.mark.parametrize(("line", "part"), UNREAD)
+def test_the_part_that_could_not_be_read_is_named_where_it_is_one(here, capsys, line, part):
+    assert find_unread(line) == part
+    assert (part is not None and f"└─ in {part}\n" in explained(capsys, line)) or part is None
+
+
+def test_what_is_not_known_is_shown_as_such_in_json(here, capsys):
+    assert json.loads(explained(capsys, "--json", "echo $X"))["reading"]["operations"][0]["resource"] == "echo …"
 
 
 def test_nothing_can_hide_in_the_tree(here, capsys):

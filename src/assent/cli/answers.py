@@ -99,8 +99,8 @@ def _step(operation: Operation) -> Step:
     )
 
 
-def encode(record: Answer | Fault) -> bytes:
-    """Write a record as one line of JSON."""
+def encode(record: Answer | Fault | Decision) -> bytes:
+    """Write a record as one line of JSON, with what is not known as people see it."""
     return encode_record(record).replace(_UNKNOWN, _SHOWN)
 
 

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from assent.cli import exits
-from assent.cli.answers import encode_record
+from assent.cli.answers import encode
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
 from assent.cli.engines import Bench, Engines
@@ -15,6 +15,7 @@ from assent.cli.notices import Notices
 from assent.cli.outlines import Outline, Span, draw, line
 from assent.cli.screen import STYLE_OF, say
 from assent.cli.suggestions import suggest
+from assent.cli.unread import find_unread
 from assent.config.places import user_file
 from assent.model import Certainty, OperationKind, Source, Verdict
 
@@ -53,7 +54,7 @@ def run(argv: list[str]) -> int:
     call = call_from_words(given.tool, given.command, cwd)
     decision = bench.decide(call)
     if given.json:
-        say(encode_record(decision).decode())
+        say(encode(decision).decode())
     else:
         draw(outline_of(decision, call, bench))
     return exits.exit_code(decision.decision)
@@ -79,9 +80,16 @@ def _reading(decision: Decision, call: ToolCall) -> Outline:
     reading = decision.reading
     given = call.input.get("command")
     shown = given if isinstance(given, str) else json.dumps(call.input, ensure_ascii=False)
-    doubt = () if reading.unreadable is None else (line(Span("? could not be read: ", "bold red"), reading.unreadable),)
+    doubt = () if reading.unreadable is None else (_doubt(reading.unreadable, shown),)
     tops = _nodes([n for n in nest(reading.operations) if not _is_doubt(n, reading, shown)], decision)
     return line(Span("what it would do", "bold"), f"  {reading.tool} ", Span(shown, "cyan"), below=(*tops, *doubt))
+
+
+def _doubt(reason: str, shown: str) -> Outline:
+    """Say what could not be read, and which part of the line that is."""
+    part = find_unread(shown)
+    below = () if part is None else (line("in ", Span(part, "red")),)
+    return line(Span("? could not be read: ", "bold red"), reason, below=below)
 
 
 def _is_doubt(node: Node, reading: Reading, line_text: str) -> bool:
