@@ -239,3 +239,27 @@ def test_what_a_subscript_names_is_a_key_or_evaluated_in_turn(line: str, expecte
 )
 def test_numbers_may_be_several_each_on_a_line_of_its_own(line: str, expected: Tier) -> None:
     assert tier(line) is expected
+
+
+@pytest.mark.parametrize(
+    ("line", "safe"),
+    [
+        ('kubectl describe pod "$(kubectl get pods -o name | head -1 | cut -d/ -f2)"', True),
+        ("kubectl get pods -o name | grep web | cut -d/ -f2 | xargs kubectl describe pod", True),
+        ('kubectl describe pod "$(kubectl get pods -o yaml | cut -d/ -f2)"', False),
+        ('kubectl describe pod "$(cut -d/ -f2 < pods)"', False),
+        ('helm list -q | while read -r r; do helm history "$r"; done', True),
+        (
+            'aws ecs describe-tasks --tasks "$(aws ecs list-tasks --query a.bArn)"',
+            True,
+        ),
+        (
+            'aws ecs describe-tasks --tasks "$(aws ecs list-tasks --query a.name)"',
+            False,
+        ),
+        ('dpkg -S "$(readlink -f "$(which node)")"', True),
+        ('for f in $(readlink -f "a b"); do git log "$f"; done', False),
+    ],
+)
+def test_names_that_services_give_their_things_bring_no_option(line: str, safe: bool) -> None:
+    assert (tier(line) is Tier.SAFE) is safe

@@ -93,6 +93,12 @@ SYNTAX = [
     "a\u3000b",
 ]
 CODE = [
+    "echo ${HOME:b$i}",
+    "echo $((b$i))",
+    "echo $((${i}b))",
+    "echo $(($i$j))",
+    "x='a[$(b)]'; echo $((OSTYPE))",
+    "echo hi >&'$(a)'",
     "echo ${x@P}",
     "echo ${x:=v}",
     "echo ${x=v}",

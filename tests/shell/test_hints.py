@@ -4,7 +4,8 @@ import pytest
 
 from assent.model import UNKNOWN
 from assent.shell.derived import derive
-from assent.shell.hints import FOREIGN, MADE, MOST, combined, merged
+from assent.shell.hints import FITS, FOREIGN, MADE, MOST, combined, merged
+from assent.shell.printing import run_by_xargs
 from shell.lines import read
 
 U = UNKNOWN
@@ -282,3 +283,34 @@ def test_the_dots_of_a_pattern_name_no_folder() -> None:
 @pytest.mark.parametrize("pattern", [".", r"'\.'", "'.*'", "-E '^.+$'"])
 def test_a_pattern_of_dots_leaves_hidden_files_in(pattern: str) -> None:
     assert ".*" in read(f"cat $(ls -a | grep {pattern})").commands[-1].words[-1].hints
+
+
+ENDINGS = [
+    ("fd -e pem", {r"\.pem$"}),
+    ("fd -epem", {r"\.pem$"}),
+    ("fd -Hepem x", {r"\.pem$", "x"}),
+    ("fd --extension=pem", {r"\.pem$"}),
+    ("fd -t f -d 3 x", {"x"}),
+    ("fd -tf x", {"x"}),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), ENDINGS)
+def test_what_fd_is_told_of_how_names_end_is_no_part_of_a_name(line, expected):
+    hints = read(f"cat $({line})").commands[-1].words[-1].hints
+    assert {hint.removeprefix(FITS) for hint in hints if hint.startswith(FITS)} == expected
+
+
+RUN = [
+    ("", ""),
+    ("-n1", ""),
+    ("-I {} cat {}", "cat"),
+    ("-t -n 5 echo", "echo"),
+    ("-0 /usr/bin/wc -l", "wc"),
+    ("-I", ""),
+]
+
+
+@pytest.mark.parametrize(("words", "program"), RUN)
+def test_what_xargs_runs_is_the_first_word_that_is_no_option(words, program):
+    assert run_by_xargs(words.split()) == program

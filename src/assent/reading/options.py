@@ -272,7 +272,7 @@ class _Scan:
                 return
             if option.role is None:
                 self.present.add(option.name)
-            elif index < len(text) and self.entry.options != "shell":
+            elif index < len(text) and (self.entry.options != "shell" or text[index:].isdecimal()):
                 self._attached(option, part(word, index))
                 return
             else:
