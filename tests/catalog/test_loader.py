@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
+import pytest
+import yaml
+
+import assent.catalog
 from assent.catalog import loader, lookup, may_begin, names
 from assent.catalog.loader import build_index, parse_entry, slices
 from assent.model import ConfigError, Tier
 
+DATA = Path(assent.catalog.__file__).parent / "data"
 TEXT = """\
 # a comment
 cat, tac:
@@ -118,3 +123,9 @@ BEGINNINGS = [
 @pytest.mark.parametrize(("text", "beginning", "may"), BEGINNINGS)
 def test_a_text_of_which_only_the_beginning_is_known_may_match_unless_that_is_plainly_not_so(text, beginning, may):
     assert may_begin(text, beginning) is may
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*.yaml")), ids=lambda path: path.name)
+def test_the_data_is_the_same_to_a_loader_that_is_written_in_python(path) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert yaml.load(text, Loader=yaml.SafeLoader) == yaml.load(text, Loader=yaml.CSafeLoader)

@@ -253,6 +253,19 @@ SECRET_FILES = {
     "NPM_CONFIG_USERCONFIG": "~/.npmrc",
 }
 """Variables that hold the path of one."""
+SECRET_FOLDERS = {
+    "XDG_CONFIG_HOME": "~/.config",
+    "XDG_DATA_HOME": "~/.local/share",
+    "GH_CONFIG_DIR": "~/.config/gh",
+    "CLOUDSDK_CONFIG": "~/.config/gcloud",
+    "AZURE_CONFIG_DIR": "~/.azure",
+    "CARGO_HOME": "~/.cargo",
+    "DOCKER_CONFIG": "~/.docker",
+    "GNUPGHOME": "~/.gnupg",
+    "CODEX_HOME": "~/.codex",
+    "CLAUDE_CONFIG_DIR": "~/.claude",
+}
+"""Variables that lead to a folder in which programs keep secrets among other things, and where it is as a rule."""
 
 NOT_SECRET = (
     ".env.example",

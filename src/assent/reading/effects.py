@@ -342,12 +342,16 @@ def found_reads(word: Word, ground: Ground) -> Iterator[Operation]:
 
 
 def _at_home(word: Word, place: Place) -> Iterator[str]:
-    """Give what a word says if the variable that it starts with leads to Assent's home, as that variable does."""
+    """Give what a word says if the variable that it starts with leads to Assent's home, or to where secrets are."""
     own = place.facts.assent_paths
-    if own and word.text.startswith(UNKNOWN):
-        for variable, path in (("ASSENT_HOME", own[0]), ("XDG_DATA_HOME", own[0].rpartition("/")[0])):
-            if variable in word.variables:
-                yield path + word.text[1:]
+    if not word.text.startswith(UNKNOWN) or not word.variables:
+        return
+    folder = secrets.SECRET_FOLDERS.get(word.variables[0])
+    if folder is not None and place.facts.home:
+        yield place.facts.home + folder[1:] + word.text[1:]
+    for variable, path in (("ASSENT_HOME", own[0]), ("XDG_DATA_HOME", own[0].rpartition("/")[0])) if own else ():
+        if variable in word.variables:
+            yield path + word.text[1:]
 
 
 def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:

@@ -16,7 +16,7 @@ from assent.reading.findings import Findings
 from assent.reading.touching import secret_variable, worse
 from assent.shell.tree import Command, Script
 
-_SECRETS = re.compile(r"(?i)key|secret|token|passw|cred|auth|aws|[.\"]env\b")
+_SECRETS = re.compile(r"(?i)key|secret|token|pass(?:w|(?![a-z]))|cred|auth|aws|[.\"]env\b")
 _GREPS = frozenset({"grep", "egrep", "fgrep"})
 _NAMED = ("_TOKEN=", "_SECRET=", "_KEY=", "_PASSWORD=")
 _PLAIN = ("PATH=/usr/bin", "HOME=/home/u", "USER=u", "LANG=C", "PWD=/x", "SHELL=/bin/bash", "NODE_ENV=x")
