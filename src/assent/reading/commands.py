@@ -339,7 +339,7 @@ class _Reader:
             opaque = sense.extra or match.fault is not None or entry.options == "any"
             said = name_resources(said, match, roles, _folders(command))
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
-            opaque = opaque or not kinds.isdisjoint(_RUNNING)
+            opaque = opaque or not kinds.isdisjoint(_RUNNING) or "--" in map(_text, command.words)
             index = self._execution(command, frame, said, unseen, opaque=opaque, alone=sense.alone)
         sweep = entry.sweep or (bool(clauses) and any(map(_sweeps, clauses)))
         if judged or sweep or entry.connects or not kinds <= QUIET:
