@@ -19,6 +19,7 @@ _QUOTED = r""""(?:[^"\\]|\\.)*"|'(?:[^']|'')*'"""
 _SCALAR = re.compile(rf"{_QUOTED}|{_BLOCK}")
 _PAIR = re.compile(rf"({_QUOTED}|{_BLOCK}?) *:(?: +(.*))?")
 _PART = re.compile(rf" *({_QUOTED}|{_FLOW}|[\[{{]) *")
+_SHARED = re.compile(r"([&*])(\w+)(?:(?<=\w) (?=[^ &*])|(?=[,}\]]))", re.ASCII)
 _MARK = re.compile(r"^(?:---|\.\.\.|%)", re.MULTILINE)
 _NAME = re.compile(r"\w+", re.ASCII)
 _TYPED = re.compile(
@@ -87,9 +88,9 @@ class _Lines:
         while self.indent() == indent and self.lines[self.at].startswith("- ", indent):
             line = self.lines[self.at]
             text = line[indent + 2 :].strip(" ")
-            if not text or text[0] in ">&*":
+            if not text or text[0] == ">":
                 raise NotPlainError
-            if _PAIR.fullmatch(text):
+            if text[0] not in "&*" and _PAIR.fullmatch(text):
                 start = line.index(text, indent + 2)
                 self.lines[self.at] = " " * start + text
                 found.append(self.mapping(start))
@@ -107,7 +108,7 @@ class _Lines:
         if text[0] in "&*":
             return self.shared(text, indent)
         if text[0] in "[{":
-            value, end = _flow(text, 0)
+            value, end = _flow(text, 0, self.named)
             if end < len(text):
                 raise NotPlainError
             return value
@@ -117,11 +118,11 @@ class _Lines:
 
     def shared(self, text: str, indent: int) -> Any:
         """Read a value that is given a name, or one that is meant by its name."""
-        sign, name = text[0], text[1:]
-        value = self.value("", indent) if sign == "&" else None
-        if not _NAME.fullmatch(name) or (name in self.named) != (sign == "*"):
+        name, _, rest = text[1:].partition(" ")
+        if rest[:1] in ("&", "*", ">") or (rest and text[0] == "*"):
             raise NotPlainError
-        return self.named.setdefault(name, value)
+        value = self.value(rest.strip(" "), indent) if text[0] == "&" else None
+        return _name(self.named, text[0], name, value)
 
     def nothing(self, indent: int) -> None:
         if self.indent() == indent and self.lines[self.at].startswith("-", indent):
@@ -147,36 +148,49 @@ class _Lines:
         return " ".join(found).rstrip(" ")
 
 
-def _flow(text: str, at: int) -> tuple[Any, int]:
+def _name(named: dict[str, Any], sign: str, name: str, value: Any) -> Any:
+    """Give a value its name, once, or return the one that is meant by it."""
+    if not _NAME.fullmatch(name) or (name in named) != (sign == "*"):
+        raise NotPlainError
+    return named.setdefault(name, value)
+
+
+def _flow(text: str, at: int, named: dict[str, Any]) -> tuple[Any, int]:
     """Read a value in brackets, or inside of them; return it and where it ends."""
+    shared = _SHARED.match(text, at)
+    if shared is not None and shared[1] == "*":
+        return _name(named, "*", shared[2], None), shared.end()
+    if shared is not None:
+        value, end = _flow(text, shared.end(), named)
+        return _name(named, "&", shared[2], value), end
     part = _PART.match(text, at)
     if part is None:
         raise NotPlainError
     match part[1]:
         case "[":
-            return _flow_sequence(text, part.end())
+            return _flow_sequence(text, part.end(), named)
         case "{":
-            return _flow_mapping(text, part.end())
+            return _flow_mapping(text, part.end(), named)
         case scalar:
             return _scalar(scalar.rstrip(" ")), part.end()
 
 
-def _flow_sequence(text: str, at: int) -> tuple[list[Any], int]:
+def _flow_sequence(text: str, at: int, named: dict[str, Any]) -> tuple[list[Any], int]:
     found = []
     while not text.startswith("]", at):
-        value, at = _flow(text, at)
+        value, at = _flow(text, at, named)
         found.append(value)
         at = _next(text, at, "]")
     return found, _after(text, at)
 
 
-def _flow_mapping(text: str, at: int) -> tuple[dict[str, Any], int]:
+def _flow_mapping(text: str, at: int, named: dict[str, Any]) -> tuple[dict[str, Any], int]:
     found: dict[str, Any] = {}
     while not text.startswith("}", at):
-        key, at = _flow(text, at)
+        key, at = _flow(text, at, {})
         if not isinstance(key, str) or key in found or not text.startswith(": ", at):
             raise NotPlainError
-        found[key], at = _flow(text, at + 2)
+        found[key], at = _flow(text, at + 2, named)
         at = _next(text, at, "}")
     return found, _after(text, at)
 
