@@ -273,15 +273,17 @@ class _Scan:
             if option.role is None:
                 self.present.add(option.name)
             elif index < len(text) and (self.entry.options != "shell" or text[index:].isdecimal()):
-                self._attached(option, part(word, index))
+                self._attached(option, part(word, index), number=bool(word.like and word.feeds))
                 return
             else:
                 self._whole(option)
 
-    def _attached(self, option: Option, word: Word) -> None:
+    def _attached(self, option: Option, word: Word, *, number: bool) -> None:
         """Take a value that stands in the same word; a `=` before it is part of it for some programs."""
         if word.text[0] == "=" and option.role in ("line", "helper"):
             self._fail(f"`{option.name}=` of `{self.name}` can be read in two ways")
+        if not (number or option.optional or self.entry.pure or word.text.strip(UNKNOWN)):
+            self._fail(f"the value of `{option.name}` may be nothing, and then the next word is")
         self._record(option, part(word, 1) if word.text[0] == "=" else word)
 
     def _whole(self, option: Option) -> None:
