@@ -31,6 +31,8 @@ _AMONG = r"(?: -n [\w.-]+| -l [\w=.,/-]+| -A| --all-namespaces)*"
 _LISTED = r"(?: (?:-L ?|--limit[ =]|-b |--branch[ =]|-w |--workflow[ =]|-s |--s(?:tate|tatus)[ =])[\w./-]+)*"
 _RELEASES = r"(?: -A| -a| --all-namespaces| (?:-n |--namespace[ =])[\w.-]+)*"
 _AWS = r"(?: --(?!query)[a-z-]+(?:[ =][\w./:@,][\w./:@,=-]*)?){0,8}"
+_FIELDS = r"(?:\w++(?:\[(?:\d*|\*|\?[^][{}\s]*)\])*+\.)*"
+"""Names that lead to a field of what a service answers; a text that the query holds itself is none."""
 _CODE = "[AaBbCDdFGgHhIjMmNPpRSsTUuVWwYyZz%]"
 """What of the time is printed without a blank."""
 _TOKENS = (
@@ -52,7 +54,7 @@ _TOKENS = (
 )
 """Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""
 _IDENTIFIERS = re.compile(
-    rf"aws [a-z0-9-]+ (?:list|describe)-[a-z-]+{_AWS} --query (?:\S*\.)?\w*(?:Arn|Id)s?(?:\[\d*\])?{_AWS}"
+    rf"aws [a-z0-9-]+ (?:list|describe)-[a-z-]+{_AWS} --query {_FIELDS}\w*(?:Arn|Id)s?(?:\[\d*\])?{_AWS}"
 )
 _IDENTIFIER = "id-0"
 """Prints what a cloud numbers its things with; they all look much like this."""

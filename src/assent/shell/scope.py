@@ -247,8 +247,8 @@ class Scope:
     """Where the shell is instead, if a change of folder failed."""
     lost = False
     """There are too many places where it may be."""
-    previous: tuple[str, ...] | None = ()
-    """Where it may have been before, the likeliest first; None if nobody knows."""
+    previous: tuple[str | None, ...] | None = ()
+    """Where it may have been before, the likeliest first, `None` among them for elsewhere; None if nobody knows."""
     stack: tuple[str | None, ...] | None = ()
 
     def __init__(self, cwd: str | None, outside: Mapping[str, str]) -> None:
@@ -257,7 +257,7 @@ class Scope:
         self.values: dict[str, Value] = {}
         self.assured: tuple[str, ...] | None = None
         """Where it is instead if the last command succeeded; None if that was no change of folder."""
-        self.left: tuple[str, ...] | None = None
+        self.left: tuple[str | None, ...] = ()
         """Where it was before that."""
 
     def take(self, arguments: Sequence[Word]) -> None:
@@ -366,7 +366,8 @@ class Scope:
 
     def folder(self, name: str) -> Value:
         """Look up the variable that holds the folder, or the one before."""
-        places = self.places if name == "PWD" else self.previous or ((MADE,) if self.continued else ())
+        before = tuple(each for each in self.previous or () if each is not None)
+        places = self.places if name == "PWD" else before or ((MADE,) if self.continued else ())
         if name == "PWD" and self.cwd is not None and not self.elsewhere:
             return Value(self.cwd, (name,))
         return Value(UNKNOWN, (name,), hints=places, mixed=bool(places))
@@ -390,25 +391,23 @@ class Scope:
     def or_in(self, folders: Iterable[str | None]) -> None:
         """Be in one of these instead, whether or not the last change of folder succeeded."""
         known = [each for each in folders if each is not None]
-        self.assured = tuple(dict.fromkeys((*(self.assured or ()), *known)))
+        self.assured = tuple(each for each in dict.fromkeys((*(self.assured or ()), *known)) if each != self.cwd)
         self.elsewhere = tuple(each for each in dict.fromkeys((*self.elsewhere, *known)) if each != self.cwd)
         self.give_up()
 
     def go_back(self) -> None:
         """Change to where it was before."""
-        first, *others = self.previous or (None,)
-        self.enter(first)
-        if first is not None:
-            self.or_in(others)
+        before = self.previous or (None,)
+        self.enter(None if None in before else before[0])
+        self.or_in(before)
 
     def enter(self, folder: str | None) -> None:
         """Change the folder; None is one that is not known."""
         if self.lost and (folder is None or not folder.startswith("/")):
             return
         before = () if self.cwd is None else (self.cwd,)
-        self.left = self.places or None
-        known = self.left is not None and self.previous is not None
-        self.previous = tuple(dict.fromkeys((*self.places, *(self.previous or ())))) if known else None
+        self.left = (self.cwd, *self.elsewhere)
+        self.previous = None if self.previous is None else tuple(dict.fromkeys((*self.left, *self.previous)))
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
         if folder is None:
