@@ -203,11 +203,33 @@ def test_subcommands() -> None:
     )
     found = match_words("x", tree, words("-q s -z f"))
     assert (found.name, found.fault, found.present) == ("x s", None, {"-z"})
-    assert found.parents == ((tree, {"-q"}),)
+    assert found.parents == ((tree, {"-q"}, {"-q"}),)
     assert match_words("x", tree, words("t")).fault == "`x t` is not a subcommand that is known"
     assert match_words("x", tree, words("$")).fault
     assert match_words("x", tree, words("s -q")).fault
     assert [w.text for w in match_words("x", tree, words("any -z -q")).operands] == ["-z", "-q"]
+
+
+def test_an_option_behind_an_argument_is_no_sure_one_unless_they_may_stand_anywhere() -> None:
+    text = "x:\n  does: a\n  tier: safe\n  flags: -n -v\n  args: text*\n  when: [{unless: -n, tier: dangerous}]\n"
+    found = match_words("x", entry(text), words("-v a -n"))
+    assert (found.present, found.sure) == ({"-v", "-n"}, {"-v"})
+    assert match_words("x", entry(text), words("-n a -v")).sure == {"-n"}
+    assert match_words("x", entry(text + "  floating: true\n"), words("a -n")).sure == {"-n"}
+    unguarded = entry("x:\n  does: a\n  tier: safe\n  flags: -n\n  args: text*\n")
+    assert match_words("x", unguarded, words("a -n")).sure == {"-n"}
+
+
+def test_where_options_may_stand_is_said_by_the_level_above_or_by_the_one_it_is_like() -> None:
+    clauses = "when: [{unless: -n, tier: dangerous}]"
+    tree = entry(
+        "x:\n  does: a\n  tier: safe\n  floating: true\n  inherit: true\n  flags: -n\n  subcommands:\n"
+        f"    s: {{does: b, tier: safe, args: text*, {clauses}}}\n"
+        f"    t: {{does: b, tier: safe, args: text*, floating: false, {clauses}}}\n"
+    )
+    assert match_words("x", tree, words("s a -n")).sure == {"-n"}
+    strict = match_words("x", tree, words("t a -n"))
+    assert (strict.sure, strict.parents[0][1:]) == (set(), ({"-n"}, set()))
 
 
 def test_options_end_at_the_command_that_is_run() -> None:

@@ -218,6 +218,12 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """
     ordered: bool = False
     """Options end at the first argument."""
+    floating: bool | None = None
+    """Options count wherever they stand. Where that is not so, those that make it safer count before the first argument
+    alone: to many programs, or to their versions elsewhere, what stands behind one is an argument too.
+
+    Not said: what the level above says, and for the command itself that they do not.
+    """
     booleans: bool = False
     """An option without a value may be written as `--all=true` or `--all=false`; so may its subcommands'."""
     flags: str = ""
@@ -308,6 +314,11 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
         if self.runs or self.subcommands or any(c.instead or c.barred for c in self.when):
             return False
         return len(self.args.split()) == 1 and self.args.endswith("*")
+
+    @functools.cached_property
+    def wary(self) -> bool:
+        """Tell whether an option makes it safer."""
+        return any(clause.barred or (clause.instead and (clause.groups or clause.value)) for clause in self.when)
 
     @functools.cached_property
     def switches(self) -> dict[str, str]:

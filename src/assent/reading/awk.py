@@ -28,9 +28,16 @@ _PIPED = re.compile(
     re.VERBOSE,
 )
 """What a program may print through: filters, which are read as a line of their own."""
+_TEXT = r'"(?P<line>(?:[^"\\\n]|\\.)*+)"[ \t]*+'
+_CALLED = re.compile(rf"[ \t]*+\([ \t]*+{_TEXT}\)")
+"""A command by which a program calls the shell, where it is a text alone; …"""
+_THROUGH = re.compile(rf"[ \t]*+{_TEXT}(?=[;}}\n]|\Z)")
+"""… and one that it prints through."""
+_ESCAPED = {'\\"': '"', "\\\\": "\\", "\\/": "/", "\\n": "\n", "\\t": "\t"}
+_ESCAPE = re.compile(r"\\.", re.DOTALL)
+_RUNS = "runs commands from its program"
 _VALUE = frozenset({"string", "number", "name"})
 _OUTSIDE = {
-    "system": "runs commands from its program",
     "extension": "loads or calls code by name in its program",
     "ENVIRON": "looks at the environment in its program",
     "ARGV": "may choose in its program which files it reads",
@@ -63,6 +70,8 @@ class Program(msgspec.Struct, frozen=True):
     fault: str | None = None
     reads: tuple[str, ...] = ()
     lines: tuple[str, ...] = ()
+    runs_input: bool = False
+    """What it runs is made while it runs: as a rule of what it reads."""
 
 
 def read_awk(program: str) -> Program:
@@ -71,13 +80,16 @@ def read_awk(program: str) -> Program:
     while walk.fault is None and walk.at < len(program):
         step()
         walk.advance()
-    return Program(walk.fault, tuple(walk.reads), tuple(walk.lines))
+    return Program(walk.fault or walk.runs, tuple(walk.reads), tuple(walk.lines), walk.runs_input)
 
 
 class _Walk:
     def __init__(self, program: str) -> None:
         self.program, self.at = program, 0
         self.fault: str | None = None
+        self.runs: str | None = None
+        """That it runs commands: what else it does is still found."""
+        self.runs_input = False
         self.reads: dict[str, None] = {}
         self.lines: dict[str, None] = {}
         self.operand = False
@@ -86,8 +98,8 @@ class _Walk:
         self.depth = 0
         self.open = False
         """Whether a sign stood before that something has to follow, if need be on the next line."""
-        self.last = ""
-        """What stood before."""
+        self.last = self.before = ""
+        """What stood before, and before that."""
         self.brackets: list[bool] = []
         """Of each that is open, whether a condition is in it."""
 
@@ -105,7 +117,7 @@ class _Walk:
         self._pass(found)
         if found is not None and found.lastgroup != "space":
             self._token(str(found.lastgroup), found.group())
-            self.last = found.group()
+            self.before, self.last = self.last, found.group()
 
     def _pass(self, found: re.Match[str] | None) -> None:
         if found is None:
@@ -130,6 +142,8 @@ class _Walk:
             self.printing, self.depth = True, 0
         elif text == "getline":
             self._getline()
+        elif text == "system":
+            self._run(_CALLED.match(self.program, self.at))
         else:
             self.fault = _OUTSIDE.get(text)
 
@@ -158,10 +172,29 @@ class _Walk:
             self.fault = "writes files from its program"
 
     def _pipe(self, text: str) -> None:
-        """Pass the filter that something is printed through."""
+        """Pass the command that something is printed through, or that prints what is read."""
         found = _PIPED.match(self.program, self.at)
-        if found is None or text != "|" or not self.printing or self.depth > 0:
-            self.fault = "runs commands from its program"
-        else:
+        if found is not None and text == "|" and self.printing and self.depth <= 0:
             self.at = found.end()
             self.lines[found["line"]] = None
+        elif self.printing:
+            self._run(_THROUGH.match(self.program, self.at) if self.depth <= 0 else None)
+        else:
+            alone = self.before in ("", "(", "{", "}", ";", "\n")
+            self._run(_THROUGH.fullmatch(self.last) if alone else None)
+
+    def _run(self, found: re.Match[str] | None) -> None:
+        """Note a command that the program runs: a text that is found, or one that it makes."""
+        self.runs = _RUNS
+        line = None if found is None else _unescape(found["line"])
+        if line is None:
+            self.runs_input = True
+        else:
+            self.lines[line] = None
+
+
+def _unescape(text: str) -> str | None:
+    """Give what a text in quotes stands for; None where versions of awk may differ."""
+    if any(found not in _ESCAPED for found in _ESCAPE.findall(text)):
+        return None
+    return _ESCAPE.sub(lambda found: _ESCAPED[found[0]], text)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import posixpath
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from assent.catalog import Clause, Entry, expression, may_begin, places
+from assent.catalog import Clause, expression, may_begin, places
 from assent.model import DESTRUCTIVE, UNKNOWN, within
 from assent.reading.options import Match
 from assent.reading.paths import Place
@@ -20,19 +20,11 @@ from assent.shell.tree import Word
 def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
     """Return the clauses that hold, in order."""
     found: list[Clause] = []
-    for entry, present in match.parents:
-        if entry.when:
-            found += _holding(entry, present, match, place, cwd)
-    if match.entry.when:
-        found += _holding(match.entry, match.present, match, place, cwd)
+    for entry, present, sure in (*match.parents, (match.entry, match.present, match.sure)):
+        for clause in entry.unprompted if present.isdisjoint(entry.prompts) else entry.when:
+            if _options_hold(clause, present, sure) and _arguments_hold(clause, match, place, cwd):
+                found.append(clause)
     return found
-
-
-def _holding(entry: Entry, present: frozenset[str], match: Match, place: Place, cwd: str | None) -> Iterator[Clause]:
-    """Yield the clauses of an entry that hold."""
-    for clause in entry.unprompted if present.isdisjoint(entry.prompts) else entry.when:
-        if _options_hold(clause, present) and _arguments_hold(clause, match, place, cwd):
-            yield clause
 
 
 def in_case(match: Match, clauses: Sequence[Clause]) -> Match:
@@ -77,17 +69,20 @@ def _left(word: Word) -> Word:
 
 
 def _values_hold(clause: Clause, match: Match) -> bool:
-    values = [(n, w) for n, _, w in match.values]
+    values = [(n, w) for n, _, w in match.values if not clause.instead or n in match.sure]
     if clause.value and not any(n in clause.value and _fits(clause.value[n], w, clause) for n, w in values):
         return False
     return all(_fits(clause.every[n], w, clause) for n, w in values if n in clause.every)
 
 
-def _options_hold(clause: Clause, present: frozenset[str]) -> bool:
+def _options_hold(clause: Clause, present: frozenset[str], sure: frozenset[str]) -> bool:
+    """Tell whether the options are as a clause says; what makes it better has to be there surely."""
+    given = sure if clause.instead else present
     for group in clause.groups:
-        if present.isdisjoint(group):
+        if given.isdisjoint(group):
             return False
-    return present.isdisjoint(clause.barred)
+    takes_away = clause.stdin == "" or clause.runs == ""
+    return (present if takes_away else sure).isdisjoint(clause.barred)
 
 
 def _one_fits(pattern: str, words: Iterable[Word], clause: Clause) -> bool:

@@ -17,6 +17,9 @@ from assent.reading.touching import secret_variable, worse
 from assent.shell.tree import Command, Script
 
 _SECRETS = re.compile(r"(?i)key|secret|token|pass(?:w|(?![a-z]))|cred|auth|aws|[.\"]env\b")
+_CONNECTION = re.compile("/dev/(?:tcp|udp)/")
+_USUAL = frozenset({"0", "1", "2", "-"})
+"""Descriptors that every command has, and none."""
 _GREPS = frozenset({"grep", "egrep", "fgrep"})
 _NAMED = ("_TOKEN=", "_SECRET=", "_KEY=", "_PASSWORD=")
 _PLAIN = ("PATH=/usr/bin", "HOME=/home/u", "USER=u", "LANG=C", "PWD=/x", "SHELL=/bin/bash", "NODE_ENV=x")
@@ -58,9 +61,11 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
     if not any(map(_network, traces)):
         return
     tainted = _tainted(script, traces)
+    opened = any(map(_connects, script.commands))
     for command, trace in zip(script.commands, traces, strict=True):
         sources = (*trace.code, *(command.fed_by if trace.stdin else ()))
-        if trace.index is not None and not tainted.isdisjoint(sources):
+        connected = trace.stdin and _is_connected(command, opened=opened)
+        if trace.index is not None and (connected or not tainted.isdisjoint(sources)):
             findings.worsen(
                 trace.index,
                 Tier.DESTRUCTIVE,
@@ -73,6 +78,18 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
                 if _is_read_by_unknown_name(findings.operations[at]):
                     told = "reads a file whose name another machine says"
                     findings.operations[at] = worse(findings.operations[at], told)
+
+
+def _connects(command: Command) -> bool:
+    """Tell whether a redirection of a command opens a connection."""
+    return any(_CONNECTION.match(each.target.text) for each in command.redirects if each.direction != "here")
+
+
+def _is_connected(command: Command, *, opened: bool) -> bool:
+    """Tell whether a command reads from a connection: its own, or one that was opened before, by its number."""
+    return _connects(command) or (
+        opened and any(each.direction == "descriptor" and each.target.text not in _USUAL for each in command.redirects)
+    )
 
 
 def _namers(command: Command) -> Iterator[int]:
@@ -157,7 +174,9 @@ def _leaves_out(command: Command) -> bool:
 
 def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:
     """Return the commands whose output comes from the network, directly or through what they are fed."""
-    return _downstream({i for i, t in enumerate(traces) if t.network}, script)
+    opened = any(map(_connects, script.commands))
+    reading = {i for i, c in enumerate(script.commands) if opened and _is_connected(c, opened=True)}
+    return _downstream(reading | {i for i, t in enumerate(traces) if t.network}, script)
 
 
 def _downstream(found: set[int], script: Script, but: Container[int] = ()) -> set[int]:

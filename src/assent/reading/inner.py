@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
@@ -45,6 +46,11 @@ _SETTING = re.compile(
 _READING = re.compile(r"\b(?:read|xargs|mapfile|readarray|parallel)\b")
 """What takes names of files from what it is fed."""
 """What runs a line in the shell that it stands in: it has that one's arguments, and its last word and folder."""
+_STANDARD = re.compile(r"-|/dev/stdin|(?:/dev|/proc/(?:self|thread-self|\d+))/fd/0")
+"""Names of what a program is fed."""
+_EVALUATING = re.compile(r"(?<![.\w$])(?:eval|exec|system|popen|Function|qx)\b|\bos\.system\b|subprocess|child_process")
+"""How code says that it runs what it reads, in the languages that are not read."""
+_runs_input = operator.attrgetter("runs_input")
 _SHAPING = frozenset({"IFS", "HOME", "PWD", "OLDPWD", "CDPATH", "GLOBIGNORE"})
 """Variables that change what a line means without being named in it."""
 
@@ -98,6 +104,9 @@ def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, tr
     _variables(reader, roles)
     trace.code = tuple(f for r, w in roles if r in CODE for f in w.feeds)
     reads_lines = entry.runs == "parallel" and not match.operands
+    named = any(r == "exec" and _STANDARD.fullmatch(w.text) for r, w in roles)
+    evaluates = any(r == "code" and _EVALUATING.search(w.text) for r, w in roles)
+    trace.stdin = reads_lines or named or evaluates or any(map(_runs_input, known.judged))
     if reads_lines or any(r == "exec" and is_stream(w) for r, w in roles):
         reader.findings.blur("it runs what another command prints")
     inners = [*openings(match, roles, command, frame.script)]
@@ -130,6 +139,7 @@ def _fed(reader: Reader, stdin: str, match: Match, command: Command, frame: Fram
     """Read what comes from standard input, where the command runs it."""
     text = fed_text(command, frame.script)
     if stdin == "sql" and trace.index is not None:
+        trace.stdin = True
         said = judge_word("sql", text or Word(UNKNOWN), match.name)
         reader.findings.worsen(trace.index, said.tier, said.reason, said.impact, said.rollback)
         reader.findings.extend([secret_read(s, trace.index, "reads a secret") for s in said.secrets])

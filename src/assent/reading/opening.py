@@ -28,6 +28,7 @@ _SOURCES = (":::", "::::", ":::+", "::::+")
 FIND = "find -exec"
 """The layer around what find runs."""
 _ANYTHING = Word(UNKNOWN, splits=True)
+_MADE = "words of what runs in parallel are only known when it runs"
 _LINE_ENDS = frozenset({"\\n", "\n", "\\0"})
 """What xargs is told to cut at where it takes whole lines or names."""
 _MARKS = re.compile(r"\{(?:/?/?|/?\.)\}")
@@ -167,10 +168,13 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, script: Script
                 hints = merged(hints, (FOREIGN,))
             if twice or cut or (odd and script.writes):
                 hints = merged(hints, (MADE,))
-            feeds = command.fed_by if not odd and prints_tokens(command, commands) else ()
-            yield Inner(match.name, command=inner_command(command, _fed(match, rest, hints, feeds)))
+            if not odd and prints_tokens(command, commands):
+                given = Word(UNKNOWN, (), command.fed_by, splits=True, hints=hints)
+            else:
+                given = Word(UNKNOWN, (), (*_sources(command), *listed), splits=True, hints=hints, mixed=True)
+            yield Inner(match.name, command=inner_command(command, _fed(match, rest, given)))
         case "parallel":
-            yield Inner(match.name, line=_template(rest))
+            yield _parallel(match, rest, command)
         case _:
             yield from _words(match, rest, command)
 
@@ -208,34 +212,44 @@ def join(words: Sequence[Word]) -> Word:
     )
 
 
-def _fed(match: Match, rest: tuple[Word, ...], hints: tuple[str, ...], feeds: tuple[int, ...]) -> tuple[Word, ...]:
-    """Put what xargs reads into the words: in place of its mark, or at the end; `feeds` printed it, if known."""
+def _sources(command: Command) -> Iterator[int]:
+    """Give the commands whose output one reads from standard input."""
+    yield from command.fed_by
+    for redirect in command.redirects:
+        if redirect.direction in ("here", "read", "both"):
+            yield from redirect.target.feeds
+
+
+def _fed(match: Match, rest: tuple[Word, ...], given: Word) -> tuple[Word, ...]:
+    """Put what xargs is given into the words that it runs: in place of its mark, or at the end."""
     marks = [w.text for n, _, w in match.values if n in ("-I", "-J", "--replace", "-i")]
     if not match.present.isdisjoint(("-i", "--replace")):
         marks.append("{}")
     pattern = "|".join(re.escape(m) for m in marks if m)
-    words = tuple(_unknown(pattern, w, hints, feeds) for w in rest) if pattern else rest
+    words = tuple(_unknown(pattern, w, given) for w in rest) if pattern else rest
     # Of a mark and a number of words the one given last counts: both are taken to hold.
-    given = Word(UNKNOWN, (), feeds, splits=True, hints=hints)
     return words if pattern and match.present.isdisjoint(_COUNTED) else (*words, given)
 
 
-def _unknown(pattern: str, word: Word, hints: tuple[str, ...], feeds: tuple[int, ...]) -> Word:
+def _unknown(pattern: str, word: Word, given: Word) -> Word:
     text = re.sub(pattern, UNKNOWN, word.text)
     if text == word.text:
         return word
-    guesses = tuple(text.replace(UNKNOWN, hint) for hint in hints)
-    return Word(text, word.variables, word.feeds + feeds, word.splits, guesses)
+    guesses = tuple(text.replace(UNKNOWN, hint) for hint in given.hints)
+    # What stands in a text of the line is not the whole of what is run.
+    feeds = given.feeds if text == UNKNOWN or not given.mixed else ()
+    return Word(text, word.variables, word.feeds + feeds, word.splits, guesses, mixed=given.mixed and bool(feeds))
 
 
-def _template(rest: tuple[Word, ...]) -> Word:
-    """Return the line that parallel runs: its marks, and its end, are only known at run time."""
-    words: list[Word] = []
-    for word in rest:
-        if word.text in _SOURCES:
-            break
-        words.append(Word(re.sub(r"\{[^{}]*\}", UNKNOWN, word.text), word.variables, word.feeds, word.splits))
-    return join([*words, _ANYTHING])
+def _parallel(match: Match, rest: tuple[Word, ...], command: Command) -> Inner:
+    """Return what parallel runs: its marks, and its end, are only known at run time."""
+    behind = next((at for at, word in enumerate(rest) if word.text in _SOURCES), len(rest))
+    given = Word(UNKNOWN, (), tuple(_sources(command)) if behind == len(rest) else (), splits=True, mixed=True)
+    words = tuple(_unknown(r"\{[^{}]*\}", word, given) for word in rest[:behind])
+    # To one that was found nothing is added in truth; it is taken to be, as what is not known may be nothing.
+    if all(is_plain(word.text.replace(UNKNOWN, "x")) for word in words):
+        return Inner(match.name, command=inner_command(command, (*words, given)), fault=_MADE)
+    return Inner(match.name, line=join([*words, _ANYTHING]))
 
 
 def find_openings(expression: Expression, command: Command) -> Iterator[Inner]:

@@ -32,9 +32,11 @@ class Match(msgspec.Struct, frozen=True):
     name: str
     """The command with its subcommands: `git branch`."""
     entry: Entry
-    parents: tuple[tuple[Entry, frozenset[str]], ...] = ()
+    parents: tuple[tuple[Entry, frozenset[str], frozenset[str]], ...] = ()
     """The entries above a subcommand, with the options that are theirs; their clauses hold too."""
     present: frozenset[str] = frozenset()
+    sure: frozenset[str] = frozenset()
+    """Those of them that are options to every version of the program, wherever it stops to look for some."""
     values: tuple[tuple[str, Role, Word], ...] = ()
     operands: tuple[Word, ...] = ()
     fault: str | None = None
@@ -52,11 +54,14 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
     """Match the words after a command's name."""
     scan = _Scan(name, entry, words)
     scan.run()
+    present = frozenset(scan.present)
+    sure = present if scan.sure is None else scan.sure
     return Match(
         scan.name,
         scan.entry,
-        tuple([(parent, frozenset(present)) for parent, present in scan.parents]) if scan.parents else (),
-        frozenset(scan.present),
+        tuple([scan.level(parent, given, sure) for parent, given in scan.parents]) if scan.parents else (),
+        present,
+        sure,
         tuple(scan.values),
         tuple(scan.operands),
         scan.fault,
@@ -101,6 +106,8 @@ class _Scan:
         self.parents: list[tuple[Entry, set[str]]] = []
         """The entries above, each with its options; shared ones may stand anywhere."""
         self.present: set[str] = set()
+        self.sure: frozenset[str] | None = None
+        self.floating = entry.floating
         self.values: list[tuple[str, Role, Word]] = []
         self.operands: list[Word] = []
         self.ended = entry.options == "any"
@@ -136,6 +143,13 @@ class _Scan:
                 self._operand(word)
         if self.closed is not None and not self.entry.runs:
             self._look_behind(self.closed)
+
+    def level(
+        self, parent: Entry, present: set[str], sure: frozenset[str]
+    ) -> tuple[Entry, frozenset[str], frozenset[str]]:
+        """Give an entry above with its options; those that it shares with the last level may stand behind arguments."""
+        given = frozenset(present)
+        return parent, given, sure if present is self.present else given
 
     def _look_behind(self, closed: int) -> None:
         """Fault options behind `--`: the program may have taken it for the value of what stands before it."""
@@ -174,6 +188,8 @@ class _Scan:
         if entry.subcommands and not self.operands:
             self._descend(word)
             return
+        if not self.operands and entry.wary and not self.floating:
+            self.sure = frozenset(self.present)
         self.operands.append(word)
         # What comes after the first argument belongs to the command that is run.
         self.ended = entry.ordered or (bool(entry.runs) and len(self.operands) > entry.skip)
@@ -195,6 +211,8 @@ class _Scan:
         self.booleans = child.booleans or self.booleans
         self.questions = self.questions if child.questions is None else child.questions
         entry = (lookup(child.like) if child.like else None) or child
+        said = entry.floating if child.floating is None else child.floating
+        self.floating = self.floating if said is None else said
         self.name, self.entry = f"{self.name} {name}", entry
         self.table, self.switches = entry.table, entry.switches
         self.ended = entry.options == "any"

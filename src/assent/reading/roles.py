@@ -46,6 +46,8 @@ class Judgement(msgspec.Struct, frozen=True):
     line: Word | None = None
     secrets: tuple[str, ...] = ()
     """Names of what it shows that is secret, and no file."""
+    runs_input: bool = False
+    """It runs what it reads."""
 
 
 _WITHOUT: frozenset[Role] = frozenset({"awk", "sql"})
@@ -106,15 +108,19 @@ def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
             found = read_sed(word.text)
             tier = DANGEROUS if found.fault or found.writes else SAFE
             reason = f"{name} {found.fault or 'writes files from its script'}"
-            return Judgement(tier, reason, reads=_words(found.reads), writes=_words(found.writes))
+            reads, writes = _words(found.reads), _words(found.writes)
+            return Judgement(
+                tier, reason, reads=reads, writes=writes, line=_line(found.lines), runs_input=found.runs_input
+            )
         case "jq":
             more = read_jq(word.text.replace(UNKNOWN, ""))
             return Judgement(DANGEROUS, f"{name} {more}") if more else _NOTHING
         case "awk":
             done = read_awk(word.text)
             tier = DANGEROUS if done.fault else SAFE
-            line = Word("\n".join(done.lines)) if done.lines else None
-            return Judgement(tier, f"{name} {done.fault}" if done.fault else "", reads=_words(done.reads), line=line)
+            reason = f"{name} {done.fault}" if done.fault else ""
+            reads = _words(done.reads)
+            return Judgement(tier, reason, reads=reads, line=_line(done.lines), runs_input=done.runs_input)
         case "sql":
             said = read_sql(word.text)
             reads = _words(said.reads)
@@ -125,6 +131,10 @@ def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
 
 
 _judge = functools.lru_cache(maxsize=512)(_find_judgement)
+
+
+def _line(lines: tuple[str, ...]) -> Word | None:
+    return Word("\n".join(lines)) if lines else None
 
 
 def _words(texts: tuple[str, ...]) -> tuple[Word, ...]:

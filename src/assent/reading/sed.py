@@ -18,9 +18,9 @@ _STRANGE = "has a script that is not understood"
 _PLAIN = frozenset("dDpPnNgGhHxzF=")
 _TEXT = frozenset("aic")
 _LABELS = frozenset(":btT")
-_FLAGS = frozenset("gpiImM0123456789 ")
+_FLAGS = frozenset("gpeiImM0123456789 ")
 """With a space, which some versions pass over."""
-_WRITING = re.compile(r"[gpiImM0-9 ]*+w")
+_WRITING = re.compile(r"[gpeiImM0-9 ]*+w")
 
 
 class Effects(msgspec.Struct, frozen=True):
@@ -29,20 +29,26 @@ class Effects(msgspec.Struct, frozen=True):
     reads: tuple[str, ...] = ()
     writes: tuple[str, ...] = ()
     fault: str | None = None
+    lines: tuple[str, ...] = ()
+    """What it runs."""
+    runs_input: bool = False
+    """It runs what it reads."""
 
 
 class _Fault(Exception):  # noqa: N818 - never leaves this module
-    """The script can not be read, or runs commands."""
+    """The script can not be read."""
 
 
 def read_sed(script: str) -> Effects:
     """Read a script; a fault says what in it runs commands or is not understood."""
     walk = _Walk(script)
+    fault = None
     try:
         walk.run()
-    except _Fault as fault:
-        return Effects(tuple(walk.reads), tuple(walk.writes), str(fault))
-    return Effects(tuple(walk.reads), tuple(walk.writes))
+    except _Fault as found:
+        fault = str(found)
+    runs = "runs commands from its script" if walk.lines or walk.runs_input else None
+    return Effects(tuple(walk.reads), tuple(walk.writes), fault or runs, tuple(walk.lines), walk.runs_input)
 
 
 class _Walk:
@@ -50,6 +56,8 @@ class _Walk:
         self.script, self.at = script, 0
         self.reads: list[str] = []
         self.writes: list[str] = []
+        self.lines: list[str] = []
+        self.runs_input = False
 
     def run(self) -> None:
         while self._skip(" \t\n;{}"):
@@ -102,8 +110,18 @@ class _Walk:
             self.reads.append(self._line().strip())
         elif name in "wW":
             self.writes.append(self._line().strip())
+        elif name == "e":
+            self._execute()
         else:
-            raise _Fault("runs commands from its script" if name == "e" else _STRANGE)
+            raise _Fault(_STRANGE)
+
+    def _execute(self) -> None:
+        """Take the command that is run, or what is read in its place."""
+        line = self._line().strip()
+        if line:
+            self.lines.append(line)
+        else:
+            self.runs_input = True
 
     def _substitute(self, *, flags: bool) -> None:
         delimiter = self._next()
@@ -114,12 +132,11 @@ class _Walk:
             raise _Fault(_STRANGE)  # to some versions the pattern ends inside its brackets, and this is a flag
         self._delimited(delimiter, regex=False)
         while flags and self._peek() in _FLAGS:
+            self.runs_input = self.runs_input or self._peek() == "e"
             self.at += 1
         if flags and self._peek() == "w":
             self.at += 1
             self.writes.append(self._line().strip())
-        elif flags and self._peek() == "e":
-            raise _Fault("runs commands from its script")
         elif self._skip(" \t") and self._peek() not in "\n;}#":
             raise _Fault(_STRANGE)
 

@@ -114,5 +114,5 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
 
 def _is_placed(match: Match) -> bool:
     """Tell whether what its words say depends on where it stands."""
-    entries = (match.entry, *(parent for parent, _ in match.parents))
+    entries = (match.entry, *(parent for parent, _, _ in match.parents))
     return any(any(map(_broad, entry.when)) for entry in entries)
