@@ -41,12 +41,15 @@ WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")
 HIDDEN = {"proc", "dev", "run", "sys", *(root[1:] for root in WRITABLE)}
 STATE = (
     *("/code/.git/", "/home/u/.gnupg", "/home/u/.npm", "/home/u/.cache", "/home/u/.lesshst", "/home/u/.config"),
-    *("/home/u/.gsutil", "/home/u/.terraform.d", "/home/u/.docker/trust"),
+    *("/home/u/.gsutil", "/home/u/.terraform.d", "/home/u/.docker"),
     *("/tmp/v8-compile-cache", "/tmp/hsperfdata_", "/tmp/tmux-", "/tmp/pymp-", "/tmp/apt-key-gpghome."),
 )
 """What programs keep for themselves: git its index, others their caches, and what they take away again unless they are
 cut off, as on a busy machine. What decides about code is not among it."""
-KEPT = ("/code/.git/hooks", "/code/.git/config", "/code/.git/info/attributes")
+KEPT = (
+    *("/code/.git/hooks", "/code/.git/config", "/code/.git/info/attributes"),
+    *("/home/u/.docker/config.json", "/home/u/.docker/cli-plugins"),
+)
 
 
 @dataclass(frozen=True)

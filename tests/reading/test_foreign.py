@@ -23,6 +23,32 @@ LINES = [
     ("set -x VAR val; and echo x", "fish"),
     ("test -f x; or echo no", "fish"),
     ("begin; ls; end", "fish"),
+    ("ls -Recurse -Filter *.py", "PowerShell"),
+    ("sort -Unique names.txt", "PowerShell"),
+    ("echo $env:PATH", "PowerShell"),
+    ("echo $PSVersionTable", "PowerShell"),
+    ("ls env:", "PowerShell"),
+    ("cd HKLM:", "PowerShell"),
+    ("dir /s", "the Windows command prompt"),
+    ("dir /a:h", "the Windows command prompt"),
+    ("tree /f", "the Windows command prompt"),
+    ("sort /r names.txt", "the Windows command prompt"),
+    ('find /i "x" notes.txt', "the Windows command prompt"),
+    ("whoami /all", "the Windows command prompt"),
+    ("ipconfig /all", "the Windows command prompt"),
+    ("cd C:\\code && dir", "the Windows command prompt"),
+    ("dir C:\\Users", "the Windows command prompt"),
+    ("echo %USERPROFILE%", "the Windows command prompt"),
+    ("ls 2>nul", "the Windows command prompt"),
+    ("set FOO=bar", "the Windows command prompt"),
+    ("cls", "the Windows command prompt"),
+    ("set -x PATH . $PATH", "fish"),
+    ("set -e PATH", "fish"),
+    ("set x 5", "fish"),
+    ("alias ll 'ls -l'", "fish"),
+    ("echo $argv", "fish"),
+    ("setopt extendedglob", "zsh"),
+    ("noglob ls *", "zsh"),
 ]
 
 
@@ -48,7 +74,20 @@ def test_a_command_that_starts_another_shell_names_it(line: str, shell: str) -> 
 
 
 @pytest.mark.parametrize(
-    "line", ["dir /s", "ls", "type ls", "echo Get-ChildItem", "grep 'Remove-Item x' y", "echo $env:X"]
+    "line",
+    [
+        *("ls", "type ls", "echo Get-ChildItem", "grep 'Remove-Item x' y", "grep '%PATH%' y", "ls -Rlah", "dir /tmp"),
+        *("set -e", "set -euo pipefail", "set -- a b", "set - a b", "set -o pipefail", "find /c -name x"),
+        *(
+            "alias ll",
+            "echo $env",
+            "sort Name",
+            "cd /d",
+            "ls C:/Users",
+            "date +%Y%m%d%H",
+            "x=1; status=$x; echo $status",
+        ),
+    ],
 )
 def test_what_bash_knows_too_stays_what_it_is(line: str) -> None:
     assert tier(line) is Tier.SAFE

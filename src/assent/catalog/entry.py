@@ -84,6 +84,7 @@ Kind: TypeAlias = Literal[
     "luarocks",
     "maven",
     "mise",
+    "mlr",
     "node",
     "npm",
     "pip",

@@ -92,6 +92,7 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
             ".miserc.toml",
         )
     ),
+    "mlr": (Sign(".mlrc", upward=False),),
     "node": (Sign("node_modules"), Sign(".pnp.cjs"), Sign(".pnp.js")),
     "npm": (Sign(".npmrc", _NPMRC, does=_SENDS),),
     "pnpm": (

@@ -20,7 +20,7 @@ from assent.reading.effects import argument_effects, role_effects, surroundings
 from assent.reading.findings import Findings
 from assent.reading.flow import Trace, mark_endless, mark_flows, mark_variables
 from assent.reading.folders import delete, sweep_out
-from assent.reading.foreign import foreign_shell
+from assent.reading.foreign import PROMPT, SHARED, foreign_call, foreign_shell, foreign_variable
 from assent.reading.impacts import name_files, name_resources
 from assent.reading.inner import Frame, Known, read_inners, read_inside
 from assent.reading.judging import (
@@ -94,7 +94,7 @@ def read_line(
             script, shown = Script((Command(words, cwd=place.cwd),)), quote(words)
     meter = place.meter or Meter()
     reader = _Reader(place.metered(meter), meter, base or place.cwd)
-    reader.read_script(Frame(script))
+    reader.read_script(Frame(script, line=shown))
     if reader.looks:
         reader.look_again()
     findings = reader.findings
@@ -147,7 +147,7 @@ class _Reader:
             return traces
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
-        mark_variables(script, traces, self.findings)
+        mark_variables(script, traces, self.findings, frame.line)
         return traces
 
     def read_command(self, command: Command, frame: Frame) -> Trace:
@@ -195,6 +195,8 @@ class _Reader:
 
     def _add_circumstances(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
         """Add what policies say about a command, what surrounds it, and where it runs."""
+        if name in SHARED and entry is not None:
+            self._foreign(foreign_call(name, command.words))
         if self.place.lexicon is not NOTHING:
             self._revise(name, entry, command, index)
         if not command.constant:
@@ -292,8 +294,13 @@ class _Reader:
         for redirect in command.redirects:
             if redirect.direction != "here" and redirect.target.text.startswith("!"):
                 self.findings.blur("a redirection to `!` means something else in another shell")
+            if redirect.direction == "write" and redirect.target.text.lower() == "nul":
+                self._foreign(PROMPT)
         for cwd in _folders(command):
             self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
+        for word in words:
+            if word.variables:
+                self._foreign(foreign_variable(word))
         for variable in {v: None for w in words for v in w.variables}:
             if secrets.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
@@ -307,11 +314,7 @@ class _Reader:
                 for folder in _folders(command):
                     self.findings.extend(role_effects("filter", word, Ground(self.place, folder, index)))
             return Trace(index)
-        shell = foreign_shell(command.words)
-        if shell is not None:
-            reason = f"it looks like a line for {shell}, which is not read"
-            self.findings.blur(reason)
-        said = Judgement(DANGEROUS, reason)
+        said = Judgement(DANGEROUS, self._foreign(foreign_shell(command.words)) or reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
         index = self._execution(command, frame, said, command.words[1:], opaque=True)
@@ -319,6 +322,14 @@ class _Reader:
             ground = Ground(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
         return Trace(index)
+
+    def _foreign(self, shell: str | None) -> str:
+        """Say that a line is meant for another shell, if it is."""
+        if shell is None:
+            return ""
+        reason = f"it looks like a line for {shell}, which is not read"
+        self.findings.blur(reason)
+        return reason
 
     def _known(self, sense: Sense, command: Command, frame: Frame) -> Trace:
         match, clauses, roles, kinds = sense.match, sense.clauses, sense.roles, sense.kinds

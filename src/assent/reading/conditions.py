@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from assent.catalog import Clause, expression, may_begin, places
-from assent.model import DESTRUCTIVE, UNKNOWN, within
+from assent.model import DESTRUCTIVE, SAFE, UNKNOWN, within
 from assent.reading.options import Match
 from assent.reading.paths import Place
 from assent.reading.touching import locate
@@ -21,9 +21,9 @@ def clauses_of(match: Match, place: Place, cwd: str | None) -> list[Clause]:
     """Return the clauses that hold, in order."""
     found: list[Clause] = []
     for entry, present, sure in (*match.parents, (match.entry, match.present, match.sure)):
-        for clause in entry.unprompted if present.isdisjoint(entry.prompts) else entry.when:
-            if _options_hold(clause, present, sure) and _arguments_hold(clause, match, place, cwd):
-                found.append(clause)
+        prompted = entry.unprompted if present.isdisjoint(entry.prompts) else entry.when
+        held = [clause for clause in prompted if _options_hold(clause, present, sure)]
+        found += [clause for clause in held if _arguments_hold(clause, match, place, cwd)]
     return found
 
 
@@ -69,9 +69,11 @@ def _left(word: Word) -> Word:
 
 
 def _values_hold(clause: Clause, match: Match) -> bool:
-    values = [(n, w) for n, _, w in match.values if not clause.instead or n in match.sure]
-    if clause.value and not any(n in clause.value and _fits(clause.value[n], w, clause) for n, w in values):
-        return False
+    values = [(n, w) for n, _, w in match.values]
+    if clause.value:
+        given = [(n, w) for n, w in values if n in clause.value and (not clause.instead or n in match.sure)]
+        if not any(_fits(clause.value[n], w, clause) for n, w in given):
+            return False
     return all(_fits(clause.every[n], w, clause) for n, w in values if n in clause.every)
 
 
@@ -81,8 +83,8 @@ def _options_hold(clause: Clause, present: frozenset[str], sure: frozenset[str])
     for group in clause.groups:
         if given.isdisjoint(group):
             return False
-    takes_away = clause.stdin == "" or clause.runs == ""
-    return (present if takes_away else sure).isdisjoint(clause.barred)
+    worse = clause.tier is not SAFE and clause.stdin != "" and clause.runs != ""
+    return (sure if worse else present).isdisjoint(clause.barred)
 
 
 def _one_fits(pattern: str, words: Iterable[Word], clause: Clause) -> bool:

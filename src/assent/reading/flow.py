@@ -14,7 +14,7 @@ from assent.model import FS_READ, FS_WRITE, UNKNOWN, Operation, RuleError, Tier
 from assent.reading.expressions import compile_expression
 from assent.reading.findings import Findings
 from assent.reading.touching import secret_variable, worse
-from assent.shell.tree import Command, Script
+from assent.shell.tree import Command, Script, Word
 
 _SECRETS = re.compile(r"(?i)key|secret|token|pass(?:w|(?![a-z]))|cred|auth|aws|[.\"]env\b")
 _CONNECTION = re.compile("/dev/(?:tcp|udp)/")
@@ -29,6 +29,9 @@ _KEYS = re.compile(r"[|] ?keys(?:_unsorted)?\b")
 """What jq calls the names of things."""
 _NAMES = re.compile(r"cut -d ?= -f ?1|awk -F ?= \{ ?print \$1 ?\}|sed s/=[.][*]//")
 """Prints of `name=value` the name alone."""
+_SIFTING = re.compile(r"\bcase\b|\[\[|\$\{\w++(?:\[[^]$]*+\])?+[#%/]")
+"""How a line picks something itself of what a command prints."""
+_SECRET_NAME = re.compile(r"(?i)token|secret|passw|credential|_key\b|api_?key")
 _INVERTED = re.compile(r"-[EFGPinwx]*v[EFGPinwx]*|--invert-match")
 
 _network, _reveals = operator.attrgetter("network"), operator.attrgetter("reveals")
@@ -135,7 +138,7 @@ def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
     return Trace(stdin=stdin, output="endless" if endless else "", reveals=any(map(_reveals, traces)))
 
 
-def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
+def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings, line: str) -> None:
     """Add the read of secrets wherever what holds them is searched for them by name, be it through other commands."""
     if not any(map(_reveals, traces)):
         return
@@ -145,9 +148,18 @@ def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings) 
         shown.update(range(len(traces)))  # it may stand in a file by now
     for command in script.commands:
         if script.writes or not shown.isdisjoint(_sources(command)):
-            found = next((w.text for w in command.words[1:] if _seeks_secret(w.text)), None)
+            found = next((w.text for w in command.words[1:] if _is_made(w) or _seeks_secret(w.text)), None)
             if found is not None and not _leaves_out(command):
                 findings.add(secret_variable(found, None))
+
+    named = _SECRET_NAME.search(line) if _SIFTING.search(line) else None
+    if named is not None:
+        findings.add(secret_variable(named[0], None))
+
+
+def _is_made(word: Word) -> bool:
+    """Tell whether another command prints what is searched for."""
+    return bool(word.feeds) and not word.stream and UNKNOWN in word.text
 
 
 def _seeks_secret(text: str) -> bool:

@@ -67,6 +67,8 @@ class Frame(msgspec.Struct, frozen=True):
     """It runs on another machine or in another root."""
     around: frozenset[str] = frozenset()
     """Variables that are set around it."""
+    line: str = ""
+    """What the script was read from."""
 
 
 class Reader(Protocol):
@@ -237,5 +239,5 @@ def _line(reader: Reader, inner: Inner, cwd: str | None, others: tuple[str, ...]
         return Trace()
     around = Around(_handed(inner.arguments), frame.script.writes, inner.layer in _SAME)
     script = parse(text, cwd=cwd, elsewhere=others, home=reader.place.facts.home, around=around)
-    traces = reader.read_script(msgspec.structs.replace(frame, script=script))
+    traces = reader.read_script(msgspec.structs.replace(frame, script=script, line=text))
     return summarize(script, traces)
