@@ -13,7 +13,8 @@ from assent.model import UNKNOWN
 from assent.patience import step
 from assent.shell import braces
 from assent.shell.derived import derive
-from assent.shell.hints import MADE, combined, merged, parted, split, texts
+from assent.shell.field import Field, is_pattern
+from assent.shell.hints import MADE, merged, parted, split, texts
 from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value, may_run
 from assent.shell.sums import IDENTIFIER, worked_out
 from assent.shell.syntax import Arithmetic, Assignment, Parameter, Part, Substitution, Text, WordTree
@@ -53,105 +54,10 @@ _INDEX = re.compile(r"\[(\w+)\]", re.ASCII)
 _MANY = 256
 """Words that take as long as anything else that is counted."""
 _DOLLAR = Text("$", quoted=True)
-_CUT = re.compile(r"[\s*?\[]")
-"""What makes several words of one that is not quoted."""
 _SHORT = re.compile(r"\?|&&|\|\|")
 """What may keep a part of a sum from being calculated."""
 _STANDS = 0x100000
 """While braces are expanded, this character and those after it stand for parts that braces can not see into."""
-
-
-class Field:
-    """A word in the making."""
-
-    __slots__ = (
-        "begun",
-        "cut",
-        "examples",
-        "feeds",
-        "filled",
-        "hints",
-        "mixed",
-        "named_in",
-        "pattern",
-        "present",
-        "splits",
-        "stream",
-        "text",
-        "variables",
-    )
-
-    def __init__(self) -> None:
-        self.text: list[str] = []
-        self.pattern: list[str] = []
-        """What of it may be a pattern: its unquoted text."""
-        self.variables: tuple[str, ...] = ()
-        self.feeds: tuple[int, ...] = ()
-        self.hints: list[tuple[int, tuple[str, ...]]] = []
-        """Which of the texts may be what."""
-        self.examples: list[str] = []
-        """What stands for each text; nothing for what has no example."""
-        self.present = False
-        self.splits = False
-        self.filled = False
-        """There surely is something in it."""
-        self.stream = self.mixed = False
-        self.named_in: tuple[str, ...] | None = None
-        self.begun = False
-        self.cut = False
-
-    def add(self, value: Value, text: str, *, quoted: bool) -> None:
-        """Append text that comes from a value."""
-        step()
-        if value.hints:
-            self.hints.append((len(self.text), value.hints))
-        self.mixed = self.mixed or value.mixed
-        self.cut = self.cut or value.cut
-        if text and not self.begun:
-            # What stands before it may be nothing: then it is how the word begins.
-            self.named_in = value.named_in if not any(self.text) else None
-            self.begun = bool(text.strip(UNKNOWN)) or value.filled
-        if text:
-            self.stream = value.stream and not any(self.text)
-        self.text.append(text)
-        self.examples.append(text if UNKNOWN not in text else value.example if text == value.text else "")
-        self.pattern.append("" if quoted else text)
-        self.variables += tuple(name for name in value.variables if name not in self.variables)
-        self.feeds += tuple(index for index in value.feeds if index not in self.feeds)
-        self.present = self.present or quoted or bool(text)
-        whole = (value.number and not value.several) or (value.like and not _CUT.search(value.like))
-        self.splits = self.splits or (not quoted and UNKNOWN in text and not whole)
-        self.filled = self.filled or quoted or bool(text.strip(UNKNOWN)) or (value.filled and text == value.text)
-
-    def word(self) -> Word:
-        """Finish it."""
-        text = "".join(self.text)
-        cut = self.splits or _is_pattern("".join(self.pattern))
-        like = "" if cut or UNKNOWN not in text else self.example()
-        return Word(
-            text,
-            self.variables,
-            self.feeds,
-            cut or (UNKNOWN in text and not self.filled),
-            self.guesses(),
-            like=like,
-            named_in=self.named_in,
-            stream=self.stream,
-            mixed=self.mixed,
-            cut=self.cut,
-        )
-
-    def example(self) -> str:
-        """Give an example of the word, if each of its parts has one."""
-        whole = all(shown or not text for text, shown in zip(self.text, self.examples, strict=True))
-        return "".join(self.examples) if whole else ""
-
-    def guesses(self) -> tuple[str, ...]:
-        """Give what the word may be."""
-        if not self.hints:
-            return ()
-        known = dict(self.hints)
-        return combined([known.get(place, (text,)) for place, text in enumerate(self.text)])
 
 
 class Expander(ABC):
@@ -479,11 +385,7 @@ def _constant(tree: tuple[Part, ...]) -> Word | None:
             unquoted += part.text
     if "{" in unquoted or "~" in unquoted:
         return None
-    return Word(text, splits=_is_pattern(unquoted))
-
-
-def _is_pattern(text: str) -> bool:
-    return "*" in text or "?" in text or ("]" in text[text.find("[") :] and "[" in text)
+    return Word(text, splits=is_pattern(unquoted))
 
 
 def _is_assignment(tree: tuple[Part, ...]) -> bool:
