@@ -45,7 +45,7 @@ AROUND = {
     "default": "echo ${unrelated:-$(%s\n)}",
     "process substitution": "cat <(%s\n)",
     "here-document": "cat <<END\n$(%s\n)\nEND",
-    "function": "unrelated() { %s\n}; unrelated",
+    "function": 'unrelated() { %s\n}; unrelated "$@"',
     "silenced": "{ %s\n} > /dev/null 2>&1",
 }
 """A whole line inside something else; it ends in a newline, so that comments and here-documents end with it."""

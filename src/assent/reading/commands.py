@@ -45,7 +45,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import find_own, find_program, find_strict
+from assent.reading.programs import find_entry, find_own, find_program, find_strict
 from assent.reading.roles import (
     LANGUAGES,
     QUIET,
@@ -74,6 +74,8 @@ _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 _RUNNING: frozenset[Role] = frozenset(("awk", "code", "helper", "sed", "setting", "sql"))
 """Words that can hold a command which is not opened, where what holds them is not safe."""
+_CALLED = frozenset({"command_not_found_handle", "command_not_found_handler"})
+"""Functions that the shell calls by itself."""
 _text, _sweeps = operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
@@ -134,10 +136,11 @@ class _Reader:
             self.functions |= frozenset(script.functions)
         if script.unreadable:
             self.findings.blur(script.unreadable)
+        followed = self._followed(script) if script.followed else ()
         traces = []
         for command in script.commands:
             begin = len(self.findings.operations)
-            trace = self.read_command(command, frame)
+            trace = Trace() if command.latent in followed and command.latent else self.read_command(command, frame)
             trace.span = (begin, len(self.findings.operations))
             traces.append(trace)
         for name in script.bound:
@@ -149,6 +152,18 @@ class _Reader:
         mark_endless(script, traces, self.findings)
         mark_variables(script, traces, self.findings, frame.line)
         return traces
+
+    def _followed(self, script: Script) -> frozenset[str]:
+        """Give the functions of which what was found by their calls is all: none is called by the name of a program.
+
+        To a shell that goes on, a later call is one of a program that nobody knows, and is asked about.
+        """
+        named = [name for name, _ in script.followed if name not in _CALLED]
+        unknown = [name for name in named if (find_entry(name) or find_own(name, self.place)) is None]
+        for name, doubt in script.followed:
+            if name not in unknown and doubt is not None:
+                self.findings.blur(doubt)
+        return frozenset(unknown)
 
     def read_command(self, command: Command, frame: Frame) -> Trace:
         step()

@@ -94,9 +94,14 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
         return fill(locate(Word("/") if role == "anywhere" else word, ground.place, ground.cwd), ground)
     if role in _FORMS:
         return _FORMS[role](word, ground)
-    if role == "name":
-        return [secret_variable(text, ground.owner) for text in of_word(word) if secrets.is_secret_variable(text)][:1]
-    return ()
+    return _variable_effects(word, ground) if role == "name" else ()
+
+
+def _variable_effects(word: Word, ground: Ground) -> list[Operation]:
+    """Return the read of a variable that holds a secret by its name, or that may: the line makes its name up."""
+    if UNKNOWN in word.text and any(MADE in hint for hint in word.hints):
+        return [secret_read("$…", ground.owner, "reads a variable whose name the line makes up while it runs")]
+    return [secret_variable(text, ground.owner) for text in of_word(word) if secrets.is_secret_variable(text)][:1]
 
 
 def _sent_effects(word: Word, ground: Ground) -> Iterator[Operation]:

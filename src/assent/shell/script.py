@@ -63,6 +63,7 @@ def read_fully(
     if around.arguments is not None:
         scope.take(around.arguments)
     walker = Walker(scope.fork(), notes, len(line), wrote=around.wrote)
+    followed: dict[str, str | None] = {}
     try:
         whole = Parser(line, notes).whole()
         walker.sequence(whole)
@@ -70,10 +71,19 @@ def read_fully(
             # What runs aside may come after what is written further on.
             walker = Walker(scope, notes, len(line), wrote=True)
             walker.sequence(whole)
+        followed = walker.followed()
     except EnoughError:
         pass  # said in the notes
     except RecursionError:
         notes.blame("the line is nested too deeply")
+    for name, doubt in walker.doubts.items():
+        if doubt is not None and name not in followed:
+            notes.blame(doubt)
     return Script(
-        tuple(walker.commands), notes.fault, tuple(walker.functions), tuple(walker.bound), writes=walker.wrote
+        tuple(walker.commands),
+        notes.fault,
+        tuple(walker.functions),
+        tuple(walker.bound),
+        walker.wrote,
+        tuple(followed.items()),
     )

@@ -92,6 +92,8 @@ class Command(msgspec.Struct, frozen=True):
     """For redirections of a compound statement: the commands in it whose output goes there."""
     endless: bool = False
     """It stands in a loop that nothing in the line ends."""
+    latent: str = ""
+    """The function in whose definition it was found: what it is told there is not known before it is called."""
 
     @property
     def passes_on(self) -> bool:
@@ -121,3 +123,5 @@ class Script(msgspec.Struct, frozen=True):
     """Variables that are set by other means than an assignment: a loop, arithmetic, a redirection, a built-in."""
     writes: bool = False
     """Some command's output goes to a file."""
+    followed: tuple[tuple[str, str | None], ...] = ()
+    """Functions of which every call was followed, each with what was unreadable where it is defined."""

@@ -41,7 +41,7 @@ from assent.shell.tree import Command, Redirect, Word
 from assent.shell.values import word_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
 
     from assent.shell.notes import Notes
 
@@ -57,6 +57,7 @@ _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _LEAVING = frozenset({"break", "continue", "return", "eval", "builtin", "command", "trap"})
 _LEAVES = re.compile(rf"break|continue|return|{UNKNOWN}")
 """What ends a round of a loop, or a function, before its end, by whatever means."""
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 _ROUNDS = 24
 """How often in all the body of a loop is walked for words that are known."""
 _CALLS = 32
@@ -104,6 +105,10 @@ class Walker(Looper):
         """The line writes a file."""
         self.rounds = _ROUNDS
         self.calls = _CALLS
+        self.latent = ""
+        """The function whose definition is walked."""
+        self.doubts: dict[str, str | None] = {}
+        """What was unreadable in the definition of each function."""
 
     def emit(
         self,
@@ -136,6 +141,7 @@ class Walker(Looper):
                 self.scope.elsewhere,
                 bool(words) and words[0].text in self.callable and words[0].known,
                 constant,
+                latent=self.latent,
             ),
         )
 
@@ -362,14 +368,27 @@ class Walker(Looper):
         """Walk the body of a function, of which it is not known when it runs."""
         self.functions[node.name] = None
         self.callable.pop(node.name, None)
-        outer, inputs = self.scope, self.inputs
-        self.scope, self.inputs = outer.later(), ()
+        outer, inputs, latent, fault = self.scope, self.inputs, self.latent, self.notes.fault
+        self.scope, self.inputs, self.latent, self.notes.fault = outer.later(), (), latent or node.name, None
         body = node.body
         if isinstance(body, Group) and body.kind == "{…}":
             self.inside(f"function {node.name}", self.sequence, body.body)
         else:
             self.inside(f"function {node.name}", self.statement, body)
-        self.scope, self.inputs = outer, inputs
+        self.doubts[node.name] = self.doubts.get(node.name) or self.notes.fault
+        self.scope, self.inputs, self.latent, self.notes.fault = outer, inputs, latent, fault
+
+    def followed(self) -> dict[str, str | None]:
+        """Give the functions that run where a call of them was followed and nowhere else, each with its doubts."""
+        named = {name: 0 for name in self.callable if self.calls >= 0 and _NAME.fullmatch(name)}
+        for command in self.commands if named else ():
+            words = command.words
+            if command.calls and not command.latent and words[0].text in named:
+                named[words[0].text] += 1
+                words = words[1:]
+            for name in _mentioned((*words, *(value for _, value in command.assignments))):
+                named.pop(name, None)
+        return {name: self.doubts[name] for name, called in named.items() if called}
 
     def call(self, words: tuple[Word, ...]) -> None:
         """Walk the body of a function again with the arguments of a call; it may have ended early."""
@@ -451,6 +470,14 @@ def _are_constant(words: tuple[Word, ...]) -> bool:
         return False
     texts = list(map(_text, words))
     return bool(texts) and words == tuple(map(Word, texts)) and UNKNOWN not in "".join(texts)
+
+
+def _mentioned(words: Iterable[Word]) -> Iterator[str]:
+    """Give every name that a word may hold."""
+    for word in words:
+        yield from _NAME.findall(word.text)
+        for hint in word.hints:
+            yield from _NAME.findall(hint)
 
 
 _WALKS: dict[type, Callable[[Walker, Any], None]] = {
