@@ -45,7 +45,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import find_entry, find_own, find_program, find_strict
+from assent.reading.programs import find_own, find_program, find_strict, is_asked_about
 from assent.reading.roles import (
     LANGUAGES,
     QUIET,
@@ -74,8 +74,6 @@ _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 _RUNNING: frozenset[Role] = frozenset(("awk", "code", "helper", "sed", "setting", "sql"))
 """Words that can hold a command which is not opened, where what holds them is not safe."""
-_CALLED = frozenset({"command_not_found_handle", "command_not_found_handler"})
-"""Functions that the shell calls by itself."""
 _text, _sweeps = operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
@@ -158,8 +156,7 @@ class _Reader:
 
         To a shell that goes on, a later call is one of a program that nobody knows, and is asked about.
         """
-        named = [name for name, _ in script.followed if name not in _CALLED]
-        unknown = [name for name in named if (find_entry(name) or find_own(name, self.place)) is None]
+        unknown = [name for name, _ in script.followed if is_asked_about(name, self.place)]
         for name, doubt in script.followed:
             if name not in unknown and doubt is not None:
                 self.findings.blur(doubt)

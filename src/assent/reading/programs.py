@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 
 import assent.regex as re
 from assent.catalog import Entry, is_builtin, lookup
-from assent.model import UNKNOWN, within
+from assent.model import SAFE, UNKNOWN, within
 from assent.reading.paths import Place
 from assent.shell.tree import Word
 
@@ -16,6 +16,8 @@ _BIN = frozenset(
     ("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/opt/homebrew/bin")
 )
 _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
+_CALLED = frozenset({"command_not_found_handle", "command_not_found_handler"})
+"""Functions that the shell calls by itself."""
 _LONGEST_NAME = 64
 """Letters of a program's name with a version behind it."""
 _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
@@ -46,6 +48,14 @@ def find_entry(name: str) -> Entry | None:
 def find_own(name: str, place: Place) -> Entry | None:
     """Look up what the user's policies say about a program."""
     return _find(name, place.lexicon.own.get) if place.lexicon.own else None
+
+
+def is_asked_about(name: str, place: Place) -> bool:
+    """Tell whether a command of this name is asked about whatever it is told, and never called by the shell itself."""
+    entry = find_entry(name) or find_own(name, place)
+    if entry is None:
+        return name not in _CALLED
+    return entry.tier is not SAFE and entry.informs == "" and not (entry.when or entry.subcommands or entry.runs)
 
 
 def find_strict(name: str, place: Place) -> tuple[Entry, ...]:

@@ -13,9 +13,9 @@ LONGEST = 1_024
 BRACES = 8
 """Braces a word may have, for the same reason."""
 
-_INTEGERS = re.compile(r"([+-]?\d{1,9})\.\.([+-]?\d{1,9})(?:\.\.([+-]?\d{1,9}))?")
-_LETTERS = re.compile(r"(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))(?:\.\.([+-]?\d{1,9}))?")
-_SEQUENCE = re.compile(r"(?:[+-]?\d+|[A-Za-z])\.\.(?:[+-]?\d+|[A-Za-z])(?:\.\.[+-]?\d+)?")
+_INTEGERS = re.compile(r"([+-]?[0-9]{1,9})\.\.([+-]?[0-9]{1,9})(?:\.\.([+-]?[0-9]{1,9}))?")
+_LETTERS = re.compile(r"(?:([a-z])\.\.([a-z])|([A-Z])\.\.([A-Z]))(?:\.\.([+-]?[0-9]{1,9}))?")
+_SEQUENCE = re.compile(r"(?:[+-]?[0-9]+|[A-Za-z])\.\.(?:[+-]?[0-9]+|[A-Za-z])(?:\.\.[+-]?[0-9]+)?")
 
 
 class TooManyError(Exception):

@@ -123,6 +123,10 @@ class CommandScanner(Scanner):
             return Redirection(operator[:2], "-", prefix)
         self.skip_blanks()
         start = self.at
+        if operator in {"<&", ">&"} and self.peek() == "-":
+            # A dash is all of it here: what follows is a word of the command.
+            self.at += 1
+            return Redirection(operator, "-", prefix)
         again = REDIRECT.match(self.source, start)
         target = self.word() if again is None else None
         if target is None:

@@ -16,7 +16,7 @@ _LONGEST = 256
 _ODD = re.compile(rf"[\[&\\'\"{UNKNOWN}]|^/|/[^/]*/")
 """What in an operand is not computed: sets, what was found, quotes, and more than one slash."""
 _WILD = re.compile(r"[*?\[\\#%]")
-_PLACES = re.compile(r":\s*(-?\d{1,6})\s*(?::\s*(-?\d{1,6})\s*)?")
+_PLACES = re.compile(r":\s*(-?[0-9]{1,6})\s*(?::\s*(-?[0-9]{1,6})\s*)?")
 
 
 def derive(operator: str, values: tuple[str, ...], operands: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
+from assent.shell.guard import is_decimal
 from assent.shell.hints import MADE, merged, parted, texts
 from assent.shell.parser import Parser
 from assent.shell.printing import formatted
@@ -341,7 +342,7 @@ def _set_arguments(walker: Walker, words: Sequence[Word]) -> None:
 def _shift(walker: Walker, words: Sequence[Word]) -> None:
     arguments = walker.scope.arguments
     count = words[1].text if len(words) > 1 else "1"
-    known = arguments is not None and count.isdecimal() and len(count) < 5 and int(count) <= len(arguments)
+    known = arguments is not None and is_decimal(count) and len(count) < 5 and int(count) <= len(arguments)
     if arguments is not None:
         walker.scope.given = merged(*(texts(each.text, each.hints) for each in arguments)) if not known else ()
     walker.scope.arguments = arguments[int(count) :] if arguments is not None and known else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.shell.expansion import Expander
+from assent.shell.guard import is_decimal
 from assent.shell.hints import merged, texts
 from assent.shell.scope import UNKNOWN_NUMBER, Value, value_of
 from assent.shell.syntax import Assignment, HereText, Redirection
@@ -84,7 +85,7 @@ class Evaluator(Expander):
         target = self.target(node.target)
         if node.operator == "<" and target.stream and node.prefix.strip("0"):
             self.notes.blame("a text is fed to a descriptor of its own")
-        if node.operator in {">&", "<&"} and target.known and target.text.rstrip("-").isdecimal():
+        if node.operator in {">&", "<&"} and target.known and is_decimal(target.text.rstrip("-")):
             return Redirect("descriptor", target)
         if node.operator in {">&", "<&"} and target.text == "-":
             return Redirect("descriptor", target)

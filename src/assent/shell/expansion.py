@@ -14,6 +14,7 @@ from assent.patience import step
 from assent.shell import braces
 from assent.shell.derived import derive
 from assent.shell.field import Field, is_pattern
+from assent.shell.guard import is_decimal
 from assent.shell.hints import MADE, merged, parted, split, texts
 from assent.shell.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value, may_run
 from assent.shell.sums import IDENTIFIER, worked_out
@@ -266,7 +267,7 @@ class Expander(ABC):
         if part.index in {"@", "*"}:
             return self.starred(value) if part.index == "*" else value
         self.subscript(part.index)
-        if value.items is not None and part.index.isdigit() and not (part.index[0] == "0" and part.index != "0"):
+        if value.items is not None and is_decimal(part.index) and not (part.index[0] == "0" and part.index != "0"):
             place = int(part.index)
             return value.items[place] if place < len(value.items) else Value()
         each = value.items if value.items is not None else (value,)
@@ -301,7 +302,7 @@ class Expander(ABC):
     def calculate(self, expression: Arithmetic, where: str = "an arithmetic expression") -> Value:
         """Check that an expression evaluates nothing but numbers, and give its value."""
         parts = [self.part(part) for part in expression.parts]
-        values = [*(self.scope.value(name) for name in expression.names if not name.isdigit()), *parts]
+        values = [*(self.scope.value(name) for name in expression.names if not is_decimal(name)), *parts]
         if not all(map(self.calculable, values)):
             self.notes.blame(f"{where} evaluates a value that is not a plain number")
         for name in expression.assigned:

@@ -36,6 +36,11 @@ _LOOKALIKE = re.compile(
 _ODD_SPACE = re.compile("[\u0085\u00a0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
 
 
+def is_decimal(text: str) -> bool:
+    """Tell whether a text is a number to a shell: it knows no other digits than these ten."""
+    return text.isdecimal() and text.isascii()
+
+
 def too_long(line: str) -> str | None:
     """Say that a line is too long to be parsed, or None."""
     return f"the line is longer than {LONGEST} characters" if len(line) > LONGEST else None

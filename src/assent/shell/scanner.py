@@ -13,7 +13,7 @@ import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
 from assent.shell.escapes import decode
-from assent.shell.guard import DEEPEST, odd_letter, reserved
+from assent.shell.guard import DEEPEST, is_decimal, odd_letter, reserved
 from assent.shell.notes import Notes
 from assent.shell.sums import IDENTIFIER
 from assent.shell.syntax import Arithmetic, Parameter, Part, Sequence, Substitution, Text, WordTree
@@ -21,6 +21,7 @@ from assent.shell.syntax import Arithmetic, Parameter, Part, Sequence, Substitut
 _BLANK = re.compile(r"(?:[ \t]++|\\\n)*+(?:#[^\n]*+)?")
 _PLAIN = re.compile(r"[\w./:@%+,=^-]++(?=[ \t\n;&|)]|\Z)", re.ASCII)
 _ENCLOSED = re.compile(r"""(?:'([^']*+)'|"([^"\\$`]*+)")(?=[ \t\n;&|)]|\Z)""")
+_BARE_QUOTE = re.compile(r'(?<!\\)(?:\\\\)*+"')
 _CHUNK = re.compile(r"[^\s|&;()<>'\"\\$`]+|[^\S \t\n]+")
 _SPECIAL = re.compile(r"[{*?~]|.\]", re.DOTALL)
 _QUOTED = re.compile(r'"([^"\\$`]*)"')
@@ -186,7 +187,7 @@ class Scanner(ABC):
                 case "$":
                     self.dollar(parts, quoted=True)
                 case "`":
-                    self.backquoted(parts, quoted=True)
+                    self.backquoted(parts, quoted=True, escapable=escapable)
                 case _:
                     return
 
@@ -270,15 +271,20 @@ class Scanner(ABC):
         self.at += opening
         parts.append(Substitution(kind, self.enclosed(), quoted))
 
-    def backquoted(self, parts: list[Part], *, quoted: bool = False) -> None:
-        """Read the older form of a substitution, whose text is unescaped before it is parsed."""
+    def backquoted(self, parts: list[Part], *, quoted: bool = False, escapable: str = "$`\\") -> None:
+        """Read the older form of a substitution, whose text is unescaped before it is parsed.
+
+        What is escaped depends on what it stands in: a quote in double quotes alone.
+        """
         match = _BACKTICKED.match(self.source, self.at)
         if match is None:
             self.notes.blame("a backquote is not closed")
             text = self.source[self.at + 1 :]
             self.at = self.end
         else:
-            text = re.sub(r'\\([$`\\"])' if quoted else r"\\([$`\\])", r"\1", match[1])
+            if '"' in escapable and "{" in match[1] and _BARE_QUOTE.search(match[1]):
+                self.notes.blame("braces may be expanded where a quote inside backquotes ends the one around them")
+            text = re.sub(r"\\(.)", lambda found: found[found[1] in escapable], match[1])
             self.at = match.end()
         if self.deeper():
             parts.append(Substitution("`…`", self.fresh(text).whole(), quoted))
@@ -380,7 +386,10 @@ class Scanner(ABC):
                 self.dollar(parts, quoted=True)
             elif character == "`":
                 plain.append(UNKNOWN)
+                start = self.at
                 self.backquoted(parts, quoted=True)
+                if '\\"' in self.source[start : self.at]:
+                    self.notes.blame("a quote is escaped inside backquotes, and those inside a sum")
             else:
                 self.notes.blame("an arithmetic expression holds more than numbers and names")
                 self.at += 1
@@ -418,7 +427,7 @@ def _is_half(piece: str, following: str) -> bool:
     if piece == "$":
         return False
     word = piece if following[0] in ("$", UNKNOWN) else following
-    return not word.isdecimal()
+    return not is_decimal(word)
 
 
 _PARTS = {

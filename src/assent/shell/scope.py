@@ -10,6 +10,7 @@ import msgspec
 import assent.regex as re
 from assent.model import UNKNOWN
 from assent.patience import step
+from assent.shell.guard import is_decimal
 from assent.shell.hints import FOREIGN, MADE, merged, texts
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ class Value(msgspec.Struct, frozen=True):
     @property
     def numeric(self) -> bool:
         """Tell whether it is surely a number."""
-        return self.number or self.text.isdecimal()
+        return self.number or is_decimal(self.text)
 
 
 UNKNOWN_VALUE = Value(UNKNOWN, opaque=True, mixed=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import assent.regex as re
 from assent.model import UNKNOWN
+from assent.shell.guard import is_decimal
 from assent.shell.syntax import Calculation, Case, Count, For, Group, If, Simple, Statement, While
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def leaves(node: Statement, functions: Container[str], *, calling: bool) -> bool
         return False
     name, *others = node.words
     meant = name == "exit" or (name == "return" and calling)
-    numbered = not others or (len(others) == 1 and isinstance(others[0], str) and others[0].isdecimal())
+    numbered = not others or (len(others) == 1 and isinstance(others[0], str) and is_decimal(others[0]))
     return meant and numbered and name not in functions
 
 

@@ -54,6 +54,6 @@ def _may_name(word: Word) -> bool:
 
 
 def _plain(expander: Expander, value: Value) -> bool:
-    if UNKNOWN not in value.text and value.text.isidentifier():
+    if UNKNOWN not in value.text and value.text.isidentifier() and value.text.isascii():
         value = expander.scope.value(value.text)
     return expander.calculable(value)
