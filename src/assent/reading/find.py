@@ -223,16 +223,20 @@ class _Walk:
         """Take the words up to `;`, or to `+` after `{}`; the paths they are given are only known at run time."""
         self.started = True
         found: list[Word] = []
+        before = ""
         while self.at < len(self.words):
             step()
             word = self.words[self.at]
             self.at += 1
             if word.text == UNKNOWN and word.chosen:
                 self._fail(_UNSURE)  # it may be what ends the command
-            if word.text == ";" or (word.text == "+" and found and found[-1].text.endswith(UNKNOWN)):
+            if word.text == "+" and "{}" in before and before != "{}":
+                self._fail("runs a command of which versions of find do not agree where it ends")
+            if word.text == ";" or (word.text == "+" and "{}" in before):
                 self.commands.append(tuple(found))
                 return
             found.append(self._filled(word))
+            before = word.text
         self._fail("runs a command that has no end")
         self.commands.append(tuple(found))
 

@@ -29,6 +29,7 @@ _KEYS = re.compile(r"[|] ?keys(?:_unsorted)?\b")
 """What jq calls the names of things."""
 _NAMES = re.compile(r"cut -d ?= -f ?1|awk -F ?= \{ ?print \$1 ?\}|sed s/=[.][*]//")
 """Prints of `name=value` the name alone."""
+_SEARCHES = _GREPS | {"rg", "ag", "ack", "awk", "gawk", "mawk", "sed", "jq"}
 _SIFTING = re.compile(r"\bcase\b|\[\[|\$\{\w++(?:\[[^]$]*+\])?+[#%/]")
 """How a line picks something itself of what a command prints."""
 _SECRET_NAME = re.compile(r"(?i)token|secret|passw|credential|_key\b|api_?key")
@@ -148,7 +149,10 @@ def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings, 
         shown.update(range(len(traces)))  # it may stand in a file by now
     for command in script.commands:
         if script.writes or not shown.isdisjoint(_sources(command)):
-            found = next((w.text for w in command.words[1:] if _is_made(w) or _seeks_secret(w.text)), None)
+            searches = command.words[0].text in _SEARCHES if command.words else False
+            found = next(
+                (w.text for w in command.words[1:] if _seeks_secret(w.text) or (searches and _is_made(w))), None
+            )
             if found is not None and not _leaves_out(command):
                 findings.add(secret_variable(found, None))
 

@@ -43,9 +43,9 @@ _SETTING = re.compile(
     r"\b(?:declare|typeset|local|export|readonly|read|mapfile|readarray|printf|for|select|let|unset|getopts)\b|\(\("
 )
 """What sets variables otherwise."""
-_READING = re.compile(r"\b(?:read|xargs|mapfile|readarray|parallel)\b")
-"""What takes names of files from what it is fed."""
 """What runs a line in the shell that it stands in: it has that one's arguments, and its last word and folder."""
+_READING = re.compile(r"\b(?:read|xargs|mapfile|readarray|parallel)\b|[$<]\(|`")
+"""What takes names of files from what it is fed."""
 _STANDARD = re.compile(r"-|/dev/stdin|(?:/dev|/proc/(?:self|thread-self|\d+))/fd/0")
 """Names of what a program is fed."""
 _EVALUATING = re.compile(r"(?<![.\w$])(?:eval|exec|system|popen|Function|qx)\b|\bos\.system\b|subprocess|child_process")

@@ -68,20 +68,34 @@ def roles_of(match: Match, clauses: Sequence[Clause]) -> tuple[list[tuple[Role, 
     operands = match.operands[: entry.skip] if entry.runs else match.operands
     roles: list[tuple[Role, Word]] = []
     extra = False
-    if operands:
-        spec = entry.args
-        for clause in clauses:
-            spec = spec if clause.args is None else clause.args
+    for spec in _specs(match, clauses) if operands else ():
         names = _spelled(spec, len(operands))
         # A pattern may become several words, of which the entry then knows no more than of others.
         several = "*" not in spec and not entry.pure and any(map(may_be_several, operands))
-        roles, extra = [*zip(names, operands, strict=False)], several or len(operands) > len(names)
+        roles += [each for each in zip(names, operands, strict=False) if each not in roles]
+        extra = extra or several or len(operands) > len(names)
     if match.values:
         roles = _value_roles(match, clauses) + roles
     for clause in clauses:
         if clause.folder is not None:
             roles.append((clause.folder, _HERE))
     return roles, extra
+
+
+def _specs(match: Match, clauses: Sequence[Clause]) -> list[str]:
+    """Give what the arguments are; where a clause may hold or not, by a word that is not known, both that it says."""
+    specs = [match.entry.args]
+    for clause in clauses:
+        if clause.args is not None:
+            specs = [*specs, clause.args] if _is_unsure(clause, match.operands) else [clause.args]
+    return specs
+
+
+def _is_unsure(clause: Clause, operands: Sequence[Word]) -> bool:
+    """Tell whether it hangs on a word that is not known whether a clause holds."""
+    asked = operands if clause.arg or clause.each or clause.left else operands[: 2 if clause.second else 1]
+    patterns = clause.first or clause.second or clause.arg or clause.each or clause.left
+    return bool(patterns) and not all(word.known for word in asked)
 
 
 def _value_roles(match: Match, clauses: Sequence[Clause]) -> list[tuple[Role, Word]]:

@@ -102,7 +102,7 @@ def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
             return Judgement(DANGEROUS, f"{name} runs code")
         case "helper":
             return Judgement(DANGEROUS, f"{name} is told to run another program")
-        case "sed" | "awk" | "sql" if UNKNOWN in word.text or word.splits:
+        case "sed" | "awk" | "sql" | "jq" if _is_unread(role, word):
             return Judgement(DANGEROUS, f"{name} is given a script that is only known when it runs")
         case "sed":
             found = read_sed(word.text)
@@ -128,6 +128,12 @@ def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
             return Judgement(said.tier, reason, said.impact, said.rollback, reads, secrets=said.secrets)
         case _:
             return _NOTHING
+
+
+def _is_unread(role: Role, word: Word) -> bool:
+    """Tell whether a script is not there to be read; jq's may hold values, where no command prints them."""
+    unknown = UNKNOWN in word.text
+    return unknown and bool(word.feeds) if role == "jq" else unknown or word.splits
 
 
 _judge = functools.lru_cache(maxsize=512)(_find_judgement)

@@ -49,7 +49,7 @@ _TOKENS = (
     r"(?:whoami|arch|nproc|id -un|id -u|uname(?: -[smrpi])?|hostname(?: -s)?)",
     rf"date(?: -u)? \+%[YmdHMSFTsjyab](?:%-?{_CODE}|[\w:.-])*",
     rf"(?:pgrep(?: -(?!\w*n\w*o|\w*o\w*n)[fnox]+)?|pidof) [\w./][\w./{_BLANK}-]*",
-    r"which [\w.+-]+",
+    r"which \w[\w.+-]*",
     rf"helm (?:list|ls){_RELEASES} (?:-q|--short){_RELEASES}",
 )
 """Print words without a space or a pattern in them, none of which starts with a dash: hashes, numbers, names."""

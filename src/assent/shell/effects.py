@@ -405,7 +405,7 @@ def _enter(walker: Walker, folder: str | None, words: Sequence[Word]) -> None:
 
 def _among(walker: Walker, word: Word, before: str | None) -> str:
     """Give what is known of a folder that the line chooses while it runs, with `UNKNOWN` in it for what is not."""
-    if word.feeds and all(walker.commands[feed].words == _TOP for feed in word.feeds):
+    if word.feeds and not word.mixed and all(walker.commands[feed].words == _TOP for feed in word.feeds):
         return before or UNKNOWN
     below = word.text.startswith(UNKNOWN) and word.named_in is None
     if word.splits or below or (before is None and not word.text.startswith("/")):

@@ -110,7 +110,7 @@ class Expander(ABC):
                 words.append(self.declared(tree))
             elif (word := _constant(tree)) is not None:
                 words.append(word)
-            elif declares and words and isinstance(tree[0], Text) and _is_assignment(tree):
+            elif declares and words and isinstance(tree[0], Text) and _is_assignment(tree) and not _has_braces(tree):
                 words.append(self.joined(tree))
             else:
                 words += self.fields(tree)
@@ -392,6 +392,14 @@ def _constant(tree: tuple[Part, ...]) -> Word | None:
 def _is_assignment(tree: tuple[Part, ...]) -> bool:
     first = tree[0] if tree else None
     return isinstance(first, Text) and not first.quoted and _ASSIGNMENT.match(first.text) is not None
+
+
+def _has_braces(tree: tuple[Part, ...]) -> bool:
+    """Tell whether braces make several words of one, also behind `name=` where that is a word of a command."""
+    try:
+        return _brace_trees(tree) != [tree]
+    except braces.TooManyError:
+        return True
 
 
 def _brace_trees(tree: tuple[Part, ...]) -> list[tuple[Part, ...]]:

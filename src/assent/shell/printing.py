@@ -59,8 +59,23 @@ _PASSING = frozenset({"cat", "sort", "uniq", "head", "tail", "tee", "tac", "xarg
 """Commands that print of their input what they were given, unchanged."""
 _SUBJECT = re.compile(r"%[bBN]|%s(?![\w\"])")
 """What prints the text of a commit."""
-_QUOTING = frozenset({"cat", "tac", "head", "tail"})
+_QUOTING = frozenset(
+    {
+        *("cat", "tac", "head", "tail", "sort", "uniq", "cut", "nl", "rev", "column", "paste", "fold", "fmt", "expand"),
+        *("comm", "join", "zcat", "gzcat", "bzcat", "xzcat", "zstdcat", "bat", "batcat", "less", "more", "strings"),
+    }
+)
 """Commands that print what stands in the files that they are told."""
+_QUOTING_BY_PATTERN = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk", "grep", "egrep", "fgrep", "rg"})
+"""The same, where a pattern or a program stands before the files."""
+_NAMING = re.compile(r"-\w*[lLcrRH]|--(?:files|count|recursive|with-f)")
+"""Options of a search that make it print names of files, or numbers."""
+_UNPACKING = {
+    "tar": re.compile(r"-?[a-zA-NP-Z]*+O|--to-stdout"),
+    "unzip": re.compile(r"-\w*[pc]"),
+    "7z": re.compile("-so"),
+}
+"""Commands that print what stands in an archive, where they are told so."""
 _FINDING = frozenset({"find", "gfind"})
 _SEEKING = frozenset({"fd", "fdfind"})
 _SAYING = frozenset({"echo", "printf"})
@@ -113,7 +128,7 @@ def fed(command: Command, commands: Sequence[Command], *, wrote: bool) -> tuple[
     `wrote`: the line writes files, of which one may be what is read.
     """
     here = [hint for each in command.redirects if each.direction == "here" for hint in of_word(each.target)]
-    opened = [each for each in command.redirects if each.direction == "read"]
+    opened = [each for each in command.redirects if each.direction == "read" or _is_numbered(each)]
     named = printed([feed for each in opened for feed in each.target.feeds], commands, wrote=wrote)
     written = (MADE,) if opened and wrote else (FOREIGN,) if any(map(_is_file, opened)) else ()
     given = merged(split(tuple(here)), printed(command.fed_by, commands, wrote=wrote), named, written)
@@ -239,6 +254,11 @@ def writes(words: Sequence[Word], redirects: Iterable[Redirect]) -> bool:
     )
 
 
+def _is_numbered(redirect: Redirect) -> bool:
+    """Tell whether a redirection is of what was opened before by a number of its own."""
+    return redirect.direction == "descriptor" and redirect.target.text.rstrip("-") not in ("", "0", "1", "2")
+
+
 def _is_file(redirect: Redirect) -> bool:
     """Tell whether what is read is a file, and neither a pipe nor nothing."""
     return not redirect.target.stream and redirect.target.text != "/dev/null"
@@ -249,10 +269,15 @@ def _quotes_file(command: Command) -> bool:
     if any(each.direction == "read" and _is_file(each) for each in command.redirects):
         return True
     told = [word for word in command.words[1:] if not word.text.startswith("-") and not word.stream]
-    if _name(command) == "git":
-        said = [word.text for word in command.words[1:]]
-        return not {"show", "config"}.isdisjoint(said[:1]) or any(map(_SUBJECT.search, said))
-    return _name(command) in _QUOTING and not command.fed_by and bool(told)
+    name, said = _name(command), [word.text for word in command.words[1:]]
+    if name == "git":
+        return not {"show", "config", "cat-file", "notes"}.isdisjoint(said[:1]) or any(map(_SUBJECT.search, said))
+    if name in _UNPACKING:
+        return any(map(_UNPACKING[name].match, said))
+    if name in _QUOTING_BY_PATTERN:
+        names = name in _SEARCHING and any(map(_NAMING.match, said))
+        return len(told) > 1 and not command.fed_by and not names
+    return name in _QUOTING and not command.fed_by and bool(told)
 
 
 def _reads_file(command: Command) -> bool:

@@ -411,6 +411,7 @@ class Scope:
         self.previous = None if self.previous is None else tuple(dict.fromkeys((*self.left, *self.previous)))
         self.values.pop("PWD", None)
         self.values.pop("OLDPWD", None)
+        self.holds_code = self.holds_code or "[" in (folder or "")
         if folder is None:
             self.cwd, self.elsewhere, self.assured = None, tuple(dict.fromkeys((*before, *self.elsewhere))), ()
             return

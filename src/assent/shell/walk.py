@@ -29,6 +29,7 @@ from assent.shell.syntax import (
     If,
     Pipeline,
     Redirected,
+    Redirection,
     Sequence,
     Simple,
     Statement,
@@ -186,12 +187,10 @@ class Walker(Looper):
         sinks, self.sinks = self.sinks, []
         before = self.scope.fork() if node.redirections else None
         first = node.words[0] if node.words else None
-        if node.words == ("exec",) and any(
-            "<" in each.operator and not each.prefix.strip("0") for each in node.redirections
-        ):
-            self.notes.blame("`exec` gives the shell another input")
         words = tuple(self.words(node.words, declares=isinstance(first, str) and first in _DECLARATIONS))
-        redirects = tuple(self.redirect(each) for each in node.redirections) if node.redirections else ()
+        if node.redirections and _executes(words) and any(map(_gives_input, node.redirections)):
+            self.notes.blame("`exec` gives the shell another input")
+        redirects = self.redirects(node.redirections) if node.redirections else ()
         assignments = self.assignments(node.assignments, words) if node.assignments else ()
         if assignments and words and words[0].text in self.functions:
             self.notes.blame("a function is given variables of its own")
@@ -214,6 +213,14 @@ class Walker(Looper):
                 affect(self, words)
             if self.callable and (not words[0].known or words[0].text in _REDEFINING):
                 self.callable.clear()
+
+    def redirects(self, nodes: tuple[Redirection, ...]) -> tuple[Redirect, ...]:
+        """Expand redirections; what that sets is set where the command runs, which may be another process."""
+        before = None if all(isinstance(each.target, str) for each in nodes) else self.scope.fork()
+        redirects = tuple(self.redirect(each) for each in nodes)
+        if before is not None and self.scope.values != before.values:
+            self.scope.join(before)
+        return redirects
 
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
@@ -470,6 +477,15 @@ def _are_constant(words: tuple[Word, ...]) -> bool:
         return False
     texts = list(map(_text, words))
     return bool(texts) and words == tuple(map(Word, texts)) and UNKNOWN not in "".join(texts)
+
+
+def _executes(words: tuple[Word, ...]) -> bool:
+    """Tell whether this is `exec` without a command, however it is called."""
+    return [word.text for word in words if word.text not in ("command", "builtin", "--")] == ["exec"]
+
+
+def _gives_input(node: Redirection) -> bool:
+    return "<" in node.operator and not node.prefix.strip("0")
 
 
 def _mentioned(words: Iterable[Word]) -> Iterator[str]:
