@@ -50,7 +50,7 @@ FOLDERS = [
     ('ls | while read d; do git -C "$d" log; done', "?"),
     ("ls | while read d; do cd $d; git log; done", "?"),
     ('cd "$(cat x)" && git log', "?"),
-    ('cd "$(cat x)/y" && cd z && git log', "/?/z"),
+    ('cd "$(cat x)/y" && cd z && git log', "/?/y/z"),
     ("find . -name .git -execdir git log ';'", "?"),
     ("find . -type d | xargs -I{} git -C {} log", "?"),
     ("find . -type d -exec git -C {} log ';'", "/ws/?/?"),
@@ -58,8 +58,12 @@ FOLDERS = [
     ('cd "$(git rev-parse --show-toplevel)" && git log', "/ws"),
     ('git -C "$(git rev-parse --show-toplevel)" log', "?"),
     ('git -C "$X" log', None),
-    ('cd "$X" && git log', None),
-    ('cd "$X/y"; git log', None),
+    ('cd "$X" && git log', "?"),
+    ('cd "$X/y"; git log', "?"),
+    ("cd z*; git log", "/ws/?"),
+    ("pushd z*; git log", "/ws/?"),
+    ("cd sub/z$X; git log", "?"),
+    ("ls || cd $X && git log", "?"),
 ]
 
 

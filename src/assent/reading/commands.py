@@ -6,7 +6,7 @@ What is not surely understood is dangerous, and what can not be read at all is s
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -45,7 +45,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import find_own, find_program, find_strict, is_asked_about
+from assent.reading.programs import find_entry, find_own, find_program, find_strict, is_asked_about
 from assent.reading.roles import (
     LANGUAGES,
     QUIET,
@@ -74,6 +74,7 @@ _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 _RUNNING: frozenset[Role] = frozenset(("awk", "code", "helper", "sed", "setting", "sql"))
 """Words that can hold a command which is not opened, where what holds them is not safe."""
+_MOST_GUESSES = 8
 _text, _sweeps = operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
@@ -333,6 +334,8 @@ class _Reader:
         if "/" in command.words[0].text:
             ground = Ground(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
+        for names in _alternatives(command.words[0]):
+            self.read_command(msgspec.structs.replace(command, words=(*names, *command.words[1:])), frame)
         return Trace(index)
 
     def _foreign(self, shell: str | None) -> str:
@@ -383,11 +386,13 @@ class _Reader:
         # Of a folder that the line picks itself, what is known of its path is asked for instead.
         if command.cwd is None and self.base is not None and not command.elsewhere:
             return Judgement(DANGEROUS, f"{match.name} runs in a folder that is not known, whose settings it obeys")
-        for folder in _folders(command):
+        for folder in dict.fromkeys((command.cwd, *command.elsewhere)):
             self.traps_left -= 1
             if self.traps_left < 0:
                 return Judgement(DANGEROUS, f"{match.name} may run in more folders than are looked at")
             trap = None if folder is None else self.place.ask(self.place.facts.trap, match.obeys, folder)
+            if trap is None and folder == UNKNOWN:
+                trap = "its folder is only known when it runs"
             if trap is not None:
                 return Judgement(DANGEROUS, f"{match.name} here: {trap}")
         return said
@@ -495,11 +500,23 @@ class _Reader:
         )
 
 
+def _alternatives(word: Word) -> Iterator[tuple[Word, ...]]:
+    """Give what a program may be that is only known when it runs, as far as the line says so."""
+    if UNKNOWN not in word.text:
+        return
+    for hint in word.hints[:_MOST_GUESSES]:
+        names = hint.split() if word.splits else [hint]
+        if names and find_entry(names[0]) is not None:
+            yield tuple(map(Word, names))
+
+
 def _stands_alone(command: Command) -> bool:
     """Tell whether there is nothing that could flow into a command, which is the only one."""
     return command.constant and not command.endless
 
 
 def _folders(command: Command) -> Iterable[str | None]:
-    """Return where a command may run."""
-    return dict.fromkeys((command.cwd, *command.elsewhere)) if command.elsewhere else (command.cwd,)
+    """Return where a command may run; None stands for where nobody knows."""
+    if not command.elsewhere:
+        return (command.cwd,)
+    return {None if folder == UNKNOWN else folder: None for folder in (command.cwd, *command.elsewhere)}

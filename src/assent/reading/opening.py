@@ -13,7 +13,7 @@ from assent.catalog import Role, is_builtin, lookup, secrets
 from assent.model import UNKNOWN
 from assent.reading.dialects import is_plain
 from assent.reading.find import Expression
-from assent.reading.options import Match, part
+from assent.reading.options import Match, match_words, part
 from assent.reading.specimens import fitting
 from assent.reading.unknowns import prints_tokens
 from assent.reading.wildcards import may_be_secret
@@ -28,6 +28,11 @@ _SOURCES = (":::", "::::", ":::+", "::::+")
 FIND = "find -exec"
 """The layer around what find runs."""
 _ANYTHING = Word(UNKNOWN, splits=True)
+_EMPTY = Word("")
+_WORD = re.compile(rf"[\w./:@%+,={UNKNOWN}-]+")
+"""A word that is the same after a shell has read it once more."""
+_LINES = frozenset({"%s", "%s\\n"})
+"""Formats of printf that print each word on a line of its own, or one alone."""
 _MADE = "words of what runs in parallel are only known when it runs"
 _LINE_ENDS = frozenset({"\\n", "\n", "\\0"})
 """What xargs is told to cut at where it takes whole lines or names."""
@@ -247,7 +252,7 @@ def _parallel(match: Match, rest: tuple[Word, ...], command: Command) -> Inner:
     given = Word(UNKNOWN, (), tuple(_sources(command)) if behind == len(rest) else (), splits=True, mixed=True)
     words = tuple(_unknown(r"\{[^{}]*\}", word, given) for word in rest[:behind])
     # To one that was found nothing is added in truth; it is taken to be, as what is not known may be nothing.
-    if all(is_plain(word.text.replace(UNKNOWN, "x")) for word in words):
+    if words and all(_WORD.fullmatch(word.text) for word in words):
         return Inner(match.name, command=inner_command(command, (*words, given)), fault=_MADE)
     return Inner(match.name, line=join([*words, _ANYTHING]))
 
@@ -283,13 +288,29 @@ def printed_text(word: Word, script: Script) -> Word | None:
 
 
 def _constant_output(command: Command) -> Word | None:
-    name = command.words[0].text if command.words else ""
-    words = command.words[1:]
+    first, *words = unwrapped(command.words) or (_EMPTY,)
+    name = first.text
     if name == "cat" and not words:
         return fed_text(msgspec.structs.replace(command, piped_from=None), Script())
+    if name == "printf" and len(words) > 1 and words[0].text in _LINES:
+        return Word("\n".join(w.text for w in words[1:]), feeds=tuple(f for w in words[1:] for f in w.feeds))
     if name not in ("echo", "printf") or any("\\" in w.text or "%" in w.text for w in words):
         return None
     return join([w for w in words if name == "printf" or w.text not in ("-n", "-e", "-E")])
+
+
+def unwrapped(words: tuple[Word, ...]) -> tuple[Word, ...]:
+    """Give the words of a command without what runs it as it is: `timeout 5`, `nice`, `env`."""
+    for _ in range(DEEPEST):
+        entry = lookup(words[0].text) if words and words[0].known else None
+        if entry is None or entry.runs != "words":
+            break
+        match = match_words(words[0].text, entry, words[1:])
+        rest = match.operands[entry.skip :]
+        if match.fault or not rest or (entry.assignments and "=" in rest[0].text):
+            break
+        words = rest
+    return words
 
 
 def is_fed(command: Command) -> bool:

@@ -398,19 +398,26 @@ def _enter(walker: Walker, folder: str | None, words: Sequence[Word]) -> None:
         walker.notes.blame("the folder is made up while the line runs")
     places = tuple(normalise(hint) for hint in hints if hint.startswith("/") and UNKNOWN not in hint)
     if folder is None:
-        places += tuple(_among(walker, word, before) for word in words[1:] if word.chosen)
-    if places:
-        walker.scope.elsewhere = walker.scope.assured = places
+        chosen = [word for word in words[1:] if not word.known]
+        places += tuple(_among(walker, word, before) for word in chosen)
+        if not chosen or any(word.variables for word in chosen):
+            places += (UNKNOWN,)  # what comes from outside may lead anywhere
+        walker.scope.assured = tuple(dict.fromkeys(places))
+        walker.scope.elsewhere = tuple(dict.fromkeys((*places, *walker.scope.elsewhere)))
 
 
 def _among(walker: Walker, word: Word, before: str | None) -> str:
     """Give what is known of a folder that the line chooses while it runs, with `UNKNOWN` in it for what is not."""
     if word.feeds and not word.mixed and all(walker.commands[feed].words == _TOP for feed in word.feeds):
         return before or UNKNOWN
-    below = word.text.startswith(UNKNOWN) and word.named_in is None
-    if word.splits or below or (before is None and not word.text.startswith("/")):
+    names = word.text.split("/")
+    text = "/".join(name if _PATTERN.isdisjoint(name) else UNKNOWN for name in names) if word.splits else word.text
+    begins = word.named_in is not None and not word.splits
+    if word.text.startswith(UNKNOWN) and not begins:
+        return text if "/" in text else UNKNOWN
+    if before is None and not text.startswith("/"):
         return UNKNOWN
-    return normalise(posixpath.join(before or "/", word.text))
+    return normalise(posixpath.join(before or "/", text))
 
 
 def _pushd(walker: Walker, words: Sequence[Word]) -> None:

@@ -271,7 +271,11 @@ class Expander(ABC):
             place = int(part.index)
             return value.items[place] if place < len(value.items) else Value()
         each = value.items if value.items is not None else (value,)
-        return guessed(silent(value, UNKNOWN, mixed=True), merged(*(texts(item.text, item.hints) for item in each)))
+        # Where it is not sure that it is this list, no element of it is known by its place.
+        made = (MADE,) if value.items is None and any(" " in hint for hint in value.hints) else ()
+        return guessed(
+            silent(value, UNKNOWN, mixed=True), merged(made, *(texts(item.text, item.hints) for item in each))
+        )
 
     def last_word(self) -> Value:
         """Give `$_`; a shell that has run other lines may have it of those."""

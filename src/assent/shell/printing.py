@@ -66,15 +66,32 @@ _QUOTING = frozenset(
     }
 )
 """Commands that print what stands in the files that they are told."""
-_QUOTING_BY_PATTERN = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk", "grep", "egrep", "fgrep", "rg"})
+_QUOTING_BY_PATTERN = frozenset(
+    {"sed", "gsed", "awk", "gawk", "mawk", "nawk", "grep", "egrep", "fgrep", "rg", "jq", "yq"}
+)
 """The same, where a pattern or a program stands before the files."""
-_NAMING = re.compile(r"-\w*[lLcrRH]|--(?:files|count|recursive|with-f)")
-"""Options of a search that make it print names of files, or numbers."""
-_UNPACKING = {
-    "tar": re.compile(r"-?[a-zA-NP-Z]*+O|--to-stdout"),
-    "unzip": re.compile(r"-\w*[pc]"),
-    "7z": re.compile("-so"),
+_TAKING = {
+    **dict.fromkeys(("head", "tail"), "ncs"),
+    **dict.fromkeys(("grep", "egrep", "fgrep", "rg"), "ABCmefdgtTjM"),
+    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), "Fvf"),
+    **dict.fromkeys(("sed", "gsed"), "efl"),
+    **dict.fromkeys(("jq", "yq"), "fLo"),
+    "sort": "ktSTo",
+    "cut": "dfbc",
+    "uniq": "fsw",
+    "nl": "bhfdilnsvw",
+    "column": "tscoNW",
+    "paste": "d",
+    "fold": "w",
+    "fmt": "w",
+    "expand": "t",
+    "join": "12tjaeo",
+    "strings": "ntes",
 }
+"""Options of those whose value is the next word."""
+_NAMING = re.compile(r"-[^-lLcrRH\W]*+[lLcrRH]|--(?:files|count|recursive|with-f)")
+"""Options of a search that make it print names of files, or numbers."""
+_UNPACKING = {"tar": "O", "unzip": "pc", "7z": "so"}
 """Commands that print what stands in an archive, where they are told so."""
 _FINDING = frozenset({"find", "gfind"})
 _SEEKING = frozenset({"fd", "fdfind"})
@@ -268,16 +285,33 @@ def _quotes_file(command: Command) -> bool:
     """Tell whether what a command prints stands in a file, which whoever wrote that file has chosen."""
     if any(each.direction == "read" and _is_file(each) for each in command.redirects):
         return True
-    told = [word for word in command.words[1:] if not word.text.startswith("-") and not word.stream]
     name, said = _name(command), [word.text for word in command.words[1:]]
+    told = _operands(command)
     if name == "git":
         return not {"show", "config", "cat-file", "notes"}.isdisjoint(said[:1]) or any(map(_SUBJECT.search, said))
     if name in _UNPACKING:
-        return any(map(_UNPACKING[name].match, said))
+        return any(set(_UNPACKING[name]) & {*text.lstrip("-")} for text in said[:2]) or "--to-stdout" in said
     if name in _QUOTING_BY_PATTERN:
         names = name in _SEARCHING and any(map(_NAMING.match, said))
-        return len(told) > 1 and not command.fed_by and not names
-    return name in _QUOTING and not command.fed_by and bool(told)
+        given = any(text[:2] in ("-e", "-f") for text in said)
+        return len(told) > (not given) and not names
+    return name in _QUOTING and bool(told)
+
+
+def _operands(command: Command) -> list[Word]:
+    """Give the words of a command that are neither options, nor values of such, nor pipes."""
+    taking = _TAKING.get(_name(command), "")
+    values = {at + 1 for at, word in enumerate(command.words) if _takes(word.text, taking)}
+    return [
+        word
+        for at, word in enumerate(command.words)
+        if at and at not in values and not word.stream and (word.text == "-" or not word.text.startswith("-"))
+    ]
+
+
+def _takes(text: str, letters: str) -> bool:
+    """Tell whether a word is an option whose value is the next word."""
+    return len(text) > 1 and text[0] == "-" != text[1] and text[-1] in letters and letters != ""
 
 
 def _reads_file(command: Command) -> bool:

@@ -350,7 +350,7 @@ class Scope:
         self.given = merged(self.given, *(texts(each.text, each.hints) for each in self.arguments or ()), (MADE,))
         self.splitting = False
         self.arguments = self.cwd = self.previous = self.stack = None
-        self.elsewhere = ()
+        self.elsewhere = (UNKNOWN,)
 
     def value(self, name: str) -> Value:
         """Look up a variable."""

@@ -59,6 +59,7 @@ _LEAVING = frozenset({"break", "continue", "return", "eval", "builtin", "command
 _LEAVES = re.compile(rf"break|continue|return|{UNKNOWN}")
 """What ends a round of a loop, or a function, before its end, by whatever means."""
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_NOTHING = frozenset({"true", ":"})
 _ROUNDS = 24
 """How often in all the body of a loop is walked for words that are known."""
 _CALLS = 32
@@ -306,15 +307,18 @@ class Walker(Looper):
         if node.rest[0][0] == "||" and self.leaves(node.rest[0][1]):
             self.succeed(node.first)
             certain = self.scope.fork()
-        left = node.first
+        left, runs = node.first, self.does_nothing(node.first)
         for operator, statement in node.rest:
             if operator == "||":
                 self.scope.join(certain)
                 self.aside(self.statement, statement)
                 self.scope.assured = None
+                runs = False
             else:
                 self.succeed(left)
                 self.statement(statement)
+                certain = self.scope.fork() if runs else certain
+                runs = runs and self.does_nothing(statement)
             left = statement
         self.scope.join(certain)
 
@@ -322,6 +326,12 @@ class Walker(Looper):
         """Go on after a statement that did what it should: a change of folder did not fail."""
         if isinstance(node, Simple):
             self.scope.succeed()
+
+    def does_nothing(self, node: Statement) -> bool:
+        """Tell whether a statement is `true`, which never fails."""
+        if not isinstance(node, Simple) or node.redirections or node.assignments or len(node.words) != 1:
+            return False
+        return node.words[0] in _NOTHING and node.words[0] not in self.functions
 
     def leaves(self, node: Statement) -> bool:
         """Tell whether a statement ends what is being read: nothing after it runs."""
