@@ -80,6 +80,7 @@ Kind: TypeAlias = Literal[
     "gradle",
     "hg",
     "jj",
+    "jsonlint",
     "lein",
     "luarocks",
     "maven",

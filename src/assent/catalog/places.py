@@ -174,6 +174,8 @@ CONTROL_PLANE = (
     "sitecustomize.py",
     "usercustomize.py",
     "*.pth",
+    "*.beam",
+    "*.ndll",
     ".pdbrc",
     ".pythonrc",
     ".pythonrc.py",

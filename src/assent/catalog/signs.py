@@ -74,6 +74,11 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     ),
     "hg": (Sign(".hg/hgrc", r"\["), Sign(".hg/hgrc-not-shared", r"\["), Sign(".hgsub")),
     "jj": (Sign(".jj/repo/config.toml"), Sign(".jj/workspace-config.toml")),
+    "jsonlint": (
+        *(Sign(f".jsonlintrc{end}") for end in ("", ".json", ".json5", ".yaml", ".yml", ".js", ".cjs", ".mjs")),
+        *(Sign(f"jsonlint.config.{end}") for end in ("js", "cjs", "mjs")),
+        Sign("package.json", r'"jsonlint"'),
+    ),
     "lein": (Sign("project.clj"), Sign("profiles.clj"), Sign(".lein-env")),
     "luarocks": (Sign(".luarocks"), Sign("lua_modules")),
     "maven": (Sign(".mvn"),),
