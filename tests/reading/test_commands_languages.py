@@ -250,6 +250,49 @@ def test_awk_that_reads_on_demand_names_the_file(program: str, files: tuple[str,
     assert found.reads == files
 
 
+@pytest.mark.parametrize(
+    ("program", "lines", "runs_input"),
+    [
+        ('BEGIN{system("rm -rf /")}', ("rm -rf /",), False),
+        ('BEGIN { system( "a \\"b\\" \\\\ \\/" ) }', ('a "b" \\ /',), False),
+        ("{system($0)}", (), True),
+        ('{system("ls " $1)}', (), True),
+        ('{system("\\x41")}', (), True),
+        ('{print | "sh"}', ("sh",), False),
+        ('{print |& "sh"}', ("sh",), False),
+        ('{print | ("sh" x)}', (), True),
+        ('{print (1 | "sh")}', (), True),
+        ('"date" | getline x', ("date",), False),
+        ('{while (("ls" | getline f) > 0) print f}', ("ls",), False),
+        ('{x "date" | getline}', (), True),
+        ("{cmd | getline}", (), True),
+        ('{system("a"); system("b")}', ("a", "b"), False),
+        ('{system("a"); system($1)}', ("a",), True),
+    ],
+)
+def test_awk_that_runs_commands_names_them_or_says_that_it_makes_them(program, lines, runs_input):
+    found = read_awk(program)
+    assert found.fault == "runs commands from its program"
+    assert (found.lines, found.runs_input) == (lines, runs_input)
+
+
+@pytest.mark.parametrize(
+    ("script", "lines", "runs_input"),
+    [
+        ("e", (), True),
+        ("1e", (), True),
+        ("1e rm -rf /", ("rm -rf /",), False),
+        ("s/a/b/e", (), True),
+        ("s/a/b/ge;p", (), True),
+        ("e date\ns/a/b/e", ("date",), True),
+    ],
+)
+def test_sed_that_runs_commands_names_them_or_says_that_it_reads_them(script, lines, runs_input):
+    found = read_sed(script)
+    assert found.fault == "runs commands from its script"
+    assert (found.lines, found.runs_input) == (lines, runs_input)
+
+
 def test_awk_that_prints_through_a_filter_names_the_line() -> None:
     found = read_awk('{print $1 | "sort -rn"} END {print NR | "cat 1>&2"; close("sort -rn")}')
     assert found.fault is None
