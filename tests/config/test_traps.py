@@ -23,6 +23,7 @@ KINDS = tuple(kind for kind in get_args(Kind) if kind)
 
 TEXTS = (
     "fix = true\n",
+    '{"jsonlint": {}}\n',
     "[build]\nrustc-wrapper = './x'\n",
     "[toolchain]\npath = './x'\n",
     '{"packageManager": "yarn@4"}\n',

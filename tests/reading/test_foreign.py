@@ -77,7 +77,7 @@ def test_a_command_that_starts_another_shell_names_it(line: str, shell: str) -> 
     "line",
     [
         *("ls", "type ls", "echo Get-ChildItem", "grep 'Remove-Item x' y", "grep '%PATH%' y", "ls -Rlah", "dir /tmp"),
-        *("set -e", "set -euo pipefail", "set -- a b", "set - a b", "set -o pipefail", "find /c -name x"),
+        *("set -e", "set -euo pipefail", "set -- a b", "set - a b", "set -o pipefail", "set 5", "find /c -name x"),
         *(
             "alias ll",
             "echo $env",

@@ -115,6 +115,7 @@ ELSEWHERE = [
     ("(cd a; x)", ("/w",)),
     ("(cd a); x", ()),
     ("pushd a; x", ("/w",)),
+    ("cd $D; cd b$D; x", ("\ufdd0", "/w")),
     ("cd a; cd $D; x", ("\ufdd0", "/w/a", "/w")),
     ("cd a > /dev/null && x", ()),
     ("if y; then cd a; fi; x", ("/w", "/w/a")),

@@ -314,3 +314,23 @@ RUN = [
 @pytest.mark.parametrize(("words", "program"), RUN)
 def test_what_xargs_runs_is_the_first_word_that_is_no_option(words, program):
     assert run_by_xargs(words.split()) == program
+
+
+QUOTED = [
+    *("cat $(tar xOf a.tar)", "cat $(unzip -p a.zip)", "cat $(sort list)", "ls | cat $(sed -n 1p list)"),
+    *("cat $(head -n 1 list)", "cat $(jq -r .x x.json)", "ls | cat $(cat list)"),
+]
+LISTED = [
+    *("cat $(tar tf a.tar)", "cat $(ls | head -n 1)", "cat $(grep -l x a)", "cat $(ls | grep -e x)"),
+    *("cat $(ls | cut -d . -f 1)", "cat $(ls | sort -k 2)"),
+]
+
+
+@pytest.mark.parametrize("line", QUOTED)
+def test_a_name_that_stands_in_a_file_is_somebody_elses_whoever_prints_it(line):
+    assert FOREIGN in hints(line)
+
+
+@pytest.mark.parametrize("line", LISTED)
+def test_a_name_that_is_listed_is_not(line):
+    assert FOREIGN not in hints(line)

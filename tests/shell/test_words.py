@@ -341,3 +341,19 @@ LOOPED = [
 @pytest.mark.parametrize(("line", "expected"), LOOPED)
 def test_in_a_loop_over_names_it_is_known_how_each_begins_and_ends(line, expected):
     assert argvs(line)[-1] == expected
+
+
+def test_braces_are_expanded_behind_a_declaration_and_not_in_an_assignment():
+    assert argvs("declare x={a,b}; y $x")[-1] == "y b"
+    assert argvs("x={a,b}; y $x")[-1] == "y {a,b}"
+    assert "1" not in argvs("declare x={1..9}{1..9}{1..9}{1..9}{1..9}{1..9}; y $x")[-1]
+
+
+def test_what_a_redirection_sets_may_not_be_set_afterwards():
+    assert argvs("x=2; cat <<< $((x=1)); y $x")[-1] != "y 1"
+
+
+def test_a_quote_inside_backquotes_may_let_braces_out():
+    assert read('echo "`cat "{a,b}"`"').unreadable is not None
+    assert read('echo "`cat \\"{a,b}\\"`"').unreadable is None
+    assert read('echo "`cat "a"`"').unreadable is None
