@@ -65,7 +65,7 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
     if not any(map(_network, traces)):
         return
     tainted = _tainted(script, traces)
-    opened = any(map(_connects, script.commands))
+    opened = any(_connects(command) or _opens(command, tainted) for command in script.commands)
     for command, trace in zip(script.commands, traces, strict=True):
         sources = (*trace.code, *(command.fed_by if trace.stdin else ()))
         connected = trace.stdin and _is_connected(command, opened=opened)
@@ -87,6 +87,12 @@ def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> N
 def _connects(command: Command) -> bool:
     """Tell whether a redirection of a command opens a connection."""
     return any(_CONNECTION.match(each.target.text) for each in command.redirects if each.direction != "here")
+
+
+def _opens(command: Command, tainted: set[int]) -> bool:
+    """Tell whether a command leaves what others print open for the rest of the line."""
+    feeds = (feed for each in command.redirects for feed in each.target.feeds)
+    return bool(command.words) and command.words[0].text == "exec" and not tainted.isdisjoint(feeds)
 
 
 def _is_connected(command: Command, *, opened: bool) -> bool:
