@@ -6,7 +6,7 @@ What is not surely understood is dangerous, and what can not be read at all is s
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -45,7 +45,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import find_entry, find_own, find_program, find_strict, is_asked_about
+from assent.reading.programs import alternatives, find_own, find_program, find_strict, is_asked_about
 from assent.reading.roles import (
     LANGUAGES,
     QUIET,
@@ -74,7 +74,6 @@ _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 _RUNNING: frozenset[Role] = frozenset(("awk", "code", "helper", "sed", "setting", "sql"))
 """Words that can hold a command which is not opened, where what holds them is not safe."""
-_MOST_GUESSES = 8
 _text, _sweeps = operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
@@ -145,7 +144,7 @@ class _Reader:
         for name in script.bound:
             if not assignment_is_inert(name):
                 self.assign(name, Word(UNKNOWN), DANGEROUS)
-        if len(traces) == 1 and _stands_alone(script.commands[0]) and not traces[0].output:
+        if len(traces) == 1 and script.commands[0].stands_alone and not traces[0].output:
             return traces
         mark_flows(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
@@ -220,7 +219,7 @@ class _Reader:
 
     def _used(self, command: Command, index: int) -> None:
         """Add the use of a folder that is Assent's own."""
-        for folder in _folders(command):
+        for folder in command.folders:
             if folder is not None and is_own(folder, self.place):
                 self.findings.extend((reading(Located(folder), Ground(self.place, folder, index)),))
 
@@ -252,11 +251,11 @@ class _Reader:
         clauses = clauses_of(match, self.place, command.cwd)
         match = in_case(match, clauses)
         roles, extra = roles_of(match, clauses)
-        for folder in _folders(command):
+        for folder in command.folders:
             ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
             argument_effects(self.findings, match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
-        said = name_resources(judge(match, clauses, judged, extra=extra), match, roles, _folders(command))
+        said = name_resources(judge(match, clauses, judged, extra=extra), match, roles, command.folders)
         return self._trapped(said, match, command)
 
     def _bare(self, command: Command) -> Trace:
@@ -309,7 +308,7 @@ class _Reader:
                 self.findings.blur("a redirection to `!` means something else in another shell")
             if redirect.direction == "write" and redirect.target.text.lower() == "nul":
                 self._foreign(PROMPT)
-        for cwd in _folders(command):
+        for cwd in command.folders:
             self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
         for word in words:
             if word.variables:
@@ -324,7 +323,7 @@ class _Reader:
             index = self._execution(command, frame, said)
             # In its body these words have no names: what they may name there is taken for read.
             for word in command.words[1:]:
-                for folder in _folders(command):
+                for folder in command.folders:
                     self.findings.extend(role_effects("filter", word, Ground(self.place, folder, index)))
             return Trace(index)
         said = Judgement(DANGEROUS, self._foreign(foreign_shell(command.words)) or reason)
@@ -334,7 +333,7 @@ class _Reader:
         if "/" in command.words[0].text:
             ground = Ground(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
-        for names in _alternatives(command.words[0]):
+        for names in alternatives(command.words[0]):
             self.read_command(msgspec.structs.replace(command, words=(*names, *command.words[1:])), frame)
         return Trace(index)
 
@@ -363,13 +362,13 @@ class _Reader:
                 self.looks.append((index, match))
         else:
             opaque = sense.extra or match.fault is not None or entry.options == "any"
-            said = name_resources(said, match, roles, _folders(command))
+            said = name_resources(said, match, roles, command.folders)
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
             opaque = opaque or not kinds.isdisjoint(_RUNNING) or "--" in map(_text, command.words)
             index = self._execution(command, frame, said, unseen, opaque=opaque, alone=sense.alone)
         sweep = entry.sweep or (bool(clauses) and any(map(_sweeps, clauses)))
         if judged or sweep or entry.connects or not kinds <= QUIET:
-            for folder in _folders(command):
+            for folder in command.folders:
                 if folder is not command.cwd and self.findings.full:
                     break  # there may be many
                 ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
@@ -438,7 +437,7 @@ class _Reader:
         expression, shown = understand_find(command)
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
-        named = name_files(roots, _folders(command)) if broad else ""
+        named = name_files(roots, command.folders) if broad else ""
         index = self._execution(command, frame, judge_find(name, expression, named, broad=broad), shown=shown)
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
             if cwd is not command.cwd and self.findings.full:
@@ -498,25 +497,3 @@ class _Reader:
                 rollback=said.rollback or None,
             )
         )
-
-
-def _alternatives(word: Word) -> Iterator[tuple[Word, ...]]:
-    """Give what a program may be that is only known when it runs, as far as the line says so."""
-    if UNKNOWN not in word.text:
-        return
-    for hint in word.hints[:_MOST_GUESSES]:
-        names = hint.split() if word.splits else [hint]
-        if names and find_entry(names[0]) is not None:
-            yield tuple(map(Word, names))
-
-
-def _stands_alone(command: Command) -> bool:
-    """Tell whether there is nothing that could flow into a command, which is the only one."""
-    return command.constant and not command.endless
-
-
-def _folders(command: Command) -> Iterable[str | None]:
-    """Return where a command may run; None stands for where nobody knows."""
-    if not command.elsewhere:
-        return (command.cwd,)
-    return {None if folder == UNKNOWN else folder: None for folder in (command.cwd, *command.elsewhere)}

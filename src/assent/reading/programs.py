@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 
 import assent.regex as re
@@ -18,6 +18,7 @@ _BIN = frozenset(
 _VERSION = re.compile(r"[-.]?\d+(?:\.\d+)*$")
 _CALLED = frozenset({"command_not_found_handle", "command_not_found_handler"})
 """Functions that the shell calls by itself."""
+_MOST_GUESSES = 8
 _LONGEST_NAME = 64
 """Letters of a program's name with a version behind it."""
 _LOADER = re.compile(r"ld(?:-linux[\w.-]*|-musl[\w.-]*|-[\d.]+)?\.so(?:\.\d+)*")
@@ -56,6 +57,16 @@ def is_asked_about(name: str, place: Place) -> bool:
     if entry is None:
         return name not in _CALLED
     return entry.tier is not SAFE and entry.informs == "" and not (entry.when or entry.subcommands or entry.runs)
+
+
+def alternatives(word: Word) -> Iterator[tuple[Word, ...]]:
+    """Give what a program may be that is only known when it runs, as far as the line says so."""
+    if UNKNOWN not in word.text:
+        return
+    for hint in word.hints[:_MOST_GUESSES]:
+        names = hint.split() if word.splits else [hint]
+        if names and find_entry(names[0]) is not None:
+            yield tuple(map(Word, names))
 
 
 def find_strict(name: str, place: Place) -> tuple[Entry, ...]:

@@ -11,15 +11,59 @@ from assent.shell.guard import is_decimal
 from assent.shell.syntax import Calculation, Case, Count, For, Group, If, Simple, Statement, While
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Sequence
+    from collections.abc import Container, Iterable, Iterator, Sequence
 
     from assent.shell.scope import Scope
-    from assent.shell.tree import Redirect, Word
+    from assent.shell.syntax import Redirection
+    from assent.shell.tree import Command, Redirect, Word
 
 _ALWAYS = ((":",), ("true",), ("/bin/true",), ("/usr/bin/true",), ("[", "1", "]"), ("test", "1"))
+_NOTHING = _ALWAYS[:2]
 _NEVER = (("false",), ("/bin/false",), ("/usr/bin/false",), ("[", "]"), ("test",))
 _VARYING = re.compile(rf"[*?\[\]{UNKNOWN}]")
 """What of a word is not the same in all that it becomes."""
+
+
+_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+"""What a function or a variable may be called."""
+
+
+def does_nothing(node: Statement, functions: Container[str]) -> bool:
+    """Tell whether a statement is `true`, which never fails."""
+    if not isinstance(node, Simple) or node.redirections or node.assignments:
+        return False
+    return node.words in _NOTHING and node.words[0] not in functions
+
+
+def executes_nothing(words: tuple[Word, ...]) -> bool:
+    """Tell whether this is `exec` without a command, however it is called."""
+    return [word.text for word in words if word.text not in ("command", "builtin", "--")] == ["exec"]
+
+
+def gives_input(node: Redirection) -> bool:
+    """Tell whether a redirection is of standard input."""
+    return "<" in node.operator and not node.prefix.strip("0")
+
+
+def called_only(commands: Sequence[Command], names: Iterable[str]) -> list[str]:
+    """Give the functions that are called, and named nowhere but where a call of them was followed."""
+    counted = {name: 0 for name in names if _NAME.fullmatch(name)}
+    for command in commands if counted else ():
+        words = command.words
+        if command.calls and not command.latent and words[0].text in counted:
+            counted[words[0].text] += 1
+            words = words[1:]
+        for name in _mentioned((*words, *(value for _, value in command.assignments))):
+            counted.pop(name, None)
+    return [name for name, count in counted.items() if count]
+
+
+def _mentioned(words: Iterable[Word]) -> Iterator[str]:
+    """Give every name that a word may hold."""
+    for word in words:
+        yield from _NAME.findall(word.text)
+        for hint in word.hints:
+            yield from _NAME.findall(hint)
 
 
 def may_fail(redirects: tuple[Redirect, ...]) -> bool:

@@ -96,6 +96,18 @@ class Command(msgspec.Struct, frozen=True):
     """The function in whose definition it was found: what it is told there is not known before it is called."""
 
     @property
+    def folders(self) -> tuple[str | None, ...]:
+        """Give where it may run; None stands for where nobody knows."""
+        if not self.elsewhere:
+            return (self.cwd,)
+        return tuple(dict.fromkeys(None if each == UNKNOWN else each for each in (self.cwd, *self.elsewhere)))
+
+    @property
+    def stands_alone(self) -> bool:
+        """Tell whether there is nothing that could flow into it, where it is the only one."""
+        return self.constant and not self.endless
+
+    @property
     def passes_on(self) -> bool:
         """Tell whether it has no input but what it is fed, and prints nothing but what it is there to print."""
         return all(each.direction == "write" and not each.joins for each in self.redirects)

@@ -17,7 +17,15 @@ from assent.shell.loops import Looper
 from assent.shell.numeric import printed_time
 from assent.shell.printing import fed, found_first, printed, writes
 from assent.shell.scope import Scope, Value
-from assent.shell.shapes import layer_of, leaves, may_fail
+from assent.shell.shapes import (
+    called_only,
+    does_nothing,
+    executes_nothing,
+    gives_input,
+    layer_of,
+    leaves,
+    may_fail,
+)
 from assent.shell.syntax import (
     Calculation,
     Case,
@@ -42,7 +50,7 @@ from assent.shell.tree import Command, Redirect, Word
 from assent.shell.values import word_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable
 
     from assent.shell.notes import Notes
 
@@ -58,8 +66,6 @@ _DECLARATIONS = frozenset({"declare", "typeset", "local", "export", "readonly"})
 _LEAVING = frozenset({"break", "continue", "return", "eval", "builtin", "command", "trap"})
 _LEAVES = re.compile(rf"break|continue|return|{UNKNOWN}")
 """What ends a round of a loop, or a function, before its end, by whatever means."""
-_NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_NOTHING = frozenset({"true", ":"})
 _ROUNDS = 24
 """How often in all the body of a loop is walked for words that are known."""
 _CALLS = 32
@@ -189,7 +195,7 @@ class Walker(Looper):
         before = self.scope.fork() if node.redirections else None
         first = node.words[0] if node.words else None
         words = tuple(self.words(node.words, declares=isinstance(first, str) and first in _DECLARATIONS))
-        if node.redirections and _executes(words) and any(map(_gives_input, node.redirections)):
+        if node.redirections and executes_nothing(words) and any(map(gives_input, node.redirections)):
             self.notes.blame("`exec` gives the shell another input")
         redirects = self.redirects(node.redirections) if node.redirections else ()
         assignments = self.assignments(node.assignments, words) if node.assignments else ()
@@ -307,7 +313,7 @@ class Walker(Looper):
         if node.rest[0][0] == "||" and self.leaves(node.rest[0][1]):
             self.succeed(node.first)
             certain = self.scope.fork()
-        left, runs = node.first, self.does_nothing(node.first)
+        left, runs = node.first, does_nothing(node.first, self.functions)
         for operator, statement in node.rest:
             if operator == "||":
                 self.scope.join(certain)
@@ -318,7 +324,7 @@ class Walker(Looper):
                 self.succeed(left)
                 self.statement(statement)
                 certain = self.scope.fork() if runs else certain
-                runs = runs and self.does_nothing(statement)
+                runs = runs and does_nothing(statement, self.functions)
             left = statement
         self.scope.join(certain)
 
@@ -326,12 +332,6 @@ class Walker(Looper):
         """Go on after a statement that did what it should: a change of folder did not fail."""
         if isinstance(node, Simple):
             self.scope.succeed()
-
-    def does_nothing(self, node: Statement) -> bool:
-        """Tell whether a statement is `true`, which never fails."""
-        if not isinstance(node, Simple) or node.redirections or node.assignments or len(node.words) != 1:
-            return False
-        return node.words[0] in _NOTHING and node.words[0] not in self.functions
 
     def leaves(self, node: Statement) -> bool:
         """Tell whether a statement ends what is being read: nothing after it runs."""
@@ -397,15 +397,8 @@ class Walker(Looper):
 
     def followed(self) -> dict[str, str | None]:
         """Give the functions that run where a call of them was followed and nowhere else, each with its doubts."""
-        named = {name: 0 for name in self.callable if self.calls >= 0 and _NAME.fullmatch(name)}
-        for command in self.commands if named else ():
-            words = command.words
-            if command.calls and not command.latent and words[0].text in named:
-                named[words[0].text] += 1
-                words = words[1:]
-            for name in _mentioned((*words, *(value for _, value in command.assignments))):
-                named.pop(name, None)
-        return {name: self.doubts[name] for name, called in named.items() if called}
+        names = called_only(self.commands, self.callable) if self.calls >= 0 else ()
+        return {name: self.doubts[name] for name in names}
 
     def call(self, words: tuple[Word, ...]) -> None:
         """Walk the body of a function again with the arguments of a call; it may have ended early."""
@@ -487,23 +480,6 @@ def _are_constant(words: tuple[Word, ...]) -> bool:
         return False
     texts = list(map(_text, words))
     return bool(texts) and words == tuple(map(Word, texts)) and UNKNOWN not in "".join(texts)
-
-
-def _executes(words: tuple[Word, ...]) -> bool:
-    """Tell whether this is `exec` without a command, however it is called."""
-    return [word.text for word in words if word.text not in ("command", "builtin", "--")] == ["exec"]
-
-
-def _gives_input(node: Redirection) -> bool:
-    return "<" in node.operator and not node.prefix.strip("0")
-
-
-def _mentioned(words: Iterable[Word]) -> Iterator[str]:
-    """Give every name that a word may hold."""
-    for word in words:
-        yield from _NAME.findall(word.text)
-        for hint in word.hints:
-            yield from _NAME.findall(hint)
 
 
 _WALKS: dict[type, Callable[[Walker, Any], None]] = {
