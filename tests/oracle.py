@@ -41,7 +41,8 @@ WRITABLE = ("/code", "/marker", "/home", "/tmp", "/out")
 HIDDEN = {"proc", "dev", "run", "sys", *(root[1:] for root in WRITABLE)}
 STATE = (
     *("/code/.git/", "/home/u/.gnupg", "/home/u/.npm", "/home/u/.cache", "/home/u/.lesshst", "/home/u/.config"),
-    *("/home/u/.gsutil", "/home/u/.terraform.d", "/home/u/.docker", "/home/u/.rpmdb", "/home/u/.local/share/gem"),
+    *("/home/u/.gsutil", "/home/u/.terraform.d", "/home/u/.docker", "/home/u/.rpmdb"),
+    *("/home/u/.local/share/gem", "/home/u/.w3m"),
     *("/tmp/v8-compile-cache", "/tmp/hsperfdata_", "/tmp/tmux-", "/tmp/pymp-", "/tmp/apt-key-gpghome."),
 )
 """What programs keep for themselves: git its index, others their caches, and what they take away again unless they are

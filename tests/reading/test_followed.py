@@ -103,3 +103,23 @@ def test_of_nothing_nothing_is_taken_away():
 def test_what_another_machine_sends_is_not_run_by_whatever_way_it_comes(line):
     assert tier(line) is Tier.DESTRUCTIVE
     assert tier("exec 3< <(ls); bash <&3") is Tier.DANGEROUS
+
+
+def test_a_word_that_is_known_to_bring_no_option_is_none_that_a_clause_waits_for():
+    reasons = [each.reason for each in operations('tee "$(git rev-parse HEAD)"')]
+    assert not any("of that name" in reason for reason in reasons)
+    assert any("of that name" in each.reason for each in operations("tee -"))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "xvfb-run -a rm -rf /",
+        "nodemon --exec 'rm -rf /'",
+        "screen -dm sh -c 'rm -rf ~'",
+        "watchexec -e py /bin/rm -rf /",
+    ],
+)
+def test_a_command_is_found_wherever_it_begins_among_the_words_of_one_that_runs_some(line):
+    assert tier(line) is Tier.DESTRUCTIVE
+    assert tier("xvfb-run -a frob") is Tier.DANGEROUS

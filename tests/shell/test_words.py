@@ -357,3 +357,8 @@ def test_a_quote_inside_backquotes_may_let_braces_out():
     assert read('echo "`cat "{a,b}"`"').unreadable is not None
     assert read('echo "`cat \\"{a,b}\\"`"').unreadable is None
     assert read('echo "`cat "a"`"').unreadable is None
+
+
+def test_a_quote_escaped_inside_backquotes_inside_a_sum_is_not_read():
+    assert read('echo $((`x \\"a\\"`))').unreadable is not None
+    assert read("echo $((`x a`))").commands[0].words[0].text == "x"

@@ -59,7 +59,7 @@ Role: TypeAlias = Literal[
     "forgotten",  # the name of a variable that is unset
 ]
 Style: TypeAlias = Literal["gnu", "shell", "single", "pairs", "bundled", "any"]
-Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel"]
+Runs: TypeAlias = Literal["", "words", "line", "elsewhere", "remote", "xargs", "parallel", "within"]
 Output: TypeAlias = Literal["", "endless", "bounded"]
 Reader: TypeAlias = Literal["", "find"]
 Kind: TypeAlias = Literal[
@@ -243,7 +243,10 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     """It is read by the entry of this command."""
     when: tuple[Clause, ...] = ()
     runs: Runs = ""
-    """The words after `skip` arguments are a command: as words or a line, here, elsewhere, or remote."""
+    """The words after `skip` arguments are a command: as words or a line, here, elsewhere, or remote.
+
+    `within`: one begins somewhere among them, wherever the name of a known command stands.
+    """
     skip: int = 0
     assignments: bool = False
     """NAME=value arguments may stand before the command it runs."""

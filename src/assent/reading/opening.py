@@ -28,6 +28,8 @@ _SOURCES = (":::", "::::", ":::+", "::::+")
 FIND = "find -exec"
 """The layer around what find runs."""
 _ANYTHING = Word(UNKNOWN, splits=True)
+_MOST_WITHIN = 4
+"""Words of a command that are tried for one that it runs."""
 _EMPTY = Word("")
 _WORD = re.compile(rf"[\w./:@%+,={UNKNOWN}-]+")
 """A word that is the same after a shell has read it once more."""
@@ -180,8 +182,20 @@ def _rest(match: Match, rest: tuple[Word, ...], command: Command, script: Script
             yield Inner(match.name, command=inner_command(command, _fed(match, rest, given)))
         case "parallel":
             yield _parallel(match, rest, command)
+        case "within":
+            yield from _within(match, rest, command)
         case _:
             yield from _words(match, rest, command)
+
+
+def _within(match: Match, rest: tuple[Word, ...], command: Command) -> Iterator[Inner]:
+    """Yield what begins like a command among the words of one that runs some: as words, or as a line in a word."""
+    begins = [at for at, word in enumerate(rest) if lookup(word.text.lstrip().partition(" ")[0].rpartition("/")[2])]
+    for at in begins[:_MOST_WITHIN]:
+        if " " in rest[at].text.strip():
+            yield Inner(match.name, line=rest[at])
+        else:
+            yield Inner(match.name, command=inner_command(command, rest[at:]))
 
 
 def _words(match: Match, rest: tuple[Word, ...], command: Command) -> Iterator[Inner]:
