@@ -2,9 +2,14 @@ from __future__ import annotations
 
 import json
 
+import msgspec
 import pytest
 
 from assent.cli import exits, main
+from assent.cli.layers import shown_layer, shown_rules
+from assent.model import Layer, Policy
+from assent.policy.layers import merge
+from assent.policy.rules import parse_rules
 
 USER_FILE = """
 permissions:
@@ -45,8 +50,8 @@ def test_show_has_every_layer_and_rule_with_its_place(layered, capsys):
         "interactive: yes",
         "sandbox profile: workspace-write",
         f"workspace: {layered.project}",
-        f"user {layered.user_file}",
-        f"project {project_file} (not trusted: its allows do not count)",
+        f"user {layered.user_file} (your own: everything in it counts)",
+        f"project {project_file} (not trusted: its allow rules do not count, ",
         "unknown_repository: ask",
         "read deny: /secret/**",
         "read default: allow",
@@ -72,6 +77,31 @@ def test_show_json_has_the_same(layered, capsys):
     assert shown["deny"][0]["reason"] == "use curl"
     assert shown["chain"][0] == "self-protection"
     assert shown["version"]
+
+
+RULES = parse_rules(["Bash(make)"])
+
+
+@pytest.mark.parametrize(
+    ("policy", "counts", "said"),
+    [
+        (Policy(layer=Layer.MANAGED), True, "your organisation's: everything in it counts"),
+        (Policy(layer=Layer.USER), True, "your own: everything in it counts"),
+        (Policy(layer=Layer.USER, trusted=True), True, "your own: everything in it counts"),
+        (Policy(layer=Layer.PROJECT, trusted=True), True, "trusted as it is now: its allow rules count"),
+        (Policy(layer=Layer.PROJECT), False, "not trusted: its allow rules do not count"),
+        (Policy(layer=Layer.RUN), False, "a run's: it only tightens"),
+        (Policy(layer=Layer.RUN, trusted=True), False, "a run's: it only tightens"),
+    ],
+)
+def test_what_a_layer_says_of_itself_is_what_the_engine_does(policy, counts, said):
+    policy = msgspec.structs.replace(policy, allow=RULES)
+    layer = shown_layer(policy)
+    (rule,) = shown_rules((policy,), "allow")
+    allowing = [link for link in merge([policy]).chain if link.name == "allow-rules"]
+    assert (layer.allows_count, rule.counts, bool(allowing)) == (counts, counts, counts)
+    assert said in layer.standing
+    assert (rule.ignored is None) is counts
 
 
 def test_show_without_any_file_says_that_the_default_holds(here, capsys):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 
@@ -24,6 +24,8 @@ class ShownRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     origin: str
     counts: bool
     """Whether it has a say: a project's allow counts once the project is trusted."""
+    ignored: str | None = None
+    """Why it does not count."""
     reason: str | None = None
 
 
@@ -34,6 +36,10 @@ class ShownLayer(msgspec.Struct, frozen=True, kw_only=True):
     file: str
     version: str
     trusted: bool
+    """Whether its exact content was trusted; only a project's file needs it."""
+    allows_count: bool
+    standing: str
+    """What of it counts, and why."""
     mode: Mode | None
     classifier: bool | None
     interactive: bool | None
@@ -77,26 +83,49 @@ def describe(bench: Bench) -> Shown:
         profiles=merged.profiles.names,
         workspace=bench.found.workspace,
         chain=bench.guard.chain,
-        layers=tuple(map(_layer, bench.policies)),
-        deny=tuple(_rules(bench.policies, "deny")),
-        ask=tuple(_rules(bench.policies, "ask")),
-        allow=tuple(_rules(bench.policies, "allow")),
+        layers=tuple(map(shown_layer, bench.policies)),
+        deny=tuple(shown_rules(bench.policies, "deny")),
+        ask=tuple(shown_rules(bench.policies, "ask")),
+        allow=tuple(shown_rules(bench.policies, "allow")),
         notices=bench.found.notices,
     )
 
 
-def _layer(policy: Policy) -> ShownLayer:
-    names = (f for f in ShownLayer.__struct_fields__ if f not in ("version", "commands"))
+def shown_layer(policy: Policy) -> ShownLayer:
+    """Tell what one file says, and what of it counts."""
     commands = tuple(name for written in policy.commands for name in written.names)
-    return ShownLayer(version=policy.version, commands=commands, **{name: getattr(policy, name) for name in names})
+    worked_out: dict[str, Any] = {"version": policy.version, "commands": commands, "allows_count": policy.loosens}
+    worked_out["standing"] = standing_of(policy)
+    names = (f for f in ShownLayer.__struct_fields__ if f not in worked_out)
+    return ShownLayer(**worked_out, **{name: getattr(policy, name) for name in names})
 
 
-def _rules(policies: tuple[Policy, ...], effect: Effect) -> Iterator[ShownRule]:
+def standing_of(policy: Policy) -> str:
+    """Say what of a layer counts, and why."""
+    match policy.layer:
+        case Layer.MANAGED:
+            return "your organisation's: everything in it counts"
+        case Layer.USER:
+            return "your own: everything in it counts"
+        case Layer.PROJECT if policy.trusted:
+            return "trusted as it is now: its allow rules count, its other settings only tighten"
+        case Layer.PROJECT:
+            return "not trusted: its allow rules do not count, its other settings only tighten; run `assent trust`"
+        case Layer.RUN:
+            return "a run's: it only tightens, its allow rules do not count"
+        case _:
+            assert_never(policy.layer)
+
+
+def shown_rules(policies: tuple[Policy, ...], effect: Effect) -> Iterator[ShownRule]:
+    """Yield the rules of one list, each with whether it counts."""
     for policy in policies:
-        counts = effect != "allow" or policy.layer >= Layer.USER or (policy.layer is Layer.PROJECT and policy.trusted)
+        counts = effect != "allow" or policy.loosens
+        why = None if counts else "not trusted" if policy.layer is Layer.PROJECT else "a run only tightens"
         rules: tuple[Rule, ...] = getattr(policy, effect)
         for rule in rules:
-            yield ShownRule(rule=rule.text, origin=str(rule.origin), counts=counts, reason=rule.reason)
+            origin = str(rule.origin)
+            yield ShownRule(rule=rule.text, origin=origin, counts=counts, ignored=why, reason=rule.reason)
 
 
 def outline_of(shown: Shown) -> Outline:
@@ -138,8 +167,8 @@ def _outline_layer(layer: ShownLayer) -> Outline:
         ("commands", layer.commands),
     )
     said += [_fact(f"{name}: ", ", ".join(globs)) for name, globs in lists if globs]
-    trust = Span("" if layer.trusted else " (not trusted: its allows do not count)", "yellow")
-    return line(Span(f"{layer.layer.value} ", "bold"), layer.file, trust, below=tuple(said))
+    standing = Span(f" ({layer.standing})", "dim" if layer.allows_count else "yellow")
+    return line(Span(f"{layer.layer.value} ", "bold"), layer.file, standing, below=tuple(said))
 
 
 def _outline_paths(name: str, paths: PathPolicy) -> Iterator[Outline]:
@@ -155,7 +184,7 @@ def _outline_rules(effect: str, rules: tuple[ShownRule, ...]) -> Outline:
         line(
             Span(r.rule, "" if r.counts else "dim"),
             Span(f"  {r.origin}", "dim"),
-            Span("" if r.counts else "  (does not count: not trusted)", "yellow"),
+            Span(f"  (does not count: {r.ignored})" if r.ignored else "", "yellow"),
         )
         for r in rules
     )

@@ -101,3 +101,8 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, dict
     def version(self) -> str:
         """Identify the content."""
         return digest(["assent.policy.v1", self])[:16]
+
+    @property
+    def loosens(self) -> bool:
+        """Tell whether its allow rules count: the user's and the organisation's do, a project's once trusted."""
+        return self.layer >= Layer.USER or (self.layer is Layer.PROJECT and self.trusted)

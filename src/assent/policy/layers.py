@@ -97,7 +97,7 @@ def merge(policies: Sequence[Policy]) -> Merged:
 
 def _chain(layers: Sequence[Policy]) -> tuple[NamedPolicy, ...]:
     """Build the named policies that have something to say, in the order they are shown."""
-    loosening = [p for p in layers if p.layer >= Layer.USER or (p.layer is Layer.PROJECT and p.trusted)]
+    loosening = [p for p in layers if p.loosens]
     table: tuple[tuple[str, Verdict, Source, Iterable[Rule]], ...] = (
         (
             "forbidden-globs",

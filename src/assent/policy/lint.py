@@ -185,13 +185,12 @@ def _lists(policy: Policy) -> Iterator[tuple[Effect, str, tuple[Rule, ...]]]:
 
 
 def _entry(index: int, policy: Policy, effect: Effect, name: str, rules: tuple[Rule, ...]) -> Entry:
-    loosens = policy.layer >= Layer.USER or (policy.layer is Layer.PROJECT and policy.trusted)
     return Entry(
         index=index,
         effect=effect,
         name=name,
         layer=policy.layer,
-        counts=effect != "allow" or loosens,
+        counts=effect != "allow" or policy.loosens,
         matchers=tuple(map(compile_rule, rules)),
     )
 
