@@ -1,6 +1,7 @@
 """The way out leads to the listed hosts, at the address that was checked, and nowhere else."""
 
 import asyncio
+import os
 import socket
 import ssl
 
@@ -13,7 +14,7 @@ from assent.sandbox.proxy import Proxy
 from assent.sandbox.requests import parse_request
 
 
-async def serve(reply=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"):
+async def serve(reply=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", *, place=("127.0.0.1", 0)):
     heard = []
 
     async def handle(reader, writer):
@@ -22,7 +23,7 @@ async def serve(reply=b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"):
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
+    server = await asyncio.start_server(handle, *place)
     return server, server.sockets[0].getsockname()[1], heard
 
 
@@ -81,6 +82,9 @@ def test_a_listed_host_is_reached_and_the_request_rewritten():
         ("::1", ["a.test"], True),
         ("::ffff:10.1.2.3", ["a.test"], True),
         ("0.0.0.0", ["a.test"], True),
+        ("100.100.100.200", ["a.test"], True),
+        ("fd00:ec2::254", ["a.test"], True),
+        ("fd20:ce::254", ["a.test"], True),
         ("nonsense", ["a.test"], True),
     ],
 )
@@ -134,6 +138,37 @@ def test_any_other_host_is_refused_and_not_even_looked_up(hosts):
         "224.0.0.1",
         "255.255.255.255",
         "nonsense",
+        "192.0.0.192",
+        "192.0.0.9",
+        "192.88.99.1",
+        "168.63.129.16",
+        "100.100.100.200",
+        "198.18.0.1",
+        "192.31.196.1",
+        "fec0::1",
+        "fd00:ec2::254",
+        "fd20:ce::254",
+        "::7f00:1",
+        "::ffff:0:127.0.0.1",
+        "::ffff:168.63.129.16",
+        "::ffff:192.0.0.192",
+        "64:ff9b::a9fe:a9fe",
+        "64:ff9b::a83f:8110",
+        "64:ff9b:1::8.8.8.8",
+        "2002:a9fe:a9fe::1",
+        "2002:808:808::1",
+        "2001:0:7f00:1::1",
+        "2001:20::1",
+        "2001:db8::1",
+        "100::1",
+        "3fff::1",
+        "5f00::1",
+        "4000::1",
+        "2620:4f:8000::1",
+        "2600::5efe:10.0.0.1",
+        "2600::200:5efe:169.254.169.254",
+        "fe80::1%lo",
+        "2600::1%lo",
     ],
 )
 def test_a_listed_name_that_leads_home_is_refused(address):
@@ -145,7 +180,16 @@ def test_a_listed_name_that_leads_home_is_refused(address):
     assert stopped == ["a.test"]
 
 
-@pytest.mark.parametrize("address", ["93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "93.184.215.14",
+        "2606:2800:21f:cb07:6820:80da:af6b:8b2c",
+        "64:ff9b::8.8.8.8",
+        "::ffff:8.8.8.8",
+        "2600::5efe:8.8.8.8",
+    ],
+)
 def test_addresses_of_the_open_internet_are_just_that(address):
     assert is_open(address)
 
@@ -242,6 +286,79 @@ def test_in_a_tunnel_tls_asks_for_the_server_that_was_named(asked_for, passed):
         assert bool(stopped) is not passed
 
     asyncio.run(run())
+
+
+OTHER_SITES = [
+    b"GET / HTTP/1.1\r\nHost: b.test\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n",  # without its port, where that is not 80
+    b"GET http://b.test/ HTTP/1.1\r\nHost: {a}\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: {a}\r\nHost: b.test\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost : b.test\r\nHost: {a}\r\n\r\n",
+    b"GET / HTTP/1.1\nHost: b.test\n\n",
+    b"\r\nGET / HTTP/1.1\r\nHost: b.test\r\n\r\n",
+    b"get / HTTP/1.1\r\nHost: b.test\r\n\r\n",
+    b"GET /\r\n\r\n",
+    b"CONNECT b.test:443 HTTP/1.1\r\nHost: {a}\r\n\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"\x00\x00\x00\x08\x04\xd2\x16\x2f",  # PostgreSQL: TLS comes later, and could name any server
+    b"\x80\x2e\x01\x00\x02",
+    b"\x00",
+    b"ehlo x\r\n",
+    b"SSH-3.0-x\r\n",
+]
+
+
+async def in_tunnel(said):
+    """Send words through a tunnel to `a.test`; return what came back, what was stopped, what the server heard."""
+    server, port, heard = await serve()
+    async with server:
+        named = f"a.test:{port}"
+        connect = f"CONNECT {named} HTTP/1.1\r\n\r\n".encode()
+        said = said.replace(b"{a}", named.encode())
+        answer, stopped, _ = await through([named, f"127.0.0.1:{port}"], connect, then=said)
+    return answer.removeprefix(b"HTTP/1.1 200 Connection established\r\n\r\n"), stopped, b"".join(heard)
+
+
+@pytest.mark.parametrize("said", OTHER_SITES)
+def test_in_a_tunnel_no_other_site_is_asked_for_without_tls(said):
+    answer, stopped, heard = asyncio.run(in_tunnel(said))
+    assert heard == b""
+    assert b"ok" not in answer
+    assert len(stopped) == 1
+
+
+def test_in_a_tunnel_one_plain_request_to_the_named_site_is_passed_on():
+    said = b"POST /x HTTP/1.1\r\nHost: {a}\r\nContent-Length: 2\r\n\r\nhiGET / HTTP/1.1\r\nHost: b.test\r\n\r\n"
+    answer, stopped, heard = asyncio.run(in_tunnel(said))
+    assert (answer[-2:], stopped) == (b"ok", [])
+    assert heard.startswith(b"POST /x HTTP/1.1\r\nHost: a.test:")
+    assert b"Connection: close" in heard
+    assert heard.endswith(b"\r\n\r\nhi")
+    assert b"b.test" not in heard
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root serves the usual ports")
+@pytest.mark.parametrize(
+    ("port", "site", "passed"), [(80, b"a.test", True), (80, b"b.test", False), (443, b"a.test", False)]
+)
+def test_at_the_usual_ports_a_tunnel_leads_to_the_named_site_alone(port, site, passed):
+    async def run():
+        address = "127.73.19.5"
+        server, _, heard = await serve(place=(address, port))
+        async with server:
+            connect = f"CONNECT a.test:{port} HTTP/1.1\r\n\r\n".encode()
+            request = b"GET / HTTP/1.1\r\nHost: " + site + b"\r\n\r\n"
+            found = await through(["a.test", address], connect, then=request, addresses={"a.test": [address]})
+        return found, b"".join(heard)
+
+    (answer, stopped, _), heard = asyncio.run(run())
+    assert (answer.endswith(b"ok"), bool(heard), not stopped) == (passed, passed, passed)
+
+
+def test_in_a_tunnel_ssh_is_passed_on_which_names_no_site():
+    answer, stopped, heard = asyncio.run(in_tunnel(b"SSH-2.0-client\r\n"))
+    assert (stopped, heard) == ([], b"SSH-2.0-client\r\n")
+    assert answer.endswith(b"ok")
 
 
 @pytest.mark.parametrize("yes", [True, False])

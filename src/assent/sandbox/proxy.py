@@ -2,8 +2,8 @@
 
 A name is resolved once, the address it gives is checked, and that very address is connected to. Addresses that are not
 of the open internet are refused unless they are listed themselves; the package indexes that the user is configured for
-may be on a network of their own, as mirrors are. In a tunnel, the server that TLS asks for must be
-the one that CONNECT named.
+may be on a network of their own, as mirrors are. A tunnel carries TLS that asks for the server that CONNECT named, one
+plain HTTP request to that server, or SSH, which names none; anything else could ask for another site at that address.
 """
 
 from __future__ import annotations
@@ -12,18 +12,21 @@ import asyncio
 import contextlib
 import socket
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeAlias
+from typing import NoReturn, TypeAlias
 
 from assent.model import NET_CONNECT, AssentError, Violation
 from assent.reading.hosts import Host, parse_host
 from assent.sandbox.addresses import is_near, is_open
 from assent.sandbox.clienthello import Incomplete, NotTls, server_name
-from assent.sandbox.requests import Request, parse_request
+from assent.sandbox.requests import Request, parse_inner, parse_request
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 
 _LONGEST_HEAD = 1 << 16
 _SECONDS = 30
+_TLS = b"\x16"
+_TLS_PORT = 443
+_SSH = (b"SSH-2.0-", b"SSH-1.99-")
 _MOST_CONNECTIONS = 256
 _PIECE = 1 << 16
 
@@ -166,34 +169,50 @@ class Proxy:
         reader, writer = ours
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         await writer.drain()
-        first = await self._first_words(request, reader)
+        async with asyncio.timeout(_SECONDS):
+            first = await self._first_words(request, reader)
+        if isinstance(first, Request):
+            await self._pass_on(first, ours, theirs)
+            return
         theirs[1].write(first)
         await _both_ways(ours, theirs)
 
-    async def _first_words(self, request: Request, reader: asyncio.StreamReader) -> bytes:
+    async def _first_words(self, request: Request, reader: asyncio.StreamReader) -> bytes | Request:
         """Return what the client says first, once it is sure whom it asks for."""
-        said = b""
+        first = await reader.readexactly(1)
+        if first == _TLS:
+            return await self._client_hello(request, first, reader)
+        if request.port == _TLS_PORT or not first.isalpha():
+            self._reset(request)
+        line = first + await reader.readuntil(b"\n")
+        if line.startswith(_SSH):
+            return line
+        named = Host(request.host.name, request.port)
+        try:
+            parse_inner(line.removesuffix(b"\r\n"), named)
+            return parse_inner(await _read_head(line, reader), named)
+        except AssentError:
+            self._reset(request)
+
+    async def _client_hello(self, request: Request, said: bytes, reader: asyncio.StreamReader) -> bytes:
+        """Return the client's first TLS message, if it asks for the server that the tunnel leads to."""
         name = request.host.name
-        async with asyncio.timeout(_SECONDS):
-            while True:
-                piece = await reader.read(_PIECE)
-                said += piece
-                try:
-                    asked = server_name(said)
-                except Incomplete:
-                    if piece:
-                        continue
-                    raise ConnectionResetError from None
-                except NotTls:
-                    if request.port != 443 and said:
-                        return said
-                    self._report(request)
-                    raise ConnectionResetError from None
-                is_name = not name.replace(".", "").isdigit() and ":" not in name
-                if asked == name or (asked is None and not is_name):
-                    return said
-                self._report(Request(Host(asked or name), request.port, tunnel=True) if asked else request)
-                raise ConnectionResetError
+        while True:
+            try:
+                asked = server_name(said)
+            except Incomplete:
+                said += await _more(reader)
+                continue
+            except NotTls:
+                self._reset(request)
+            is_name = not name.replace(".", "").isdigit() and ":" not in name
+            if asked == name or (asked is None and not is_name):
+                return said
+            self._reset(Request(Host(asked or name), request.port, tunnel=True) if asked else request)
+
+    def _reset(self, request: Request) -> NoReturn:
+        self._report(request)
+        raise ConnectionResetError
 
     async def _pass_on(self, request: Request, ours: _Ends, theirs: _Ends) -> None:
         """Pass on one request and its answer; whatever else the client sends is not heard."""
@@ -237,6 +256,23 @@ async def _half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> N
     await _copy(reader, writer)
     with contextlib.suppress(OSError, RuntimeError):
         writer.write_eof()
+
+
+async def _more(reader: asyncio.StreamReader) -> bytes:
+    if piece := await reader.read(_PIECE):
+        return piece
+    raise ConnectionResetError
+
+
+async def _read_head(line: bytes, reader: asyncio.StreamReader) -> bytes:
+    """Read a head from its second line on, and not a byte more; return it without its empty line."""
+    head = b""
+    while line != b"\r\n":
+        head += line
+        if not line.endswith(b"\r\n") or len(head) > _LONGEST_HEAD:
+            raise AssentError("this is no request")
+        line = await reader.readuntil(b"\n")
+    return head[:-2]
 
 
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, count: int | None = None) -> None:

@@ -34,18 +34,30 @@ class Request(msgspec.Struct, frozen=True):
 
 def parse_request(head: bytes) -> Request:
     """Read a request's head without its empty line, or raise `AssentError`."""
-    first, *lines = head.split(b"\r\n")
-    found = _LINE.fullmatch(first)
-    if found is None:
-        raise AssentError("this is no request to a proxy")
-    headers = [_header(line) for line in lines]
-    method, target = found[1], found[2].decode("ascii")
+    method, target, headers = _parse(head)
     if method == b"CONNECT":
         host = parse_host(target)
         if host.port is None:
             raise AssentError("this names no port to connect to")
         return Request(Host(host.name), host.port, tunnel=True)
     return _plain(method, target, headers)
+
+
+def parse_inner(head: bytes, host: Host) -> Request:
+    """Read the head of a plain request to the host of the tunnel it comes through, or raise `AssentError`."""
+    method, target, headers = _parse(head)
+    if method == b"CONNECT" or not target.startswith("/"):
+        raise AssentError("only a path is asked for in a tunnel")
+    return _plain(method, f"http://{host}{target}", headers)
+
+
+def _parse(head: bytes) -> tuple[bytes, str, list[tuple[bytes, bytes]]]:
+    """Split a head into its method, its target and its headers."""
+    first, *lines = head.split(b"\r\n")
+    found = _LINE.fullmatch(first)
+    if found is None:
+        raise AssentError("this is no request to a proxy")
+    return found[1], found[2].decode("ascii"), [_header(line) for line in lines]
 
 
 def _header(line: bytes) -> tuple[bytes, bytes]:
