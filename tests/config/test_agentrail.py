@@ -53,7 +53,8 @@ MODES = "default, acceptEdits, bypassPermissions, dontAsk, strict"
         ("permissions:\n  ask: [1]", 2, "Expected permissions.ask.0 to be a string."),
         ("permissions:\n  allow:\n  - a\n  - rule: b", 4, "Expected permissions.allow.1 to be a string."),
         ("permissions:\n  classifier: off", 2, "Unknown configuration field 'permissions.classifier'."),
-        ("permissions: {}\nmodel: x", 2, "Unknown configuration field 'model'."),
+        ("version: 1\npermisions: {}", 2, "Unknown configuration field 'permisions'."),
+        ("Permissions: {}", 1, "Unknown configuration field 'Permissions'."),
         ("permissions: []", 1, "Expected permissions to be an object."),
         ("[]", 1, "Expected the file to be an object."),
         ("permissions:\n  mode: strict\n  mode: default", 3, "Duplicate key 'mode'."),
@@ -63,6 +64,18 @@ def test_a_fault_has_the_message_of_the_format(tmp_path, text, line, message):
     with pytest.raises(ConfigError) as caught:
         load(tmp_path, text)
     assert (caught.value.message, caught.value.line) == (message, line)
+
+
+def test_a_whole_file_of_the_format_is_read_and_what_it_does_not_have_is_named(tmp_path):
+    text = (
+        "version: 1\nllm: {provider: anthropic, modelId: m, baseUrl: ''}\nsearch: {provider: tavily}\n"
+        "paths: {dataDir: ~/.agentrail}\nauth: {uiSecretToken: ''}\nsandbox: {idleTimeoutMs: 1000}\n"
+        "orchestration: {subagent: {pollIntervalMs: 500}}\napps: {playgroundServer: {port: 3000}}\n"
+        "permissions: {mode: strict}\nmodel: x\nextras: [1]\n"
+    )
+    loaded = load(tmp_path, text)
+    assert loaded.permissions == PermissionsConfig(mode="strict")
+    assert loaded.ignored == ("model", "extras")
 
 
 def test_an_argument_comes_first(tmp_path):

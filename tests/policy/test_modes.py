@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from assent.model import Consent, Layer, Mode, Operation, OperationKind, Session, Verdict
@@ -18,7 +19,9 @@ from scenes import (
     look,
     policy,
     reads,
+    rules,
     run,
+    view_of,
     world,
     writes,
 )
@@ -221,3 +224,28 @@ ONLY_LOOKS = [
 @pytest.mark.parametrize(("operation", "looks"), ONLY_LOOKS)
 def test_only_looking_is_a_read_or_a_safe_command_connection_or_tool(operation, looks):
     assert operation.reads is looks
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [
+        ("echo x > y", Verdict.ALLOW),
+        ("cat a | sed -n 1p > ../b", Verdict.ALLOW),
+        ("python3 x.py && npm install", Verdict.ALLOW),
+        ("ls $(date)", Verdict.ALLOW),
+        ("rm -rf /", Verdict.DENY),
+        ("echo 'x", Verdict.DENY),
+    ],
+)
+def test_under_a_strict_embedded_policy_a_bare_tool_covers_what_its_author_means(line, outcome):
+    strict = policy(mode="strict", allow=["Bash"], embedded=True)
+    assert judge(view_of("Bash", {"command": line}), strict).verdict is outcome
+    assert judge(look(writes("/ws/x"), tool="Write"), strict).verdict is Verdict.DENY
+
+
+def test_a_bare_tool_covers_less_for_a_time_and_in_a_policy_of_our_own():
+    line = view_of("Bash", {"command": "echo x > /elsewhere/y"})
+    until = msgspec.structs.replace(rules("Bash")[0], expires=9e12)
+    assert judge(line, policy(mode="strict", allow=[until], embedded=True)).verdict is Verdict.DENY
+    assert judge(line, policy(mode="strict", allow=["Bash"])).verdict is Verdict.DENY
+    assert judge(line, policy(mode="strict", allow=["Bash"], ask=["Write"], embedded=True)).verdict is Verdict.ASK

@@ -9,6 +9,8 @@ import msgspec
 from assent.cli.outlines import Outline, Span, line
 from assent.cli.screen import STYLE_OF
 from assent.model import Effect, Layer, Mode, PathPolicy, Verdict
+from assent.policy.matching import compile_rule
+from assent.policy.phrasing import phrase
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +23,8 @@ class ShownRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A rule in the list it stands in."""
 
     rule: str
+    means: str
+    """How it is read, in plain words."""
     origin: str
     counts: bool
     """Whether it has a say: a project's allow counts once the project is trusted."""
@@ -124,8 +128,8 @@ def shown_rules(policies: tuple[Policy, ...], effect: Effect) -> Iterator[ShownR
         why = None if counts else "not trusted" if policy.layer is Layer.PROJECT else "a run only tightens"
         rules: tuple[Rule, ...] = getattr(policy, effect)
         for rule in rules:
-            origin = str(rule.origin)
-            yield ShownRule(rule=rule.text, origin=origin, counts=counts, ignored=why, reason=rule.reason)
+            origin, means = str(rule.origin), phrase(compile_rule(rule), effect)
+            yield ShownRule(rule=rule.text, means=means, origin=origin, counts=counts, ignored=why, reason=rule.reason)
 
 
 def outline_of(shown: Shown) -> Outline:

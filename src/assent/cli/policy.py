@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from assent.cli.examples import Tried
     from assent.model import Policy
-    from assent.policy.lint import Finding
+    from assent.policy.lint import Finding, RuleMeaning
 
 _EXAMPLES = (
     "assent policy show                     every layer, rule and path policy in force here",
@@ -64,13 +64,15 @@ def _show(argv: list[str]) -> int:
 def _lint(argv: list[str]) -> int:
     import time  # noqa: PLC0415 - beside the module that needs it
 
-    from assent.policy.lint import lint  # noqa: PLC0415 - the other actions do without
+    from assent.policy.lint import explain_rules, lint  # noqa: PLC0415 - the other actions do without
 
-    given = _files("lint", "Find rules that are probably not meant.", argv)
-    findings = lint(_policies(given), now=time.time())
+    given = _files("lint", "Find rules that are probably not meant, and say how each rule is read.", argv)
+    policies = _policies(given)
+    findings = lint(policies, now=time.time())
     if given.json:
         _say_json(findings)
     else:
+        _show_meanings(explain_rules(policies))
         _show_findings(findings)
     return exits.FOUND if any(f.severity != "hint" for f in findings) else exits.OK
 
@@ -122,6 +124,13 @@ def _show_findings(findings: Sequence[Finding]) -> None:
         hint = f" ({visible(finding.suggestion)})" if finding.suggestion else ""
         say(f"{visible(str(finding.origin))}: {word}: {rule}{visible(finding.message)}{hint}")
     say(f"{len(findings)} findings" if len(findings) != 1 else "1 finding")
+
+
+def _show_meanings(meanings: Sequence[RuleMeaning]) -> None:
+    colour = has_colour(sys.stdout)
+    for meaning in meanings:
+        origin = paint(visible(str(meaning.origin)), "dim", colour=colour)
+        say(f"{origin}: {visible(meaning.rule)}: {visible(meaning.means)}")
 
 
 def _show_tried(tried: Sequence[Tried]) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MODES = ("default", "acceptEdits", "bypassPermissions", "dontAsk", "strict")
+_OTHERS = ("version", "llm", "search", "paths", "auth", "sandbox", "orchestration", "apps")
+"""The fields of the format that are about something else than permission."""
 _NAMES = (os.path.join("config", "agentrail.yaml"), "agentrail.yaml")
 
 
@@ -37,6 +39,8 @@ class AgentrailConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     permissions: PermissionsConfig | None = None
     file: str = ""
+    ignored: tuple[str, ...] = ()
+    """Top-level fields that the format does not have: nobody looked at them."""
 
 
 def load_agentrail_config(
@@ -48,9 +52,10 @@ def load_agentrail_config(
     """Read the file named here, else by `AGENTRAIL_CONFIG_PATH`, else the nearest one upward from `start`."""
     file = os.fspath(path) if path is not None else environ.get("AGENTRAIL_CONFIG_PATH") or _find(start)
     root = root_field(read_document(file))
-    top = {} if root is None else root.fields(("permissions",))
+    top = {} if root is None else root.open_fields("permissions", others=_OTHERS)
     permissions = _read_permissions(top["permissions"]) if "permissions" in top else None
-    return AgentrailConfig(permissions=permissions, file=file)
+    ignored = tuple(key for key in top if key != "permissions" and key not in _OTHERS)
+    return AgentrailConfig(permissions=permissions, file=file, ignored=ignored)
 
 
 def config_permissions_to_policy(permissions: PermissionsConfig) -> Policy:

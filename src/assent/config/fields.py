@@ -40,7 +40,21 @@ class Field(msgspec.Struct, frozen=True):
             if key not in known:
                 message = f"Unknown configuration field '{shorten(self._child(key))}'."
                 raise self.error(message, line=line, suggestion=suggest_word(key, known))
-        return {key: Field(node, self._child(key), self.file) for key, node in self.node.items.items()}
+        return self._children(self.node)
+
+    def open_fields(self, wanted: str, *, others: Collection[str]) -> dict[str, Field]:
+        """Take it as an object with any keys; a misspelling of the wanted one is an error."""
+        if not isinstance(self.node, Mapping):
+            raise self.expected("an object")
+        for key, line in self.node.lines.items():
+            near = "" if key == wanted or key in others else suggest_word(key.lower(), (wanted,))
+            if near:
+                message = f"Unknown configuration field '{shorten(self._child(key))}'."
+                raise self.error(message, line=line, suggestion=near)
+        return self._children(self.node)
+
+    def _children(self, node: Mapping) -> dict[str, Field]:
+        return {key: Field(child, self._child(key), self.file) for key, child in node.items.items()}
 
     def entries(self) -> Iterator[Field]:
         """Take it as an array."""

@@ -42,14 +42,19 @@ class Coverage(msgspec.Struct, frozen=True):
     def is_covered(self, index: int) -> bool:
         """Tell whether an allow surely speaks for an operation."""
         operation, opinions = self.view.reading.operations[index], self.heard[index]
-        if not opinions and not self.call_opinions and operation.owner is None:
-            return False
         destructive = operation.tier is DESTRUCTIVE
+        if not destructive and self._is_allowed_by_name():
+            return True
         if not destructive and any(o.verdict is ALLOW and o.source in _SPEAK_FOR_THE_CALL for o in self.call_opinions):
             return True
         if operation.owner is not None and not operation.own_cover:
             opinions = [*opinions, *self.heard[operation.owner]]
         return any(o.verdict is ALLOW and (o.destructive or not destructive) for o in opinions)
+
+    def _is_allowed_by_name(self) -> bool:
+        """Tell whether an embedded policy allows every call of this tool, as its bare name means in that format."""
+        reading = self.view.reading
+        return self.guard.merged.embedded and reading.unreadable is None and reading.tool in self.guard.allowed_tools
 
     def granted_by(self, index: int) -> str | None:
         """Name what a person said earlier that surely covers an operation."""

@@ -175,6 +175,12 @@ class Guard(msgspec.Struct, frozen=True, dict=True):
         return not self.run and all(default.verdict is None for default in self.defaults("read"))
 
     @functools.cached_property
+    def allowed_tools(self) -> frozenset[str]:
+        """Return the tools that an allow rule without a pattern names, and that it names for good."""
+        rules = [m for link in self.merged.chain if link.verdict is ALLOW for m in link.rules.matchers]
+        return frozenset(m.tool for m in rules if m.rule.pattern is None and m.rule.expires is None)
+
+    @functools.cached_property
     def links(self) -> tuple[NamedPolicy, ...]:
         """Return every named policy that holds rules."""
         return self.merged.chain + self.added + (_run_links() if self.run else ())

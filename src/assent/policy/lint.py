@@ -5,6 +5,7 @@ Every list of a policy is looked through: rules, path policies, forbidden globs 
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import shlex
 import unicodedata
@@ -18,6 +19,7 @@ import assent.regex as re
 from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall, is_hidden
 from assent.policy.containment import contains
 from assent.policy.matching import Matcher, compile_rule
+from assent.policy.phrasing import phrase
 from assent.reading import read
 from assent.reading.paths import place_of
 from assent.reading.tools import TOOLS, find_tool
@@ -162,6 +164,29 @@ def lint(policies: Sequence[Policy], now: float | None = None) -> list[Finding]:
         if _is_over(entry, now):
             findings.append(_finding("warning", entry, "it has expired and has no effect"))
     return findings + list(_overlaps([e for e in entries if not _is_over(e, now)]))
+
+
+class RuleMeaning(msgspec.Struct, frozen=True, kw_only=True):
+    """How one rule is read."""
+
+    effect: Effect
+    rule: str
+    means: str
+    origin: Origin
+
+
+def explain_rules(policies: Sequence[Policy]) -> list[RuleMeaning]:
+    """Say of every rule how it is read; those that cannot be read at all are findings of `lint`."""
+    found = []
+    for policy in policies:
+        for effect, name, rules in _lists(policy):
+            with contextlib.suppress(RuleError):
+                entry = _entry(0, policy, effect, name, rules)
+                means = " and ".join(phrase(matcher, effect) for matcher in entry.matchers)
+                found.append(
+                    RuleMeaning(effect=effect, rule=f"{name}: {entry.text}", means=means, origin=entry.rule.origin)
+                )
+    return found
 
 
 def _lists(policy: Policy) -> Iterator[tuple[Effect, str, tuple[Rule, ...]]]:

@@ -21,6 +21,8 @@ _LONGEST_GLOB = 512
 """Signs of a pattern that is held against a name."""
 _GAP = "\x1f"
 _TRAILING = re.compile(r"(?::\*{1,2}|(?<!\s)\s++\*{1,2})$")
+_FIRST_COLON = re.compile(r"^([A-Za-z0-9_.+@-]{2,}):\s*(?=[^\s/]|/[^/])")
+"""A program and the colon that may stand for the blank behind it; not the `https://` of an address, nor a drive."""
 _TOKEN = re.compile(r"""\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"|(\*+)|(\s+)|([^\s'"\\*]+|['"\\])""", re.DOTALL)
 SYSTEM_FOLDERS = (
     "/bin/",
@@ -84,6 +86,7 @@ def compile_command(text: str) -> CommandPattern:
     """Read the pattern of a command rule."""
     body = _TRAILING.sub("", text.strip())
     open_ended = body != text.strip()
+    body = split_program(body)
     if body in ("", "*", "**"):
         return CommandPattern((), open_ended=True)
     pieces = _tokens(body)
@@ -94,6 +97,11 @@ def compile_command(text: str) -> CommandPattern:
     expression += f"(?:{_GAP}.*)?" if open_ended else ""
     compile_expression(expression)
     return CommandPattern(tuple(str(w) for w in pieces[:literal]), open_ended, expression)
+
+
+def split_program(pattern: str) -> str:
+    """Write the colon behind the first word as the blank that it stands for: `git:push*` is `git push*`."""
+    return _FIRST_COLON.sub(r"\1 ", pattern)
 
 
 def _tokens(body: str) -> list[str | re.Pattern[str]]:
