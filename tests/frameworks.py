@@ -29,7 +29,7 @@ from pydantic_ai.models.function import FunctionModel
 from agents import Agent as OpenAiAgent
 from agents import ModelResponse, RunConfig, RunContextWrapper, Runner, Usage, function_tool
 from assent.sdk.langchain import AssentMiddleware
-from assent.sdk.openai_agents import guard_tools, run_guarded
+from assent.sdk.openai_agents import guard_handoffs, guard_tools, run_guarded
 from assent.sdk.pydantic_ai import AssentCapability, answer_deferred
 
 __all__ = [
@@ -41,6 +41,7 @@ __all__ = [
     "Runner",
     "answer_deferred",
     "function_tool",
+    "guard_handoffs",
     "guard_tools",
     "run_guarded",
 ]
@@ -184,6 +185,17 @@ class ScriptedShell(ScriptedModel):
         return ResponseFunctionShellToolCall(
             action=action, call_id=call_id, type="shell_call", id="x", status="completed", environment=None
         )
+
+
+class ScriptedHandoff(ScriptedModel):
+    """Hands over to another agent."""
+
+    def __init__(self, *inputs, name="remove") -> None:
+        super().__init__(*inputs)
+        self.name = name
+
+    def make_call(self, given, call_id):
+        return ResponseFunctionToolCall(name=self.name, arguments=given, call_id=call_id, type="function_call", id="x")
 
 
 QUIET = RunConfig(tracing_disabled=True)

@@ -226,6 +226,97 @@ def test_openai_agents_what_a_run_passes_on_to_is_looked_at_too(frameworks, app)
     assert frameworks.RAN == []
 
 
+def _hand_over(frameworks, *arguments, **more):
+    """Make an agent whose model hands over with these arguments, and one that it hands over to."""
+    from agents import handoff
+
+    def note(context, given: frameworks.Where):
+        frameworks.RAN.append(given.path)
+
+    inner = frameworks.OpenAiAgent(name="inner", model=frameworks.ScriptedModel())
+    model = frameworks.ScriptedHandoff(*arguments)
+    given = handoff(inner, tool_name_override="remove", on_handoff=note, input_type=frameworks.Where, **more)
+    return frameworks.OpenAiAgent(name="outer", model=model, handoffs=[given])
+
+
+def test_openai_agents_a_handoff_is_decided_before_its_code_runs(frameworks, app, person):
+    outer = _hand_over(frameworks, *PATHS[1:3])
+    result = asyncio.run(frameworks.run_guarded(app, outer, "go", run_config=frameworks.QUIET))
+    # The model that was refused hears why, and tries once more; what it then hands over to is where the run ends.
+    assert "denied by remove(/etc/**)" in outer.model.heard[0]
+    assert (frameworks.RAN, result.last_agent.name) == (["/srv/a"], "inner")
+    person.say = "rejected"
+    outer = _hand_over(frameworks, PATHS[2], input_filter=lambda data: data.clone(new_items=(), pre_handoff_items=()))
+    result = asyncio.run(frameworks.run_guarded(app, outer, "go", run_config=frameworks.QUIET))
+    assert (frameworks.RAN, result.last_agent.name, len(outer.model.heard)) == (["/srv/a"], "outer", 1)
+    assert recorded(app).count("tool.result") == 1
+
+
+def test_openai_agents_a_handoff_that_fails_is_on_record_as_failed(frameworks, app):
+    from agents import handoff
+
+    def fail(context):
+        raise ValueError("it is stuck")
+
+    inner = frameworks.OpenAiAgent(name="inner", model=frameworks.ScriptedModel())
+    outer = frameworks.OpenAiAgent(
+        name="outer",
+        model=frameworks.ScriptedHandoff("{}"),
+        handoffs=[handoff(inner, tool_name_override="remove", on_handoff=fail)],
+    )
+    with pytest.raises(ValueError, match="stuck"):
+        asyncio.run(frameworks.run_guarded(app, outer, "go", run_config=frameworks.QUIET))
+    assert recorded(app).count("tool.failed") == 1
+
+
+def test_openai_agents_handing_over_to_a_bare_agent_is_decided_by_the_name_of_its_tool(frameworks):
+    for rules, last in (([], "inner"), (parse_rules(["transfer_to_inner"]), "outer")):
+        with create_agent_app(permission_policy={"deny": rules}) as app:
+            inner = frameworks.OpenAiAgent(name="inner", model=frameworks.ScriptedModel())
+            model = frameworks.ScriptedHandoff("", name="transfer_to_inner")
+            outer = frameworks.OpenAiAgent(name="outer", model=model, handoffs=[inner])
+            inner.handoffs = [outer]
+            result = asyncio.run(frameworks.run_guarded(app, outer, "go", run_config=frameworks.QUIET))
+            assert result.last_agent.name == last
+            # What the caller made is as it was.
+            assert (outer.handoffs, inner.handoffs) == ([inner], [outer])
+
+
+def test_openai_agents_a_handoff_leads_to_the_agent_that_it_named_and_to_no_other(frameworks, app):
+    from agents import handoff
+
+    known = frameworks.OpenAiAgent(name="known", model=frameworks.ScriptedModel())
+    other = frameworks.OpenAiAgent(
+        name="other", model=frameworks.ScriptedModel(PATHS[0]), tools=[frameworks.function_tool(frameworks.remove)]
+    )
+    given = handoff(known, tool_name_override="remove")
+
+    async def elsewhere(context, arguments):
+        return other
+
+    given.on_invoke_handoff = elsewhere
+    outer = frameworks.OpenAiAgent(name="outer", model=frameworks.ScriptedHandoff("{}"), handoffs=[given])
+    with pytest.raises(ConfigError, match="`other`"):
+        asyncio.run(frameworks.run_guarded(app, outer, "go", run_config=frameworks.QUIET))
+    assert frameworks.RAN == []
+
+
+def test_openai_agents_an_agent_as_a_tool_hands_over_only_where_that_is_decided(frameworks, app):
+    inner = _hand_over(frameworks, PATHS[1])
+    for guarded, refused in ((inner, True), (frameworks.guard_handoffs(app, inner), False)):
+        tool = dataclasses.replace(guarded.as_tool("sub", ""), needs_approval=True)
+        outer = frameworks.OpenAiAgent(name="outer", model=frameworks.ScriptedModel(), tools=[tool])
+        with pytest.raises(ConfigError, match="guard_handoffs") if refused else contextlib.nullcontext():
+            _refuse(frameworks, outer)
+    guarded = frameworks.guard_handoffs(app, inner)
+    asyncio.run(frameworks.Runner.run(guarded, "go", run_config=frameworks.QUIET))
+    assert "denied by remove(/etc/**)" in inner.model.heard[0]
+    # One that is guarded is decided about once.
+    guarded.model.inputs = [PATHS[0]]
+    asyncio.run(frameworks.run_guarded(app, guarded, "go", run_config=frameworks.QUIET))
+    assert (frameworks.RAN, recorded(app).count("permission.evaluated")) == (["/tmp/a"], 2)
+
+
 def _refuse(frameworks, agent):
     from assent.sdk.openai_agents import _refuse_undecided
 
@@ -382,6 +473,36 @@ def test_pydantic_ai_capability(frameworks, app, person):
     assert frameworks.returned(asyncio.run(agent.run("go"))) == ["removed /srv/other"]
     assert frameworks.RAN == ["/tmp/a", "/srv/a", "/srv/other"]
     assert recorded(app).count("tool.result") == 3
+
+
+def test_pydantic_ai_an_output_function_is_decided_before_it_runs(frameworks, app, person):
+    def two(path: str, times: int) -> str:
+        return frameworks.remove(path)
+
+    def model(*inputs):
+        left = list(inputs)
+
+        def respond(messages, info):
+            heard.extend(str(part) for part in messages[-1].parts)
+            name = info.output_tools[0].name
+            return frameworks.PydanticResponse(parts=[frameworks.ToolCallPart(name, left.pop(0))])
+
+        return frameworks.FunctionModel(respond)
+
+    def ask(function, *inputs):
+        capabilities = [frameworks.AssentCapability(app)]
+        agent = frameworks.PydanticAgent(model(*inputs), output_type=function, capabilities=capabilities, retries=3)
+        return asyncio.run(agent.run("go")).output
+
+    heard = []
+    assert ask(frameworks.remove, {"path": "/etc/passwd"}, {"path": "/tmp/a"}) == "removed /tmp/a"
+    assert "denied by remove(/etc/**)" in heard[-1]
+    two.__name__ = "remove"
+    assert ask(two, {"path": "/etc/passwd", "times": 1}, {"path": "/srv/a", "times": 1}) == "removed /srv/a"
+    person.changed = {"path": "/srv/other"}
+    assert ask(frameworks.remove, {"path": "/srv/b"}, {"path": "/tmp/c"}) == "removed /tmp/c"
+    assert 'exactly this input: {"path": "/srv/other"}' in heard[-1]
+    assert (frameworks.RAN, recorded(app).count("tool.result")) == (["/tmp/a", "/srv/a", "/tmp/c"], 3)
 
 
 def test_pydantic_ai_decides_about_what_a_hook_made_of_a_call_and_runs_exactly_that(frameworks, person):

@@ -31,6 +31,7 @@ from assent.model import ConfigError
 from assent.sdk.apps import DEFAULT_SESSION, AgentApp
 from assent.sdk.judges import Judgement
 from assent.sdk.openai_functions import Function, Parts
+from assent.sdk.openai_handoffs import GuardedHandoff, Handoffs
 from assent.sdk.schemas import InputError
 from assent.sdk.sessions import MOST_REMEMBERED, AgentSession, ToolFailedError, denial_text
 from assent.sdk.values import Written
@@ -54,6 +55,18 @@ def guard_tools(app: AgentApp, tools: Sequence[Tool], *, session_id: str = DEFAU
     does an agent as a tool whose own tools would.
     """
     return [_guard(app, tool, session_id) if isinstance(tool, FunctionTool) else _pass(tool) for tool in tools]
+
+
+def guard_handoffs(app: AgentApp, agent: Agent[Any], *, session_id: str = DEFAULT_SESSION) -> Agent[Any]:
+    """Return a copy of the agent, and of those it may hand over to, whose handoffs are decided as calls of a tool are.
+
+    A handoff goes by its tool's name (`transfer_to_…`). The model hears why one was refused, and goes on.
+    """
+
+    async def check(name: str, arguments: str) -> str | None:
+        return await _check(app.session(session_id), name, arguments or "", None)
+
+    return Handoffs(app, session_id, check).guard(agent)
 
 
 def _pass(tool: Tool) -> Tool:
@@ -221,12 +234,12 @@ def _reader(agent: Agent[Any], name: str) -> Read:
 async def run_guarded(
     app: AgentApp, agent: Agent[Any], given: Any, *, session_id: str = DEFAULT_SESSION, **more: Any
 ) -> RunResult:
-    """Run an agent to its end, deciding each call that it stops for.
+    """Run an agent to its end, deciding each call that it stops for, and each handoff.
 
     A tool that runs here and does not stop a run for every call raises `ConfigError`: it would run without a decision.
     """
     _refuse_undecided(agent, set())
-    session = app.session(session_id)
+    session, agent = app.session(session_id), guard_handoffs(app, agent, session_id=session_id)
     result = await Runner.run(agent, given, **more)
     for _ in range(MOST_PAUSES):
         if not result.interruptions:
@@ -267,9 +280,13 @@ def _refuse_undecided(agent: Any, seen: set[int]) -> None:
 
 
 def _refuse_undecided_in(tool: Tool, seen: set[int]) -> None:
-    """Look at the agent that a tool is made of (`as_tool`): its tools do not run by that tool's decision."""
-    if getattr(tool, "_is_agent_tool", False):
-        _refuse_undecided(getattr(tool, "_agent_instance", None), seen)
+    """Look at the agent that a tool is made of (`as_tool`): what it does is not decided by that tool's decision."""
+    if not getattr(tool, "_is_agent_tool", False):
+        return
+    agent = getattr(tool, "_agent_instance", None)
+    _refuse_undecided(agent, seen)
+    if not all(isinstance(each, GuardedHandoff) for each in getattr(agent, "handoffs", ())):
+        raise ConfigError(f"`{tool.name}` is an agent whose handoffs are not decided (see guard_handoffs)")
 
 
 def _next_agent(other: Any) -> Any:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from pydantic_ai import DeferredToolRequests, DeferredToolResults, RunContext, ToolApproved, ToolDenied
 from pydantic_ai.capabilities import AbstractCapability, CapabilityOrdering
-from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, SkipToolExecution, ToolFailed
+from pydantic_ai.exceptions import ApprovalRequired, CallDeferred, ModelRetry, SkipToolExecution, ToolFailed
 from pydantic_ai.messages import ToolCallPart
+from pydantic_ai.output import OutputContext
 from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_jsonable_python
 
@@ -25,6 +27,10 @@ _SETTLED: WeakKeyDictionary[AgentSession, dict[str, Any]] = WeakKeyDictionary()
 
 class _NotAllowed(ToolFailed):
     """The call was never made."""
+
+
+class _NotProcessed(ModelRetry):
+    """The output function was never called."""
 
 
 class AssentCapability(AbstractCapability[Any]):
@@ -86,6 +92,61 @@ class AssentCapability(AbstractCapability[Any]):
             raise
         session.note_result(tool_def.name, call.tool_call_id)
         return result
+
+    async def before_output_process(self, ctx: RunContext[Any], *, output_context: OutputContext, output: Any) -> Any:
+        """Decide the call of an output function by its name, as that of a tool; a model that is refused tries again."""
+        del ctx
+        if not output_context.has_function:
+            return output
+        session, (name, call_id) = self._app.session(self._session_id), _output_call(output_context)
+        try:
+            written = write_out(_output_input(output_context, output), to_jsonable_python)
+        except InputError as error:
+            raise _NotProcessed(session.refuse_input(name, call_id, error).reason) from None
+        judgement, given = await session.decide(name, written.plain, tool_call_id=call_id, secret=written.secrets)
+        if not judgement.allowed:
+            raise _NotProcessed(denial_text(name, judgement))
+        if given != written.plain:
+            raise _NotProcessed(f"Not run as it was asked. Answer again with exactly this input: {json.dumps(given)}")
+        return output
+
+    async def wrap_output_process(
+        self,
+        ctx: RunContext[Any],
+        *,
+        output_context: OutputContext,
+        output: Any,
+        handler: Callable[[Any], Awaitable[Any]],
+    ) -> Any:
+        """Write down what became of an output function that ran."""
+        del ctx
+        if not output_context.has_function:
+            return await handler(output)
+        session, (name, call_id) = self._app.session(self._session_id), _output_call(output_context)
+        try:
+            result = await handler(output)
+        except _NotProcessed:
+            raise
+        except BaseException as error:  # a call that is aborted has ended too
+            failed = error if isinstance(error, Exception) else ToolFailedError("the call was aborted")
+            session.note_result(name, call_id or "", error=failed)
+            raise
+        session.note_result(name, call_id or "")
+        return result
+
+
+def _output_call(about: OutputContext) -> tuple[str, str | None]:
+    """Return how the call of an output function goes: by its own name, or that of its tool where that is not known."""
+    call, made = about.tool_call, about.tool_def
+    return about.function_name or ("output" if made is None else made.name), None if call is None else call.tool_call_id
+
+
+def _output_input(about: OutputContext, output: Any) -> dict[str, Any]:
+    """Return what an output function gets, by the names of its parameters."""
+    if isinstance(output, dict):
+        return output
+    names = list((about.object_def.json_schema if about.object_def is not None else {}).get("properties", {}))
+    return {names[0] if len(names) == 1 else "output": output}
 
 
 def _validate(ctx: RunContext[Any], name: str, given: dict[str, Any]) -> dict[str, Any]:
