@@ -310,7 +310,7 @@ def test_a_decision_says_under_which_policy_it_was_made():
 def test_a_repository_that_can_not_be_seen_is_treated_as_policy_says():
     careful = policy(unknown_repository=Verdict.ASK)
     blind, seeing = world(), world(links={})
-    status, listing = run("git status"), run("ls")
+    status, listing = run("git status", obeys="git"), run("ls")
     assert judge(look(status, facts=blind), careful).verdict is Verdict.ASK
     assert judge(look(status, facts=seeing), careful).verdict is Verdict.ALLOW
     assert judge(look(listing, facts=blind), careful).verdict is Verdict.ALLOW

@@ -18,7 +18,7 @@ RUN = Session(id="r", user="ann", agent="bot", workspace=(WS,), run=True)
 NOBODY = Session(id="s", user="ann", agent="bot", workspace=(WS,), interactive=False)
 CALLS = {
     "a look": (run("ls"),),
-    "several": (run("git log"), reads("/ws/a", owner=0), run("head")),
+    "several": (run("git log", obeys="git"), reads("/ws/a", owner=0), run("head")),
     "a read elsewhere": (run("cat /etc/x"), reads("/etc/x", owner=0)),
     "a read of nobody knows what": (run("cat x"), reads("\0", owner=0)),
     "a secret": (run("cat x"), reads("/ws/.env", owner=0, secret=True)),

@@ -97,6 +97,7 @@ Kind: TypeAlias = Literal[
     "rebar",
     "sbt",
     "sentry",
+    "settings",
     "supervisor",
     "terraform",
     "tflint",

@@ -141,6 +141,8 @@ SIGNS: dict[str, tuple[Sign, ...]] = {
     "rebar": (Sign("rebar.config"), Sign("rebar.config.script")),
     "sbt": (Sign(".sbtopts"), Sign(".jvmopts"), Sign("project/build.properties"), Sign("build.sbt")),
     "sentry": (Sign(".sentryclirc", does=_SENDS), Sign(".env", r"(?i)SENTRY|PROXY", does=_SENDS)),
+    # Of some programs a project says which server they contact or what they list, and names no code.
+    "settings": (),
     "supervisor": tuple(Sign(n, upward=False) for n in ("supervisord.conf", "etc/supervisord.conf")),
     "terraform": (Sign(".terraform", upward=False), Sign("terraform.rc", upward=False)),
     "tflint": (Sign(".tflint.hcl"), Sign(".tflint.d")),

@@ -49,6 +49,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Paths among words of which it is not known what the command does with them: it may read or write them."""
     hosts: tuple[str, ...] = ()
     """Machines that such words name: it may contact them."""
+    obeys: str = ""
+    """Whose settings in the project the command obeys: `git`, `cargo` …"""
     through: tuple[str, ...] = ()
     """The layers a command was found behind, outermost first."""
     impact: str | None = None

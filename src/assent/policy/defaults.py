@@ -25,11 +25,8 @@ from assent.model import (
 )
 from assent.policy.guard import Guard
 from assent.policy.modes import Cell, Row
-from assent.policy.patterns import basename
 from assent.policy.view import View
 
-_READS_SETTINGS = frozenset(("git", "gh", "hub", "cargo", "rustc", "rustup", "yarn", "pnpm", "npm", "hg", "jj", "svn"))
-"""Programs that a repository's own configuration can make run code."""
 _TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
 _SAID: dict[Cell, Verdict] = {"allow": ALLOW, "ask": ASK, "deny": DENY}
@@ -111,11 +108,11 @@ def _at_the_edge(index: int, operation: Operation, view: View, guard: Guard) -> 
 
 
 def _unseen_repository(index: int, operation: Operation, view: View, guard: Guard) -> list[Opinion]:
-    """Apply `unknown_repository`: settings nobody can see may turn a look into code."""
-    if view.facts.disk == "known" or not operation.argv or basename(operation.argv[0]) not in _READS_SETTINGS:
+    """Apply `unknown_repository`: project settings that Assent cannot see may turn a look into code."""
+    if view.facts.disk == "known" or not operation.obeys:
         return []
     verdict = guard.merged.unknown_repository
-    reason = f"{operation.resource} obeys the settings of a repository that can not be seen"
+    reason = f"`{operation.resource}` obeys project settings ({operation.obeys}) on a disk that Assent cannot see"
     return [Opinion(verdict=verdict, source=_CLASSIFIER, policy="classifier", reason=reason, operation=index)]
 
 

@@ -250,6 +250,8 @@ class _Reader:
         match = match_words(name, entry, command.words[1:])
         clauses = clauses_of(match, self.place, command.cwd)
         match = in_case(match, clauses)
+        if match.obeys:
+            self.findings.obey(index, match.obeys)
         roles, extra = roles_of(match, clauses)
         for folder in command.folders:
             ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
@@ -489,6 +491,7 @@ class _Reader:
                 tier=said.tier,
                 reason=said.reason,
                 plain=() if alone is None else alone.plain,
+                obeys="" if alone is None else alone.obeys,
                 opaque=opaque,
                 mentions=mentioned_paths(unseen, self.place, command.cwd) if unseen else (),
                 hosts=mentioned_hosts(unseen) if unseen else (),

@@ -68,6 +68,12 @@ class Findings:
             rollback=said.rollback or None,
         )
 
+    def obey(self, index: int, settings: str) -> None:
+        """Note whose project settings a command obeys, where nothing said so before."""
+        old = self.operations[index]
+        if not old.obeys:
+            self.operations[index] = msgspec.structs.replace(old, obeys=settings)
+
     def connects(self, start: int) -> bool:
         """Tell whether something found since then uses the network."""
         return NET_CONNECT in map(_kind, self.operations[start:])

@@ -105,6 +105,7 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
         tier=said.tier,
         reason=said.reason,
         plain=plain_words(match, command),
+        obeys=match.obeys,
     )
     kinds = frozenset(map(_first, roles))
     by_words = bool(match.entry.runs or match.commands) or not kinds.isdisjoint(RUNNING) or bool(words_behind(match))
