@@ -63,17 +63,21 @@ class Listener:
         try:
             with client.stream(method, path, headers=headers, **more) as answer:
                 self.status = answer.status_code
-                last = ""
+                place, event = "", None
                 for line in answer.iter_lines():
                     if self._stop:
                         return
                     if line.startswith("id: "):
-                        last = line[4:]
+                        place = line[4:]
                     elif line.startswith("data: "):
+                        event = json.loads(line[6:])
+                    # The id stands before its event, or in a block of its own behind it.
+                    if place and event is not None:
                         with self._news:
-                            self.ids.append(last)
-                            self.events.append(json.loads(line[6:]))
+                            self.ids.append(place)
+                            self.events.append(event)
                             self._news.notify_all()
+                        place, event = "", None
         except httpx.HTTPError:
             return
         finally:

@@ -12,6 +12,8 @@ from starlette.routing import Mount
 from assent import create_agent_app, create_stream_route, define_tool, parse_rules, queue_approvals
 from assent.model import ConfigError
 from assent.sdk.feeds import Feed
+from assent.sdk.user_questions import show_result
+from originals import read_session_stream
 from serving import Listener, Served
 
 RAN: list = []
@@ -333,3 +335,89 @@ def test_an_agent_that_fails_ends_its_turn_with_an_error():
             heard.wait_end()
     assert heard.types == ["turn.start", "error", "turn.complete"]
     assert heard.events[1]["message"] == "ValueError: oh"
+
+
+def follow_as_a_browser(client, name, message):
+    """Take a turn, and read it as the page of the published design does."""
+    with client.stream("POST", f"/api/sessions/{name}/stream", json={"message": message}) as answer:
+        assert answer.headers["x-session-id"] == name
+        yield from read_session_stream(answer.iter_text())
+
+
+def test_the_page_of_the_published_design_hears_every_event(ann, name):
+    heard = []
+    for event in follow_as_a_browser(ann, name, "a.txt"):
+        heard.append(event)
+        if event["type"] == "permission_request":
+            assert respond(ann, name).json() == {"ok": True}
+    assert [e["type"] for e in heard] == [
+        "turn.start",
+        "tool.before",
+        "permission_request",
+        "permission_resolved",
+        "tool.after",
+        "turn.complete",
+    ]
+    before, after = heard[1], heard[4]
+    assert before["args"] == {"path": "a.txt"}
+    assert (after["result"], after["isError"]) == ("written", False)
+
+
+def test_a_refused_call_shows_its_error_as_the_result(ann, name):
+    for event in follow_as_a_browser(ann, name, "b.txt"):
+        if event["type"] == "permission_request":
+            respond(ann, name, "rejected", feedback="not there")
+        if event["type"] == "tool.after":
+            assert event["isError"]
+            assert "not there" in event["result"]
+
+
+async def ask_colour(session, message):
+    first = session.ask_user("Which colour?", hint="a word", options=["red", "blue"], tool_call_id="q1")
+    second = session.ask_user("And the other?", tool_call_id="q2")
+    return " ".join(await asyncio.gather(first, second))
+
+
+def answer_question(client, name, **body):
+    return client.post(f"/api/sessions/{name}/respond", json=body)
+
+
+def test_an_agent_asks_its_user_something_in_words(name):
+    with create_agent_app(turn=ask_colour) as app:
+        router = create_stream_route(app, authorize=authorize)
+        with Served(router) as running, running.client(authorization="Bearer ann") as client:
+            heard = []
+            for event in follow_as_a_browser(client, name, "go"):
+                heard.append(event)
+                if event.get("toolCallId") == "q2":
+                    assert answer_question(client, name, kind="question", answer="blue", toolCallId="q2").is_success
+                    assert answer_question(client, name, answer=" red ").json() == {"ok": True}
+                    late = answer_question(client, name, answer="green")
+                    assert late.json() == {"error": f"No pending question for session '{name}'"}
+    assert heard[1] == {
+        "type": "waiting_for_user_input",
+        "toolCallId": "q1",
+        "question": "Which colour?",
+        "hint": "a word",
+        "options": ["red", "blue"],
+    }
+    assert heard[-1]["text"] == "red blue"
+
+
+@pytest.mark.parametrize(
+    ("content", "shown"),
+    [
+        ("x" * 70_000, "x" * 65_536 + "…"),
+        ({"a": [1]}, {"a": [1]}),
+        (["y" * 70_000], "70004 bytes"),
+        ({1: {2: 3}}, {1: {2: 3}}),
+    ],
+)
+def test_a_result_is_shown_as_far_as_it_fits(content, shown):
+    assert show_result(content) == shown
+
+
+def test_a_result_that_cannot_be_written_is_shown_by_its_kind():
+    endless: list = []
+    endless.append(endless)
+    assert show_result(endless) == "list"

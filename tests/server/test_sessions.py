@@ -6,6 +6,7 @@ import itertools
 
 import pytest
 
+from originals import read_session_stream
 from serving import Listener
 
 _numbers = itertools.count()
@@ -85,7 +86,13 @@ BAD_DECISION = 'Field \'decision\' must be "approved" or "rejected" for permissi
         ({"kind": "permission", "decision": "maybe"}, 400, BAD_DECISION),
         ({"kind": "permission"}, 400, BAD_DECISION),
         ({"kind": "permission", "decision": 1}, 400, BAD_DECISION),
-        ({"kind": "x", "decision": "approved"}, 400, "Field 'kind' must be \"permission\""),
+        ({"kind": "x", "decision": "approved"}, 400, 'Field \'kind\' must be "permission" or "question"'),
+        ({}, 400, BAD_DECISION),
+        ({"kind": "question"}, 400, "Field 'answer' is required and must be a non-empty string"),
+        ({"kind": "question", "answer": " "}, 400, "Field 'answer' is required and must be a non-empty string"),
+        ({"answer": 5}, 400, "Field 'answer' is required and must be a non-empty string"),
+        ({"kind": "question", "answer": "blue"}, 404, "No pending question for session 'none'"),
+        ({"answer": "blue"}, 404, "No pending question for session 'none'"),
         ({"kind": "permission", "decision": "approved"}, 404, "No pending permission request for session 'none'"),
     ],
     ids=str,
@@ -108,3 +115,23 @@ def test_a_second_answer_comes_too_late(agent, person, session):
 
 def test_a_place_that_was_never_given_out_is_refused(person, session):
     assert person.get(f"/api/sessions/{session}/stream", headers={"last-event-id": "x"}).status_code == 400
+
+
+def test_a_stream_names_its_session_in_a_header(person):
+    for session, shown in (("s-1", "s-1"), ("a%20b", "a b"), ("%C3%A4%0A", "%C3%A4%0A")):
+        with person.stream("GET", f"/api/sessions/{session}/stream") as answer:
+            assert answer.headers["x-session-id"] == shown
+
+
+def test_the_page_of_the_published_design_hears_every_event(agent, person, session):
+    ask(agent, session, call_id="c1")
+    heard = []
+    with person.stream("GET", f"/api/sessions/{session}/stream") as answer:
+        for event in read_session_stream(answer.iter_text()):
+            heard.append(event)
+            if event["type"] == "permission_request":
+                assert respond(person, session).status_code == 200
+            if event["type"] == "permission_resolved":
+                break
+    assert [e["type"] for e in heard] == ["session.start", "permission_request", "permission_resolved"]
+    assert {"toolCallId": "c1", "toolName": "Bash", "decision": "approved"}.items() <= heard[2].items()

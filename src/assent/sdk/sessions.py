@@ -34,6 +34,7 @@ from assent.sdk.feeds import Feed
 from assent.sdk.judges import NO, YES, Judge, Judgement, Question, refuse
 from assent.sdk.schemas import InputError
 from assent.sdk.tools import Input, Tool, read_object
+from assent.sdk.user_questions import UserQuestions, show_result
 from assent.sdk.voices import Heard, ask_voice, describe, hear_check, hear_hook
 
 Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
@@ -93,6 +94,7 @@ class AgentSession:
         """The questions that a call of this process waits for."""
         self._announced: OrderedDict[str, None] = OrderedDict()
         self.feed = Feed()
+        self._questions = UserQuestions(self.feed)
         self.feed.put("session.start", sessionId=who.id)
 
     @property
@@ -206,7 +208,7 @@ class AgentSession:
             heard.append(await hear_check(check, taken.params))
         call = msgspec.structs.replace(call, input=taken.plain, cwd=self._cwd, secrets=taken.secrets)
         shown = mask(call.input, call.secrets) if call.secrets else call.input
-        self.feed.put("tool.before", toolCallId=call.call_id, toolName=call.tool, input=shown)
+        self.feed.put("tool.before", toolCallId=call.call_id, toolName=call.tool, args=shown, input=shown)
         judgement = await self._ask(call, heard)
         if judgement.allowed and judgement.input is not None:
             return await self._reconsider(judgement, read, check, call)
@@ -321,6 +323,17 @@ class AgentSession:
             # Whoever asked is gone, perhaps with the process before this one: nobody else will tell.
             self.resolve(found[0], decision, feedback=feedback)
 
+    async def ask_user(
+        self, question: str, *, hint: str | None = None, options: Sequence[str] = (), tool_call_id: str | None = None
+    ) -> str:
+        """Ask the user something in words, and wait for the answer. It is no permission: no decision comes of it."""
+        asked = self._questions.ask(tool_call_id or new_call_id(), question, hint=hint, options=tuple(options))
+        return await asked
+
+    def answer_question(self, text: str, *, tool_call_id: str | None = None) -> bool:
+        """Answer a question of the agent: that of a call, or the oldest. Tell whether there was one."""
+        return self._questions.answer(text, tool_call_id)
+
     async def answer(self, question: Question, answer: Answer) -> None:
         """Answer one question; that somebody else was first is no error here, that one may not answer is."""
         try:
@@ -358,7 +371,8 @@ class AgentSession:
             return failed  # a tool's fault is a result for the model
         took = round((time.perf_counter() - started) * 1000, 3)
         self._judge.note_ran(call, self._who, took)
-        self.feed.put("tool.after", toolCallId=call.call_id, toolName=tool.name, isError=False)
+        result = show_result(content)
+        self.feed.put("tool.after", toolCallId=call.call_id, toolName=tool.name, result=result, isError=False)
         return ToolResult(tool_call_id=call.call_id or "", content=content, judgement=judgement)
 
     def _reject(self, call: ToolCall, text: str) -> ToolResult:
@@ -367,7 +381,7 @@ class AgentSession:
         return self._fail(call, text, None)
 
     def _fail(self, call: ToolCall, text: str, judgement: Judgement | None) -> ToolResult:
-        self.feed.put("tool.after", toolCallId=call.call_id, toolName=call.tool, isError=True, error=text)
+        self.feed.put("tool.after", toolCallId=call.call_id, toolName=call.tool, result=text, isError=True, error=text)
         return ToolResult(tool_call_id=call.call_id or "", content=text, is_error=True, judgement=judgement)
 
 

@@ -20,8 +20,8 @@ from assent.sdk.asking import ApprovalHandler
 from assent.sdk.sessions import AgentSession, ToolResult
 from assent.sdk.voices import describe
 from assent.server.messages import Refusal
-from assent.server.sessions import NO_PENDING, RespondBody
-from assent.server.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame
+from assent.server.sessions import NO_PENDING, NO_QUESTION, RespondBody, session_header
+from assent.server.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame_then_id
 
 Authorize: TypeAlias = Callable[[Request, str], Any]
 """Takes a request and a session's id, and returns the user's name, or None for nobody; sync or async."""
@@ -96,7 +96,7 @@ class _Routes:
     async def stream(self, request: Request) -> Response:
         """Follow a session, from where the reader was."""
         session = await self._find(request)
-        return _stream(_follow(session, request.headers.get("last-event-id")))
+        return _stream(session.id, _follow(session, request.headers.get("last-event-id")))
 
     @_answered
     async def turn(self, request: Request) -> Response:
@@ -109,13 +109,17 @@ class _Routes:
         task = asyncio.create_task(_take_turn(self._app, session, body.message, turn_id))
         self._turns.add(task)
         task.add_done_callback(self._turns.discard)
-        return _stream(_until_done(session, after, turn_id))
+        return _stream(session.id, _until_done(session, after, turn_id))
 
     @_answered
     async def respond(self, request: Request) -> Response:
         """Answer a question."""
         session = await self._find(request)
         body = await _read(request, RespondBody)
+        if body.is_about_question:
+            if not session.answer_question(body.text, tool_call_id=body.tool_call_id):
+                raise Refusal(404, NO_QUESTION.format(session.id))
+            return JSONResponse({"ok": True})
         try:
             await session.respond(body.said, tool_call_id=body.tool_call_id, feedback=body.feedback)
         except NotFoundError:
@@ -170,8 +174,9 @@ async def _read(request: Request, kind: type[Any]) -> Any:
         raise Refusal(400, "Invalid JSON body") from None
 
 
-def _stream(frames: AsyncIterator[bytes]) -> Response:
-    headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+def _stream(session_id: str, frames: AsyncIterator[bytes]) -> Response:
+    name, value = session_header(session_id)
+    headers = {"cache-control": "no-store", "x-accel-buffering": "no", name.decode(): value.decode()}
     return StreamingResponse(frames, media_type=KIND.decode(), headers=headers)
 
 
@@ -203,7 +208,7 @@ async def with_beats(
                 continue
             event_id, event = waiting.result()
             waiting = None
-            yield frame(event_id, event)
+            yield frame_then_id(event_id, event)
             if (event["type"], event.get("turnId")) == end:
                 return
     finally:

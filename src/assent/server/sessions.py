@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from urllib.parse import quote
 
 import msgspec
 
@@ -14,7 +15,7 @@ from assent.model import Answer, Approval, AssentError, Event, State, Verdict
 from assent.model.principal import Role
 from assent.server.messages import Refusal, Reply, Request, Stream, reply
 from assent.server.permissions import may_see, millis
-from assent.server.sse import frame
+from assent.server.sse import frame_then_id
 
 if TYPE_CHECKING:
     from assent.model.principal import Principal
@@ -23,24 +24,41 @@ if TYPE_CHECKING:
 Said: TypeAlias = Literal["approved", "rejected"]
 NO_PENDING = "No pending permission request for session '{}'"
 BAD_DECISION = 'Field \'decision\' must be "approved" or "rejected" for permission responses'
-BAD_KIND = "Field 'kind' must be \"permission\""
+BAD_KIND = 'Field \'kind\' must be "permission" or "question"'
+NO_QUESTION = "No pending question for session '{}'"
+NO_ANSWER = "Field 'answer' is required and must be a non-empty string"
+SESSION_HEADER = "x-session-id"
+"""Says which session a stream is about."""
 _VERDICTS: dict[Said, Verdict] = {"approved": Verdict.ALLOW, "rejected": Verdict.DENY}
-_TOOL_EVENTS = {"tool.started": "tool.before", "tool.result": "tool.after", "tool.failed": "tool.after"}
+_TOLD = ("permission.requested", "permission.resolved", "tool.started", "tool.result", "tool.failed")
 
 
 class RespondBody(msgspec.Struct, frozen=True, rename="camel"):
-    """An answer to a question of a session: that of a call, or the oldest."""
+    """An answer to a request for permission (that of a call, or the oldest), or to a question of the agent."""
 
-    kind: str = "permission"
+    kind: str | None = None
     decision: Any = None
+    answer: Any = None
     tool_call_id: str | None = None
     feedback: str | None = None
 
     @property
-    def said(self) -> Said:
-        """Return the answer, or refuse it: nothing but the two words is one."""
-        if self.kind != "permission":
+    def is_about_question(self) -> bool:
+        """Tell whether it answers a question of the agent; without a kind, what it carries tells."""
+        if self.kind not in (None, "permission", "question"):
             raise Refusal(400, BAD_KIND)
+        return self.kind == "question" or (self.kind is None and self.decision is None and self.answer is not None)
+
+    @property
+    def text(self) -> str:
+        """Return the answer to a question of the agent, or refuse it."""
+        if not isinstance(self.answer, str) or not self.answer.strip():
+            raise Refusal(400, NO_ANSWER)
+        return self.answer.strip()
+
+    @property
+    def said(self) -> Said:
+        """Return the answer to a request for permission, or refuse it: nothing but the two words is one."""
         if self.decision == "approved":
             return "approved"
         if self.decision == "rejected":
@@ -66,12 +84,18 @@ async def stream(daemon: Daemon, request: Request) -> Stream:
     after = int(given) if given else None
     if request.who.run not in (None, request.params["id"]):
         raise Refusal(403, "Forbidden: a run's program follows that run alone")
-    return Stream(_write(daemon, request.who, request.params["id"], after))
+    session = request.params["id"]
+    return Stream(_write(daemon, request.who, session, after), headers=(session_header(session),))
+
+
+def session_header(session: str) -> tuple[bytes, bytes]:
+    """Name the session of a stream in a header; what no header can hold is escaped as in an address."""
+    return SESSION_HEADER.encode(), quote(session, safe="!#$&'()*+,/:;=?@[] ").encode()
 
 
 async def _write(daemon: Daemon, who: Principal, session: str, after: int | None) -> AsyncGenerator[bytes]:
     if after is None:
-        yield frame("0", {"type": "session.start", "sessionId": session})
+        yield frame_then_id("0", {"type": "session.start", "sessionId": session})
     query = Query(
         session=session,
         user=None if who.role is Role.ADMIN else who.user,
@@ -81,11 +105,11 @@ async def _write(daemon: Daemon, who: Principal, session: str, after: int | None
         for record in records:
             event = await _tell(daemon, who, record)
             if event is not None:
-                yield frame(str(record.position), {k: v for k, v in event.items() if v is not None})
+                yield frame_then_id(str(record.position), {k: v for k, v in event.items() if v is not None})
 
 
 async def _tell(daemon: Daemon, who: Principal, record: Record) -> dict[str, Any] | None:
-    if record.type not in ("permission.requested", "permission.resolved", *_TOOL_EVENTS):
+    if record.type not in _TOLD:
         return None
     event = _event.decode(record.body)
     about = {"toolCallId": event.tool_call_id or event.action_id, "toolName": record.tool}
@@ -93,12 +117,16 @@ async def _tell(daemon: Daemon, who: Principal, record: Record) -> dict[str, Any
         return {"type": "permission_request", **about, **await _question(daemon, who, event)}
     if record.type == "permission.resolved":
         return {"type": "permission_resolved", **about, **_outcome(event)}
+    if record.type == "tool.started":
+        return {"type": "tool.before", **about, "args": event.payload.get("args", {})}
     failed = record.type == "tool.failed"
+    error = event.payload.get("error") if failed else None
     return {
-        "type": _TOOL_EVENTS[record.type],
+        "type": "tool.after",
         **about,
-        "isError": None if record.type == "tool.started" else failed,
-        "error": event.payload.get("error") if failed else None,
+        "result": event.payload.get("output", error),
+        "isError": failed,
+        "error": error,
     }
 
 
@@ -128,8 +156,10 @@ def _outcome(event: Event) -> dict[str, Any]:
 
 
 async def respond(daemon: Daemon, request: Request) -> Reply:
-    """Answer a question of a session, for good."""
+    """Answer a question of a session, for good. What an agent asks its user besides is nothing the daemon holds."""
     body, who, session = request.decode(_RESPOND), request.who, request.params["id"]
+    if body.is_about_question and body.text:
+        raise Refusal(404, NO_QUESTION.format(session))
     answer = Answer(verdict=_VERDICTS[body.said], feedback=body.feedback)
     waiting = await find_pending(daemon, who, session, body.tool_call_id)
     if waiting is None:

@@ -16,3 +16,11 @@ BEAT_SECONDS = 15.0
 def frame(event_id: str, record: Any) -> bytes:
     """Write one event; JSON has no line breaks of its own."""
     return b"id: %s\ndata: %s\n\n" % (event_id.encode(), encode(record))
+
+
+def frame_then_id(event_id: str, record: Any) -> bytes:
+    """Write one event, and its id in a block of its own: there are readers that take a block for data or for nothing.
+
+    A block without data moves the place to resume from, and is no event.
+    """
+    return b"data: %s\n\nid: %s\n\n" % (encode(record), event_id.encode())
