@@ -7,9 +7,9 @@ import pytest
 
 from assent import Engine, Session, ToolCall
 from assent.approvals.events import evaluated
-from assent.audit.entry import LARGEST_BODY, make_entry, read_event
+from assent.audit.entry import LARGEST_BODY, make_entry, read_event, restore_reading
 from assent.audit.masking import Mask
-from assent.model import Event, OperationKind
+from assent.model import UNKNOWN, Event, Facts, OperationKind, Policy, Verdict
 from assent.model.sandbox import SandboxProfile, Violation
 
 MASK = Mask(b"s" * 32)
@@ -66,3 +66,17 @@ def test_hidden_characters_are_written_out_and_nothing_is_lost():
     assert "\u00e9" in entry.columns[-1].decode()
     assert msgspec.json.decode(entry.columns[-1])["payload"]["summary"] == call.input["command"]
     assert "\\u202e" in entry.columns[10]
+
+
+@pytest.mark.parametrize(
+    "line", ["cat .env", "cp $X/a ../b", "echo x > .claude/settings.json", "rm -rf $Y", "git status"]
+)
+def test_what_is_not_known_is_shown_as_such_in_reasons_and_in_the_log(line):
+    call = ToolCall(tool="Bash", input={"command": line})
+    engine = Engine([Policy(unknown_repository=Verdict.ASK)], facts=lambda: Facts(disk="unknown"))
+    decision = engine.decide(call)
+    assert UNKNOWN not in "".join([decision.decision_reason, *(o.reason for o in decision.opinions)])
+    body = make_entry(evaluated(call, SESSION, decision, "x"), MASK).columns[-1]
+    assert b"\\ufdd0" not in body
+    recorded = read_event(1, "w", 1, 0.0, body).permission_decision
+    assert restore_reading(recorded.reading).operations == decision.reading.operations

@@ -128,6 +128,13 @@ def test_a_server_that_does_not_sync_is_refused(tmp_path):
         server.close()
 
 
+def test_a_database_that_does_not_check_text_is_refused_and_the_error_says_how_to_make_one(own_server, tmp_path):
+    with psycopg.connect(own_server.url("postgres"), autocommit=True) as connection:
+        connection.execute("CREATE DATABASE plain ENCODING 'SQL_ASCII' LOCALE 'C' TEMPLATE template0")
+    with pytest.raises(StoreError, match=r"encoding SQL_ASCII.*createdb --encoding UTF8"):
+        open_store(own_server.url("plain"), home=str(tmp_path))
+
+
 def test_after_the_server_crashed_what_was_answered_for_is_there_and_work_goes_on(own_server, tmp_path):
     database = own_server.new_database()
     with open_store(database, home=str(tmp_path)) as store:

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from assent.audit.masking import Mask, cut, may_hold_secrets
-from assent.model import Decision, Event, Reading, is_hidden, visible
+from assent.model import UNKNOWN, Decision, Event, Operation, Reading, is_hidden, visible
 
 LARGEST_BODY = 256 * 1024
 LONGEST_TEXT = 4000
@@ -20,6 +20,9 @@ _KEPT = 100
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(Event)
+_operations = msgspec.json.Decoder(tuple[Operation, ...])
+_UNKNOWN, _ELLIPSIS = UNKNOWN.encode(), "…".encode()
+"""How text that is only known at run time is marked in memory, and in the log."""
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
 
 
@@ -65,9 +68,17 @@ def _entry(event: Event, body: bytes, mask: Mask | None) -> Entry:
     columns = _columns(event, mask)
     if mask is not None:
         body = _masked(body, mask)
+    if _UNKNOWN in body:
+        body = body.replace(_UNKNOWN, _ELLIPSIS)
     if not body.isascii() or b"\x7f" in body:
         body = _BEYOND_ASCII.sub(_escape, body.decode()).encode()
     return Entry((*columns, body))
+
+
+def restore_reading(reading: Reading) -> Reading:
+    """Return a recorded reading as it was decided by: an ellipsis in it is text that was not known."""
+    operations = _operations.decode(_encoder.encode(reading.operations).replace(_ELLIPSIS, _UNKNOWN))
+    return msgspec.structs.replace(reading, operations=operations)
 
 
 def read_event(position: int, writer: str, seq: int, at: float, body: bytes) -> Event:

@@ -64,6 +64,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.tier is SAFE and self.kind in (COMMAND_EXECUTE, NET_CONNECT, TOOL_CALL)
 
     @property
+    def shown(self) -> str:
+        """Return the resource for people: what is only known at run time is an ellipsis."""
+        return self.resource.replace(UNKNOWN, "…")
+
+    @property
     def known(self) -> bool:
         """Tell whether the resource is a constant."""
         return UNKNOWN not in self.resource

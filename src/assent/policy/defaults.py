@@ -112,7 +112,7 @@ def _unseen_repository(index: int, operation: Operation, view: View, guard: Guar
     if view.facts.disk == "known" or not operation.obeys:
         return []
     verdict = guard.merged.unknown_repository
-    reason = f"`{operation.resource}` obeys project settings ({operation.obeys}) on a disk that Assent cannot see"
+    reason = f"`{operation.shown}` obeys project settings ({operation.obeys}) on a disk that Assent cannot see"
     return [Opinion(verdict=verdict, source=_CLASSIFIER, policy="classifier", reason=reason, operation=index)]
 
 

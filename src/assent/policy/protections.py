@@ -102,13 +102,13 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
     elif kind is FS_WRITE and (why := _control(operation, view)):
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
     if operation.secret and kind is FS_READ and not embedded:
-        found.append(_opinion(ASK, "secrets", f"{operation.resource} holds secrets", index))
+        found.append(_opinion(ASK, "secrets", f"{operation.shown} holds secrets", index))
     return found
 
 
 def _control(operation: Operation, view: View) -> str | None:
     """Say why a write may change what runs later."""
-    shown = operation.resource.replace(UNKNOWN, "…")
+    shown = operation.shown
     if (operation.known or operation.globbed) and view.traits(operation).control_plane:
         return f"{shown} decides what runs later: a person must agree to each change"
     if operation.holds:

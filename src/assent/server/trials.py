@@ -15,7 +15,7 @@ import msgspec
 
 from assent.approvals.grants import binds, make_grant, read_pattern
 from assent.approvals.outcome import relied_on
-from assent.audit.entry import read_event
+from assent.audit.entry import read_event, restore_reading
 from assent.engine import Engine
 from assent.model import (
     ALLOW,
@@ -210,11 +210,12 @@ class _Draft:
             if recorded is None:
                 continue
             call, session, engine = self._place(each.event, recorded)
-            before = engine.decide_read(recorded.reading, call, session)
+            reading = restore_reading(recorded.reading)
+            before = engine.decide_read(reading, call, session)
             if grant is None:
-                after = self._drafted(engine).decide_read(recorded.reading, call, session)
+                after = self._drafted(engine).decide_read(reading, call, session)
             else:
-                after = engine.decide_read(recorded.reading, call, session, Consent(grants=(grant,)))
+                after = engine.decide_read(reading, call, session, Consent(grants=(grant,)))
                 after = after if _is_good_for(grant, after, session) else before
             yield each, before, after
 

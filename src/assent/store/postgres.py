@@ -30,6 +30,10 @@ _BEGIN = (
     f"BEGIN; SELECT pg_advisory_xact_lock({_LOCK}); "  # noqa: S608 - a constant
     "SELECT extract(epoch FROM clock_timestamp())::float8"
 )
+_NO_ENCODING = (
+    "this PostgreSQL database has the encoding SQL_ASCII, which does not check text; "
+    "create one with `createdb --encoding UTF8 --template template0 NAME`"
+)
 _OPTIONS = {
     "connect_timeout": 5,
     "keepalives_idle": 10,
@@ -54,8 +58,12 @@ def translate(sql: str) -> str:
 
 
 def connect(conninfo: str, *, autocommit: bool = True) -> psycopg.Connection[Row]:
-    """Connect as everything here does."""
-    return psycopg.connect(conninfo, autocommit=autocommit, **_OPTIONS)  # type: ignore[arg-type]
+    """Connect as everything here does; a database that does not check its text is refused."""
+    connection = psycopg.connect(conninfo, autocommit=autocommit, **_OPTIONS)  # type: ignore[arg-type]
+    if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
+        connection.close()
+        raise StoreError(_NO_ENCODING)
+    return connection
 
 
 def make_engine(conninfo: str) -> Engine:
