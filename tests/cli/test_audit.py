@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import shutil
 import sqlite3
 import subprocess
 
@@ -69,7 +70,7 @@ def test_a_search_that_is_cut_short_says_so(kept):
 def test_a_whole_log_verifies(kept):
     ended = kept.run("audit", "verify")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out == ("the log is whole: 5 records of 1 writer, 1 checkpoint, 1 anchor; sealed up to record 5\n")
+    assert ended.out == ("the log is whole: 5 records of 1 writer, 2 checkpoints, 2 anchors; sealed up to record 5\n")
     report = json.loads(kept.run("audit", "verify", "--json").out)
     assert (report["ok"], report["events"], report["broken"]) == (True, 5, None)
 
@@ -80,6 +81,37 @@ def test_a_broken_log_is_said_to_be_and_where(kept):
     ended = kept.run("audit", "verify")
     assert ended.code == 1
     assert ended.out.startswith("the log is BROKEN\n  record 2: this record was changed (number 2 of writer ")
+
+
+def test_a_log_without_seals_is_not_called_whole(kept, tmp_path):
+    with contextlib.closing(sqlite3.connect(kept.state / "assent.db")) as connection, connection:
+        (key,) = connection.execute("SELECT key FROM heads").fetchone()
+        connection.execute("DELETE FROM checkpoints")
+    (kept.state / "anchors.jsonl").unlink()
+    (kept.state / "keys" / "log.last").unlink()
+    for words in ((), ("--key", key.hex())):
+        ended = kept.run("audit", "verify", *words)
+        assert ended.code == 5
+        assert ended.out.startswith(
+            "the log is NOT VERIFIED: nothing in it is wrong, and nothing proves it\n  5 records"
+        )
+        assert "has records and no seal" in ended.out
+    assert json.loads(kept.run("audit", "verify", "--json").out)["state"] == "unproven"
+
+
+def test_a_log_is_verified_with_a_key_and_with_anchors_from_elsewhere(kept, tmp_path):
+    copy = tmp_path / "anchors"
+    copy.write_bytes((kept.state / "anchors.jsonl").read_bytes())
+    key = json.loads(copy.read_bytes().splitlines()[0])["key"]
+    assert kept.run("audit", "verify", "--anchors", str(copy), "--key", key.upper()).code == 0
+    ended = kept.run("audit", "verify", "--key", "00" * 32)
+    assert (ended.code, "is none that was given" in ended.out) == (1, True)
+    assert kept.run("audit", "verify", "--anchors", str(tmp_path / "none")).code == 2
+    shutil.rmtree(kept.state / "keys")
+    (kept.state / "anchors.jsonl").unlink()
+    ended = kept.run("audit", "verify")
+    assert (ended.code, "is known from the database only" in ended.out) == (5, True)
+    assert kept.run("audit", "verify", "--anchors", str(copy)).code == 0
 
 
 @pytest.mark.parametrize("to_file", [False, True])

@@ -8,7 +8,10 @@ from typing import get_args
 
 from assent.audit import chain
 from assent.audit.anchors import FILE_NAME
-from assent.audit.log import SEAL_EVERY, SEAL_SECONDS
+from assent.audit.mark import FILE_NAME as MARK
+from assent.audit.seal_check import WINDOW_SECONDS
+from assent.audit.seals import SEAL_EVERY, SEAL_SECONDS
+from assent.cli import exits
 from assent.dashboard import find_asset
 from assent.model import Source, Tier, Verdict
 from assent.model.event import EventType
@@ -23,11 +26,20 @@ def test_the_columns_are_listed_in_the_order_they_are_hashed_in():
 
 
 def test_the_domains_the_places_and_the_intervals_are_those_of_the_code():
-    for domain in (chain.EVENT_DOMAIN, chain._GENESIS_DOMAIN, chain._CHECKPOINT_DOMAIN):
+    for domain in (
+        chain.EVENT_DOMAIN,
+        chain._GENESIS_DOMAIN,
+        chain._CHECKPOINT_DOMAIN,
+        chain._COUNTED_DOMAIN,
+        chain._SEALS_DOMAIN,
+    ):
         assert f"`{domain[:-1].decode()}`" in PAGE
     assert f"`{FILE_NAME}`" in PAGE
     assert f"{SEAL_EVERY:,} records" in PAGE
     assert f"{SEAL_SECONDS:.0f} seconds" in PAGE
+    assert f"more than {WINDOW_SECONDS:.0f} seconds" in PAGE
+    assert f"`keys/{MARK}`" in PAGE
+    assert f"**NOT VERIFIED** ({exits.UNPROVEN})" in PAGE
 
 
 def records() -> list[str]:

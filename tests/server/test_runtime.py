@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import os
 import re
 import shutil
+import sqlite3
 import tempfile
 import threading
 import urllib.parse
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import msgspec
@@ -623,7 +626,52 @@ def test_evidence_signed_anew_by_somebody_else_proves_nothing(daemon, bundle):
     found["runtime"]["runtimeId"] = "stranger"
     signed = json.dumps(sign_bundle(stranger, found)).encode()
     assert "not known here" in verify_bundle(signed, expected=own).broken
-    assert verify_bundle(signed, key=stranger.public_key.hex()).ok
+    assert verify_bundle(signed, keys=(stranger.public_key.hex(),)).ok
+
+
+@pytest.mark.parametrize("change", ["no seals", "a seal of another log", "a changed seal"])
+def test_evidence_whose_records_are_not_sealed_proves_nothing(daemon, bundle, change):
+    """Whoever takes it out signs it; what the log's own seals say is held against that."""
+    from assent.audit.bundle import sign_bundle, verify_bundle
+    from assent.audit.keys import find_public_key, load_node
+
+    found = json.loads(bundle.read_text())
+    del found["signature"]
+    chain = found["chain"]
+    assert chain["followed"] is True
+    if change == "no seals":
+        chain["seals"] = []
+    elif change == "a changed seal":
+        chain["seals"][0]["number"] += 1
+    else:
+        chain["seals"][0]["seq"] = chain["records"][-1]["seq"]
+    node = load_node(str(daemon.state))
+    node = SimpleNamespace(writer=node.id, public_key=node.public_key, sign=node.sign)
+    signed = json.dumps(sign_bundle(node, found)).encode()
+    broken = verify_bundle(signed, expected=find_public_key(str(daemon.state))).broken
+    assert ("not sealed" if change == "no seals" else "is wrong") in broken
+
+
+@pytest.mark.parametrize("rehashed", [False, True])
+def test_nothing_is_signed_of_a_log_that_was_changed(tmp_path, rehashed):
+    from assent.audit.chain import COLUMNS, hash_row
+
+    names = ", ".join((*COLUMNS, "hash"))
+    with Running(tmp_path, "--rate", "0") as daemon:
+        agent, person = daemon.api(daemon.mint("agent", agent="coder", remote=True)), daemon.api(daemon.mint("user"))
+        run_one(agent, person, "s1")
+        with contextlib.closing(sqlite3.connect(daemon.state / "assent.db")) as connection, connection:
+            rows = connection.execute(f"SELECT {names} FROM events ORDER BY position DESC LIMIT 3").fetchall()[::-1]
+            head, row = rows[0][-1], (*rows[1][:14], "forged", rows[1][15])
+            for changed in (row, rows[2][:-1]) if rehashed else (row,):
+                head = hash_row(head, changed)
+                place = (changed[14], head if rehashed else rows[1][-1], changed[0])
+                connection.execute("UPDATE events SET text = ?, hash = ? WHERE position = ?", place)
+            if rehashed:
+                connection.execute("UPDATE heads SET hash = ?", (head,))
+        answer = person.get("/api/runtime/evidence/s1")
+        assert answer.status_code in (409, 503), answer.text
+        assert "chain" not in answer.json()
 
 
 def test_a_bundle_that_can_not_be_read_is_an_error(daemon):

@@ -90,7 +90,7 @@ def test_the_chain_and_its_seals_verify(store, log, tmp_path):
     copy.close()
     report = verify_log(Address(engine="sqlite", path=str(tmp_path / "copy.db")), home=str(tmp_path))
     assert report.broken is None
-    assert (report.events, report.checkpoints) == (LONG, 2)
+    assert (report.events, report.checkpoints) == (LONG, 3)
 
 
 def test_a_transaction_that_fails_takes_no_place_and_nothing_from_those_before(store, log):

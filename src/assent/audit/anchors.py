@@ -1,10 +1,11 @@
 """Anchors: every checkpoint once more in a file beside the database, so that a shortened log is found out."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH118, PTH123
+# ruff: noqa: PTH116, PTH118, PTH123
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 from collections.abc import Iterable, Iterator
@@ -27,6 +28,10 @@ class Anchor(msgspec.Struct, frozen=True):
     hash: str
     at: float
     signature: str
+    number: int | None = None
+    """How many seals there were with this one; those of earlier versions do not say."""
+    key: str = ""
+    """The key that checks the signature, in hex."""
 
 
 _decoder = msgspec.json.Decoder(Anchor)
@@ -47,25 +52,39 @@ def drop_anchors(path: str, anchors: Iterable[Anchor]) -> None:
         os.fsync(file.fileno())
 
 
+def measure_anchors(path: str) -> int:
+    """Return how many bytes of anchors there are now: what they anchor is in every later state of the log."""
+    with contextlib.suppress(FileNotFoundError):
+        return os.stat(path, follow_symlinks=False).st_size
+    return 0
+
+
 def read_anchors(path: str) -> Iterator[Anchor]:
     """Go through the anchors that are there now, one at a time. A last line without its end was never finished."""
+    return (anchor for anchor, _ in place_anchors(path))
+
+
+def place_anchors(path: str) -> Iterator[tuple[Anchor, int]]:
+    """Go through the anchors that are there now, each with where its line ends."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:
         return iter(())
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
-        raise StoreError(f"the anchors in `{path}` can not be read: {reason}") from None
+        raise StoreError(f"the anchors in `{path}` cannot be read: {reason}") from None
     return _read_lines(descriptor, os.fstat(descriptor).st_size, path)
 
 
-def _read_lines(descriptor: int, size: int, path: str) -> Iterator[Anchor]:
+def _read_lines(descriptor: int, size: int, path: str) -> Iterator[tuple[Anchor, int]]:
+    end = 0
     with open(descriptor, "rb") as file:
-        while file.tell() < size and (line := file.readline(_LONGEST_LINE)):
+        while end < size and (line := file.readline(_LONGEST_LINE)):
+            end += len(line)
             if not line.endswith(b"\n") and len(line) < _LONGEST_LINE:
                 return
             try:
-                yield _decoder.decode(line)
+                yield _decoder.decode(line), end
             except (msgspec.MsgspecError, ValueError):
                 raise StoreError(f"the anchors in `{path}` are damaged") from None
 

@@ -1,11 +1,13 @@
 """A session's records, taken out of the log so that they can be checked elsewhere, without the log.
 
 Each record comes with the hash before it, so that its own can be computed again; all of them together, and what is told
-about them, are signed by the node that took them out. What is missing, added or changed is found out.
+about them, are signed by the node that took them out. What is missing, added or changed is found. Before it signs, the
+node follows its log from the seal before the first record to the seal after the last: what was changed is not signed.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from typing import Any
@@ -15,8 +17,11 @@ import msgspec
 from assent.audit.chain import COLUMNS, genesis, hash_row
 from assent.audit.keys import is_signed
 from assent.audit.log import Log
+from assent.audit.parts import Part, check_part
+from assent.audit.seals import COLUMNS as SEAL
+from assent.audit.seals import Seal, read_seal
 from assent.audit.search import Record
-from assent.model import AssentError, canonical
+from assent.model import AssentError, StoreError, canonical
 from assent.store.store import Store
 
 FORMAT = "assent.evidence.v1"
@@ -24,9 +29,12 @@ LARGEST = 256 << 20
 _DOMAIN = b"assent.evidence.v1\0"
 _PREVIOUS = "SELECT hash FROM events WHERE writer = :writer AND position < :position ORDER BY position DESC LIMIT 1"
 _SEALS = (
-    "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
+    f"SELECT {', '.join(SEAL)} FROM checkpoints "  # noqa: S608 - constants
     "WHERE writer = :writer AND seq >= :seq ORDER BY seq LIMIT 1"
 )
+_SEALED_BEFORE = "SELECT coalesce(max(position), 0) FROM checkpoints WHERE position < :position"
+LONGEST_SPAN = 200_000
+"""How many records of the log are followed for one bundle; what is spread further is proven by `audit verify`."""
 
 
 class Kept(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,7 +67,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
         return (*values, self.body.encode())
 
 
-class Seal(msgspec.Struct, frozen=True):
+class KeptSeal(msgspec.Struct, frozen=True):
     """The signature of the log's end at some moment after the last record."""
 
     writer: str
@@ -68,13 +76,32 @@ class Seal(msgspec.Struct, frozen=True):
     hash: str
     at: float
     signature: str
+    number: int | None = None
+    previous: str | None = None
+
+    @property
+    def seal(self) -> Seal:
+        """Return it as the log has it."""
+        previous = None if self.previous is None else _hex(self.previous)
+        return Seal(
+            writer=self.writer,
+            seq=self.seq,
+            position=self.position,
+            hash=_hex(self.hash),
+            at=self.at,
+            signature=_hex(self.signature),
+            number=self.number,
+            previous=previous,
+        )
 
 
 class Chain(msgspec.Struct, frozen=True, kw_only=True):
     """The records, and what the log said of itself when they were taken out."""
 
     records: tuple[Kept, ...]
-    seals: tuple[Seal, ...] = ()
+    seals: tuple[KeptSeal, ...] = ()
+    followed: bool = False
+    """Whether the log was followed around them before this was signed."""
 
 
 class Signature(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -95,6 +122,8 @@ class BundleReport(msgspec.Struct, frozen=True, kw_only=True):
     session: str = ""
     writer: str = ""
     key: str = ""
+    sealed: int = 0
+    """How many records a seal in the bundle covers."""
     known: bool = False
     """Whether the key that signed it is one that was expected."""
     broken: str | None = None
@@ -105,15 +134,34 @@ class _BrokenError(AssentError):
 
 
 async def gather_chain(store: Store, records: tuple[Record, ...]) -> Chain:
-    """Take records out of the log, with what is needed to hash them again."""
+    """Take records out of the log, with what is needed to hash them again; raises `StoreError` if one was changed."""
     kept = [await _keep(store, record) for record in records]
     last = {record.writer: record.seq for record in records}
-    seals = []
+    seals: list[KeptSeal] = []
     for writer, seq in last.items():
-        for row in await store.query(_SEALS, {"writer": writer, "seq": seq}):
-            signer, number, position, head, at, signature = row
-            seals.append(Seal(signer, number, position, bytes(head).hex(), at, bytes(signature).hex()))
-    return Chain(records=tuple(kept), seals=tuple(seals))
+        rows = await store.query(_SEALS, {"writer": writer, "seq": seq})
+        seals += [_keep_seal(read_seal(row)) for row in rows]
+    followed = await _follow(store, records, seals) if seals else False
+    return Chain(records=tuple(kept), seals=tuple(seals), followed=followed)
+
+
+async def _follow(store: Store, records: tuple[Record, ...], seals: list[KeptSeal]) -> bool:
+    """Follow the log from the seal before the first record to the seals after the last; false if that is too far."""
+    until = max(seal.position for seal in seals)
+    after = int((await store.query(_SEALED_BEFORE, {"position": records[0].position}))[0][0])
+    if until - after > LONGEST_SPAN:
+        return False
+    found = await asyncio.to_thread(check_part, Part(store.address, after, until), lambda _: None)
+    if found.broken is not None:
+        where = "" if found.broken.position is None else f"record {found.broken.position}: "
+        raise StoreError(f"the log is not as it was written, so nothing of it is signed: {where}{found.broken.what}")
+    return True
+
+
+def _keep_seal(seal: Seal) -> KeptSeal:
+    previous = None if seal.previous is None else seal.previous.hex()
+    where = (seal.writer, seal.seq, seal.position, seal.hash.hex(), seal.at, seal.signature.hex())
+    return KeptSeal(*where, seal.number, previous)
 
 
 async def _keep(store: Store, record: Record) -> Kept:
@@ -130,15 +178,17 @@ def sign_bundle(log: Log, bundle: dict[str, Any]) -> dict[str, Any]:
     return plain | {"signature": msgspec.to_builtins(Signature(log.writer, log.public_key.hex(), value))}
 
 
-def verify_bundle(data: bytes, *, expected: tuple[str, bytes] | None = None, key: str = "") -> BundleReport:
-    """Check a bundle by itself. `expected` is this installation's id and key, `key` another that is trusted, in hex."""
+def verify_bundle(
+    data: bytes, *, expected: tuple[str, bytes] | None = None, keys: tuple[str, ...] = ()
+) -> BundleReport:
+    """Check a bundle by itself. `expected` is this installation's id and key, `keys` others to trust, in hex."""
     try:
-        return _verify(data, expected, key.lower())
+        return _verify(data, expected, tuple(key.lower() for key in keys))
     except _BrokenError as error:
         return BundleReport(ok=False, broken=str(error))
 
 
-def _verify(data: bytes, expected: tuple[str, bytes] | None, key: str) -> BundleReport:
+def _verify(data: bytes, expected: tuple[str, bytes] | None, keys: tuple[str, ...]) -> BundleReport:
     bundle = _decode(data)
     signature = _convert(bundle.get("signature"), Signature, "signature")
     chain = _convert(bundle.get("chain"), Chain, "chain")
@@ -150,13 +200,15 @@ def _verify(data: bytes, expected: tuple[str, bytes] | None, key: str) -> Bundle
         raise _BrokenError("it does not say of itself that it is of the installation that its signature names")
     if expected is not None and signature.writer == expected[0] and _hex(signature.key) != expected[1]:
         raise _BrokenError("it claims to be of this installation, and is signed by another key")
-    known = signature.key == key or (expected is not None and _hex(signature.key) == expected[1])
+    known = signature.key in keys or (expected is not None and _hex(signature.key) == expected[1])
     linked = _check_records(chain.records, bundle.get("sessionId"))
+    sealed = _count_sealed(chain, signature)
     _check_timeline(bundle.get("timeline"), chain.records)
     return BundleReport(
         ok=known,
         records=len(chain.records),
         linked=linked,
+        sealed=sealed,
         session=str(bundle.get("sessionId")),
         writer=signature.writer,
         key=signature.key,
@@ -181,6 +233,25 @@ def _check_records(records: tuple[Kept, ...], session: Any) -> int:
             linked += 1
         heads[record.writer], position = record, record.position
     return linked
+
+
+def _count_sealed(chain: Chain, signature: Signature) -> int:
+    """Check the seals of whoever signed the bundle, and count the records before them. Others' keys are not known."""
+    by_hash = {(record.writer, record.seq): record.hash for record in chain.records}
+    ends: dict[str, int] = {}
+    for kept in chain.seals:
+        if kept.writer != signature.writer:
+            continue
+        if not kept.seal.is_genuine(_hex(signature.key)):
+            raise _BrokenError(f"the seal after record {kept.position} is wrong")
+        if by_hash.get((kept.writer, kept.seq), kept.hash) != kept.hash:
+            raise _BrokenError(f"the seal after record {kept.position} is of another log")
+        ends[kept.writer] = kept.seq
+    own = [record for record in chain.records if record.writer == signature.writer]
+    sealed = sum(record.seq <= ends.get(record.writer, 0) for record in own)
+    if sealed < len(own):
+        raise _BrokenError(f"{len(own) - sealed} of its records are not sealed by the key that signed it")
+    return sealed
 
 
 def _check_timeline(timeline: Any, records: tuple[Kept, ...]) -> None:

@@ -14,6 +14,8 @@ import msgspec
 EVENT_DOMAIN = b"assent.event.v1\0"
 _GENESIS_DOMAIN = b"assent.genesis.v1\0"
 _CHECKPOINT_DOMAIN = b"assent.checkpoint.v1\0"
+_COUNTED_DOMAIN = b"assent.checkpoint.v2\0"
+_SEALS_DOMAIN = b"assent.seals.v1\0"
 
 COLUMNS = (
     "position",
@@ -49,5 +51,22 @@ def hash_row(head: bytes, row: tuple[Any, ...]) -> bytes:
 
 
 def seal_bytes(writer: str, seq: int, position: int, head: bytes, at: float) -> bytes:
-    """Return what a checkpoint's signature is over."""
+    """Return what a checkpoint's signature is over, in logs of versions that did not count them."""
     return _CHECKPOINT_DOMAIN + encode((writer, seq, position, head, at))
+
+
+def counted_seal_bytes(
+    writer: str, seq: int, position: int, head: bytes, at: float, number: int, previous: bytes
+) -> bytes:
+    """Return what a checkpoint's signature is over: also how many there are, and the one before it."""
+    return _COUNTED_DOMAIN + encode((writer, seq, position, head, at, number, previous))
+
+
+def first_link(writer: str, key: bytes) -> bytes:
+    """Return what the first seal of a writer follows: the beginning of its log, and its key."""
+    return hashlib.sha256(_SEALS_DOMAIN + genesis(writer) + key).digest()
+
+
+def next_link(link: bytes, sealed: bytes, signature: bytes) -> bytes:
+    """Return what the seal after another follows."""
+    return hashlib.sha256(_SEALS_DOMAIN + link + hashlib.sha256(sealed).digest() + signature).digest()

@@ -9,11 +9,12 @@ from typing import TypeAlias
 
 import msgspec
 
-from assent.audit.anchors import Anchor, anchor_file, drop_anchors, read_anchors
-from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
+from assent.audit.chain import COLUMNS, genesis, hash_row
 from assent.audit.entry import Entry, make_entries, make_entry
 from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
+from assent.audit.sealing import End, Sealer, check_key
+from assent.audit.seals import SEAL_EVERY, SEAL_SECONDS
 from assent.config.spool import drop_left, list_left, read_left
 from assent.model import ConfigError, Event, StoreError
 from assent.store.cursor import Cursor
@@ -25,8 +26,6 @@ REPORTS = "reports"
 """The topic under which it is known which reports were taken in …"""
 LATE_REPORTS = 1000
 """… and how many changes of the store a first report may be late, with its repetition before it."""
-SEAL_EVERY = 1000
-SEAL_SECONDS = 60.0
 NOTE_SECONDS = 0.25
 """How long what was noted may wait for company."""
 MOST_HELD = 128
@@ -37,10 +36,6 @@ _Placed: TypeAlias = tuple[float, Entry]
 _INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}, hash) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"  # noqa: S608 - constants
 _LAST_CHANGE = "SELECT coalesce(max(id), 0) FROM changes"
 _TOLD = "SELECT ref FROM changes WHERE id > ? AND topic = ? AND ref IN ({})"
-_SEALS_AFTER = (
-    "SELECT writer, seq, position, hash, at, signature FROM checkpoints "
-    "WHERE writer = :writer AND seq > :last ORDER BY seq"
-)
 _HEAD = "SELECT seq, hash, (SELECT coalesce(max(position), 0) FROM events) FROM heads WHERE writer = ?"
 _UNSEALED = (
     "SELECT seq, hash FROM heads WHERE writer = ? "
@@ -72,7 +67,8 @@ class Log:
         """Open the log of the installation in a folder; without one, of this process alone, which anchors nothing."""
         self._store = store
         self._node = new_node() if home is None else load_node(home)
-        self._anchors = None if home is None else anchor_file(home)
+        self._sealer = Sealer(self._node, home)
+        self._told_fault = False
         self._listeners: list[Callable[[], None]] = []
         self._notes: list[Entry] = []
         self._noting = False
@@ -83,7 +79,7 @@ class Log:
         self._last = 0
         self._holds_back = store.postpone(self._write_held)
         self._home = home
-        self._catch_up()
+        self._tell_fault()
         self.take_in()
         store.every(SEAL_SECONDS, self._is_unsealed, self._seal)
 
@@ -168,6 +164,15 @@ class Log:
             self._noting = True
             self._store.every(NOTE_SECONDS, lambda _: bool(self._notes), self._write_notes)
 
+    @property
+    def fault(self) -> str | None:
+        """Return why nothing is sealed any more; None while all is well."""
+        return self._sealer.fault
+
+    async def seal(self) -> None:
+        """Seal what is not sealed yet."""
+        await self._store.commit(self._seal)
+
     def close(self) -> None:
         """Write what was noted, and seal what is not sealed yet."""
         self._store.write(self._write_notes).result()
@@ -209,80 +214,73 @@ class Log:
             cursor.after_commit(self._held.clear)
 
     def _write(self, cursor: Cursor, placed: list[_Placed]) -> None:
-        """Chain entries and write them."""
-        writer = self._node.id
+        """Chain entries and write them, with a seal wherever one is due."""
+        writer, sealer = self._node.id, self._sealer
         seq, head, position = self._find_head(cursor)
+        ends = sealer.take_over(cursor, seq, head)
+        self._tell_fault()
+        end, since = sealer.end, sealer.since
         first, rows = seq, []
         for at, entry in placed:
+            if since is not None and abs(at - since) > SEAL_SECONDS:
+                ends, since = [*ends, end], None
+            since = at if since is None else since
             position += 1
             seq += 1
             row = (position, writer, seq, at, *entry.columns)
             head = hash_row(head, row)
             rows.append((*row, head))
             entry.position, entry.seq = position, seq
+            end = End(seq, head, position)
+            if seq % SEAL_EVERY == 0:
+                ends, since = [*ends, end], None
         cursor.insert(_INSERT, rows)
         moved = cursor.execute(
             "UPDATE heads SET seq = ?, hash = ? WHERE writer = ? AND seq = ?", seq, head, writer, first
         )
         if moved != 1:
             raise StoreError("the head of the log moved")
-        if seq // SEAL_EVERY > first // SEAL_EVERY:
-            self._put_seal(cursor, seq, position, head)
+        cursor.after_commit(lambda: sealer.move(end, since))
+        sealer.put(cursor, ends)
+
+    def _tell_fault(self) -> None:
+        """Record once that the log was changed by somebody else, and is not sealed any more."""
+        if self._sealer.fault is not None and not self._told_fault:
+            self._told_fault = True
+            reason = f"the log is not sealed any more: {self._sealer.fault}"
+            event = Event(type="runtime.error", event_id="", timestamp="", session_id="", sequence=0)
+            self.note(msgspec.structs.replace(event, payload={"summary": reason}))
 
     def _tell(self) -> None:
         for listener in tuple(self._listeners):
             listener()
 
     def _begin(self, cursor: Cursor) -> None:
-        if not cursor.fetch(_HEAD, self._node.id):
-            cursor.execute(
-                "INSERT INTO heads (writer, seq, hash, key, created_at) VALUES (?, 0, ?, ?, ?)",
-                self._node.id,
-                genesis(self._node.id),
-                self._node.public_key,
-                cursor.now,
-            )
+        rows = cursor.fetch("SELECT seq, hash, key FROM heads WHERE writer = ?", self._node.id)
+        if rows:
+            seq, head, key = rows[0]
+            check_key(self._node, bytes(key))
+            self._sealer.resume(cursor, seq, bytes(head))
+            return
+        cursor.execute(
+            "INSERT INTO heads (writer, seq, hash, key, created_at) VALUES (?, 0, ?, ?, ?)",
+            self._node.id,
+            genesis(self._node.id),
+            self._node.public_key,
+            cursor.now,
+        )
+        self._sealer.begin(cursor)
 
     def _find_head(self, cursor: Cursor) -> tuple[int, bytes, int]:
         rows = cursor.fetch(_HEAD, self._node.id)
         if not rows:
             raise StoreError("the head of the log is missing")
         seq, head, position = rows[0]
-        return seq, head, position
+        return seq, bytes(head), position
 
     def _is_unsealed(self, cursor: Cursor) -> bool:
-        return bool(cursor.fetch(_UNSEALED, self._node.id))
+        return self._sealer.fault is None and bool(cursor.fetch(_UNSEALED, self._node.id))
 
     def _seal(self, cursor: Cursor) -> None:
-        for seq, head in cursor.fetch(_UNSEALED, self._node.id):
-            found = cursor.fetch("SELECT max(position) FROM events WHERE hash = ?", head)
-            self._put_seal(cursor, seq, found[0][0] or 0, head)
-
-    def _put_seal(self, cursor: Cursor, seq: int, position: int, head: bytes) -> None:
-        writer, at = self._node.id, cursor.now
-        signature = self._node.sign(seal_bytes(writer, seq, position, head, at))
-        cursor.execute(
-            "INSERT INTO checkpoints (writer, seq, position, hash, at, signature) VALUES (?, ?, ?, ?, ?, ?)",
-            *(writer, seq, position, head, at, signature),
-        )
-        anchor = Anchor(writer, seq, position, head.hex(), at, signature.hex())
-        cursor.after_commit(lambda: self._anchor([anchor]))
-
-    def _anchor(self, anchors: list[Anchor]) -> None:
-        if self._anchors is None:
-            return
-        try:
-            drop_anchors(self._anchors, anchors)
-        except OSError as error:
-            # The event itself lasts; the anchor is made up for when the log is opened next.
-            _log.warning("an anchor could not be written: %s", error)
-
-    def _catch_up(self) -> None:
-        """Anchor what was sealed just before a crash."""
-        if self._anchors is None:
-            return
-        last = max((a.seq for a in read_anchors(self._anchors) if a.writer == self._node.id), default=0)
-        rows = self._store.read(_SEALS_AFTER, {"writer": self._node.id, "last": last}).result()
-        missing = [Anchor(w, s, p, head.hex(), at, seal.hex()) for w, s, p, head, at, seal in rows]
-        if missing:
-            self._anchor(missing)
+        seq, head, _ = self._find_head(cursor)
+        self._sealer.put(cursor, self._sealer.take_over(cursor, seq, head) or [self._sealer.end])

@@ -18,9 +18,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from assent.audit.anchors import anchor_file, read_anchors
 from assent.audit.check import Check, Found
-from assent.audit.keys import find_public_key
 from assent.audit.snapshot import open_snapshot
 from assent.model import AssentError, StoreError
 from assent.store.address import Address
@@ -35,7 +33,6 @@ class Part(msgspec.Struct, frozen=True):
     """The records of a log after one position, up to another."""
 
     address: Address
-    home: str
     after: int
     until: int
 
@@ -47,10 +44,8 @@ _read_word = msgspec.json.Decoder(int | str | Found).decode
 
 def check_part(part: Part, progress: Progress) -> Found:
     """Follow one part of a log."""
-    # What is anchored lasts, so a snapshot taken after the file's end was noted has all of it.
-    anchors = read_anchors(anchor_file(part.home))
     with open_snapshot(part.address) as snapshot:
-        return Check(snapshot, find_public_key(part.home), anchors, part.after, part.until).run(progress)
+        return Check(snapshot, part.after, part.until).run(progress)
 
 
 def check_parts(parts: list[Part], progress: Progress, *, processes: int) -> list[Found]:

@@ -18,6 +18,10 @@ from assent.store.address import Address
 from assent.store.cursor import Row, faults
 
 _PAGE = 128
+_FILE_NUMBERS = "SELECT count(*) FROM pragma_table_info('checkpoints') WHERE name = 'number'"
+_SERVER_NUMBERS = (
+    "SELECT count(*) FROM pg_attribute WHERE attrelid = 'checkpoints'::regclass AND attname = 'number' AND attnum > 0"
+)
 LOCKED_SECONDS = 5.0
 """How long to wait for a file that somebody keeps locked."""
 
@@ -27,6 +31,9 @@ class Snapshot(Protocol):
 
     def fetch(self, sql: str, *parameters: Any) -> list[Row]:
         """Return all rows of a small query."""
+
+    def counts_seals(self) -> bool:
+        """Tell whether its tables are of a version that numbers seals."""
 
     def pages(self, name: str, sql: str, *parameters: Any) -> Iterator[list[Row]]:
         """Go through the rows of a large query, a hundred or so at a time; `name` tells it from others under way."""
@@ -39,6 +46,9 @@ class _Server:
 
     def fetch(self, sql: str, *parameters: Any) -> list[Row]:
         return list(self._connection.execute(self._translate(sql), parameters).fetchall())
+
+    def counts_seals(self) -> bool:
+        return bool(self.fetch(_SERVER_NUMBERS)[0][0])
 
     def pages(self, name: str, sql: str, *parameters: Any) -> Iterator[list[Row]]:
         with self._connection.cursor(name) as cursor:
@@ -53,6 +63,9 @@ class _File:
 
     def fetch(self, sql: str, *parameters: Any) -> list[Row]:
         return self._connection.execute(sql, parameters).fetchall()
+
+    def counts_seals(self) -> bool:
+        return bool(self.fetch(_FILE_NUMBERS)[0][0])
 
     def pages(self, name: str, sql: str, *parameters: Any) -> Iterator[list[Row]]:
         # To be called with a row is half the work of fetching it: most of that is a lock for every column.

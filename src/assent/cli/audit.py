@@ -43,6 +43,7 @@ _EXAMPLES = (
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 _FILTERS = ("type", "session", "user", "agent", "tool", "tier", "verdict", "source", "digest", "approval", "text")
 _FOLLOW_SECONDS = 0.5
+_EXITS = {"whole": exits.OK, "broken": exits.FOUND, "unproven": exits.UNPROVEN}
 
 
 def run(argv: list[str]) -> int:
@@ -83,7 +84,16 @@ def _parse(argv: list[str]) -> Any:
         action.add_argument("--until", type=_moment, metavar="WHEN")
     verify = actions.add_parser("verify", help="check every hash, seal and anchor")
     verify.add_argument("--bundle", metavar="FILE", help="check a session's evidence instead, without the log")
-    verify.add_argument("--key", metavar="HEX", default="", help="with --bundle: a key to trust beside this home's")
+    verify.add_argument(
+        "--key",
+        metavar="HEX",
+        action="append",
+        default=[],
+        help="the key to trust, or several; with --bundle, beside this home's",
+    )
+    verify.add_argument(
+        "--anchors", metavar="FILE", action="append", default=[], help="a copy of the anchors, kept elsewhere"
+    )
     exporting = actions.add_parser("export", help="write the log as JSON lines")
     exporting.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
     for action in (tail, search, verify, exporting):
@@ -140,9 +150,18 @@ def _verify(given: Any, address: Address, home: str) -> int:
     if given.bundle is not None:
         return _verify_bundle(given, home)
     with _progress() as progress:
-        report = verify_log(address, home=home, progress=progress)
+        keys = tuple(key.lower() for key in given.key)
+        report = verify_log(address, home=home, keys=keys, copies=_copies(given.anchors), progress=progress)
     say(msgspec.json.encode(report).decode() if given.json else _describe(report))
-    return exits.OK if report.ok else exits.FOUND
+    return _EXITS[report.state]
+
+
+def _copies(paths: list[str]) -> tuple[str, ...]:
+    """Return the copies of anchors; one that is missing proves nothing, so it is an error."""
+    for path in paths:
+        if not os.path.isfile(path):  # noqa: PTH113 - paths are strings here
+            raise AssentError(f"`{path}` is no file with anchors")
+    return tuple(paths)
 
 
 def _verify_bundle(given: Any, home: str) -> int:
@@ -155,7 +174,7 @@ def _verify_bundle(given: Any, home: str) -> int:
     if len(data) > LARGEST:
         raise AssentError(f"`{given.bundle}` is larger than {LARGEST >> 20} MiB")
     own = find_public_key(home) if os.path.isdir(home) else None  # noqa: PTH112 - as above
-    report = verify_bundle(data, expected=own, key=given.key)
+    report = verify_bundle(data, expected=own, keys=tuple(given.key))
     say(msgspec.json.encode(report).decode() if given.json else _describe_bundle(report))
     return exits.OK if report.ok else exits.FOUND
 
@@ -186,11 +205,24 @@ def _describe(report: Report) -> str:
     counts = f"{_several(report.events, 'record')} of {_several(report.writers, 'writer')}, "
     counts += f"{_several(report.checkpoints, 'checkpoint')}, {_several(report.anchors, 'anchor')}"
     if report.broken is None:
-        return f"the log is whole: {counts}; sealed up to record {report.sealed:,}"
+        return _describe_unbroken(report, counts)
     broken = report.broken
     place = "" if broken.position is None else f"record {broken.position:,}: "
     whose = "" if broken.writer is None else f" (number {broken.seq or 0:,} of writer {visible(broken.writer)})"
     return f"the log is BROKEN\n  {place}{visible(broken.what)}{whose}\n  {counts} were whole before it"
+
+
+def _describe_unbroken(report: Report, counts: str) -> str:
+    unknown = "".join(
+        f"\n  the key of writer {visible(writer)} is known from the database only: verify in its home, or give --key"
+        for writer in report.unknown
+    )
+    if report.state == "whole":
+        return f"the log is whole: {counts}; sealed up to record {report.sealed:,}{unknown}"
+    unsealed = "".join(f"\n  writer {visible(writer)} has records and no seal" for writer in report.unsealed)
+    nothing = "" if unsealed or unknown else "\n  there is nothing in it"
+    said = "the log is NOT VERIFIED: nothing in it is wrong, and nothing proves it"
+    return f"{said}\n  {counts}{unsealed}{unknown}{nothing}"
 
 
 def _several(number: int, what: str) -> str:

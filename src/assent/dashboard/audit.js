@@ -130,9 +130,10 @@ async function verify(place) {
 function outcome({ report, error }) {
   if (!report) return h("p", { class: "notice bad", role: "alert" }, `It could not be verified: ${error}`);
   if (report.ok) {
-    const sealed = report.checkpoints ? `${count(report.checkpoints, "seal")} and ${count(report.anchors, "anchor")} hold, up to position ${report.sealed}.` : "None of it is sealed yet.";
+    const sealed = `${count(report.checkpoints, "seal")} and ${count(report.anchors, "anchor")} hold, up to position ${report.sealed}.`;
     return h("p", { class: "notice good", role: "status" }, `Every one of ${count(report.events, "record")} is as it was written. ${sealed}`);
   }
+  if (!report.broken) return h("p", { class: "notice bad", role: "alert" }, "The log is not verified: nothing in it is wrong, and nothing proves it. ", report.unsealed.length ? "A writer has records and no seal." : "No key is known but from the database.");
   const { what, position } = report.broken;
   return h("p", { class: "notice bad", role: "alert" }, "The log is not as it was written: ", told(what), position ? ` (position ${position})` : null);
 }

@@ -69,6 +69,8 @@ checkpoints = Table(
     Column("hash", LargeBinary, nullable=False),
     Column("at", Double, nullable=False),
     Column("signature", LargeBinary, nullable=False),
+    Column("number", BigInteger),
+    Column("previous", LargeBinary),
 )
 
 changes = Table(

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from assent.model import StoreError
 
-HEAD = "0005"
+HEAD = "0006"
 """The step that this version's tables are at."""
-_KNOWN = ("0001", "0002", "0003", "0004", HEAD)
+_KNOWN = ("0001", "0002", "0003", "0004", "0005", HEAD)
 _FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
 
