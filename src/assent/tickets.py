@@ -18,6 +18,7 @@ from assent.approvals.tickets import (
     use_ticket,
 )
 from assent.audit.log import Log
+from assent.config.launcher import launcher_words
 from assent.model import (
     NET_CONNECT,
     AssentError,
@@ -33,6 +34,7 @@ from assent.model import (
 )
 from assent.sandbox.lines import find_line, rewrite, words_digest
 from assent.sandbox.reports import Origin, Report, event_of
+from assent.sandbox.seals import seal_message
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 from assent.weighing import Weighing
@@ -51,7 +53,8 @@ class Tickets:
         self._weighing = weighing
         self._store = store
         self._log = log
-        self._home = home
+        self._launcher = launcher_words(home) if home else ()
+        """What starts every line; without a home there is nothing to start."""
         store.every(TIDY_SECONDS, has_old_tickets, clear_old_tickets)
 
     def make(self, call: ToolCall, session: Session, decision: Decision) -> Ticket | None:
@@ -75,7 +78,7 @@ class Tickets:
 
     def rewrite(self, ticket: Ticket | None) -> dict[str, Any] | None:
         """Return the input that runs a ticket's call inside its boundary."""
-        return None if ticket is None else rewrite(ticket, self._home)
+        return None if ticket is None or not self._launcher else rewrite(ticket, self._launcher)
 
     async def honour(self, ticket_id: str, call: ToolCall, session: Session) -> Decision | None:
         """Return the decision behind a line that was written for a ticket of this very session; None for any other."""
@@ -84,6 +87,7 @@ class Tickets:
             return None
         same = msgspec.structs.replace(ticket.session, modes=session.modes) == session and ticket.call.cwd == call.cwd
         now = msgspec.structs.replace(ticket, session=session)  # a mode that the agent is in by now may only tighten
+        # Exactly the line that was written, and nothing like it.
         decision = self._weighing.holds(now) if same and call.input == self.rewrite(ticket) else None
         if decision is None:
             return None
@@ -108,6 +112,10 @@ class Tickets:
         if not await self._store.commit(lambda cursor: use_ticket(cursor, ticket_id)):
             raise TicketError("this decision was used before, or has run out; make the same call again")
         return ticket, decision
+
+    def seal(self, ticket: Ticket, nonce: str, *, asks: bool) -> str:
+        """Sign a boundary for whoever asked for it with this nonce, so that they know whose it is."""
+        return self._log.sign(seal_message(ticket.id, nonce, ticket.line, ticket.boundary, asks=asks)).hex()
 
     async def report(self, ticket_id: str | None, run: str, reports: Sequence[Report], principal: Principal) -> None:
         """Record what happened, durably. What belongs to a ticket must be under way by it."""

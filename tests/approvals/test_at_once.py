@@ -143,7 +143,7 @@ def test_a_yes_is_used_once(node):
 @pytest.mark.parametrize("session", [msgspec.structs.replace(SESSION, run=True)])
 def test_what_is_a_runs_or_names_a_ticket_is_not_decided_at_once(node, session):
     assert node.gate.weigh([(line(SAFE), session)])[0].heard is None
-    assert node.gate.weigh([(line("assent run --decision dec_1_ab -- ls"), SESSION)])[0].heard is None
+    assert node.gate.weigh([(line("/usr/bin/python3 -I -S /x/run.py dec_1_ab -- ls"), SESSION)])[0].heard is None
 
 
 def test_what_will_not_be_given_again_and_what_is_large_is_not_kept(node):

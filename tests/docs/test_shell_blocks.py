@@ -71,7 +71,7 @@ class Reader:
             return re.sub(r"\b(approve|deny) (ID|hook_…)", rf"\1 {self.question()}", line)
         if "tok_4f2c9a1b7d30" in line:
             return line.replace("tok_4f2c9a1b7d30", self.ask(SEES.format("tokens"))["tokens"][-1]["id"])
-        return line.replace("dec_…", self.decision()) if "dec_…" in line else line
+        return self.instead(line) if "dec_…" in line else line
 
     def ask(self, line: str):
         shown = self.terminal.type(line)
@@ -90,12 +90,17 @@ class Reader:
         first = self.classify("npm test")
         return first.get("requestId") or self.classify(f"node {next(self.numbers)}.js")["requestId"]
 
-    def decision(self) -> str:
-        """Have an agent told what to run instead, as it is where the mode is `auto`."""
+    def instead(self, line: str) -> str:
+        """Have an agent told what to run instead, as it is where the mode is `auto`: a line such as this."""
         file = self.terminal.home / ".config" / "assent" / "assent.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("permissions: {mode: auto}\n")
-        return re.search(r"dec_\w+", self.classify("npm test")["reason"])[0]
+        told = self.classify("npm test")["reason"].partition("Run this instead: ")[2]
+        assert [told.partition(" ")[0], told.partition(" -- ")[2]] == [
+            line.partition(" ")[0],
+            line.partition(" -- ")[2],
+        ]
+        return told
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from assent.sandbox.lines import find_line, named_ticket, write_line
+from assent.sandbox.lines import decode_word, find_line, named_ticket, write_words
 from daemons import Running, until
 
 
@@ -284,7 +284,7 @@ def test_a_whole_agent_can_ask_and_not_answer(daemon):
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["ask"], found["answer"], found["answer as owner"], found["token as owner"]) == (200, 403, 401, 401)
-    assert found["home"] == ["__pycache__", "agents", "assent.sock", "hook.py", "hook_client.py"]
+    assert found["home"] == ["__pycache__", "agents", "assent.sock", "hook.py", "hook_client.py", "run.py"]
     asked = daemon.api(daemon.owner).get(f"/api/permissions/{found['pending']}").json()
     assert (asked["status"], asked["agentId"]) == ("pending", "local")
 
@@ -310,23 +310,27 @@ LINES = [
     "a=1; echo ${a} \\ \t*",
     "-x --json -- ls",
     "echo é ☃ '",
+    "echo \u2019; id; echo \u2018",
+    "\\'; id; '",
+    "echo hi! %41 100%",
+    "echo \udcff",
 ]
 
 
+@pytest.mark.parametrize("shell", ["", "bash", "zsh,sh", "fish", "pwsh", "tcsh"])
 @pytest.mark.parametrize("line", LINES)
-def test_a_line_is_quoted_so_that_it_arrives_whole(line):
-    written = write_line("dec_1_ab", ["bash", "-c", "--", line], "/some where/home", {})
-    assert shlex.split(written)[-4:] == ["bash", "-c", "--", line]
-    shown = subprocess.run(
-        [
-            "bash",
-            "-c",
-            "assent() { printf '%s\\0' \"$@\"; }; env() { shift; shift; printf '%s\\0' \"$@\"; }; " + written,
-        ],
-        capture_output=True,
-        check=True,
-    ).stdout.split(b"\0")
-    assert shown[-2].decode() == line
+def test_a_line_is_quoted_so_that_it_arrives_whole(line, shell):
+    words = ["bash", "-c", "--", line]
+    written = write_words(["/usr/bin/printf", "%s\\0"], "dec_1_ab", words, shell)
+    said = subprocess.run(["bash", "-c", shlex.join(written)], capture_output=True, check=True).stdout
+    _, *shown = [os.fsdecode(word) for word in said.split(b"\0")[:-1]]
+    if shown[0] == "--coded":
+        assert [decode_word(word) for word in shown[2:]] == words
+        assert not re.search("[^A-Za-z0-9_.,:=/@+%-]", "".join(shown))
+    else:
+        assert shown == ["--", *words]
+        assert shell in ("", "bash", "zsh,sh") or not re.search(r"[^ -~]|['\\!]", line)
+        assert not re.search("[\u2018-\u201f]", line)
 
 
 def test_a_call_in_words_comes_down_to_the_same_words(tmp_path):

@@ -49,13 +49,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code. Without `argv`, the process is ours, and may end here."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     once = argv is None and arguments[:1] in (["check"], ["run"]) and "--batch" not in arguments
+    return guard(lambda: _run(arguments), once=once, loops=once and arguments[0] == "run")
+
+
+def guard(command: Callable[[], int], *, once: bool, loops: bool) -> int:
+    """Run a command and return its exit code, whatever goes wrong. What runs `once` ends the process here."""
     try:
         _prepare_streams()
         if once:
             keep_garbage()
-        if once and arguments[0] == "run":
+        if loops:
             load_loop()
-        code = _run(arguments)
+        code = command()
         sys.stdout.flush()
         if once:
             leave(code)

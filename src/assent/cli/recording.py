@@ -8,6 +8,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import socket
+import struct
 import sys
 from typing import Any
 
@@ -19,7 +21,9 @@ from assent.config.places import assent_home
 from assent.config.spool import leave
 from assent.model import AssentError, SandboxProfile, Violation
 from assent.sandbox.bare import find_outer
+from assent.sandbox.lines import words_digest
 from assent.sandbox.reports import Origin, Report, event_of, stamp
+from assent.sandbox.seals import seal_message
 
 _SECONDS = 15.0
 _ASK_SECONDS = 3600.0
@@ -40,6 +44,7 @@ class Redeemed(msgspec.Struct, frozen=True):
 
     profile: SandboxProfile
     asks: bool = False
+    seal: str = ""
 
 
 class Recorder:
@@ -56,10 +61,17 @@ class Recorder:
         self.refs: list[str] = []
         """What was stopped, by the ids of its events."""
 
-    async def redeem(self, words: list[str]) -> Redeemed:
-        """Trade the decision in for its boundary, or raise."""
-        body = {"decisionId": self.decision, "argv": words, "cwd": os.getcwd()}  # noqa: PTH109 - a string here
-        return msgspec.convert(await post("/api/sandbox/redeem", body), Redeemed)
+    async def redeem(self, words: list[str], key: bytes) -> Redeemed:
+        """Trade the decision in for its boundary, or raise. The boundary counts only if it is sealed by this key."""
+        decision, cwd, nonce = self.decision or "", os.getcwd(), os.urandom(16).hex()  # noqa: PTH109 - a string here
+        body = {"decisionId": decision, "argv": words, "cwd": cwd, "nonce": nonce}
+        try:
+            found = msgspec.convert(await post("/api/sandbox/redeem", body), Redeemed)
+        except msgspec.ValidationError:
+            raise RefusedError("the daemon gave an answer that can not be read") from None
+        line = words_digest(words, cwd)
+        _check_seal(key, found.seal, seal_message(decision, nonce, line, found.profile, asks=found.asks))
+        return found
 
     async def ask(self, violation: Violation) -> bool:
         """Have a person asked, by the daemon, about what lies outside a decision's boundary."""
@@ -109,6 +121,17 @@ class Recorder:
             leave(assent_home(), msgspec.json.encode([event_of(r, self._origin) for r in reports]))
 
 
+def _check_seal(key: bytes, seal: str, message: bytes) -> None:
+    from assent.audit.keys import is_signed  # noqa: PLC0415 - slow to load, and only for decisions
+
+    try:
+        whole = is_signed(key, bytes.fromhex(seal), message)
+    except ValueError:
+        whole = False
+    if not whole:
+        raise RefusedError("the boundary is not sealed by this installation's key; somebody else may have answered")
+
+
 async def post(path: str, body: Any, *, seconds: float = _SECONDS) -> Any:
     """Ask the daemon of this user, over its socket or at its address; raise `DaemonAwayError` or `RefusedError`."""
     data = msgspec.json.encode(body)
@@ -144,12 +167,21 @@ async def _exchange(path: str, data: bytes) -> bytes:
     except OSError:
         raise DaemonAwayError("the daemon does not run; start it with `assent serve`") from None
     try:
+        _check_peer(writer.get_extra_info("socket"))
         writer.write(said + data)
         return await reader.read(-1)
     except OSError as error:
         raise RefusedError(f"the daemon went away: {error.strerror}") from None
     finally:
         writer.close()
+
+
+def _check_peer(line: socket.socket) -> None:
+    """Refuse a daemon that somebody else started: only root and oneself are heard."""
+    if hasattr(socket, "SO_PEERCRED"):  # pid, uid, gid
+        told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        if struct.unpack("3i", told)[1] not in (0, os.geteuid()):
+            raise RefusedError("the daemon in Assent's home is somebody else's")
 
 
 def _own_token(home: str) -> bytes:

@@ -24,7 +24,7 @@ from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Una
 from assent.sandbox.reports import Happened, Report, begins
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Coroutine, Sequence
 
     from assent.sandbox.streams import Output
     from assent.sandbox.terminal import Terminal
@@ -47,18 +47,19 @@ def run(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--profile", metavar="NAME", help="read-only, workspace-write, agent, off, or one of your own")
     parser.add_argument("--allow-host", metavar="HOST", action="append", default=[], help="also reach this host")
-    parser.add_argument(
-        "--decision", metavar="ID", help="carry out a decision: exactly its command, once, in its boundary"
-    )
     parser.add_argument("--ask", action="store_true", help="ask, at this terminal, about what lies outside")
     parser.add_argument("--json", action="store_true", help="write events to stderr, a line of JSON each")
     parser.add_argument("command", metavar="COMMAND", nargs=argparse.REMAINDER, help="the command and its words")
     given = _parse(parser, list(argv))
+    return finish(_carry_out(given, Recorder(shown=given.json)))
+
+
+def finish(work: Coroutine[Any, Any, int]) -> int:
+    """Run what starts a command, and return the code to end with: the command's, or what says that nothing ran."""
     _open_closed()
-    recorder = Recorder(shown=given.json, decision=given.decision)
     collect_garbage()
     try:
-        return asyncio.run(_carry_out(given, recorder))
+        return asyncio.run(work)
     except (Unavailable, RefusedError) as error:
         complain(f"unavailable: {error}", "nothing was run")
         return exits.DENY
@@ -69,18 +70,30 @@ def run(argv: Sequence[str]) -> int:
 
 async def _carry_out(given: Any, recorder: Recorder) -> int:
     """Find the boundary, and run the command inside."""
-    asks = False
-    if given.decision is not None:
-        found = await recorder.redeem(given.command)
-        boundary: SandboxProfile | None = found.profile
-        asks = found.asks
-    else:
-        boundary = find_boundary(find_folder(None), given.profile, given.allow_host, given.command, ask=given.ask)
+    boundary = find_boundary(find_folder(None), given.profile, given.allow_host, given.command, ask=given.ask)
     if boundary is None:
         await recorder.record(Report(type="sandbox.applied", profile=_no_boundary()), begins(given.command))
         return _run_without(given.command)
+    return await hold(Held(boundary, given.command, told=not given.json), recorder)
+
+
+class Held(msgspec.Struct, frozen=True):
+    """A command and its boundary."""
+
+    boundary: SandboxProfile
+    command: list[str]
+    passed: dict[str, str] | None = None
+    """The variables that the command may get, where they are not those of this process."""
+    asks: bool = False
+    """What is stopped is asked about when the same call is made again."""
+    told: bool = True
+    """Say afterwards what was stopped."""
+
+
+async def hold(held: Held, recorder: Recorder) -> int:
+    """Run a command inside its boundary, and return its exit code."""
     try:
-        return await _Run(boundary, given.command, recorder, asks=asks, told=not given.json).run()
+        return await _Run(held, recorder).run()
     except (Unavailable, CommandNotStarted) as error:
         with contextlib.suppress(AssentError, OSError):  # that nothing ran is told either way
             await recorder.finish(Report(type="runtime.error", reason=str(error)))
@@ -104,8 +117,6 @@ def _parse(parser: argparse.ArgumentParser, argv: list[str]) -> Any:
     given = parser.parse_args(argv)
     if given.command[:1] == ["--"]:
         given.command = given.command[1:]
-    if given.decision is not None and (given.profile or given.allow_host or given.ask):
-        raise AssentError("--decision has its own boundary: no --profile, --allow-host or --ask beside it")
     if not given.command:
         raise AssentError("there is no command to run (see `assent run --help`)")
     return given
@@ -123,14 +134,13 @@ def _run_without(command: list[str]) -> int:
 class _Run:
     """One command, its terminal and its events."""
 
-    def __init__(
-        self, boundary: SandboxProfile, command: list[str], recorder: Recorder, *, asks: bool, told: bool
-    ) -> None:
-        self._boundary = boundary
-        self._command = command
+    def __init__(self, held: Held, recorder: Recorder) -> None:
+        self._boundary = held.boundary
+        self._command = held.command
         self._recorder = recorder
-        self._asks = asks
-        self._told = told
+        self._passed = held.passed
+        self._asks = held.asks
+        self._told = held.told
         self._applied: SandboxProfile | None = None
         self._terminal: Terminal | None = None
         self._asking = asyncio.Lock()
@@ -142,6 +152,7 @@ class _Run:
         recorder = self._recorder
         box = Sandbox(
             self._boundary,
+            passed=self._passed,
             on_applied=self._before_it_begins,
             on_violation=lambda violation: recorder.note(Report(type="sandbox.violation", violation=violation)),
             ask=self._ask,

@@ -53,6 +53,8 @@ class Sandbox:
     `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
     nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
     profile says so. Commands end with the process that started them. `state` is what a whole agent finds of its own.
+    `environ` says where Assent and its user have their things; `passed`, where it is given, is what of variables a
+    command may get: it may come from anybody, and decides nothing here.
     """
 
     def __init__(  # noqa: PLR0913 - each by its name
@@ -60,6 +62,7 @@ class Sandbox:
         profile: SandboxProfile,
         *,
         environ: Mapping[str, str] = os.environ,
+        passed: Mapping[str, str] | None = None,
         machine: Machine | None = None,
         supervised: bool = True,
         on_applied: Applied | None = None,
@@ -69,6 +72,7 @@ class Sandbox:
     ) -> None:
         self._wished = profile
         self._environ = dict(environ)
+        self._passed = dict(environ if passed is None else passed)
         self._machine = machine
         self._supervised = supervised
         self._on_applied = on_applied
@@ -306,10 +310,7 @@ class Sandbox:
 
     def _environment(self, boundary: Boundary, more: Mapping[str, str], *, reach: bool) -> dict[str, str]:
         profile, user = boundary.profile, boundary.user
-        found = pass_on(self._environ, profile.environment)
-        registry = npm_registry(self._environ, user.home)
-        found |= {"npm_config_registry": registry} if registry else {}
-        found |= pip_variables(self._environ, user.home)
+        found = self._configured(user.home) | pass_on(self._passed, profile.environment)
         found |= caches.cache_variables() if self._binds or os.path.isdir(mounts.CACHE) else {}
         found |= proxy_variables(PROXY_PORT, profile.network.hosts) if reach else {}
         found |= {"ASSENT_HOME": self._home} if self._home else {}
@@ -318,6 +319,13 @@ class Sandbox:
         if self._bare is None or self._bare.outer is not None:
             found["TMPDIR"] = "/tmp"  # noqa: S108 - private inside
         return resolve_environment(found, more)
+
+    def _configured(self, home: str) -> dict[str, str]:
+        """Return the package indexes of the user's own settings, which may be hidden inside, unless variables do."""
+        registry = npm_registry(self._environ, home)
+        found = pip_variables(self._environ, home) | ({"npm_config_registry": registry} if registry else {})
+        given = {name.upper() for name in self._passed}
+        return {name: value for name, value in found.items() if name.upper() not in given}
 
     def _in_force(self, boundary: Boundary, order: Order, mechanisms: tuple[Mechanism, ...]) -> SandboxProfile:
         names = sorted(order.environment)

@@ -104,6 +104,12 @@ NAMES = frozenset(
 )
 """What programs need to find each other, to speak the user's language, and to build."""
 _PREFIXES = ("LC_", "PIP_", "UV_", "NPM_CONFIG_", "npm_config_", "CARGO_", "YARN_")
+_PLACES = frozenset(
+    {"HOME", "USER", "LOGNAME", "LANG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "GOPROXY"}
+)
+_INDEXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_", "CARGO_HOME", "YARN_NPM_REGISTRY_SERVER")
+SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR")
+"""What names a socket of the user's session, which is hidden inside."""
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -116,6 +122,15 @@ def pass_on(environ: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str
         if name not in named and (name in NAMES or name.startswith(_PREFIXES)) and not is_secret_variable(name):
             found[name] = _CREDENTIALS.sub("", value)
     return found
+
+
+def places_of(environ: Mapping[str, str], home: str) -> dict[str, str]:
+    """Return the variables by which a daemon finds its user's places and indexes, for its launcher to go by.
+
+    None of them holds a secret, and none says what a program loads.
+    """
+    kept = {name: value for name, value in pass_on(environ, ()).items() if name in _PLACES or name.startswith(_INDEXES)}
+    return kept | {name: environ[name] for name in SOCKET_VARIABLES if name in environ} | {"ASSENT_HOME": home}
 
 
 def proxy_variables(port: int, hosts: Iterable[str]) -> dict[str, str]:

@@ -5,19 +5,26 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
-from assent.config.places import assent_home
-from assent.model import AssentError, Ticket, ToolCall, digest
+from assent.model import Ticket, ToolCall, digest
 from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.read import COMMAND_FIELDS
 
+CODED = "--coded"
+"""Says that the words that follow are percent-encoded."""
 _NAMED = re.compile(r"dec_[0-9]+_[0-9a-f]+")
 _FIELDS = frozenset(COMMAND_FIELDS)
+_ALIKE = frozenset({"bash", "zsh", "sh", "dash", "ksh", "ash", "busybox"})
+"""Shells that read what stands in single quotes as it stands there."""
+_QUOTES = re.compile("[\u2018-\u201f]")
+"""PowerShell takes these for quotes; Codex lets its model choose that shell, and does not say so."""
+_ODD = re.compile(r"[^ -~]|['\\!]")
+"""What some shell does not leave as it is in single quotes."""
+_KEPT = re.compile(rb"[^A-Za-z0-9_.,:=/@+-]")
 
 
 class Line(msgspec.Struct, frozen=True):
@@ -64,41 +71,36 @@ def _find_folder(call: ToolCall) -> str | None:
     return folder if os.path.isdir(folder) else None
 
 
-def write_line(ticket_id: str, words: Sequence[str], home: str = "", environ: Mapping[str, str] = os.environ) -> str:
-    """Write the one line of shell that runs decided words inside their boundary, once.
+def write_words(launcher: Sequence[str], ticket_id: str, words: Sequence[str], shell: str = "") -> list[str]:
+    """Return the words that run a decided call inside its boundary, once.
 
-    `home` is the daemon's: it is named where the line would not find it by itself.
+    What the agent's shell might not read as it is written is encoded: no part of it may run outside.
     """
-    return shlex.join(write_words(ticket_id, words, home, environ))
+    if not any(map(_misread_in(shell).search, words)):
+        return [*launcher, ticket_id, "--", *words]
+    return [*launcher, ticket_id, CODED, "--", *map(_encode, words)]
 
 
-def write_words(
-    ticket_id: str, words: Sequence[str], home: str = "", environ: Mapping[str, str] = os.environ
-) -> list[str]:
-    """Return the same as a list of words."""
-    place = ["env", f"ASSENT_HOME={home}"] if home and home != _usual_home(environ) else []
-    return [*place, find_program(), "run", "--decision", ticket_id, "--", *words]
+def _misread_in(shell: str) -> re.Pattern[str]:
+    """Return what the shells that may run a line do not all read alike in single quotes."""
+    return _QUOTES if _ALIKE.issuperset(filter(None, shell.split(","))) else _ODD
 
 
-def _usual_home(environ: Mapping[str, str]) -> str:
-    """Return where whoever runs as this user finds Assent's home without being told."""
-    try:
-        return assent_home({name: value for name, value in environ.items() if name == "HOME"})
-    except AssentError:
-        return ""
+def _encode(word: str) -> str:
+    return _KEPT.sub(lambda found: b"%%%02X" % found[0][0], word.encode(errors="surrogateescape")).decode("ascii")
 
 
-def find_program() -> str:
-    """Return how an agent's shell starts Assent: by the full path of the program beside this interpreter."""
-    beside = os.path.join(os.path.dirname(sys.executable), "assent")
-    return beside if os.access(beside, os.X_OK) else "assent"
+def decode_word(word: str) -> str:
+    """Return a word that was encoded."""
+    data = re.sub(rb"%([0-9A-F]{2})", lambda found: bytes([int(found[1], 16)]), word.encode())
+    return data.decode(errors="surrogateescape")
 
 
-def rewrite(ticket: Ticket, home: str = "") -> dict[str, Any] | None:
+def rewrite(ticket: Ticket, launcher: Sequence[str]) -> dict[str, Any] | None:
     """Return the input that runs a ticket's call inside its boundary; None if the ticket was used."""
     if ticket.call is None or (line := find_line(ticket.call)) is None:
         return None
-    words = write_words(ticket.id, line.words, home)
+    words = write_words(launcher, ticket.id, line.words, ticket.session.shell if line.is_text else "")
     return {**ticket.call.input, line.field: shlex.join(words) if line.is_text else words}
 
 
@@ -107,8 +109,8 @@ def named_ticket(call: ToolCall) -> str | None:
     for name, given in call.input.items():
         if name not in _FIELDS:
             continue
-        if isinstance(given, str) and "--decision" in given and (found := _NAMED.search(given)):
+        if isinstance(given, str) and "dec_" in given and (found := _NAMED.search(given)):
             return found[0]
-        if isinstance(given, list) and "--decision" in given:
+        if isinstance(given, list):
             return next((w for w in given if isinstance(w, str) and _NAMED.fullmatch(w)), None)
     return None

@@ -12,6 +12,7 @@ from assent.catalog.secrets import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
 from assent.config.places import user_home
 from assent.model import ConfigError, within
+from assent.sandbox.environment import SOCKET_VARIABLES
 
 _ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
 """Inside, these are new and empty."""
@@ -26,7 +27,6 @@ _SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "target", "build"
 _DEEPEST = 3
 _MOST_ENTRIES = 100_000
 """How many names are looked through below the root, whose own are all looked at: nobody hides a secret in a crowd."""
-_SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR")
 
 
 def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str]) -> Iterator[str]:
@@ -162,7 +162,7 @@ def _others(homes: tuple[str, ...]) -> list[str]:
 
 def _sockets(environ: Mapping[str, str]) -> list[str]:
     """Return what listens on a path, and where agents of the user's session do."""
-    said = (environ.get(name, "") for name in _SOCKET_VARIABLES)
+    said = (environ.get(name, "") for name in SOCKET_VARIABLES)
     named = [p for text in said for p in re.findall(r"(?:^|=|unix://)(/[^,;:]+)", text)]
     try:
         with open("/proc/net/unix", encoding="utf-8", errors="surrogateescape") as file:

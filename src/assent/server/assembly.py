@@ -23,6 +23,7 @@ from assent.config.endpoints import ASK_FOLDER, SOCKET_NAME, TOKEN_FILE
 from assent.config.files import find_secret, make_private_folder, write_private
 from assent.config.hooks import HOOK_SCRIPT
 from assent.config.interpreter import find_python
+from assent.config.launcher import place_launcher
 from assent.config.places import assent_home, user_file
 from assent.config.version import find_version
 from assent.gate import Gate
@@ -32,6 +33,7 @@ from assent.runs.engines import Engines
 from assent.runs.ground import Ground
 from assent.runs.registry import Runs
 from assent.runs.run import Run
+from assent.sandbox.environment import places_of
 from assent.server.daemon import Daemon
 from assent.server.doors import make_door
 from assent.server.identity import Identities, user_name
@@ -79,6 +81,7 @@ def assemble(
     projects = Projects(journal, endpoints=(*endpoints, *settings.names), environ=environ)
     with open_store(settings.store or None, home=home) as store:
         log = Log(store, home)
+        _place_launchers(home, log, environ)
         approvals = Approvals(store, log)
         decide_in = _Deciders(projects)
         gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home)
@@ -105,6 +108,14 @@ def assemble(
             yield daemon
         finally:
             log.close()
+
+
+def _place_launchers(home: str, log: Log, environ: Mapping[str, str]) -> None:
+    """Write what carries decided calls out: for those who see Assent's home, and for agents in a sandbox."""
+    asking = os.path.join(home, ASK_FOLDER)
+    make_private_folder(asking)
+    for folder in (home, asking):
+        place_launcher(folder, home, log.public_key, places_of(environ, home))
 
 
 class _Deciders:

@@ -69,6 +69,10 @@ class HttpConnection(HttpToolsProtocol):
         self.app_state = state
         self._heads = cast("App", self.app).heads[self.peer is not None]
         self.loop.call_later(SILENCE_SECONDS, self._look)
+        if self.peer is not None and self.peer.is_somebody_else:
+            answer = reply({"error": "Forbidden: this socket is its owner's alone"}, 403)
+            transport.write(wire(answer, self.server_state.default_headers, close=True))
+            transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, which may not be the last one that came."""

@@ -6,6 +6,7 @@ request must be addressed by a name that is ours, and what comes from a page mus
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -97,6 +98,11 @@ class Peer(msgspec.Struct, frozen=True):
     uid: int
     ask_only: bool = False
     """It is the socket over which nobody is more than an agent."""
+
+    @property
+    def is_somebody_else(self) -> bool:
+        """Tell whether the kernel says that this is neither the daemon's own user nor root."""
+        return self.uid >= 0 and self.uid not in (0, os.geteuid())
 
 
 def peer_of(scope: Scope) -> Peer | None:

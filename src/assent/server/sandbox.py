@@ -23,6 +23,8 @@ class RedeemBody(msgspec.Struct, frozen=True, rename="camel"):
     decision_id: _Name
     argv: tuple[str, ...]
     cwd: str
+    nonce: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    """What the seal answers: nobody can show the seal of an answer to another request."""
 
 
 class Redeemed(msgspec.Struct, frozen=True, rename="camel"):
@@ -31,6 +33,8 @@ class Redeemed(msgspec.Struct, frozen=True, rename="camel"):
     profile: SandboxProfile
     asks: bool
     """What is stopped is asked about when the same call is made again."""
+    seal: str = ""
+    """The installation's signature, in hexadecimal, over the decision, the nonce, the words, the folder and this."""
 
 
 class ReportBody(msgspec.Struct, frozen=True, rename="camel"):
@@ -73,7 +77,8 @@ async def redeem(daemon: Daemon, request: Request) -> Reply:
         ticket, decision = await daemon.gate.tickets.redeem(body.decision_id, body.argv, body.cwd, request.who)
     except TicketError as error:
         raise Refusal(409, str(error)) from None
-    return reply(Redeemed(ticket.boundary, asks=decision.mode is Mode.ON_FAILURE))
+    asks = decision.mode is Mode.ON_FAILURE
+    return reply(Redeemed(ticket.boundary, asks=asks, seal=daemon.gate.tickets.seal(ticket, body.nonce, asks=asks)))
 
 
 async def report(daemon: Daemon, request: Request) -> Reply:
