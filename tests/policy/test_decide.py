@@ -300,6 +300,25 @@ def test_a_decision_carries_the_digest_it_is_bound_to():
     assert decision.digest == bound_digest(LS.call, SESSION, "Bash", decision.boundary)
 
 
+@pytest.mark.parametrize(
+    ("sandbox", "writes", "profile", "word"),
+    [
+        (True, True, "workspace-write", "sandboxed"),
+        (True, False, "workspace-write", "unavailable"),
+        (True, False, "read-only", "sandboxed"),
+        (False, True, "read-only", "unavailable"),
+    ],
+)
+def test_a_boundary_is_available_if_one_that_writes_as_much_can_be_set_up(sandbox, writes, profile, word):
+    facts = world(sandbox=sandbox, sandbox_writes=writes)
+    assert judge(look(run("ls"), facts=facts), policy(profile=profile)).decision == word
+
+
+def test_auto_asks_where_no_sandbox_can_write_the_workspace():
+    view = look(run("make", DANGEROUS), facts=world(sandbox=True, sandbox_writes=False))
+    assert judge(view, policy(mode="auto")).decision == "ask"
+
+
 def test_a_decision_says_under_which_policy_it_was_made():
     said = policy(file="a.yaml", write=PathPolicy(default=ASK))
     decision = judge(LS, said)

@@ -42,6 +42,7 @@ from assent.model import AssentError
 from assent.policy.profiles import LIMITS
 from assent.sandbox.cgroups import find_group
 from assent.sandbox.mechanisms import probe
+from assent.sandbox.trial import attempt, forget
 from assent.sdk.client import UnreachableError, find_client
 
 Grade: TypeAlias = Literal["ok", "note", "bad"]
@@ -258,7 +259,7 @@ def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Find
 
 
 def check_sandbox() -> Iterator[Finding]:
-    """Try out which mechanisms there are, and say which are in force."""
+    """Try out which mechanisms there are, and set a sandbox up with them."""
     machine = probe()
     for mechanism in (*machine.mechanisms(), find_group(LIMITS)):
         word = "in force" if mechanism.enforced else "not in force"
@@ -267,8 +268,36 @@ def check_sandbox() -> Iterator[Finding]:
     if machine.missing:
         hint = "modes and profiles that need it deny; `assent run` runs nothing"
         yield Finding("bad", "no sandbox can be set up here: " + "; ".join(machine.missing), hint)
-    elif not machine.notify:
+        return
+    if not machine.notify:
         yield Finding("note", "the kernel does not tell of system calls: what a sandbox stops is not reported")
+    yield from _try_sandbox(load_layers(os.getcwd()).workspace)  # noqa: PTH109 - paths are strings here
+
+
+_LOOK_AROUND = """
+cd "$1" 2>/dev/null && echo "it could look into $1"
+(: > "$1/$2") 2>/dev/null
+while read -r device rest; do case $device in Iface|lo) ;; *) echo "it saw a network behind $device" ;; esac
+done < /proc/net/route
+:
+"""
+"""Done inside: says what a command inside must not see, and tries to write what it must not write."""
+
+
+def _try_sandbox(workspace: tuple[str, ...]) -> Iterator[Finding]:
+    """Run a command in a sandbox here, and say what it could do."""
+    home, name = os.path.realpath(assent_home()), f"doctor-{os.urandom(8).hex()}"
+    trial = attempt(workspace, ["/bin/sh", "-c", _LOOK_AROUND, "sh", home, name])
+    where = f"in {workspace[0]}" if workspace else "here"
+    wrote = [f"it wrote {home}/{name}"] if os.path.lexists(os.path.join(home, name)) else []
+    if trial.fault is not None:
+        forget(workspace)
+        yield Finding("bad", f"no sandbox can be set up {where}: {trial.fault}", "until then nothing runs in one there")
+    elif wrote or trial.said:
+        yield Finding("bad", f"the sandbox {where} does not hold: {'; '.join((*trial.said.splitlines(), *wrote))}")
+    else:
+        what = "Assent's home was neither seen nor written, and no network was seen"
+        yield Finding("ok", f"sandbox: a command ran in one {where} in {trial.seconds * 1000:.0f} ms: {what}")
 
 
 CHECKS = (check_home, check_policy, check_settings, check_sandbox, check_daemon, check_agents)

@@ -100,7 +100,7 @@ def _observer(found: Layers, policies: tuple[Policy, ...]) -> Callable[[], Facts
         return observer
     from assent.sandbox.outlook import Outlook  # noqa: PLC0415 - as above
 
-    outlook = Outlook(found.workspace)
+    outlook = Outlook(found.workspace, tried=True)
     return lambda: outlook(observer())
 
 

@@ -65,7 +65,9 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     assent_endpoints: tuple[str, ...] = ()
     """Where the daemon listens, as `host:port`."""
     sandbox: bool = False
-    """Whether a boundary can be set up on this machine."""
+    """Whether a boundary can be set up on this machine …"""
+    sandbox_writes: bool = True
+    """… and then, whether also one inside of which the workspace is written."""
     sandbox_hosts: tuple[str, ...] = ()
     """What installing and fetching needs to reach: the configured package indexes, the repository's remotes."""
     clock: Callable[[], float] | None = None

@@ -13,6 +13,7 @@ from assent.model import (
     SAFE,
     Consent,
     Decision,
+    Facts,
     Mode,
     Opinion,
     SandboxProfile,
@@ -134,7 +135,11 @@ def _judge(
 
 def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
     """Tell whether a mode that runs things in the sandbox may do so with this call."""
-    return row.dangerous == "sandbox" or (view.facts.sandbox and can_hold(sandbox, view.reading))
+    return row.dangerous == "sandbox" or (_can_set_up(sandbox, view.facts) and can_hold(sandbox, view.reading))
+
+
+def _can_set_up(boundary: SandboxProfile, facts: Facts) -> bool:
+    return facts.sandbox and (facts.sandbox_writes or not boundary.write_roots)
 
 
 def _outside(index: int, view: View, stopped: str) -> list[Opinion]:
@@ -177,7 +182,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
     return Decision(
         verdict=judgement.verdict,
         boundary=boundary,
-        available=boundary is None or view.facts.sandbox,
+        available=boundary is None or _can_set_up(boundary, view.facts),
         decision_source=winner.source,
         decision_reason=winner.reason,
         rule_refs=_rules(judgement) if any(map(_rule, opinions)) else (),

@@ -129,5 +129,6 @@ def world_of(facts: Facts) -> tuple[Any, ...]:
         facts.assent_files,
         facts.assent_endpoints,
         facts.sandbox,
+        facts.sandbox_writes,
         facts.sandbox_hosts,
     )

@@ -11,7 +11,7 @@ import msgspec
 from assent.engine import Engine
 from assent.model import Facts, Layer, Policy
 from assent.policy.profiles import SANDBOX
-from assent.sandbox.outlook import Outlook
+from assent.sandbox.outlook import Outlook, may_contain
 
 Policies: TypeAlias = Callable[[str], tuple[Policy, ...]]
 """The layers that hold in a folder, as they are now; raises `ConfigError` while they can not be read."""
@@ -60,5 +60,5 @@ class Engines:
 
     def _make(self, policies: tuple[Policy, ...], setting: Setting) -> Engine:
         more = (CONTAINED, *setting.layers) if setting.contained else setting.layers
-        outlook = Outlook((setting.cwd,), self._environ)
+        outlook = Outlook((setting.cwd,), self._environ, tried=may_contain((*policies, *more)))
         return Engine((*policies, *more), facts=lambda: outlook(self._facts()))

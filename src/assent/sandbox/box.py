@@ -17,7 +17,7 @@ from assent.config.files import make_private_folder
 from assent.config.hooks import place_hook
 from assent.config.places import assent_home, user_home
 from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest, printable
-from assent.sandbox import caches, mounts, programs
+from assent.sandbox import caches, mounts, programs, trial
 from assent.sandbox.bare import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.boundary import Boundary, settle
 from assent.sandbox.cgroups import Group
@@ -103,8 +103,15 @@ class Sandbox:
                 machine.demand()
                 self._settle()
         except ConfigError as error:
+            self._forget()
             raise Unavailable(str(error)) from None
+        except Unavailable:
+            self._forget()
+            raise
         return self
+
+    def _forget(self) -> None:
+        trial.forget(self._wished.write_roots, self._environ)
 
     def _settle(self) -> None:
         home = assent_home(self._environ)
@@ -177,11 +184,13 @@ class Sandbox:
             if self._placeholders is not None and "mounts" in started.fds:
                 self._look_after(upkeep, started.take("mounts"), self._placeholders, process, guards)
             started.close()
-        except BaseException:
+        except BaseException as error:
             pipes.close()
             if started is not None:
                 started.abandon()
             guards.close()
+            if isinstance(error, Unavailable):
+                self._forget()
             raise
         return process
 

@@ -115,12 +115,12 @@ class _Kept(msgspec.Struct, frozen=True):
 
 def _recall(path: str, environ: Mapping[str, str]) -> Machine:
     """Return what an earlier process found, if kernel, program and user are the same; else try, and write it down."""
-    stamp = _stamp(path)
+    known = stamp(path)
     try:
         home = assent_home(environ)
         file = os.path.join(home, "sandbox", "machine.json")
         data = find_private(file, suggestion="make its mode 0600") if os.path.isfile(file) else None
-        if data is not None and (kept := msgspec.json.decode(data, type=_Kept)).stamp == stamp:
+        if data is not None and (kept := msgspec.json.decode(data, type=_Kept)).stamp == known:
             return kept.machine
     except (ConfigError, OSError, msgspec.MsgspecError):
         return probe(path)
@@ -128,11 +128,12 @@ def _recall(path: str, environ: Mapping[str, str]) -> Machine:
     if not machine.missing:
         with contextlib.suppress(ConfigError):
             make_private_folder(os.path.dirname(file))
-            write_private(file, msgspec.json.encode(_Kept(stamp, machine)))
+            write_private(file, msgspec.json.encode(_Kept(known, machine)))
     return machine
 
 
-def _stamp(path: str) -> tuple[str, ...]:
+def stamp(path: str = _TRUSTED_PATH) -> tuple[str, ...]:
+    """Return what a finding about this machine depends on: its start, its kernel, the user, the program."""
     program = _which(path)
     status = os.stat(program) if program else None
     file = (status.st_ino, status.st_mtime_ns, status.st_size, status.st_mode) if status else ()

@@ -11,6 +11,7 @@ import msgspec
 from assent.model import within
 from assent.sandbox.boundary import Boundary
 from assent.sandbox.mechanisms import Bubblewrap
+from assent.sandbox.reach import Reach
 from assent.sandbox.repositories import HOOKS
 
 Kind: TypeAlias = Literal["write", "way", "read", "private", "protect", "empty", "mask"]
@@ -29,6 +30,7 @@ _STEERING = ("/proc/acpi", "/proc/fs", "/proc/scsi")
 needs to see them."""
 
 _STRENGTH: dict[Kind, int] = {"private": 0, "read": 1, "way": 2, "write": 3, "protect": 4, "empty": 4, "mask": 5}
+_COVERS: tuple[Kind, ...] = ("way", "protect", "empty", "mask")
 
 
 class Mount(msgspec.Struct, frozen=True):
@@ -41,7 +43,8 @@ class Mount(msgspec.Struct, frozen=True):
 def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount, ...]:
     """Return what is mounted, in order; of two things said of one path the stronger counts.
 
-    `empty` are stand-ins for protected names.
+    `empty` are stand-ins for protected names. What nobody inside could reach is left out: bubblewrap, which has no more
+    powers than they, could not mount there.
     """
     profile = boundary.profile
     said: list[tuple[str, Kind]] = [(path, "private") for path in _private()]
@@ -55,7 +58,10 @@ def plan_mounts(boundary: Boundary, empty: tuple[str, ...] = ()) -> tuple[Mount,
     there = (path for path in profile.masked if os.path.lexists(path))
     said += [(path, "mask") for path in there if not _is_hidden(path) or _is_shown(path, boundary)]
     strongest: dict[str, Kind] = {}
+    reaches = Reach(boundary.user)
     for path, kind in said:
+        if kind in _COVERS and not reaches(path):
+            continue
         if path not in strongest or _STRENGTH[kind] > _STRENGTH[strongest[path]]:
             strongest[path] = kind
     return tuple(Mount(path, strongest[path]) for path in sorted(strongest, key=_order))

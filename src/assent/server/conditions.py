@@ -11,6 +11,7 @@ from assent.audit.search import Query, find, read_record
 from assent.model import ASK, DENY, Event, Grant, Mode, Verdict
 from assent.model.principal import Role
 from assent.sandbox.mechanisms import probe
+from assent.sandbox.trial import find_fault
 from assent.server.messages import Reply, Request, reply
 from assent.server.permissions import may_see, millis
 
@@ -154,4 +155,6 @@ def _sandbox() -> SandboxState:
     mechanisms = msgspec.to_builtins(machine.mechanisms())
     if machine.missing or machine.bubblewrap is None:
         return SandboxState("unavailable", mechanisms, machine.missing)
+    if (fault := find_fault(())) is not None:
+        return SandboxState("unavailable", mechanisms, (fault,))
     return SandboxState("available", mechanisms)

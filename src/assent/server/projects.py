@@ -24,7 +24,7 @@ from assent.config.repository import find_trap
 from assent.engine import Engine
 from assent.model import AssentError, ConfigError, Facts, ToolCall
 from assent.sandbox.mechanisms import find_machine
-from assent.sandbox.outlook import Outlook
+from assent.sandbox.outlook import Outlook, may_contain
 from assent.server.moments import Moment
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class Projects:
         return seat.bench
 
     def _make(self, found: Layers, fault: str | None = None) -> Bench:
-        outlook = Outlook(found.workspace, self._environ)
+        outlook = Outlook(found.workspace, self._environ, tried=may_contain(found.policies))
         engine = Engine(found.policies, facts=lambda: outlook(self.seen()))
         return Bench(found, engine, Engine(found.policies, facts=self._blind), fault)
 
