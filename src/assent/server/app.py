@@ -85,6 +85,7 @@ class App:
         try:
             knock = self._hear(scope)
             route = knock.route
+            await self._daemon.keys.meet(knock.headers)
             request = self._admit(knock, receive, peer_of(scope))
             if knock.method not in SAFE_METHODS:
                 request.body = await _read_body(receive, knock.headers, self._largest(route))
@@ -125,7 +126,8 @@ class App:
     def take(self, errand: Errand) -> None:
         """Take on a hook's question whose head is known and which is here whole."""
         knock = errand.knock
-        if knock.route.at_once is not None and not knock.query:
+        is_new = self._daemon.keys.is_new(knock.headers, knock.hashed)
+        if knock.route.at_once is not None and not knock.query and not is_new:
             self._turns.take(errand)
         else:
             errand.follow(self.answer(errand))
@@ -141,6 +143,7 @@ class App:
         """Answer a known question; None if its caller hung up."""
         route = errand.knock.route
         try:
+            await self._daemon.keys.meet(errand.knock.headers, errand.knock.hashed)
             return cast("Reply", await route.handler(self._daemon, self.admit(errand)))
         except CallerGone:
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import itertools
 import os
@@ -13,8 +14,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.model.principal import Principal, Role, Token
+from assent.model.principal import Principal, Role, Token, TokenKind
 from assent.server.keys import SELECT_TOKENS, TOPIC, hash_secret, is_valid, token_of
+from assent.server.messages import Refusal
+from assent.server.rates import Rates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +33,13 @@ _PEER = "peer"
 
 
 _QUERY = SELECT_TOKENS + " WHERE revoked_at IS NULL AND kind <> 'link'"
+_ONE = "SELECT 1 FROM tokens WHERE hash = :hash AND revoked_at IS NULL AND kind <> 'link'"
+LOOKS_A_SECOND = 20
+"""How many unknown secrets a second are looked up in the store; twice as many may come at once …"""
+MOST_STRANGERS = 4096
+"""… and how many are remembered as nobody's …"""
+STRANGE_SECONDS = 10.0
+"""… for how long."""
 
 
 class _Holder(msgspec.Struct, frozen=True):
@@ -52,6 +62,9 @@ class Identities:
         self._looks = itertools.count(1)
         self._last = 0
         self._lock = threading.Lock()
+        self._strangers: dict[bytes, float] = {}
+        """Secrets that were looked up and are nobody's, by their hashes, and until when that is believed."""
+        self._rate = Rates(LOOKS_A_SECOND)
 
     def look(self) -> Future[None]:
         """Read every token that is in force; the future completes once they count."""
@@ -73,6 +86,39 @@ class Identities:
         """Look again when tokens changed: the store calls this from a thread of its own."""
         if topic in (TOPIC, "*"):
             self.look()
+
+    def is_new(self, headers: dict[bytes, bytes], hashed: bytes | None = None) -> bool:
+        """Tell whether headers bear a secret that is not known here, and was not looked up a moment ago."""
+        return self._new(headers, hashed) is not None
+
+    async def meet(self, headers: dict[bytes, bytes], hashed: bytes | None = None) -> None:
+        """Look up a secret that is not known here: another process may have made it just now.
+
+        What counts is still only what `look` finds, so that nothing revoked comes back. A flood of secrets is looked
+        up so often a second and no more; one that is skipped counts once the store's hint has come.
+        """
+        new = self._new(headers, hashed)
+        if new is None:
+            return
+        try:
+            self._rate.take("unknown")
+        except Refusal:
+            return
+        if await self._store.query(_ONE, {"hash": new}):
+            await asyncio.wrap_future(self.look())
+            return
+        if len(self._strangers) >= MOST_STRANGERS:
+            self._strangers = {}
+        self._strangers[new] = time.monotonic() + STRANGE_SECONDS
+
+    def _new(self, headers: dict[bytes, bytes], hashed: bytes | None) -> bytes | None:
+        if hashed is None:
+            secret = self._secret(headers)[0]
+            if secret is None or len(secret) > _LONGEST_SECRET:
+                return None
+            hashed = hash_secret(secret.decode("latin-1"))
+        known = hashed in self._holders or self._strangers.get(hashed, 0.0) > time.monotonic()
+        return None if known else hashed
 
     def _take(self, look: int, rows: list[Row]) -> None:
         holders = [_Holder(bytes(row[-1]), token := token_of(row), principal_of(token)) for row in rows]
@@ -97,17 +143,22 @@ class Identities:
         return who, cookie
 
     def _identify(self, headers: dict[bytes, bytes], peer: Peer | None) -> tuple[Principal | None, bool]:
+        secret, kind = self._secret(headers)
+        if kind is not None:
+            return (None if secret is None else self.find(secret, kind=kind)), kind == "cookie"
+        return (self._here if peer is not None and peer.uid == os.geteuid() else None), False
+
+    def _secret(self, headers: dict[bytes, bytes]) -> tuple[bytes | None, TokenKind | None]:
+        """Return the secret that headers bear, and its kind; no kind, if they bear none at all."""
         given = headers.get(b"authorization")
         if given is not None:
             scheme, _, secret = given.partition(b" ")
-            return (self.find(secret.strip()) if scheme.lower() == b"bearer" else None), False
+            return (secret.strip() if scheme.lower() == b"bearer" else None), "bearer"
         offered = _offered_secret(headers.get(b"sec-websocket-protocol", b""))
         if offered is not None:
-            return self.find(offered), False
+            return offered, "bearer"
         baked = _cookie_secret(headers.get(b"cookie", b""), self.cookie.encode())
-        if baked is not None:
-            return self.find(baked, kind="cookie"), True
-        return (self._here if peer is not None and peer.uid == os.geteuid() else None), False
+        return baked, None if baked is None else "cookie"
 
     def is_good(self, principal: Principal) -> bool:
         """Tell whether what somebody proved themselves with a while ago still counts."""

@@ -111,7 +111,7 @@ class Sockets:
         """Serve one socket from its handshake to its end."""
         await receive()  # the request to connect
         try:
-            principal = self._admit(scope)
+            principal = await self._admit(scope)
         except Refusal as refusal:
             self._daemon.metrics.count_refusal(refusal.status)
             await _reject(send, refusal)
@@ -129,11 +129,12 @@ class Sockets:
         guarded = Guarded(self._daemon, who, receive, send)
         await guarded.host(self._talk(who, user, scope, guarded.hear, guarded.say))
 
-    def _admit(self, scope: Scope) -> Principal | None:
+    async def _admit(self, scope: Scope) -> Principal | None:
         headers = gather_headers(scope["headers"])
         self._daemon.door.check(headers, local=is_local(scope), page=False)
         if scope["path"] not in PATHS:
             raise Refusal(404, "Not found")
+        await self._daemon.keys.meet(headers)
         principal, cookie = self._daemon.keys.identify(headers, peer=peer_of(scope))
         if cookie and b"origin" not in headers:
             raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
