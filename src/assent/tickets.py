@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from assent.approvals.events import unavailable
 from assent.approvals.tickets import (
     LIFE,
     add_stopped,
@@ -23,6 +24,7 @@ from assent.model import (
     NET_CONNECT,
     AssentError,
     Decision,
+    Event,
     NotFoundError,
     Principal,
     Role,
@@ -121,7 +123,9 @@ class Tickets:
         """Record what happened, durably. What belongs to a ticket must be under way by it."""
         ticket = None if ticket_id is None else await self.find(ticket_id, principal)
         origin = _origin(run, ticket, principal)
-        entries = [self._log.prepare(event_of(report, origin)) for report in reports]
+        events = [event_of(report, origin) for report in reports]
+        lacking = None if ticket is None else self._lacking(ticket, reports)
+        entries = [self._log.prepare(event) for event in (*([lacking] if lacking is not None else ()), *events)]
         stopped = tuple(r.violation for r in reports if r.violation is not None)
         ended = any(r.is_end for r in reports)
 
@@ -133,6 +137,14 @@ class Tickets:
             self._log.append(cursor, entries)
 
         await self._store.commit(work)
+
+    def _lacking(self, ticket: Ticket, reports: Sequence[Report]) -> Event | None:
+        """Say, before anything else, that a boundary could not be set up, if that is what is told."""
+        failed = next((r for r in reports if r.type == "runtime.error"), None)
+        decision = None if failed is None else self._weighing.holds(ticket)
+        if failed is None or decision is None or ticket.call is None:
+            return None
+        return unavailable(ticket.call, ticket.session, decision, failed.reason or "unknown")
 
     async def find(self, ticket_id: str, principal: Principal) -> Ticket:
         """Return a ticket, or raise `NotFoundError`, also for what is somebody else's."""

@@ -573,7 +573,7 @@ def test_a_policy_and_a_check_of_ones_own_only_tighten_what_the_daemon_says(daem
     with shared_app(daemon, agent_token, permission_policy={"deny": parse_rules(["deploy"])}) as app:
         result = app.run_tool("deploy", {})
         assert "denied by deploy" in result.content
-        assert result.judgement.source == "tool_check"
+        assert result.judgement.source == "host_policy"
     with shared_app(daemon, agent_token, tool={"check_permissions": lambda p: ("deny", "closed today")}) as app:
         assert "closed today" in app.run_tool("deploy", {}).content
     with shared_app(

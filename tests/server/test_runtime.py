@@ -322,7 +322,7 @@ def test_the_hosts_own_opinion_only_tightens(agent, session):
 
     assert say(SAFE, "allow")["decision"] == "allow"
     assert say(SAFE, "ask")["decision"] == "ask"
-    assert say(SAFE, "deny")["decision_source"] == "tool_check"
+    assert say(SAFE, "deny")["decision_source"] == "host_policy"
     assert say(ASKED, "allow")["decision"] == "ask"
     assert say(BAD, "allow")["decision"] == "deny"
 
@@ -366,6 +366,11 @@ def test_the_state_says_what_holds_and_what_is_not_known(agent, mute, person, se
     assert mute.get("/api/runtime/permission_state").json()["pending_actions"] == []
 
 
+def refs_of(event):
+    found = event.get("refs", {}).values()
+    return [ref for value in found for ref in ([value] if isinstance(value, str) else value)]
+
+
 def test_every_ref_leads_somewhere(agent, person, session):
     body = {"toolName": "bash", "toolInput": {"command": "npm publish"}}
     action = evaluate(agent, body, session)["actionId"]
@@ -373,7 +378,7 @@ def test_every_ref_leads_somewhere(agent, person, session):
     facts = evaluate(agent, body, session)
     assert facts["updatedInput"] == {"command": "npm publish --dry-run"}
     heard = events_of(person, session, 6)
-    refs = {ref for event in heard.events for ref in event.get("refs", ())} | {e["eventId"] for e in heard.events}
+    refs = {ref for event in heard.events for ref in refs_of(event)} | {e["eventId"] for e in heard.events}
     refs |= {e["actionId"] for e in heard.events if "actionId" in e}
     kinds = set()
     for ref in refs:
@@ -422,8 +427,8 @@ def test_what_a_boundary_stopped_is_told_as_that_and_never_as_a_failure_of_the_t
 def test_every_ref_of_a_boundary_leads_somewhere_at_once_and_in_the_evidence(boxed, daemon, tmp_path):
     owner, session, events = boxed
     environment = events[0]["sandboxProfile"]["environment_ref"]
-    assert environment in events[0]["refs"]
-    refs = {ref for event in events for ref in event.get("refs", ())}
+    assert environment == events[0]["refs"]["environment"]
+    refs = {ref for event in events for ref in refs_of(event)}
     kinds = {owner.get(f"/api/refs/{urllib.parse.quote(ref, safe='')}").json()["kind"] for ref in refs}
     assert kinds == {"environment", "event"}
     found = owner.get(f"/api/runtime/evidence/{session}")

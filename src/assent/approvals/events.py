@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from assent.approvals.summary import outline
+from assent.approvals.summary import outline, summarise
 from assent.model import (
     Approval,
     Decision,
@@ -16,6 +16,7 @@ from assent.model import (
     Grant,
     SandboxProfile,
     Session,
+    Source,
     ToolCall,
     Violation,
 )
@@ -30,6 +31,7 @@ def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str
         session_id=session.id,
         sequence=0,
         tool_call_id=call.call_id,
+        **_place_in_run(call, session),
         action_id=decision.approval_action_id,
         trace_id=None if call.trace is None else call.trace.trace_id,
         span_id=None if call.trace is None else call.trace.span_id,
@@ -42,6 +44,24 @@ def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str
         },
         permission_decision=decision,
     )
+
+
+def unavailable(call: ToolCall, session: Session, decision: Decision, why: str) -> Event:
+    """Say that the boundary of a decision cannot be set up, so that nothing of it ran."""
+    lacking = msgspec.structs.replace(
+        decision,
+        available=False,
+        decision_source=Source.SANDBOX,
+        decision_reason=f"the boundary cannot be set up: {why}",
+    )
+    return evaluated(call, session, lacking, summarise(call, decision.reading))
+
+
+def _place_in_run(call: ToolCall, session: Session) -> dict[str, Any]:
+    """Say where in a run a call is made: a run is its session, a call a turn of it."""
+    if not session.run:
+        return {}
+    return {"run_id": session.id, "turn_id": call.call_id or "", "step_id": call.step or call.call_id}
 
 
 def happened(
@@ -63,7 +83,7 @@ def happened(
         sequence=0,
         thread_id=session.id,
         tool_call_id=call.call_id,
-        step_id=call.call_id,
+        **({"step_id": call.call_id} | _place_in_run(call, session)),
         trace_id=None if call.trace is None else call.trace.trace_id,
         span_id=None if call.trace is None else call.trace.span_id,
         payload={**payload, **about},
@@ -126,7 +146,9 @@ def enabled(enablement: Enablement, *, revoked_by: str | None = None) -> Event:
 def _about(approval: Approval, kind: EventType, payload: dict[str, Any]) -> Event:
     about = {"user": approval.user, "agent": approval.agent, "tool": approval.tool, "summary": approval.summary}
     event = _plain(kind, approval.session.id, approval.id, about | payload | {"digest": approval.digest})
-    return msgspec.structs.replace(event, tool_call_id=approval.call_id)
+    call = approval.call or ToolCall(tool=approval.tool, call_id=approval.call_id)
+    placed = _place_in_run(call, approval.session)
+    return msgspec.structs.replace(event, tool_call_id=approval.call_id, **placed)
 
 
 def _plain(kind: EventType, session: str, action: str | None, payload: dict[str, Any]) -> Event:

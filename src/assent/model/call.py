@@ -62,6 +62,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Asks once more where a session deny would refuse."""
     trace: Trace | None = None
     """Written down with what is decided, and heard by nobody who decides."""
+    step: str | None = None
+    """The step of a run that makes it; written down, and heard by nobody who decides."""
     secrets: tuple[str, ...] = ()
     """Names of input fields that their tool calls secret: decided about as they are, and masked in the log."""
 
@@ -74,8 +76,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 def bound_digest(call: ToolCall, session: Session, tool: str, boundary: SandboxProfile | None) -> str:
     """Identify what an approval binds to: who, where, what, and inside which boundary.
 
-    Not covered: call id, deadline, mode, trace, and which fields are called secret. `tool` is the canonical name, so
-    that aliases share an approval.
+    Not covered: call id, deadline, mode, trace, step, and which fields are called secret. `tool` is the canonical
+    name, so that aliases share an approval.
     """
     who = [session.user, session.agent, session.id, session.workspace]
     return digest(["assent.approval.v1", who, call.cwd, tool, call.input, boundary])

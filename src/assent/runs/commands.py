@@ -121,13 +121,18 @@ class Running:
             self._on_text(text, stream)
 
 
+class BoundaryError(ToolError):
+    """The boundary that was decided cannot be set up."""
+
+
 @contextlib.asynccontextmanager
 async def started(
     order: Order, *, on_text: OnText, on_applied: OnApplied, on_violation: OnViolation
 ) -> AsyncIterator[Running]:
     """Start a command in its boundary and lend it; nothing of it is left afterwards.
 
-    Raises `ToolError` if the boundary can not be set up, its record can not be written, or there is no such program.
+    Raises `BoundaryError` if the boundary cannot be set up or its record cannot be written, and `ToolError` if there
+    is no such program.
     """
     limits = Limits(wall_seconds=max(1, round(order.seconds)), output_bytes=LARGEST_OUTPUT)
     boundary = msgspec.structs.replace(order.boundary, process_limits=order.boundary.process_limits & limits)
@@ -137,7 +142,7 @@ async def started(
             await stack.enter_async_context(box)
             process = await box.start(order.argv, stdin=PIPE if order.reads else NOTHING, environment=order.environment)
         except Unavailable as error:
-            raise ToolError(f"unavailable: {error}; nothing was run") from None
+            raise BoundaryError(f"unavailable: {error}; nothing was run") from None
         except CommandNotStarted as error:
             raise ToolError(str(error)) from None
         yield Running(process, on_text)

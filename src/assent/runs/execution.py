@@ -12,6 +12,7 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
+from assent.approvals.events import unavailable
 from assent.approvals.summary import outline
 from assent.audit.masking import cut
 from assent.gate import Ruling
@@ -138,7 +139,9 @@ class StepWork:
     def _make_call(self) -> ToolCall:
         step, cwd = self._step, self._run.setting.cwd
         given = with_input(step.input, self._run.input)
-        return ToolCall(tool=step.tool, input=given, cwd=cwd, call_id=self._call_id, override=step.override)
+        return ToolCall(
+            tool=step.tool, input=given, cwd=cwd, call_id=self._call_id, step=step.name, override=step.override
+        )
 
     def _layers(self) -> tuple[Policy, ...]:
         """Return what the step adds to the run: a mode and a profile, which can only tighten."""
@@ -186,7 +189,7 @@ class StepWork:
         self._given = call.input if ruling.updated_input is None else ruling.updated_input
         given = _read_input(self._step.tool, self._given)
         if isinstance(given, RunCommand):
-            return await self._run_command(given, ruling)
+            return await self._run_command(given, call, ruling)
         return await self._handle_file(given, call, ruling)
 
     async def _handle_file(self, given: FileInput, call: ToolCall, ruling: Ruling) -> str:
@@ -245,7 +248,7 @@ class StepWork:
 
         return may_read
 
-    async def _run_command(self, given: RunCommand, ruling: Ruling) -> str:
+    async def _run_command(self, given: RunCommand, call: ToolCall, ruling: Ruling) -> str:
         boundary = ruling.decision.boundary
         if boundary is None:
             raise ToolError("unavailable: commands of a run need a sandbox; nothing was run")
@@ -257,11 +260,16 @@ class StepWork:
             seconds=given.timeout or commands.COMMAND_SECONDS,
             environ=self._run.ground.environ,
         )
-        with self._account.watched():
-            async with commands.started(
-                order, on_text=self._hear, on_applied=self._applied, on_violation=self._violated
-            ) as running:
-                ended, output = await running.finish()
+        try:
+            with self._account.watched():
+                async with commands.started(
+                    order, on_text=self._hear, on_applied=self._applied, on_violation=self._violated
+                ) as running:
+                    ended, output = await running.finish()
+        except commands.BoundaryError as error:
+            session = self._run.session(self._step.agent)
+            await self._run.record_events((unavailable(call, session, ruling.decision, str(error)),))
+            raise
         await self._run.record_events(self._account.end(ended, output))
         return commands.describe_end(ended, output)
 

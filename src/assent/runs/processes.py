@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from assent.agents.wiring import Pointing
-from assent.approvals.events import evaluated
+from assent.approvals.events import evaluated, unavailable
 from assent.approvals.summary import summarise
-from assent.model import Consent, SandboxProfile, ToolCall, Verdict, Violation
+from assent.model import Consent, Decision, SandboxProfile, ToolCall, Verdict, Violation
 from assent.policy.profiles import intersect, profile
 from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.paths import Place as Surroundings
@@ -98,7 +98,7 @@ class ProcessWork:
         await run.record_begin((status_event(run.record, agent=plan.agent, step=plan.agent),))
         message = plan.message or " ".join(plan.command)
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
-        await self._decide(boundary)
+        call, decision = await self._decide(boundary)
         async with run.ground.lend_token(run) as token:
             order = commands.Order(
                 argv=tuple(word.replace(INPUT, run.input) for word in point_at(plan, pointing)),
@@ -108,12 +108,17 @@ class ProcessWork:
                 environment={"ASSENT_TOKEN": token, "ASSENT_RUN_TOKEN": token, "ASSENT_RUN": run.id},
                 reads=True,
             )
-            result = await self._follow(order)
+            try:
+                result = await self._follow(order)
+            except commands.BoundaryError as error:
+                session = run.session(plan.agent)
+                await run.record_events((unavailable(call, session, decision, str(error)),))
+                raise
         run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=plan.agent, result=result))
         run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=plan.agent, text=result, usage=Usage()))
         return result
 
-    async def _decide(self, boundary: SandboxProfile) -> None:
+    async def _decide(self, boundary: SandboxProfile) -> tuple[ToolCall, Decision]:
         """Have the program itself decided, on record; raises `ToolError` if it is denied.
 
         Who starts a run says yes to its program, so nothing is asked. A deny stays one.
@@ -126,6 +131,7 @@ class ProcessWork:
         await run.record_begin((evaluated(call, session, decision, summarise(call, decision.reading)),))
         if decision.verdict is not Verdict.ALLOW:
             raise ToolError(f"denied: {decision.decision_reason}")
+        return call, decision
 
     async def _follow(self, order: commands.Order) -> str:
         run = self._run

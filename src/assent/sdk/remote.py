@@ -40,6 +40,13 @@ WAIT = 300.0
 """How many seconds one request waits for a person; then it is made again."""
 _SLACK = 30.0
 
+_HOST = Source.HOST_POLICY.value
+
+
+def _source_of(opinion: Opinion) -> str:
+    """Say who said it, in the two words that the daemon takes from a host."""
+    return opinion.source.value if opinion.source is Source.TOOL_CHECK else _HOST
+
 
 class Remote:
     """Asks with an agent's token. A policy of the program's own is heard as its host's: it can only tighten."""
@@ -96,15 +103,15 @@ class Remote:
 
     def _strictest(self, call: ToolCall, session: Session, heard: Sequence[Opinion]) -> dict[str, str] | None:
         """Return the strictest thing that is said here about a call."""
-        said = [(o.verdict, o.reason) for o in heard if o.verdict in (ASK, DENY)]
+        said = [(o.verdict, o.reason, _source_of(o)) for o in heard if o.verdict in (ASK, DENY)]
         if self._engine is not None:
             own = self._engine.decide(call, msgspec.structs.replace(session, interactive=True))
             verdict = own.verdict if own.available else DENY
-            said += [(verdict, own.decision_reason)] if verdict in (ASK, DENY) else []
+            said += [(verdict, own.decision_reason, _HOST)] if verdict in (ASK, DENY) else []
         if not said:
             return None
-        verdict, reason = max(said, key=lambda each: each[0].rank)
-        return {"decision": verdict.value, "reason": reason}
+        verdict, reason, source = max(said, key=lambda each: each[0].rank)
+        return {"decision": verdict.value, "reason": reason, "source": source}
 
     async def pending(self, session: Session) -> tuple[Question, ...]:
         """Return the questions of a session, the oldest first."""

@@ -25,6 +25,7 @@ from assent.model import (
     Source,
     Tier,
 )
+from assent.server.correlation import NOTHING_KNOWN, CallFacts, id_of
 
 SCHEMA_VERSION = "1"
 RUNTIME = "runtime"
@@ -48,7 +49,6 @@ _TOLD_AS = {
     "daemon.started": "snapshot.updated",
     "daemon.stopped": "snapshot.updated",
 }
-_event = msgspec.json.Decoder(Event)
 
 
 class DecisionFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -98,6 +98,22 @@ class ProfileFacts(msgspec.Struct, frozen=True, kw_only=True):
     mechanisms: Any = ()
 
 
+class Refs(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """What an event refers to, by what it is; each can be looked up."""
+
+    rules: tuple[str, ...] = ()
+    updated_input: str | None = None
+    environment: str | None = None
+    violations: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @property
+    def all(self) -> tuple[str, ...]:
+        """Return every ref once."""
+        single = filter(None, (self.updated_input, self.environment))
+        return tuple(dict.fromkeys((*self.rules, *single, *self.violations, *self.others)))
+
+
 class Envelope(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One event."""
 
@@ -120,7 +136,7 @@ class Envelope(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_d
     process_id: str | None = None
     trace_id: str | None = None
     span_id: str | None = None
-    refs: tuple[str, ...] = ()
+    refs: Refs = Refs()
     permission_decision: DecisionFacts | None = None
     permission_state: StateFacts | None = None
     sandbox_profile: ProfileFacts | None = None
@@ -184,14 +200,26 @@ def shown(text: str) -> str:
     return text.replace(UNKNOWN, "…")
 
 
-def tell(record: Record, runtime: str, sequence: int, asked: Event | None = None) -> list[Envelope]:
-    """Tell a record; `asked` is the event of the decision behind the question that it is about, if it is about one."""
-    event = _event.decode(record.body)
-    decision = event.permission_decision
+def tell(
+    record: Record,
+    event: Event,
+    runtime: str,
+    sequence: int,
+    *,
+    asked: Event | None = None,
+    facts: CallFacts = NOTHING_KNOWN,
+) -> list[Envelope]:
+    """Tell a record.
+
+    `asked` is the event of the decision behind the question that it is about, if it is about one; `facts` is what is
+    known of the call that it happened to.
+    """
+    decision = event.permission_decision or facts.decision
     if asked is not None:
         decision = decision or asked.permission_decision
-        event = msgspec.structs.replace(event, trace_id=asked.trace_id, span_id=asked.span_id)
-    envelope = _wrap(record, event, runtime, sequence, decision)
+        step = asked.step_id or event.step_id
+        event = msgspec.structs.replace(event, trace_id=asked.trace_id, span_id=asked.span_id, step_id=step)
+    envelope = _wrap(record, event, runtime, sequence, decision, facts)
     if record.type not in DOUBLED:
         return [envelope]
     kind, payload = DOUBLED[record.type], _SECOND[record.type](event)
@@ -201,7 +229,9 @@ def tell(record: Record, runtime: str, sequence: int, asked: Event | None = None
     return [envelope, second]
 
 
-def _wrap(record: Record, event: Event, runtime: str, sequence: int, decision: Decision | None) -> Envelope:
+def _wrap(
+    record: Record, event: Event, runtime: str, sequence: int, decision: Decision | None, facts: CallFacts
+) -> Envelope:
     session = event.session_id or RUNTIME
     kind = _TOLD_AS.get(event.type, event.type)
     call = event.tool_call_id or (f"call_{record.position}" if kind.startswith("tool.") else None)
@@ -209,14 +239,14 @@ def _wrap(record: Record, event: Event, runtime: str, sequence: int, decision: D
     step = event.step_id or (call if kind.startswith("tool.") else None)
     return Envelope(
         type=kind,
-        event_id=event.event_id or f"evt_{record.writer}_{record.seq}",
+        event_id=id_of(record, event),
         timestamp=event.timestamp or format_time(record.at),
         runtime_id=event.runtime_id or runtime,
         session_id=session,
         thread_id=event.thread_id or session,
         turn_id=event.turn_id or event.thread_id or session,
         sequence=sequence,
-        payload=_payload(event, kind),
+        payload=_payload(event, kind, facts),
         run_id=event.run_id,
         step_id=step,
         tool_call_id=call,
@@ -226,20 +256,22 @@ def _wrap(record: Record, event: Event, runtime: str, sequence: int, decision: D
         trace_id=event.trace_id,
         span_id=event.span_id,
         process_id=None if (process := event.payload.get("process")) is None else str(process),
-        refs=_refs(event, decision),
+        refs=_refs(event, decision, facts),
         permission_decision=None if decision is None else decision_facts(decision),
         permission_state=None if decision is None else state_facts(decision),
-        sandbox_profile=_profile(event, decision),
+        sandbox_profile=_profile(event, decision, facts),
     )
 
 
-def _profile(event: Event, decision: Decision | None) -> ProfileFacts | None:
-    if event.sandbox_profile is not None:
-        return profile_facts(event.sandbox_profile, applied=True)
+def _profile(event: Event, decision: Decision | None, facts: CallFacts) -> ProfileFacts | None:
+    applied = event.sandbox_profile or facts.profile
+    if applied is not None:
+        refs = tuple(dict.fromkeys((*applied.violation_refs, *(ref for ref, _ in facts.stopped))))
+        return profile_facts(msgspec.structs.replace(applied, violation_refs=refs), applied=True)
     return None if decision is None else profile_facts(decision.boundary, applied=False)
 
 
-def _payload(event: Event, kind: str) -> dict[str, Any]:
+def _payload(event: Event, kind: str, facts: CallFacts) -> dict[str, Any]:
     payload = {name: value for name, value in event.payload.items() if kind != "tool.started" or name != "args"}
     if kind != event.type:
         payload["change"] = event.type
@@ -247,6 +279,14 @@ def _payload(event: Event, kind: str) -> dict[str, Any]:
         payload["violation"] = msgspec.to_builtins(event.violation)
     if event.type == "permission.evaluated" and event.permission_decision is not None:
         payload["command"] = command_record(event.permission_decision, event.payload)
+    if kind == "tool.failed" and facts.stopped:
+        ref, violation = facts.stopped[-1]
+        payload["cause"] = {
+            "type": "sandbox.violation",
+            "ref": ref,
+            "violation": msgspec.to_builtins(violation),
+            "others": [other for other, _ in facts.stopped[:-1]],
+        }
     return payload
 
 
@@ -280,16 +320,16 @@ def _path(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _refs(event: Event, decision: Decision | None) -> tuple[str, ...]:
-    found = list(event.refs)
-    if decision is not None:
-        found += decision.rule_refs
-        found += [decision.updated_input_ref] if decision.updated_input_ref else []
-    profile = event.sandbox_profile
-    if profile is not None:
-        found += profile.violation_refs
-        found += [profile.environment_ref] if profile.environment_ref else []
-    return tuple(dict.fromkeys(found))
+def _refs(event: Event, decision: Decision | None, facts: CallFacts) -> Refs:
+    profile = event.sandbox_profile or facts.profile
+    stopped = () if profile is None else profile.violation_refs
+    return Refs(
+        rules=() if decision is None else decision.rule_refs,
+        updated_input=None if decision is None else decision.updated_input_ref,
+        environment=None if profile is None else profile.environment_ref,
+        violations=tuple(dict.fromkeys((*stopped, *(ref for ref, _ in facts.stopped)))),
+        others=event.refs,
+    )
 
 
 def _required(event: Event) -> dict[str, Any]:

@@ -98,7 +98,17 @@ def _statuses(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[str
         there = any(e.type.startswith(f"{family}.") for e in timeline)
         statuses[family] = "exported" if there else "not_applicable"
     statuses |= {"tool": "missing_correlation"} if loose else {}
+    if statuses["sandbox"] == "not_applicable":
+        statuses["sandbox"] = _missing_sandbox(timeline)
     return statuses | {"transcript": "unsupported"}
+
+
+def _missing_sandbox(timeline: list[Envelope]) -> str:
+    """Say why there is nothing of a sandbox: it was not told of, cannot be had, or was not due."""
+    decided = {e.permission_decision.decision for e in timeline if e.permission_decision is not None}
+    if "sandboxed" in decided:
+        return "missing_correlation"
+    return "unsupported" if "unavailable" in decided else "not_applicable"
 
 
 def _tool_calls(timeline: list[Envelope]) -> list[dict[str, Any]]:
@@ -120,6 +130,6 @@ def _tool_calls(timeline: list[Envelope]) -> list[dict[str, Any]]:
 
 
 async def _resolve_all(daemon: Daemon, who: Principal, timeline: list[Envelope]) -> dict[str, Any]:
-    refs = dict.fromkeys(ref for event in timeline for ref in event.refs)
+    refs = dict.fromkeys(ref for event in timeline for ref in event.refs.all)
     found = {ref: await resolve(daemon, who, ref) for ref in refs}
     return {ref: msgspec.to_builtins(value) if value is not None else None for ref, value in found.items()}

@@ -10,6 +10,7 @@ import msgspec
 
 from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
+from assent.server.correlation import Correlation
 from assent.server.envelopes import DOUBLED, QUESTIONS, Envelope, tell
 from assent.server.messages import Refusal
 from assent.store.store import Store
@@ -39,6 +40,7 @@ class Narrator:
         self._runtime = runtime
         self._next: dict[tuple[str, str], int] = {}
         self._asked: OrderedDict[str, Event | None] = OrderedDict()
+        self._calls = Correlation(store)
 
     async def tell(self, records: Sequence[Record]) -> list[Told]:
         """Tell some records."""
@@ -48,8 +50,10 @@ class Narrator:
         key = (record.user, record.session)
         if key not in self._next:
             self._next[key] = await self._count(record)
+        event = _event.decode(record.body)
         asked = await self._find_asked(record.approval) if record.type in QUESTIONS and record.approval else None
-        envelopes = tell(record, self._runtime, self._next[key], asked)
+        facts = await self._calls.find(record, event)
+        envelopes = tell(record, event, self._runtime, self._next[key], asked=asked, facts=facts)
         self._next[key] += len(envelopes)
         if len(envelopes) == 1:
             return [Told(str(record.position), envelopes[0])]

@@ -54,6 +54,8 @@ class HostOpinion(msgspec.Struct, frozen=True):
 
     decision: Literal["allow", "ask", "deny"]
     reason: str = ""
+    source: Literal["host_policy", "tool_check"] = "host_policy"
+    """Who said it: the host's policy, or the called tool itself."""
 
 
 class EvaluateBody(msgspec.Struct, frozen=True, rename="camel"):
@@ -182,9 +184,8 @@ def _hear(opinion: HostOpinion | None) -> tuple[Opinion, ...]:
         return ()
     verdict = Verdict(opinion.decision)
     reason = opinion.reason[:1000] or "said by the host's own check"
-    return (
-        Opinion(verdict=verdict, source=Source.TOOL_CHECK, policy="tool-check", reason=reason, opens=verdict is ASK),
-    )
+    source, name = Source(opinion.source), opinion.source.replace("_", "-")
+    return (Opinion(verdict=verdict, source=source, policy=name, reason=reason, opens=verdict is ASK),)
 
 
 def _evaluated(ruling: Ruling) -> Evaluated:
