@@ -12,8 +12,7 @@ from assent.cli.calls import find_folder
 from assent.cli.screen import say, visible
 from assent.config import trust as book
 from assent.config.assentfile import parse_assentfile
-from assent.config.files import find_file
-from assent.config.places import FILE_NAME, assent_home, find_places
+from assent.config.places import FILE_NAME, assent_home, find_places, find_project_file
 from assent.model import AssentError, Layer
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def _forget(file: str, home: str) -> int:
 
 
 def _trust(file: str, home: str, *, yes: bool) -> int:
-    content = find_file(file)
+    content = find_project_file(file)
     if content is None:
         raise AssentError(f"there is no {FILE_NAME} in `{os.path.dirname(file)}`")  # noqa: PTH120 - paths are strings here
     policy = parse_assentfile(content.data, file, layer=Layer.PROJECT).policy

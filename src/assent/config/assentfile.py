@@ -13,7 +13,7 @@ import msgspec
 
 import assent.regex as re
 from assent.config.commands import read_commands
-from assent.config.document import Mapping, Scalar, decode_document
+from assent.config.document import MOST_NODES, Mapping, Scalar, decode_document
 from assent.config.fields import Field, root_field, shorten
 from assent.config.files import read_file
 from assent.config.places import user_home
@@ -102,6 +102,10 @@ def load_policy(path: str | os.PathLike[str], *, layer: Layer, trusted: bool = F
     return parse_assentfile(read_file(file).data, file, layer=layer, trusted=trusted, home=user_home()).policy
 
 
+MOST_PROJECT_VALUES = 5000
+"""How many values a project's file may have: whoever writes it is not trusted with everybody's time."""
+
+
 def parse_assentfile(
     data: bytes, file: str, *, layer: Layer, trusted: bool = False, home: str | None = None
 ) -> Assentfile:
@@ -109,7 +113,8 @@ def parse_assentfile(
     if not data.strip():
         # An emptied file is more often an accident than a wish, and its denies would be gone.
         raise ConfigError("This file is empty.", file=file, suggestion="write `permissions: {}` to say nothing")
-    root = root_field(decode_document(data, file))
+    most = MOST_PROJECT_VALUES if layer is Layer.PROJECT else MOST_NODES
+    root = root_field(decode_document(data, file, most=most))
     top = {} if root is None else root.fields(_TOP_KEYS)
     permissions = top["permissions"].fields(_PERMISSION_KEYS) if "permissions" in top else {}
     profiles = read_profiles(top["profiles"], layer, home) if "profiles" in top else ()

@@ -77,23 +77,23 @@ def read_document(path: str | os.PathLike[str]) -> Document:
     return decode_document(read_file(file).data, file)
 
 
-def decode_document(data: bytes, file: str) -> Document:
-    """Read the bytes of a YAML file."""
+def decode_document(data: bytes, file: str, *, most: int = MOST_NODES) -> Document:
+    """Read the bytes of a YAML file, with so many values at most."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError("This is not valid UTF-8.", file=file, line=line) from None
-    return parse_document(text, file)
+    return parse_document(text, file, most=most)
 
 
-def parse_document(text: str, file: str) -> Document:
+def parse_document(text: str, file: str, *, most: int = MOST_NODES) -> Document:
     """Read YAML text; `file` is the name that errors carry."""
     plain = text.replace("\r\n", "\n")
     _refuse_unseen(plain, file, 1)
     if found := _DIRECTIVE.search(plain):
         raise ConfigError("YAML directives are not supported.", file=file, line=_line_at(plain, found.start()))
-    return Document(file, _Composer(file).compose(_parse_events(plain, file)))
+    return Document(file, _Composer(file, most).compose(_parse_events(plain, file)))
 
 
 def _refuse_unseen(text: str, file: str, line: int) -> None:
@@ -166,8 +166,9 @@ class _Pairs:
 class _Composer:
     """Builds the one document out of events, with a stack of its own."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, most: int) -> None:
         self.file = file
+        self.most = most
         self.nodes = 0
         self.documents = 0
         self.open: list[_Items | _Pairs] = []
@@ -232,8 +233,8 @@ class _Composer:
 
     def count(self, event: Any) -> None:
         self.nodes += 1
-        if self.nodes > MOST_NODES:
-            raise self.error(f"There are more than {MOST_NODES} values in this file.", event)
+        if self.nodes > self.most:
+            raise self.error(f"There are more than {self.most} values in this file.", event)
         if event.anchor is not None:
             raise self.error("YAML anchors are not supported.", event, "put the value in quotes if it is a pattern")
 

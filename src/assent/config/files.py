@@ -1,7 +1,7 @@
 """The disk under the configuration: bounded reads that never wait, writes that are whole or not at all."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH101, PTH103, PTH105, PTH108, PTH114, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH101, PTH103, PTH105, PTH108, PTH114, PTH115, PTH116, PTH118, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import msgspec
 from assent.model import ConfigError
 
 LARGEST_FILE = 4 << 20
+_LOOK_ONLY = getattr(os, "O_PATH", os.O_RDONLY | os.O_NONBLOCK)
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -51,20 +52,72 @@ def read_file(path: str, *, follow: bool = True) -> Content:
     return content
 
 
-def _read(descriptor: int, path: str) -> Content:
+def find_inside(folder: str, name: str, *, largest: int) -> Content | None:
+    """Read a file of a folder whose owner is not trusted; None if there is none.
+
+    A link is followed only to what lies in the folder too, and a file that has other names may lie elsewhere: neither
+    is read. Nothing but a regular file is opened, since to open a device may do something.
+    """
+    path = os.path.join(folder, name)
+    try:
+        found = os.open(path, _LOOK_ONLY | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        _check_absent(path, error)
+        return None
+    try:
+        _check_inside(found, folder, path, largest)
+        descriptor = os.open(f"/proc/self/fd/{found}", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError) as error:
+        raise ConfigError(_describe(error), file=path) from None
+    finally:
+        os.close(found)
+    try:
+        return _read(descriptor, path, largest)
+    finally:
+        os.close(descriptor)
+
+
+def _check_absent(path: str, error: OSError | ValueError) -> None:
+    if not isinstance(error, (FileNotFoundError, NotADirectoryError)):
+        raise ConfigError(_describe(error), file=path) from None
+    if os.path.islink(path):
+        raise ConfigError("This is a symbolic link to nothing.", file=path) from None
+
+
+def _check_inside(found: int, folder: str, path: str, largest: int) -> None:
+    status = os.fstat(found)
+    if not stat.S_ISREG(status.st_mode):
+        raise ConfigError("This is not a regular file.", file=path)
+    place = os.readlink(f"/proc/self/fd/{found}")
+    if not place.startswith(os.path.join(os.path.realpath(folder), "")):
+        what = "This is a link that leads out of the project, so it is not read."
+        raise ConfigError(what, file=path, suggestion="put the file itself there")
+    if status.st_nlink > 1:
+        what = "This file has another name, maybe outside the project, so it is not read."
+        raise ConfigError(what, file=path, suggestion="copy it instead of linking it")
+    if status.st_size > largest:
+        raise _too_large(path, largest)
+
+
+def _read(descriptor: int, path: str, largest: int = LARGEST_FILE) -> Content:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise ConfigError("This is not a regular file.", file=path)
     pieces, size = [], 0
     try:
-        while size <= LARGEST_FILE and (piece := os.read(descriptor, 1 << 20)):
+        while size <= largest and (piece := os.read(descriptor, 1 << 20)):
             pieces.append(piece)
             size += len(piece)
     except OSError as error:
         raise ConfigError(_describe(error), file=path) from None
-    if size > LARGEST_FILE:
-        raise ConfigError(f"This file is larger than {LARGEST_FILE >> 20} MiB.", file=path)
+    if size > largest:
+        raise _too_large(path, largest)
     return Content(b"".join(pieces), status)
+
+
+def _too_large(path: str, largest: int) -> ConfigError:
+    shown = f"{largest >> 20} MiB" if largest >= 1 << 20 else f"{largest >> 10} KiB"
+    return ConfigError(f"This file is larger than {shown}.", file=path)
 
 
 def _describe(error: OSError | ValueError) -> str:

@@ -13,16 +13,18 @@ from typing import TYPE_CHECKING, TypeAlias
 import msgspec
 
 from assent.config.files import Content, find_file
-from assent.config.places import MANAGED_FILE, Places, find_managed, find_places
+from assent.config.places import MANAGED_FILE, Places, find_managed, find_places, find_project_file
 from assent.config.trust import is_trusted, trust_file
 from assent.model import ConfigError, Layer, Mode, Policy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from assent.config.assentfile import Assentfile
 
 Stamp: TypeAlias = tuple[int, ...]
+ProjectParser: TypeAlias = "Callable[[bytes, str, bool], Assentfile]"
+"""Parses a project's file: its bytes, its name, and whether the user trusts them."""
 
 # A file changed again within one tick of the disk's clock keeps its stamp: a fresh stamp proves little.
 _SETTLED_AFTER = 50_000_000
@@ -45,7 +47,9 @@ def load_layers(
     managed_owner: int = 0,
 ) -> Layers:
     """Read every layer that holds for a working directory. One broken file is a `ConfigError`."""
-    return _load(find_places(cwd, environ=environ, managed_file=managed_file, managed_owner=managed_owner))
+    return _load(
+        find_places(cwd, environ=environ, managed_file=managed_file, managed_owner=managed_owner), parse_project
+    )
 
 
 class LivePolicies:
@@ -58,13 +62,15 @@ class LivePolicies:
         environ: Mapping[str, str] = os.environ,
         managed_file: str = MANAGED_FILE,
         managed_owner: int = 0,
+        parse: ProjectParser | None = None,
     ) -> None:
+        self._parse = parse or parse_project
         self._places = find_places(cwd, environ=environ, managed_file=managed_file, managed_owner=managed_owner)
         self._lock = threading.Lock()
         files = (managed_file, self._places.user_file, self._places.project_file)
         self._files = (*filter(None, files), trust_file(self._places.assent_home))
         self._stamps, self._settled = _read_stamps(self._files)
-        self._good = self._shown = _load(self._places)
+        self._good = self._shown = _load(self._places, self._parse)
         self.fault: str | None = None
         """Why the files as they are now are not in force."""
 
@@ -78,13 +84,13 @@ class LivePolicies:
         with self._lock:
             stamps, settled = _read_stamps(self._files)
             if stamps != self._stamps or not self._settled:
-                self._stamps, self._settled = stamps, settled
                 self._reload()
+                self._stamps, self._settled = stamps, settled
             return self._shown
 
     def _reload(self) -> None:
         try:
-            self._good = self._shown = _load(self._places)
+            self._good = self._shown = _load(self._places, self._parse)
             self.fault = None
         except ConfigError as error:
             self.fault = str(error)
@@ -107,8 +113,8 @@ def _stamp(path: str) -> Stamp:
     return (status.st_mtime_ns, status.st_size, status.st_ino, status.st_dev, status.st_ctime_ns)
 
 
-def _load(places: Places) -> Layers:
-    files = [file for file in (_managed(places), _user(places), _project(places)) if file is not None]
+def _load(places: Places, parse: ProjectParser) -> Layers:
+    files = [file for file in (_managed(places), _user(places), _project(places, parse)) if file is not None]
     extra = [name for file in files for root in file.settings.workspace for name in (root, os.path.realpath(root))]
     policies = tuple(file.policy for file in files)
     return Layers(
@@ -118,10 +124,10 @@ def _load(places: Places) -> Layers:
     )
 
 
-def _parse(content: Content, file: str, layer: Layer, *, home: str | None = None, trusted: bool = False) -> Assentfile:
-    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - slow to load, and most have no such file
+def _parse(content: Content, file: str, layer: Layer, *, home: str | None) -> Assentfile:
+    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - as in `parse_project`
 
-    return parse_assentfile(content.data, file, layer=layer, home=home, trusted=trusted)
+    return parse_assentfile(content.data, file, layer=layer, home=home)
 
 
 def _managed(places: Places) -> Assentfile | None:
@@ -138,14 +144,20 @@ def _user(places: Places) -> Assentfile | None:
     return _parse(content, places.user_file, Layer.USER, home=places.home)
 
 
-def _project(places: Places) -> Assentfile | None:
+def parse_project(data: bytes, path: str, trusted: bool) -> Assentfile:  # noqa: FBT001 - as `ProjectParser` says
+    """Parse a project's file at once."""
+    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - slow to load, and most have no such file
+
+    return parse_assentfile(data, path, layer=Layer.PROJECT, trusted=trusted)
+
+
+def _project(places: Places, parse: ProjectParser) -> Assentfile | None:
     path = places.project_file
-    content = None if path is None else find_file(path)
+    content = None if path is None else find_project_file(path)
     if path is None or content is None:
         return None
     # The bytes that are compared are the bytes that are parsed: nothing can change in between.
-    trusted = is_trusted(path, content.data, home=places.assent_home)
-    return _parse(content, path, Layer.PROJECT, trusted=trusted)
+    return parse(content.data, path, is_trusted(path, content.data, home=places.assent_home))
 
 
 def _describe_ignored(policy: Policy) -> list[str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.config.files import Content, check_owner, find_file
+from assent.config.files import Content, check_owner, find_file, find_inside
 from assent.model import ConfigError
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 MANAGED_FILE = "/etc/assent/assent.yaml"
 FILE_NAME = "assent.yaml"
 LONGEST_PATH = 4095
+LARGEST_PROJECT_FILE = 256 << 10
 
 
 class Places(msgspec.Struct, frozen=True, kw_only=True):
@@ -114,6 +115,11 @@ def find_managed(path: str, owner: int = 0) -> Content | None:
     check_owner(path, content.status, (owner,), suggestion=suggestion)
     check_owner(folder, os.stat(folder), (owner,), suggestion=suggestion)
     return content
+
+
+def find_project_file(path: str) -> Content | None:
+    """Read a project's file; None if there is none. It is small, and lies in the project itself."""
+    return find_inside(*os.path.split(path), largest=LARGEST_PROJECT_FILE)
 
 
 def project_root(cwd: str) -> str | None:

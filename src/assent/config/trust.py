@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from assent.config.files import find_private, make_private_folder, read_file, write_private
+from assent.config.files import find_private, make_private_folder, write_private
+from assent.config.places import find_project_file
 from assent.model import ConfigError, Layer
 
 if TYPE_CHECKING:
@@ -53,12 +54,19 @@ def trust(path: str, content: bytes | None = None, *, home: str) -> TrustedFile:
     """Trust a project's file as it is now, or as a person was shown it. A faulty one is refused."""
     from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - deciding trusts nothing new
 
-    data = read_file(path).data if content is None else content
+    data = _read(path) if content is None else content
     parse_assentfile(data, path, layer=Layer.PROJECT)
     entry = TrustedFile(_name_of(path), hashlib.sha256(data).hexdigest())
     with _locked(home):
         _store(home, {**_load(home).files, entry.path: entry.sha256})
     return entry
+
+
+def _read(path: str) -> bytes:
+    content = find_project_file(path)
+    if content is None:
+        raise ConfigError("There is no such file.", file=path)
+    return content.data
 
 
 def forget(path: str, *, home: str) -> bool:

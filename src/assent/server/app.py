@@ -20,6 +20,7 @@ from assent.server.faults import refusal_of
 from assent.server.identity import hash_bearer
 from assent.server.messages import CallerGone, Refusal, Reply, Request, Stream
 from assent.server.routes import Route, choose, refuse_plainly
+from assent.server.rulefiles import StillReadingError
 from assent.server.streaming import Streaming
 from assent.server.turns import Turns
 
@@ -62,6 +63,10 @@ class Knock(msgspec.Struct, frozen=True):
     """The hash of the token that it bears, where it is known by now."""
 
 
+_MOST_READS = 3
+"""How often a project's rules may change while a request waits for them."""
+
+
 class App:
     """The daemon as an ASGI application."""
 
@@ -89,7 +94,7 @@ class App:
             request = self._admit(knock, receive, peer_of(scope))
             if knock.method not in SAFE_METHODS:
                 request.body = await _read_body(receive, knock.headers, self._largest(route))
-            answer = await route.handler(self._daemon, request)
+            answer = await self._handle(route, request)
             if isinstance(answer, Stream):
                 await Streaming(self._daemon, request, answer).send(send, SECURITY_HEADERS)
                 return
@@ -144,11 +149,20 @@ class App:
         route = errand.knock.route
         try:
             await self._daemon.keys.meet(errand.knock.headers, errand.knock.hashed)
-            return cast("Reply", await route.handler(self._daemon, self.admit(errand)))
+            return cast("Reply", await self._handle(route, self.admit(errand)))
         except CallerGone:
             return None
         except Exception as error:  # noqa: BLE001 - as in `_serve`
             return self.fail(error, errand.knock)
+
+    async def _handle(self, route: Route, request: Request) -> Reply | Stream:
+        """Have a request handled; one whose project's rules are still being read, once they are."""
+        for _ in range(_MOST_READS):
+            try:
+                return await route.handler(self._daemon, request)
+            except StillReadingError as reading:
+                await reading.wait()
+        return await route.handler(self._daemon, request)
 
     def fail(self, error: Exception, knock: Knock) -> Reply:
         """Say no to a known question."""

@@ -82,6 +82,8 @@ def _look(cwd: str | None, who: Principal, projects: Projects, *, is_over: bool)
         raise CallError("Expected cwd to be an absolute path")
     if cwd is None or who.remote:
         return None
+    for root in who.workspace[:1]:
+        projects.look(root)  # whose rules decide: where they are long, the caller waits for them here
     workspace = projects.look(cwd)
     if workspace is None and not is_over:
         raise CallError(f"There is no folder {cwd!r} here; the token of an agent on another disk is made with --remote")

@@ -126,6 +126,7 @@ class Daemon:
         for chore in self._chores:
             chore.cancel()
         await asyncio.gather(*self._chores, return_exceptions=True)
+        self.projects.close()
 
     @property
     def uptime(self) -> int:

@@ -26,6 +26,7 @@ from assent.model import AssentError, ConfigError, Facts, ToolCall
 from assent.sandbox.mechanisms import find_machine
 from assent.sandbox.outlook import Outlook, may_contain
 from assent.server.moments import Moment
+from assent.server.rulefiles import RuleFiles
 
 if TYPE_CHECKING:
     from assent.model import Policy, Session
@@ -74,6 +75,7 @@ class Projects:
         self._environ = environ
         self._managed = managed_file
         self._clock = clock
+        self._files = RuleFiles()
         self.seen = _Eyes(environ, endpoints)
         """The world as the daemon sees it."""
         self._blind = _Blindness(endpoints)
@@ -119,7 +121,7 @@ class Projects:
         places = find_places(folder, environ=self._environ, managed_file=self._managed)
         seat = self._seats.pop(places, None)
         if seat is None:
-            live = LivePolicies(folder, environ=self._environ, managed_file=self._managed)
+            live = LivePolicies(folder, environ=self._environ, managed_file=self._managed, parse=self._files.parse)
             seat = _Seat(live, self._make(live.current()))
         before = seat.live.fault
         found = seat.live.current()
@@ -142,6 +144,10 @@ class Projects:
             self._journal.note("error", "policy.broken", fault=fault, in_force="the rules before the last change")
         elif fault is None:
             self._journal.note("info", "policy.loaded", version=seat.bench.engine.merged.version)
+
+    def close(self) -> None:
+        """Read nothing more."""
+        self._files.close()
 
     def policies(self, folder: str) -> tuple[Policy, ...]:
         """Return the layers that hold in a folder, or raise `ConfigError`."""

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from assent.server.rulefiles import StillReadingError
+
 if TYPE_CHECKING:
     from assent.gate import Ruling, Weighed
     from assent.model import Session, ToolCall
@@ -103,6 +105,9 @@ class Turns:
         try:
             request = self._app.admit(errand)
             return _Asked(errand, route, *route.read(self._daemon, request))
+        except StillReadingError:
+            errand.follow(self._app.answer(errand))
+            return None
         except Exception as error:  # noqa: BLE001 - as for every request: no internals leave, and nothing is allowed
             self._refuse(errand, error)
             return None
