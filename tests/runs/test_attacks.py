@@ -153,7 +153,7 @@ def test_a_search_that_a_person_let_finds_what_is_there_and_nothing_that_is_forb
     step = f"- {{agent: a, tool: search_files, input: {{pattern: needle, path: {tmp_path}/out}}}}\n"
     run = client.launch(write_strategy(tmp_path, step * 3))
     client.decide(run, client.hear("request_permission"), "allow")
-    assert client.hear("step_completed")["result"] == "a.txt:1: needle"
+    assert client.hear("step_completed")["result"]["text"] == "a.txt:1: needle"
     client.decide(run, client.hear("request_permission"), "allow-session")
     assert client.hear("strategy_completed")["result"] == "a.txt:1: needle"
     assert client.kinds().count("request_permission") == 2

@@ -155,7 +155,8 @@ def test_a_run_streams_each_step_in_this_shape(client, tmp_path):
     client.hear("strategy_completed")
     shapes = [{k: v for k, v in m.items() if k not in ("ts", "runId")} for m in client.heard[1:]]
     call = shapes[2]["event"]["toolCallId"]
-    usage = {"inputTokens": 0, "outputTokens": 0, "totalTokens": 0}
+    usage = {"promptTokens": 0, "completionTokens": 0}
+    result = {"text": "content", "usage": usage, "finishReason": "stop"}
     tree = {"name": "test", "kind": "sequence", "children": [{"name": "look", "kind": "step", "children": []}]}
     assert shapes == [
         {"type": "strategy_started", "strategyName": "test", "agents": ["a"], "flowTree": tree},
@@ -170,8 +171,8 @@ def test_a_run_streams_each_step_in_this_shape(client, tmp_path):
                 "status": "completed",
             }
         ),
-        _streaming({"type": "done", "result": "content"}),
-        {"type": "step_completed", "stepName": "look", "result": "content"},
+        _streaming({"type": "done", "result": result}),
+        {"type": "step_completed", "stepName": "look", "result": result},
         {"type": "agent_output", "agentName": "a", "text": "content", "usage": usage},
         {"type": "strategy_completed", "result": "content", "usage": usage},
     ]
@@ -216,7 +217,10 @@ def test_runs_and_strategies_are_listed(client, tmp_path):
     assert entry["runId"] == run
     assert {"status", "strategyName", "strategyPath", "cwd", "createdAt", "startedAt", "endedAt"} <= set(entry)
     assert (entry["status"], entry["strategyName"]) == ("completed", "listed")
-    found = client.ask("list_strategies", "strategy_list")["strategies"]
+    assert entry["completedAt"] == entry["endedAt"]
+    listed = client.ask("list_strategies", "strategy_list")
+    assert {"runId", "strategyName", "status", "startedAt", "completedAt"} == set(listed["runs"][0])
+    found = listed["strategies"]
     assert {"look-around", "note", "two-at-once", "script"} <= {s["name"] for s in found}
     assert all({"name", "path", "kind", "description"} == set(s) for s in found)
 
@@ -432,3 +436,47 @@ def test_a_steps_mode_and_profile_only_tighten(client, daemon, tmp_path):
     client.hear("strategy_error")
     assert not (daemon.project / "tight.txt").exists()
     assert not (daemon.project / "tight-too.txt").exists()
+
+
+@pytest.mark.parametrize(
+    ("request_", "reply", "fields"),
+    [
+        ("list_mcp_servers", "mcp_server_list", {"servers": []}),
+        ("list_providers", "provider_list", {"providers": []}),
+        ("get_available_models", "available_models", {"models": []}),
+        ("hub_list", "hub_packages", {"operation": "list", "available": [], "installed": []}),
+        ("trash_list", "trash_list_result", {"workspaces": [], "totalEntries": 0, "totalBytes": 0}),
+    ],
+)
+def test_what_this_daemon_has_none_of_is_answered_as_by_an_empty_one(client, request_, reply, fields):
+    answer = client.ask(request_, reply, requestId="r", cwd="/x")
+    assert {k: v for k, v in answer.items() if k not in ("type", "ts")} == {"requestId": "r", **fields}
+
+
+def test_a_second_subscription_repeats_nothing(client, daemon, tmp_path):
+    run = client.launch(
+        write_strategy(tmp_path, f"- {{agent: a, tool: write_file, input: {{path: {tmp_path}/x, content: y}}}}")
+    )
+    client.hear("request_permission")
+    client.send("subscribe", runId=run)
+    client.ask("ping", "pong")
+    assert client.kinds().count("request_permission") == 1
+    with Runner(daemon) as other:
+        other.send("subscribe", runId=run)
+        other.hear("request_permission")
+
+
+@pytest.mark.parametrize(("request_", "field"), [("steer_run", "text"), ("continue_run", "input")])
+def test_a_program_that_reads_is_steered_and_everything_else_is_refused(client, tmp_path, request_, field):
+    path = tmp_path / "reader.yaml"
+    path.write_text("name: r\nprocess: {agent: helper, command: [sh, -c, 'echo ready; read a; echo got $a']}")
+    run = client.launch(path)
+    client.hear("agent_streaming", event={"type": "text", "text": "ready\n"})
+    client.send(request_, runId=run, **{field: "words"})
+    assert client.hear("steer_queued")["text"] == "words"
+    assert client.hear("strategy_completed")["result"] == "ready\ngot words"
+    refusal = ("RUN_NOT_STEERABLE", f"Cannot steer run {run}: not running")
+    assert client.refused(request_, runId=run, **{field: "more"}) == refusal
+    steps = client.launch(write_strategy(tmp_path, "- {agent: a, tool: run_command, input: {command: sleep 2}}"))
+    refusal = ("RUN_NOT_STEERABLE", f"Cannot steer run {steps}: its program does not read input")
+    assert client.refused(request_, runId=steps, **{field: "more"}) == refusal

@@ -93,6 +93,9 @@ def test_a_line_is_asked_about_once_and_a_session_answer_covers_all_that_it_asks
     assert len(asked(client, run)) == 1
 
 
+NO_TOKENS = {"promptTokens": 0, "completionTokens": 0}
+
+
 def test_the_request_pauses_its_tool_and_nothing_else(client, daemon, tmp_path):
     both = write(tmp_path / "asked") + step("read_file", path="plain.txt")
     (daemon.project / "plain.txt").write_text("read meanwhile")
@@ -100,7 +103,7 @@ def test_the_request_pauses_its_tool_and_nothing_else(client, daemon, tmp_path):
         write_strategy(tmp_path, f"- name: both\n  parallel:\n{'  '.join(('', *both.splitlines(keepends=True)))}")
     )
     question = client.hear("request_permission")
-    done = {"type": "done", "result": "read meanwhile"}
+    done = {"type": "done", "result": {"text": "read meanwhile", "usage": NO_TOKENS, "finishReason": "stop"}}
     client.find("agent_streaming", event=done)
     assert not (tmp_path / "asked").exists()
     client.decide(run, question, "allow")
@@ -174,7 +177,7 @@ def test_every_guarded_tool_does_its_work(client, daemon, tmp_path):
     run = client.launch(write_strategy(tmp_path, "".join(steps)))
     assert outcomes(client, run) == ["completed"] * 6
     assert not asked(client, run)
-    results = [m["result"] for m in client.heard if m["type"] == "step_completed"]
+    results = [m["result"]["text"] for m in client.heard if m["type"] == "step_completed"]
     path = daemon.project / "all" / "f.txt"
     assert results == [
         f"wrote 7 bytes to {path}",

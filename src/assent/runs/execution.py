@@ -38,6 +38,7 @@ from assent.runs.inputs import with_input
 from assent.runs.messages import (
     AgentOutput,
     AgentStreaming,
+    CallResult,
     Done,
     StepCompleted,
     StepStarted,
@@ -119,6 +120,7 @@ class StepWork:
         run, step = self._run, self._step
         await run.record_begin((status_event(run.record, agent=step.agent, step=step.name, tool=step.tool),))
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=step.name, message=step.message or _describe(step)))
+        failed = False
         try:
             call = self._make_call()
             self._stream(ToolCalled(self._call_id, step.tool, _arguments(call.input)))
@@ -126,13 +128,14 @@ class StepWork:
                 result = await self._admit_and_work(call)
             self._stream(ToolReturned(self._call_id, step.tool, result, "completed"))
         except ToolError as error:
-            result = str(error)
+            result, failed = str(error), True
             await self._run.record_events((self._event("tool.failed", error=cut(result, RECORDED_OUTPUT)),))
             self._stream(ToolReturned(self._call_id, step.tool, "", "error", result))
             if not step.goes_on:
                 raise ToolError(f"step {step.name}: {result}") from None
-        self._stream(Done(result))
-        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=step.name, result=result))
+        outcome = CallResult(result, finish_reason="error" if failed else "stop")
+        self._stream(Done(outcome))
+        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=step.name, result=outcome))
         run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=step.agent, text=result, usage=Usage()))
         return result
 

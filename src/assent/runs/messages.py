@@ -20,6 +20,7 @@ ErrorCode: TypeAlias = Literal[
     "START_FAILED",
     "SUBSCRIBE_ERROR",
     "NO_PENDING_INPUT",
+    "RUN_NOT_STEERABLE",
     "FORBIDDEN",
     "INTERNAL_ERROR",
 ]
@@ -106,6 +107,40 @@ class ListStrategies(ClientMessage, frozen=True, kw_only=True, tag="list_strateg
     """Ask which strategies lie ready."""
 
 
+class ContinueRun(ClientMessage, frozen=True, kw_only=True, tag="continue_run"):
+    """Give the program of a `process` run its next line."""
+
+    run_id: str
+    input: str
+
+
+class SteerRun(ClientMessage, frozen=True, kw_only=True, tag="steer_run"):
+    """Tell the program of a `process` run something while it works."""
+
+    run_id: str
+    text: str
+
+
+class ListMcpServers(ClientMessage, frozen=True, kw_only=True, tag="list_mcp_servers"):
+    """Ask which MCP servers the daemon starts: none."""
+
+
+class ListProviders(ClientMessage, frozen=True, kw_only=True, tag="list_providers"):
+    """Ask which model providers the daemon knows: none."""
+
+
+class GetAvailableModels(ClientMessage, frozen=True, kw_only=True, tag="get_available_models"):
+    """Ask which models the daemon can use: none."""
+
+
+class HubList(ClientMessage, frozen=True, kw_only=True, tag="hub_list"):
+    """Ask which packages the daemon has installed: none."""
+
+
+class TrashList(ClientMessage, frozen=True, kw_only=True, tag="trash_list"):
+    """Ask which deleted files the daemon keeps: none."""
+
+
 class Ping(ClientMessage, frozen=True, kw_only=True, tag="ping"):
     """Ask for a sign of life."""
 
@@ -121,6 +156,13 @@ CLIENT_MESSAGES: tuple[type[ClientMessage], ...] = (
     UserInput,
     ListRuns,
     ListStrategies,
+    ContinueRun,
+    SteerRun,
+    ListMcpServers,
+    ListProviders,
+    GetAvailableModels,
+    HubList,
+    TrashList,
     Ping,
 )
 
@@ -186,20 +228,27 @@ class StepStarted(DaemonMessage, frozen=True, kw_only=True, tag="step_started"):
     message: str
 
 
+class Usage(msgspec.Struct, frozen=True, rename="camel"):
+    """Tokens that models were given and gave, as far as it is known here: guarded tools ask none."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class CallResult(msgspec.Struct, frozen=True, rename="camel"):
+    """What a step, or an agent's program, came to."""
+
+    text: str
+    usage: Usage = Usage()
+    finish_reason: Literal["stop", "error"] = "stop"
+
+
 class StepCompleted(DaemonMessage, frozen=True, kw_only=True, tag="step_completed"):
     """A step is done, or failed in a run that goes on."""
 
     run_id: str
     step_name: str
-    result: str
-
-
-class Usage(msgspec.Struct, frozen=True, rename="camel"):
-    """What models were given and gave, as far as it is known here: guarded tools ask none."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
+    result: CallResult
 
 
 class AgentOutput(DaemonMessage, frozen=True, kw_only=True, tag="agent_output"):
@@ -240,7 +289,7 @@ class ToolReturned(
 class Done(msgspec.Struct, frozen=True, tag="done", tag_field="type"):
     """Nothing more comes of this."""
 
-    result: str
+    result: CallResult
 
 
 StreamEvent: TypeAlias = TextPiece | ToolCalled | ToolReturned | Done
@@ -319,7 +368,7 @@ class StrategyError(DaemonMessage, frozen=True, kw_only=True, tag="strategy_erro
     error: RunError
 
 
-class RunSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+class RunSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
     """One run in a list."""
 
     run_id: str
@@ -328,9 +377,21 @@ class RunSummary(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     strategy_path: str
     cwd: str
     created_at: str
-    started_at: str | None = None
+    started_at: str
+    """When it began; while it waits to be started, when it was prepared."""
+    completed_at: str | None
     ended_at: str | None = None
     error: str | None = None
+
+
+class RunBrief(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """One run beside the strategies."""
+
+    run_id: str
+    status: Status
+    strategy_name: str
+    started_at: str
+    completed_at: str | None = None
 
 
 class RunList(DaemonMessage, frozen=True, kw_only=True, tag="run_list"):
@@ -349,9 +410,51 @@ class StrategySummary(msgspec.Struct, frozen=True):
 
 
 class StrategyList(DaemonMessage, frozen=True, kw_only=True, tag="strategy_list"):
-    """The strategies that come with Assent, and the user's own."""
+    """The strategies that come with Assent and the user's own, and the runs of them, the newest first."""
 
     strategies: tuple[StrategySummary, ...]
+    runs: tuple[RunBrief, ...]
+
+
+class SteerQueued(DaemonMessage, frozen=True, kw_only=True, tag="steer_queued"):
+    """A run was told something; all who follow it hear of it."""
+
+    run_id: str
+    text: str
+
+
+class McpServerList(DaemonMessage, frozen=True, kw_only=True, tag="mcp_server_list"):
+    """The MCP servers that the daemon starts: it starts none."""
+
+    servers: tuple[()]
+
+
+class ProviderList(DaemonMessage, frozen=True, kw_only=True, tag="provider_list"):
+    """The model providers that the daemon knows: it asks no model."""
+
+    providers: tuple[()]
+
+
+class AvailableModels(DaemonMessage, frozen=True, kw_only=True, tag="available_models"):
+    """The models that the daemon can use: none."""
+
+    models: tuple[()]
+
+
+class HubPackages(DaemonMessage, frozen=True, kw_only=True, tag="hub_packages"):
+    """The packages that the daemon has installed: none."""
+
+    operation: Literal["list"]
+    available: tuple[()]
+    installed: tuple[()]
+
+
+class TrashListResult(DaemonMessage, frozen=True, kw_only=True, tag="trash_list_result"):
+    """The deleted files that the daemon keeps: none."""
+
+    workspaces: tuple[()]
+    total_entries: int
+    total_bytes: int
 
 
 class Pong(DaemonMessage, frozen=True, kw_only=True, tag="pong"):
@@ -379,6 +482,12 @@ DAEMON_MESSAGES: tuple[type[DaemonMessage], ...] = (
     StrategyError,
     RunList,
     StrategyList,
+    SteerQueued,
+    McpServerList,
+    ProviderList,
+    AvailableModels,
+    HubPackages,
+    TrashListResult,
     Pong,
     ErrorMessage,
 )

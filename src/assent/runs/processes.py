@@ -26,6 +26,7 @@ from assent.runs.inputs import INPUT
 from assent.runs.messages import (
     AgentOutput,
     AgentStreaming,
+    CallResult,
     Done,
     StepCompleted,
     StepStarted,
@@ -114,7 +115,7 @@ class ProcessWork:
                 session = run.session(plan.agent)
                 await run.record_events((unavailable(call, session, decision, str(error)),))
                 raise
-        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=plan.agent, result=result))
+        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=plan.agent, result=CallResult(result)))
         run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=plan.agent, text=result, usage=Usage()))
         return result
 
@@ -146,7 +147,7 @@ class ProcessWork:
                     run.write_input = None
         await run.record_events(self._account.end(ended, output))
         result = commands.describe_end(ended, output)
-        self._stream(Done(result))
+        self._stream(Done(CallResult(result)))
         return result
 
     async def _applied(self, in_force: SandboxProfile) -> None:

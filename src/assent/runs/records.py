@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.model import Event, EventType, SandboxProfile, Violation
-from assent.runs.messages import DaemonMessage, RunError, RunSummary, StrategyCompleted, StrategyError, Usage, stamp
+from assent.runs.messages import (
+    DaemonMessage,
+    RunBrief,
+    RunError,
+    RunSummary,
+    StrategyCompleted,
+    StrategyError,
+    Usage,
+    stamp,
+)
 
 if TYPE_CHECKING:
     from assent.store.cursor import Cursor
@@ -194,7 +203,19 @@ def summarise(record: RunRecord) -> RunSummary:
         strategy_path=record.path,
         cwd=record.cwd,
         created_at=stamp(record.created_at),
-        started_at=None if record.started_at is None else stamp(record.started_at),
+        started_at=stamp(record.started_at or record.created_at),
+        completed_at=None if record.ended_at is None else stamp(record.ended_at),
         ended_at=None if record.ended_at is None else stamp(record.ended_at),
         error=record.reason,
+    )
+
+
+def brief(run: RunSummary) -> RunBrief:
+    """Return a run as it stands beside the strategies."""
+    return RunBrief(
+        run_id=run.run_id,
+        status=run.status,
+        strategy_name=run.strategy_name,
+        started_at=run.started_at,
+        completed_at=run.completed_at,
     )

@@ -38,6 +38,7 @@ from assent.runs.messages import (
     PermissionDecision,
     PrepareRun,
     RunSummary,
+    SteerQueued,
     StrategySummary,
     UpdatePolicy,
 )
@@ -283,6 +284,18 @@ class Runs:
         run.note_input(agent, text)
         # Not what it was: somebody may have typed a password.
         self._ground.log.note(status_event(run.record, agent=agent, by=who.user, given=len(text)))
+
+    async def steer(self, run_id: str, text: str, who: Principal) -> None:
+        """Tell the program of a run something while it works, and all who follow it that this was done."""
+        run = self._runs.get(run_id)
+        if run is None:
+            raise ProtocolError("RUN_NOT_STEERABLE", f"Cannot steer run {run_id}: not running")
+        try:
+            await self.give_input(run_id, run.strategy.agents[0], text, who)
+        except ProtocolError:
+            why = "not running" if run.is_over else "its program does not read input"
+            raise ProtocolError("RUN_NOT_STEERABLE", f"Cannot steer run {run_id}: {why}") from None
+        run.say(SteerQueued(ts=run.now, run_id=run_id, text=text))
 
     async def list(self, who: Principal) -> tuple[RunSummary, ...]:
         """Return the runs that somebody may see, the newest first."""

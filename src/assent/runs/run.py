@@ -154,7 +154,9 @@ class Run:
     # Telling
 
     async def subscribe(self, subscriber: Subscriber) -> None:
-        """Have someone hear of it from now on, beginning with what is still pending."""
+        """Have someone hear of it from now on, beginning with what is pending; a second time changes nothing."""
+        if subscriber in self.audience:
+            return
         self.audience.add(subscriber)
         for question in tuple(self._shown):
             await subscriber.room()

@@ -10,26 +10,39 @@ from typing import TYPE_CHECKING
 from assent.model import ForbiddenError, StoreError, encode
 from assent.model.principal import Role
 from assent.runs.messages import (
+    AvailableModels,
     ClientMessage,
+    ContinueRun,
     DaemonMessage,
     ErrorMessage,
+    GetAvailableModels,
+    HubList,
+    HubPackages,
+    ListMcpServers,
+    ListProviders,
     ListRuns,
     ListStrategies,
+    McpServerList,
     PermissionDecision,
     Ping,
     Pong,
     PrepareRun,
+    ProviderList,
     RunList,
     StartRun,
+    SteerRun,
     StopRun,
     StrategyList,
     Subscribe,
+    TrashList,
+    TrashListResult,
     Unsubscribe,
     UpdatePolicy,
     UserInput,
     stamp,
 )
 from assent.runs.parsing import ProtocolError, parse_frame
+from assent.runs.records import brief
 from assent.server.hub import Member
 from assent.server.messages import Refusal
 
@@ -139,7 +152,7 @@ class RunSocket:
             self._daemon.journal.fault("run.socket.failed", error)
             return _error(ProtocolError("INTERNAL_ERROR", "Internal error"), request_id)
 
-    async def _obey(self, message: ClientMessage) -> DaemonMessage | None:  # noqa: C901 - one case for each message
+    async def _obey(self, message: ClientMessage) -> DaemonMessage | None:  # noqa: C901, PLR0912 - one case for each message
         runs, who, member = self._daemon.runs, self._who, self._member
         match message:
             case PrepareRun():
@@ -161,19 +174,46 @@ class RunSocket:
             case ListRuns():
                 return RunList(ts=_now(), request_id=message.request_id, runs=await runs.list(who))
             case ListStrategies():
-                found = await runs.list_strategies()
-                return StrategyList(ts=_now(), request_id=message.request_id, strategies=found)
+                return await self._list_strategies(message)
+            case ContinueRun():
+                await runs.steer(message.run_id, message.input, who)
+            case SteerRun():
+                await runs.steer(message.run_id, message.text, who)
             case Ping():
                 return Pong(ts=_now(), request_id=message.request_id)
             case _:
-                raise ProtocolError("INTERNAL_ERROR", "Internal error")
+                return _nothing(message)
         return None
+
+    async def _list_strategies(self, message: ListStrategies) -> StrategyList:
+        strategies, runs = await self._daemon.runs.list_strategies(), await self._daemon.runs.list(self._who)
+        return StrategyList(
+            ts=_now(), request_id=message.request_id, strategies=strategies, runs=tuple(map(brief, runs))
+        )
 
     async def _prepare(self, message: PrepareRun) -> None:
         """Introduce the run first, then have the client hear of it, beginning with what is pending."""
         run = await self._daemon.runs.prepare(message, self._who)
         self._member.push(encode(run.introduce(message.request_id)).decode())
         await self._daemon.runs.listen(run, self._member)
+
+
+def _nothing(message: ClientMessage) -> DaemonMessage:
+    """Answer what other daemons of this protocol have and this one has none of, as an empty one of theirs would."""
+    ts, request_id = _now(), message.request_id
+    match message:
+        case ListMcpServers():
+            return McpServerList(ts=ts, request_id=request_id, servers=())
+        case ListProviders():
+            return ProviderList(ts=ts, request_id=request_id, providers=())
+        case GetAvailableModels():
+            return AvailableModels(ts=ts, request_id=request_id, models=())
+        case HubList():
+            return HubPackages(ts=ts, request_id=request_id, operation="list", available=(), installed=())
+        case TrashList():
+            return TrashListResult(ts=ts, request_id=request_id, workspaces=(), total_entries=0, total_bytes=0)
+        case _:
+            raise ProtocolError("INTERNAL_ERROR", "Internal error")
 
 
 def _bytes_of(event: Message) -> bytes:
