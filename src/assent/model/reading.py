@@ -40,7 +40,9 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     holds: bool = False
     """What decides later what runs is in it, or may be: more than its path says."""
     secret: bool = False
-    """It names a key, a credential, a history, or a variable that holds one."""
+    """It names a key, a credential, a history, or a variable that holds one; of a command: it prints one."""
+    sends: str = ""
+    """The secrets that a command sends to another machine, in words: `your environment`, a path, `$NAME`."""
     plain: tuple[str, ...] = ()
     """The same words without the options before a subcommand, where there are any: `git -C x push` is `git push`."""
     opaque: bool = False

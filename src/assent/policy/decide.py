@@ -10,6 +10,7 @@ import msgspec
 from assent.model import (
     ALLOW,
     ASK,
+    DESTRUCTIVE,
     SAFE,
     Consent,
     Decision,
@@ -164,6 +165,35 @@ def _winner(opinions: Sequence[Opinion], verdict: Verdict) -> Opinion:
     return best
 
 
+def _headline(view: View, opinions: Sequence[Opinion], winner: Opinion, verdict: Verdict) -> str:
+    """Return the reason to show: of what Assent itself found, the gravest; what somebody wrote in a rule stays."""
+    if verdict is ALLOW or not _is_ours(winner):
+        return winner.reason
+    heeded = [o for o in _heeded(opinions, verdict) if _is_ours(o)]
+    gravest = min((winner, *heeded), key=lambda o: _gravity(o, view))
+    operation = None if gravest.operation is None else view.reading.operations[gravest.operation]
+    # Who is asked is told what happens, and nothing of tiers and modes.
+    return operation.reason if operation is not None and operation.sends and verdict is ASK else gravest.reason
+
+
+def _is_ours(opinion: Opinion) -> bool:
+    """Tell whether an opinion is Assent's own, and no word of a rule, a person or a hook."""
+    return (opinion.built_in or opinion.source is Source.NOT_INTERACTIVE) and opinion.rule is None
+
+
+def _gravity(opinion: Opinion, view: View) -> int:
+    """Rank what an opinion is about: what cannot be undone, secrets sent away, the control plane, secrets, the rest."""
+    operation = None if opinion.operation is None else view.reading.operations[opinion.operation]
+    grave = (
+        operation is not None and operation.tier is DESTRUCTIVE,
+        opinion.policy == "self-protection",
+        operation is not None and bool(operation.sends),
+        opinion.policy == "control-plane",
+        opinion.policy == "secrets",
+    )
+    return grave.index(True) if True in grave else len(grave)
+
+
 def _heeded(opinions: Sequence[Opinion], verdict: Verdict) -> list[Opinion]:
     """Return the opinions that a verdict comes from."""
     return [o for o in opinions if o.overruled is None and o.verdict is verdict]
@@ -184,7 +214,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         boundary=boundary,
         available=boundary is None or _can_set_up(boundary, view.facts),
         decision_source=winner.source,
-        decision_reason=winner.reason,
+        decision_reason=_headline(view, opinions, winner, judgement.verdict),
         rule_refs=_rules(judgement) if any(map(_rule, opinions)) else (),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,

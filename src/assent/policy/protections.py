@@ -9,6 +9,7 @@ import msgspec
 import assent.regex as re
 from assent.model import (
     ASK,
+    COMMAND_EXECUTE,
     DENY,
     FS_READ,
     FS_WRITE,
@@ -101,8 +102,9 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
         found.append(_opinion(ASK, "self-protection", _NEAR, index, firm=True))
     elif kind is FS_WRITE and (why := _control(operation, view)):
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
-    if operation.secret and kind is FS_READ and not embedded:
-        found.append(_opinion(ASK, "secrets", f"{operation.shown} holds secrets", index))
+    if operation.secret and not embedded and kind in (FS_READ, COMMAND_EXECUTE):
+        why = f"{operation.shown} holds secrets" if kind is FS_READ else operation.reason
+        found.append(_opinion(ASK, "secrets", why, index))
     return found
 
 

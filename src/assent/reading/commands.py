@@ -6,14 +6,15 @@ What is not surely understood is dangerous, and what can not be read at all is s
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from assent.catalog import Entry, Role, assignment_is_inert, is_unheard, secrets
 from assent.catalog.lexicon import NOTHING
+from assent.catalog.revealing import find_revealed
 from assent.catalog.signs import may_load
-from assent.model import COMMAND_EXECUTE, DANGEROUS, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
+from assent.model import COMMAND_EXECUTE, DANGEROUS, DESTRUCTIVE, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
 from assent.patience import step
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.effects import argument_effects, role_effects, surroundings
@@ -54,6 +55,7 @@ from assent.reading.roles import (
     judge_environment,
     judge_word,
 )
+from assent.reading.sending import mark_sent
 from assent.reading.senses import Sense, understand, understand_find, understand_moved
 from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import settle
@@ -74,6 +76,8 @@ _STATEMENTS = frozenset(("DROP", "TRUNCATE", "DELETE", "UPDATE", "ALTER"))
 """No programs, but SQL typed where a command is expected: it is meant for a database, and read as such."""
 _RUNNING: frozenset[Role] = frozenset(("awk", "code", "helper", "sed", "setting", "sql"))
 """Words that can hold a command which is not opened, where what holds them is not safe."""
+_SENDING: frozenset[Role] = frozenset(("data", "from"))
+"""Words that name what another machine gets."""
 _text, _sweeps = operator.attrgetter("text"), operator.attrgetter("sweep")
 
 
@@ -111,6 +115,11 @@ def _plain(text: str, tier: Tier, reason: str) -> Operation:
     return Operation(kind=COMMAND_EXECUTE, resource=text, tier=tier, reason=reason)
 
 
+def _told(said: Judgement, reason: str) -> Judgement:
+    """Return what is said of a command that prints a credential: at least dangerous, and for that reason."""
+    return said if said.tier is DESTRUCTIVE else msgspec.structs.replace(said, tier=DANGEROUS, reason=reason)
+
+
 class _Reader:
     """Reads the scripts of one call."""
 
@@ -144,9 +153,10 @@ class _Reader:
         for name in script.bound:
             if not assignment_is_inert(name):
                 self.assign(name, Word(UNKNOWN), DANGEROUS)
-        if len(traces) == 1 and script.commands[0].stands_alone and not traces[0].output:
+        if len(traces) == 1 and script.commands[0].stands_alone and not (traces[0].output or traces[0].sent):
             return traces
         mark_flows(script, traces, self.findings)
+        mark_sent(script, traces, self.findings)
         mark_endless(script, traces, self.findings)
         mark_variables(script, traces, self.findings, frame.line)
         return traces
@@ -376,9 +386,18 @@ class _Reader:
                 ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
                 argument_effects(self.findings, match, roles, judged, ground)
         trace = Trace(index, output=output_of(match, clauses, roles, command), reveals=entry.reveals)
+        if not kinds.isdisjoint(_SENDING):
+            trace.sent = tuple(self._sent(roles, command, index))
         if sense.inside:
             read_inside(self, Known(match, clauses, roles, judged), command, frame, trace)
         return trace
+
+    def _sent(self, roles: Sequence[tuple[Role, Word]], command: Command, index: int) -> Iterator[str]:
+        """Name the secrets that a command is told to send."""
+        ground = Ground(self.place, command.cwd, index)
+        for role, word in roles:
+            if role in _SENDING:
+                yield from (o.resource for o in role_effects(role, word, ground) if o.secret)
 
     def _trapped(self, said: Judgement, match: Match, command: Command) -> Judgement:
         """Raise a look to what a repository's own settings make of it, in any folder that it may look in."""
@@ -480,9 +499,12 @@ class _Reader:
         `alone` is what it is by its words, `shown` how they are written, where that was found.
         """
         through = frame.through + command.through
-        if alone is not None and said.tier is SAFE is alone.tier and not (opaque or unseen or through):
-            return self.findings.add(alone)
         argv = tuple(map(_text, command.words)) if alone is None else alone.argv
+        shows = find_revealed(argv)
+        if shows is not None:
+            said = _told(said, f"{argv[0]} {shows}")
+        elif alone is not None and said.tier is SAFE is alone.tier and not (opaque or unseen or through):
+            return self.findings.add(alone)
         return self.findings.add(
             Operation(
                 kind=COMMAND_EXECUTE,
@@ -492,6 +514,7 @@ class _Reader:
                 reason=said.reason,
                 plain=() if alone is None else alone.plain,
                 obeys="" if alone is None else alone.obeys,
+                secret=shows is not None,
                 opaque=opaque,
                 mentions=mentioned_paths(unseen, self.place, command.cwd) if unseen else (),
                 hosts=mentioned_hosts(unseen) if unseen else (),

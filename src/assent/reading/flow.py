@@ -13,7 +13,7 @@ from assent.catalog.entry import Output
 from assent.model import FS_READ, FS_WRITE, UNKNOWN, Operation, RuleError, Tier
 from assent.reading.expressions import compile_expression
 from assent.reading.findings import Findings
-from assent.reading.touching import secret_variable, worse
+from assent.reading.touching import secret_read, worse
 from assent.shell.tree import Command, Script, Word
 
 _SECRETS = re.compile(r"(?i)key|secret|token|pass(?:w|(?![a-z]))|cred|auth|aws|[.\"]env\b")
@@ -25,7 +25,7 @@ _NAMED = ("_TOKEN=", "_SECRET=", "_KEY=", "_PASSWORD=")
 _PLAIN = ("PATH=/usr/bin", "HOME=/home/u", "USER=u", "LANG=C", "PWD=/x", "SHELL=/bin/bash", "NODE_ENV=x")
 _MAGIC = re.compile(rf"[\[.*?(\\{UNKNOWN}]")
 _LONGEST = 200
-_KEYS = re.compile(r"[|] ?keys(?:_unsorted)?\b")
+_KEYS = re.compile(r"(?:^|[|] ?)keys(?:_unsorted)?\b")
 """What jq calls the names of things."""
 _NAMES = re.compile(r"cut -d ?= -f ?1|awk -F ?= \{ ?print \$1 ?\}|sed s/=[.][*]//")
 """Prints of `name=value` the name alone."""
@@ -53,6 +53,8 @@ class Trace(msgspec.Struct):
     """Whether what it prints never ends by itself, or ends whatever it is fed."""
     reveals: bool = False
     """What it prints holds secrets among other things."""
+    sent: tuple[str, ...] = ()
+    """The secrets that its own words tell it to send."""
     span: tuple[int, int] = (0, 0)
     """The operations that were found in it."""
 
@@ -154,17 +156,22 @@ def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings, 
     if script.writes:
         shown.update(range(len(traces)))  # it may stand in a file by now
     for command in script.commands:
-        if script.writes or not shown.isdisjoint(_sources(command)):
+        if script.writes or not shown.isdisjoint(find_sources(command)):
             searches = command.words[0].text in _SEARCHES if command.words else False
             found = next(
                 (w.text for w in command.words[1:] if _seeks_secret(w.text) or (searches and _is_made(w))), None
             )
             if found is not None and not _leaves_out(command):
-                findings.add(secret_variable(found, None))
+                findings.add(_picked(found))
 
     named = _SECRET_NAME.search(line) if _SIFTING.search(line) else None
     if named is not None:
-        findings.add(secret_variable(named[0], None))
+        findings.add(_picked(named[0]))
+
+
+def _picked(name: str) -> Operation:
+    """Return the read of a secret that is picked by its name out of what a command prints."""
+    return secret_read(f"output searched for `{name}`", None, "picks a secret out of what a command prints")
 
 
 def _is_made(word: Word) -> bool:
@@ -206,12 +213,12 @@ def _downstream(found: set[int], script: Script, but: Container[int] = ()) -> se
     # What feeds a command stands before it, but for what is written into `>(…)`: hence the second round.
     for _ in range(2):
         for index, command in enumerate(script.commands):
-            if index not in but and not found.isdisjoint(_sources(command)):
+            if index not in but and not found.isdisjoint(find_sources(command)):
                 found.add(index)
     return found
 
 
-def _sources(command: Command) -> Iterator[int]:
+def find_sources(command: Command) -> Iterator[int]:
     """Give the commands whose output a command is fed, or told in its words."""
     yield from command.fed_by
     for word in command.words:

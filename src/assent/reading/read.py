@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import operator
 import shlex
 from collections.abc import Callable
 from typing import Any, TypeAlias, assert_never
@@ -69,7 +68,6 @@ _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
 _LineReader: TypeAlias = Callable[..., tuple[tuple[Operation, ...], str | None]]
-_rank = operator.attrgetter("tier.rank")
 _DELETE, _GREP = find_tool("Delete"), find_tool("Grep")
 _PATCHES = ("apply_patch", "patch")
 """Tools that have nothing but their patch to go by."""
@@ -97,6 +95,11 @@ def read(call: ToolCall, place: Place) -> Reading:
         unreadable=unreadable,
         facts={"disk": place.facts.disk},
     )
+
+
+def _rank(operation: Operation) -> tuple[int, bool]:
+    """Rank operations by tier; of equal ones, what sends secrets away comes first."""
+    return operation.tier.rank, bool(operation.sends)
 
 
 def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
