@@ -91,7 +91,7 @@ def settle(case: Case, operations: list[Operation], op: Operation, mode: Mode, v
             return DENY, False
         own = [*(Ask() for answer in heard(case) if answer == "ask"), *asked(case, op, own=True)]
         asks += [*own, *asked(case, op, own=False), *perhaps_denied(case, op)]
-        if op.kind in (READ, OperationKind.COMMAND_EXECUTE) and op.secret and not case.embedded:
+        if op.kind in (READ, RUN) and op.secret and not case.embedded:
             asks.append(Ask(built_in=True))
         if not covered(case, operations, op):
             default, built_in = path_default(case, op)

