@@ -1,4 +1,4 @@
-"""Commands that print a credential are asked about in every mode that asks, by a table that holds to its own examples."""
+"""Commands that print a credential are asked about, by a table that holds to its own examples."""
 
 from __future__ import annotations
 
