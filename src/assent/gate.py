@@ -19,7 +19,8 @@ from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
-from assent.approvals.outcome import places_of, refuse_moved, relied_on, strict, turn_down
+from assent.approvals.limits import Limits, find_excess
+from assent.approvals.outcome import places_of, refuse_moved, refuse_unasked, relied_on, strict, turn_down
 from assent.approvals.records import Records
 from assent.approvals.standing import are_standing, check_run, use_enablement
 from assent.approvals.summary import summarise
@@ -104,7 +105,9 @@ class Gate:
         *,
         expiry: float = EXPIRY,
         home: str = "",
+        limits: Limits = Limits(),  # noqa: B008 - it cannot change
     ) -> None:
+        self._limits = limits
         self._weighing = Weighing(engines, store, approvals.standing)
         self.tickets = Tickets(self._weighing, store, log, home=home)
         self._store = store
@@ -217,7 +220,7 @@ class Gate:
                 return settled
 
     async def answer(self, approval_id: str, answer: Answer, principal: Principal) -> Approval:
-        """Answer a question for good, durably, and wake whoever waits.
+        """Answer a question for good, durably, and wake whoever waits. A no counts also where it cannot be written yet.
 
         Raises `NotFoundError` (also for what the principal may not see), `ForbiddenError` (an agent's token),
         `AlreadyAnsweredError` (`.approval` says how and by whom), `ContradictionError` (a bad pair of scope and
@@ -237,11 +240,16 @@ class Gate:
         by = principal.user
         lasts = answer.scope is not Scope.ONCE
         grant = await asyncio.to_thread(make_grant, approval, answer, by) if lasts else None
-        return await self._store.commit(
-            lambda cursor: questions.answer_question(
-                cursor, self._log, approval_id, answer, by, grant=grant, expiry=self._expiry
+        try:
+            return await self._store.commit(
+                lambda cursor: questions.answer_question(
+                    cursor, self._log, approval_id, answer, by, grant=grant, expiry=self._expiry
+                )
             )
-        )
+        except StoreError:
+            if answer.verdict is not DENY:
+                raise
+            return self._approvals.refusals.keep(approval, answer, by, grant, self._expiry)
 
     async def cancel(self, approval_id: str, why: str) -> Approval:
         """Withdraw a pending question; `why` is kept as `by`. Raises as `answer` does."""
@@ -368,6 +376,9 @@ class Gate:
         is_new = approval is None
         if approval is None:
             approval = case.make_question(approval_id, cursor.now, self._expiry, self._log.mask)
+            if (excess := find_excess(cursor, self._limits, approval)) is not None:
+                denial = refuse_unasked(decision, excess)
+                return Put(denial, None, self._append(cursor, case, denial))
         decision = msgspec.structs.replace(decision, approval_action_id=approval.id, expires_at=approval.expires_at)
         entry = self._append(cursor, case, decision)
         if is_new:

@@ -14,9 +14,9 @@ import msgspec
 import pytest
 
 from assent.audit.verify import verify_log
-from assent.model import ALLOW, ASK, DENY, Source
+from assent.model import ALLOW, ASK, DENY, Source, StoreError
 from assent.store.address import read_address
-from keeping import ANN, ASKED, SESSION, YES, Node, Plug, line, soon, verdict_of
+from keeping import ANN, ASKED, NO, SESSION, YES, Node, Plug, line, soon, verdict_of
 
 TESTS = Path(__file__).parent.parent
 CHILD = """
@@ -92,6 +92,29 @@ def test_on_a_full_disk_everything_is_denied_and_with_room_again_all_is_well(sma
         assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is ALLOW
         recorded = {row[0] for row in node.events()}
         assert recorded.issuperset(allowed)
+
+    with Node(small_disk / "home") as node:
+        asyncio.run(main(node))
+        assert node.verify().ok
+
+
+def test_on_a_full_disk_a_person_can_still_say_no(small_disk):
+    """A no makes nothing run: it holds at once, and is on record when there is room again."""
+
+    async def main(node):
+        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 120))
+        await soon(lambda: node.approvals.waiters.count)
+        (asked,), _ = await node.approvals.list()
+        fill(small_disk)
+        for i in range(400):
+            await node.gate.decide(line(f"ls {i}"), SESSION)
+        with pytest.raises(StoreError):
+            await node.gate.answer(asked.id, YES, ANN)
+        await node.gate.answer(asked.id, NO, ANN)
+        assert verdict_of(await waiting) is DENY
+        (small_disk / "filler").unlink()
+        await soon(lambda: node.store.fetch("SELECT state FROM approvals") == [("rejected",)])
+        assert node.events("permission.resolved")
 
     with Node(small_disk / "home") as node:
         asyncio.run(main(node))

@@ -15,6 +15,7 @@ import msgspec
 
 from assent.approvals import questions
 from assent.approvals.events import enabled, granted
+from assent.approvals.refusals import Refusals
 from assent.approvals.rows import (
     APPROVAL_COLUMNS,
     ENABLEMENT_COLUMNS,
@@ -61,6 +62,7 @@ class Approvals:
         self._log = log
         self.standing = Standing(store)
         self.waiters = Waiters()
+        self.refusals = Refusals(store, log)
         self._stale: set[str] = set()
         self._stale_lock = threading.Lock()
         store.subscribe(self._hear)
@@ -70,6 +72,8 @@ class Approvals:
         """Return one question, whatever became of it; None if there is none by that id."""
         if "\0" in approval_id:  # there is none, and PostgreSQL will not even look
             return None
+        if (refused := self.refusals.find(approval_id)) is not None:
+            return refused
         rows = await self._store.query(_SELECT + " WHERE id = :id", {"id": approval_id})
         return read_approval(rows[0]) if rows else None
 
@@ -98,8 +102,8 @@ class Approvals:
         rows = await self._store.query(f"SELECT {APPROVAL_COLUMNS} {rest}", {**used, "limit": limit + 1})
         found = await asyncio.to_thread(lambda: tuple(map(read_approval, rows)))
         if len(found) <= limit:
-            return found, None
-        return found[:limit], make_cursor(found[limit - 1])
+            return self.refusals.left(found), None
+        return self.refusals.left(found[:limit]), make_cursor(found[limit - 1])
 
     async def list_pending(self) -> frozenset[str]:
         """Name every question that waits for an answer."""

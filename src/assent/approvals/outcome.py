@@ -50,6 +50,18 @@ def refuse_moved(decision: Decision) -> Decision:
     )
 
 
+def refuse_unasked(decision: Decision, reason: str) -> Decision:
+    """Turn an ask into the denial of a call that nobody can be asked about now."""
+    opinion = Opinion(verdict=DENY, source=Source.ERROR, policy="limits", reason=reason)
+    return msgspec.structs.replace(
+        decision,
+        verdict=DENY,
+        decision_source=Source.ERROR,
+        decision_reason=reason,
+        opinions=(*decision.opinions, opinion),
+    )
+
+
 def _outcome(approval: Approval | None) -> tuple[Source, str]:
     if approval is None or approval.state is State.CANCELLED:
         return Source.ERROR, f"the question was withdrawn: {'' if approval is None else approval.by}"

@@ -45,6 +45,8 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     rate: int = 1000
     body: int = MIB
     hook_body: int = 5 * MIB
+    pending: int = 1000
+    pending_size: int = 64 * MIB
     queue: int = 256
     heartbeat: float = 30.0
     grace: float = 10.0
@@ -167,6 +169,8 @@ SETTINGS = (
     Setting("rate", _whole(0, 10**6), "N", "requests a second that one token may make; 0 sets no limit"),
     Setting("body", _size, "SIZE", "the largest body of a request"),
     Setting("hook_body", _size, "SIZE", "the largest body a hook may send"),
+    Setting("pending", _whole(1, 10**6), "N", "questions of one agent that may wait at a time; more are denied"),
+    Setting("pending_size", _size, "SIZE", "how large the calls of one agent that wait may be, all of them together"),
     Setting("queue", _whole(1, 10**5), "N", "messages kept for a WebSocket that reads slowly, before it is dropped"),
     Setting("heartbeat", read_duration, "TIME", "how often a WebSocket hears a heartbeat"),
     Setting("grace", read_duration, "TIME", "how long a stopping daemon waits for requests under way"),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from assent.agents.wiring import WIRINGS, Client, Pointing
 from assent.approvals.book import Approvals
+from assent.approvals.limits import Limits
 from assent.audit.log import Log
 from assent.config.endpoints import ASK_FOLDER, SOCKET_NAME, TOKEN_FILE
 from assent.config.files import find_secret, make_private_folder, write_private
@@ -84,7 +85,8 @@ def assemble(
         _place_launchers(home, log, environ)
         approvals = Approvals(store, log)
         decide_in = _Deciders(projects)
-        gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home)
+        limits = Limits(settings.pending, settings.pending_size)
+        gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home, limits=limits)
         keys = Identities(store, cookie=cookie_name(settings, port))
         ground = _lay_ground(gate, store, log, projects, journal, keys, environ)
         config_home = os.path.dirname(user_file(environ))

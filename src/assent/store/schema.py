@@ -114,6 +114,13 @@ approvals = Table(
         sqlite_where=text("state = 'pending'"),
         postgresql_where=text("state = 'pending'"),
     ),
+    Index(
+        "approvals_waiting",
+        "user_id",
+        "agent_id",
+        sqlite_where=text("state = 'pending'"),
+        postgresql_where=text("state = 'pending'"),
+    ),
     Index("approvals_by_user", "user_id", "created_at", "id"),
     Index("approvals_by_time", "created_at", "id"),
 )

@@ -156,6 +156,10 @@ class Store:
         """Tell it no more."""
         self._subscribers.remove(subscriber)
 
+    def tell(self, topic: str, ref: str, value: Any) -> None:
+        """Tell this process's subscribers of something that holds although it is not written."""
+        self._tell(topic, ref, value)
+
     def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
         """Do some work from time to time, in a transaction, where a look says that it is needed."""
         self._writer.every(seconds, needed, work)

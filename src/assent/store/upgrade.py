@@ -12,9 +12,9 @@ from sqlalchemy import Connection, Engine, inspect, text
 
 from assent.model import StoreError
 
-HEAD = "0006"
+HEAD = "0007"
 """The step that this version's tables are at."""
-_KNOWN = ("0001", "0002", "0003", "0004", "0005", HEAD)
+_KNOWN = ("0001", "0002", "0003", "0004", "0005", "0006", HEAD)
 _FOLDER = os.path.join(os.path.dirname(__file__), "migrations")
 
 

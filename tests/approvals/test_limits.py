@@ -1,0 +1,133 @@
+"""One agent cannot fill the disk with questions, and does not keep others from asking theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from assent import Session, ToolCall
+from assent.approvals import refusals
+from assent.approvals.errors import AlreadyAnsweredError
+from assent.approvals.limits import Limits
+from assent.model import ALLOW, ASK, DENY, Answer, State, StoreError
+from assent.model.words import Source
+from keeping import ANN, ASKED, NO, SESSION, YES, Node, line, soon
+
+OTHER = Session(id="t", user="ann", agent="other", workspace=("/code",))
+
+
+@pytest.mark.parametrize("limits", [Limits(questions=3), Limits(size=3 << 20)])
+def test_more_than_one_agent_may_have_waiting_is_denied_with_the_reason(tmp_path, url, limits):
+    big = "x" * (700_000 if limits.questions > 3 else 10)
+
+    async def ask(node, number, session=SESSION):
+        call = ToolCall(tool="Bash", input={"command": f"node {number}.js {big}"}, cwd="/code", call_id=f"c{number}")
+        return await node.gate.decide(call, session)
+
+    async def main(node):
+        rulings = [await ask(node, number) for number in range(8)]
+        verdicts = [ruling.decision.verdict for ruling in rulings]
+        count = verdicts.count(ASK)
+        assert verdicts == [ASK] * count + [DENY] * (8 - count)
+        assert 1 <= count <= 4
+        last = rulings[-1]
+        assert last.decision.decision_source is Source.ERROR
+        assert "agent `coder`" in last.decision.decision_reason
+        assert "answer some of them" in last.decision.decision_reason
+        assert last.position > 0
+        # The same call joins its question; others may ask; and who was answered makes room.
+        assert (await ask(node, 0)).approval.id == rulings[0].approval.id
+        assert (await ask(node, 50, OTHER)).decision.verdict is ASK
+        await node.gate.answer(rulings[0].approval.id, NO, ANN)
+        assert (await ask(node, 60)).decision.verdict is ASK
+
+    with Node(tmp_path / "home", url, limits=limits) as node:
+        asyncio.run(main(node))
+        assert node.verify().ok
+
+
+def test_the_disk_stays_small_however_much_one_agent_asks(tmp_path):
+    async def main(node):
+        for number in range(60):
+            call = line(f"node {number}.js " + "x" * 1_000_000, f"c{number}")
+            await node.gate.decide(call, SESSION)
+            if number % 10 == 9:
+                for (approval_id,) in node.store.fetch("SELECT id FROM approvals WHERE state = 'pending'"):
+                    await node.gate.answer(approval_id, NO, ANN)
+
+    with Node(tmp_path / "home", limits=Limits(size=4 << 20)) as node:
+        asyncio.run(main(node))
+        pending = node.store.fetch("SELECT coalesce(sum(length(call)), 0) FROM approvals")[0][0]
+        assert pending <= 4 << 20
+
+
+class Full:
+    """A store's connection whose disk is full."""
+
+    def __init__(self, node):
+        self._node = node
+
+    def __enter__(self):
+        self._real = self._node.store._writer._connect
+        self._close()
+        self._node.store._writer._connect = self._fail
+
+    def __exit__(self, *_):
+        self._node.store._writer._connect = self._real
+
+    def _close(self):
+        def close(_cursor):
+            raise sqlite3.OperationalError("database or disk is full")
+
+        with pytest.raises(sqlite3.OperationalError):
+            self._node.store.write(close).result()
+        self._node.store._writer._connection = None
+
+    def _fail(self):
+        raise sqlite3.OperationalError("database or disk is full")
+
+
+def test_a_no_counts_although_it_cannot_be_written_and_is_written_later(tmp_path, monkeypatch):
+    monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
+
+    async def main(node):
+        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 60))
+        await soon(lambda: node.approvals.waiters.count)
+        (asked,), _ = await node.approvals.list()
+        with Full(node):
+            with pytest.raises(StoreError):
+                await node.gate.answer(asked.id, YES, ANN)
+            refused = await node.gate.answer(asked.id, Answer(verdict=DENY, feedback="not now"), ANN)
+            assert (refused.state, refused.by) == (State.REJECTED, "ann")
+            assert (await waiting).decision.verdict is DENY
+            assert (await node.approvals.get(asked.id)).state is State.REJECTED
+            assert await node.approvals.list() == ((), None)
+            with pytest.raises(AlreadyAnsweredError):
+                await node.gate.answer(asked.id, YES, ANN)
+            assert (await node.gate.settle(line(ASKED), SESSION, 5)).decision.verdict is DENY
+        state = "SELECT state, resolved_by FROM approvals"
+        await soon(lambda: node.store.fetch(state) == [("rejected", "ann")])
+        await soon(lambda: node.approvals.refusals.find(asked.id) is None)
+        assert (await node.approvals.get(asked.id)).state is State.REJECTED
+
+    with Node(tmp_path / "home") as node:
+        asyncio.run(main(node))
+        assert node.verify().ok
+
+
+def test_a_question_that_ended_meanwhile_is_left_as_it_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
+
+    async def main(node):
+        asked = (await node.gate.decide(line(ASKED), SESSION)).approval
+        await node.gate.answer(asked.id, YES, ANN)
+        node.approvals.refusals.keep(asked, NO, "ann", None, 60)
+        node.approvals.refusals.keep(asked, NO, "ann", None, 60)
+        await soon(lambda: node.approvals.refusals.find(asked.id) is None)
+        assert (await node.approvals.get(asked.id)).state is State.APPROVED
+        assert (await node.gate.decide(line(ASKED), SESSION)).decision.verdict is ALLOW
+
+    with Node(tmp_path / "home") as node:
+        asyncio.run(main(node))
