@@ -149,6 +149,7 @@ def random_session(rng: random.Random) -> Session:
         user="ann",
         agent="bot",
         workspace=rng.choice((("/ws",), ("/ws",), ("/ws",), ())),
+        guessed=rng.random() < 0.2,
         modes=(rng.choice(tuple(Mode)),) if rng.random() < 0.15 else (),
         interactive=rng.random() < 0.85,
         run=rng.random() < 0.2,

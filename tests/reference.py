@@ -132,7 +132,8 @@ def cell(
         return ALLOW, False
     boxable = mode is Mode.ON_FAILURE or (mode is Mode.AUTO and holds(case, operations))
     if boxable and case.call.tool == "Bash":
-        return least, True
+        nowhere = case.sandbox and (case.session.guessed or not case.session.workspace)
+        return (ASK if nowhere else least), True
     return (DENY if mode is Mode.DONT_ASK else ASK), False
 
 

@@ -367,24 +367,24 @@ FIRST_DENY = "permissions.deny: Permission rule at index 0 is invalid:"
             "Expected workspace.0 to be an absolute path.",
             "begin it with `/` or `~/`",
         ),
-        ("workspace:\n  - /", 2, "workspace.0 can not be a workspace: '/' holds everything else too.", ""),
-        ("workspace:\n  - //", 2, "workspace.0 can not be a workspace: '/' holds everything else too.", ""),
+        ("workspace:\n  - /", 2, "workspace.0 cannot be a workspace: '/': it holds everything else too.", ""),
+        ("workspace:\n  - //", 2, "workspace.0 cannot be a workspace: '/': it holds everything else too.", ""),
         (
             "workspace:\n  - /srv/..",
             2,
-            "workspace.0 can not be a workspace: '/' holds everything else too.",
+            "workspace.0 cannot be a workspace: '/': it holds everything else too.",
             "",
         ),
         (
             "workspace:\n  - '~'",
             2,
-            "workspace.0 can not be a workspace: '/home/u' holds everything else too.",
+            "workspace.0 cannot be a workspace: '/home/u': it holds everything else too.",
             "",
         ),
         (
             "workspace:\n  - ~/x/..",
             2,
-            "workspace.0 can not be a workspace: '/home/u' holds everything else too.",
+            "workspace.0 cannot be a workspace: '/home/u': it holds everything else too.",
             "",
         ),
     ],
@@ -503,8 +503,8 @@ def test_an_ask_or_deny_may_name_all_tools(effect):
 
 @pytest.mark.parametrize("layer", [Layer.PROJECT, Layer.RUN])
 def test_only_the_organisation_and_the_user_extend_the_workspace(layer):
-    assert fault("workspace: [/srv]", layer).message == "A project can not say what belongs to the workspace."
-    assert parse("workspace: [/srv]", Layer.MANAGED).settings.workspace == ("/srv",)
+    assert fault("workspace: [/srv/app]", layer).message == "A project can not say what belongs to the workspace."
+    assert parse("workspace: [/srv/app]", Layer.MANAGED).settings.workspace == ("/srv/app",)
 
 
 def test_a_tilde_needs_a_home():

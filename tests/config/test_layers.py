@@ -9,7 +9,7 @@ import pytest
 from assent.config import layers
 from assent.config.layers import Layers, LivePolicies, load_layers
 from assent.config.trust import trust, trust_file
-from assent.model import ConfigError, Layer, Mode
+from assent.model import ConfigError, Layer, Mode, Workspace
 
 
 class World:
@@ -43,7 +43,7 @@ def world(tmp_path):
 
 
 def test_no_files_are_no_policies_in_the_projects_workspace(world):
-    assert world.load() == Layers(workspace=(str(world.project),))
+    assert world.load() == Layers(workspace=Workspace((str(world.project),)))
 
 
 def test_all_layers_are_found_the_most_trusted_first(world):
@@ -147,7 +147,7 @@ def test_the_users_roots_join_the_workspace_under_all_their_names(world, tmp_pat
     (tmp_path / "data").mkdir()
     (tmp_path / "link").symlink_to("data")
     world.user.write_text(f"workspace: [{tmp_path}/link, ~/notes, {world.project}]")
-    assert world.load().workspace == (
+    assert world.load().workspace.roots == (
         str(world.project),
         f"{tmp_path}/link",
         f"{tmp_path}/data",
@@ -158,7 +158,7 @@ def test_the_users_roots_join_the_workspace_under_all_their_names(world, tmp_pat
 def test_at_home_there_is_no_workspace_but_the_layers_hold(world):
     world.user.write_text("permissions: {mode: plan}")
     found = world.load(world.home)
-    assert found.workspace == ()
+    assert found.workspace.roots == ()
     assert found.policies[0].mode is Mode.PLAN
 
 
@@ -167,7 +167,7 @@ def test_a_folder_that_is_not_there_has_the_users_layers_alone(world):
     world.file.write_text("permissions: {mode: strict}")
     found = world.load(world.project / "none")
     assert [p.layer for p in found.policies] == [Layer.USER]
-    assert found.workspace == ()
+    assert found.workspace.roots == ()
 
 
 def mode_of(live):
@@ -259,5 +259,5 @@ def test_the_project_of_the_start_stays_the_project(world):
     live = world.live()
     (world.project / "src" / "assent.yaml").write_text("permissions: {}")
     found = live.current()
-    assert found.workspace == (str(world.project),)
+    assert found.workspace.roots == (str(world.project),)
     assert len(found.policies[0].deny) == 1

@@ -17,7 +17,7 @@ from assent.config.places import (
     user_home,
     workspace_of,
 )
-from assent.model import ConfigError
+from assent.model import ConfigError, Workspace
 
 HOME = {"HOME": "/home/u"}
 
@@ -101,7 +101,7 @@ def test_the_root_is_the_nearest_marked_folder_upward_or_the_cwd(tree, marker, s
     (tree / marker).parent.mkdir(parents=True, exist_ok=True)
     (tree / marker).write_text("")
     assert project_root(str(tree / start)) == str(tree / root)
-    assert workspace_of(str(tree / start), {"HOME": str(tree)}) == (str(tree / root),)
+    assert workspace_of(str(tree / start), {"HOME": str(tree)}).roots == (str(tree / root),)
 
 
 def test_a_file_for_git_marks_a_project_like_a_folder(tree):
@@ -116,61 +116,62 @@ def test_a_configuration_that_links_to_nothing_still_marks_its_project(tree):
 
 @pytest.mark.parametrize("start", [".", "work/.."])
 def test_the_home_directory_is_no_workspace(tree, start):
-    assert workspace_of(f"{tree}/{start}", {"HOME": str(tree)}) == ()
+    assert workspace_of(f"{tree}/{start}", {"HOME": str(tree)}).roots == ()
 
 
 def test_a_project_marked_at_home_is_no_workspace(tree):
     (tree / ".git").mkdir()
     assert project_root(str(tree / "work")) == str(tree)
-    assert workspace_of(str(tree / "work"), {"HOME": str(tree)}) == ()
+    # What was started there is only guessed to be about that folder.
+    assert workspace_of(str(tree / "work"), {"HOME": str(tree)}) == Workspace((str(tree / "work"),), guessed=True)
 
 
 def test_a_home_that_is_a_link_is_still_no_workspace(tree):
     link = tree.parent / "link"
     link.symlink_to(tree)
-    assert workspace_of(str(tree), {"HOME": str(link)}) == ()
-    assert workspace_of(str(link), {"HOME": str(tree)}) == ()
+    assert workspace_of(str(tree), {"HOME": str(link)}).roots == ()
+    assert workspace_of(str(link), {"HOME": str(tree)}).roots == ()
 
 
 def test_the_root_directory_is_no_workspace():
-    assert workspace_of("/", HOME) == ()
+    assert workspace_of("/", HOME).roots == ()
 
 
 @pytest.mark.parametrize("cwd", ["/no/such/folder", "", "/etc/passwd", "a\0b", "/" + "x/" * 5000, "/\ud800"])
 def test_what_is_no_folder_is_no_workspace(cwd):
     assert project_root(cwd) is None
-    assert workspace_of(cwd, HOME) == ()
+    assert workspace_of(cwd, HOME).roots == ()
 
 
 def test_a_chain_of_links_without_end_is_no_workspace(tmp_path):
     for index in range(1500):
         (tmp_path / f"l{index}").symlink_to(f"l{index + 1}")
-    assert workspace_of(str(tmp_path / "l0"), HOME) == ()
+    assert workspace_of(str(tmp_path / "l0"), HOME).roots == ()
 
 
 def test_a_workspace_reached_through_a_link_has_both_names(tree):
     (tree / "work/project/.git").mkdir()
     link = tree.parent / "link"
     link.symlink_to(tree / "work" / "project")
-    assert workspace_of(str(link / "src"), {"HOME": str(tree)}) == (str(tree / "work/project"), str(link))
+    assert workspace_of(str(link / "src"), {"HOME": str(tree)}).roots == (str(tree / "work/project"), str(link))
 
 
 def test_a_link_out_of_a_project_leads_out_of_its_workspace(tree):
     (tree / "work/project/.git").mkdir()
     (tree / "work/project/out").symlink_to(tree.parent / "other")
     (tree.parent / "other").mkdir()
-    found = workspace_of(str(tree / "work/project/out"), {"HOME": str(tree)})
+    found = workspace_of(str(tree / "work/project/out"), {"HOME": str(tree)}).roots
     assert found == (str(tree.parent / "other"), str(tree / "work/project/out"))
 
 
 def test_a_relative_cwd_is_that_of_the_process(tree, monkeypatch):
     monkeypatch.chdir(tree / "work/project")
-    assert workspace_of("src", {"HOME": str(tree)}) == (str(tree / "work/project/src"),)
+    assert workspace_of("src", {"HOME": str(tree)}).roots == (str(tree / "work/project/src"),)
 
 
 def test_without_a_known_home_a_project_is_a_workspace(tree, monkeypatch):
     monkeypatch.setattr(places.pwd, "getpwuid", unknown_user)
-    assert workspace_of(str(tree), {}) == (str(tree),)
+    assert workspace_of(str(tree), {}).roots == (str(tree),)
 
 
 def test_all_folders_above_are_visited_once():

@@ -394,8 +394,11 @@ def test_strategies_that_can_not_be_used_are_named_with_the_line_and_the_reason(
         assert client.refused("prepare_run", **fields) == ("PREPARE_FAILED", wrong)
     good = write_strategy(tmp_path, READ, "good")
     for cwd, wrong in (
-        ("/", "/ is no workspace: say a project's folder as cwd"),
-        (str(daemon.home), f"{daemon.home} is no workspace: say a project's folder as cwd"),
+        ("/", "`/` cannot be a workspace: it holds everything else too (say a project's folder as cwd)"),
+        (
+            str(daemon.home),
+            f"`{daemon.home}` cannot be a workspace: it holds everything else too (say a project's folder as cwd)",
+        ),
         ("/nope", "there is no folder /nope"),
     ):
         assert client.refused("prepare_run", strategyPath=str(good), cwd=cwd) == ("PREPARE_FAILED", wrong)

@@ -486,3 +486,22 @@ def test_a_result_can_be_written_as_it_is():
     with app_with([greet]) as app:
         result = app.run_tool("greet", {"name": "ann"})
     assert msgspec.json.decode(msgspec.json.encode(result))["content"] == "hello ann"
+
+
+def test_a_protected_folder_is_no_workspace_and_one_that_nobody_chose_is_a_guess(tmp_path, monkeypatch):
+    for name in ("home/.ssh", "home/project/.git", "home/notes"):
+        (tmp_path / name).mkdir(parents=True)
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("ASSENT_HOME", str(tmp_path / "state"))
+    with pytest.raises(ConfigError, match="cannot be a workspace"):
+        create_agent_app(workspace=home / ".ssh")
+    for folder, guessed in (("project", False), ("notes", True)):
+        monkeypatch.chdir(home / folder)
+        with create_agent_app() as app:
+            assert (app._workspace.roots, app._workspace.guessed) == ((str(home / folder),), guessed)
+        with create_agent_app(workspace=".") as app:
+            assert not app._workspace.guessed
+    monkeypatch.chdir(home / ".ssh")
+    with create_agent_app() as app:
+        assert app._workspace.roots == ()

@@ -10,7 +10,7 @@ import msgspec
 from assent.agents.needs import NEEDS, Needs
 from assent.config.facts import observe
 from assent.config.layers import load_layers
-from assent.config.places import assent_home
+from assent.config.places import assent_home, refuse_folder
 from assent.model import AssentError, Layer, Network, SandboxProfile
 from assent.policy.profiles import SANDBOX, demands, intersect, profile
 from assent.reading.hosts import parse_host
@@ -29,7 +29,7 @@ def find_boundary(
     layers = load_layers(cwd)
     policies = layers.policies
     facts = observe()
-    roots = tuple(dict.fromkeys(os.path.realpath(root) for root in layers.workspace))
+    roots = tuple(dict.fromkeys(os.path.realpath(root) for root in layers.workspace.roots or _here(cwd)))
     place = Place(msgspec.structs.replace(facts, sandbox_hosts=find_hosts(roots)), cwd, roots)
     demanded = demands(policies)
     # Only the user and the organisation can say `off`.
@@ -42,8 +42,14 @@ def find_boundary(
     if found is None:
         return None
     if found.mode != "read-only" and not found.write_roots:
-        raise AssentError(f"{cwd} is no workspace: go to a project, or use `--profile read-only`")
+        reason = refuse_folder(cwd) or "there is no such folder"
+        raise AssentError(f"`{cwd}` cannot be a workspace: {reason}; go to a project, or use `--profile read-only`")
     return msgspec.structs.replace(found, ask=found.ask or ask)
+
+
+def _here(cwd: str) -> tuple[str, ...]:
+    """Return where a person stands who runs something there: they chose it, if it can be a workspace at all."""
+    return () if refuse_folder(cwd) is not None else (cwd,)
 
 
 def find_state(boundary: SandboxProfile, command: Sequence[str]) -> State | None:

@@ -271,7 +271,7 @@ def check_sandbox() -> Iterator[Finding]:
         return
     if not machine.notify:
         yield Finding("note", "the kernel does not tell of system calls: what a sandbox stops is not reported")
-    yield from _try_sandbox(load_layers(os.getcwd()).workspace)  # noqa: PTH109 - paths are strings here
+    yield from _try_sandbox(load_layers(os.getcwd()).workspace.roots)  # noqa: PTH109 - paths are strings here
 
 
 _LOOK_AROUND = """

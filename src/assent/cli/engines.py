@@ -35,7 +35,8 @@ class Bench(msgspec.Struct, frozen=True):
 
     def decide(self, call: ToolCall, modes: tuple[Mode, ...] = ()) -> Decision:
         """Decide one call; `modes` may only tighten."""
-        session = Session(workspace=self.found.workspace, modes=modes)
+        found = self.found.workspace
+        session = Session(workspace=found.roots, guessed=found.guessed, modes=modes)
         return self.engine.decide(call, session, guard=self.guard)
 
     def with_policy(self, policy: Policy) -> Bench:
@@ -100,7 +101,7 @@ def _observer(found: Layers, policies: tuple[Policy, ...]) -> Callable[[], Facts
         return observer
     from assent.sandbox.outlook import Outlook  # noqa: PLC0415 - as above
 
-    outlook = Outlook(found.workspace, tried=True)
+    outlook = Outlook(found.workspace.roots, tried=True)
     return lambda: outlook(observer())
 
 

@@ -85,7 +85,7 @@ def describe(bench: Bench) -> Shown:
         classifier=merged.classifier,
         interactive=merged.interactive,
         profiles=merged.profiles.names,
-        workspace=bench.found.workspace,
+        workspace=bench.found.workspace.roots,
         chain=bench.guard.chain,
         layers=tuple(map(shown_layer, bench.policies)),
         deny=tuple(shown_rules(bench.policies, "deny")),

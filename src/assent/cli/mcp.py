@@ -87,11 +87,13 @@ class _Guarded:
         self._folder = find_folder(None)
         live = LivePolicies(self._folder)
         self._judge: Judge = _make_judge(live)
+        found = live.current().workspace
         self._who = Session(
             id=f"mcp-{name}-{secrets.token_hex(4)}",
             user=user_name(),
             agent=f"mcp-{name}",
-            workspace=live.current().workspace,
+            workspace=found.roots,
+            guessed=found.guessed,
         )
         self._call = ToolCall(tool=f"mcp__{name}", call_id=self._who.id)
         self._leaving = False

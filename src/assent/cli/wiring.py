@@ -19,7 +19,7 @@ from assent.agents.opencode import PLUGIN_FILE
 from assent.agents.wiring import WIRINGS, Scope, Wiring
 from assent.config import jsonc
 from assent.config.files import find_file
-from assent.config.places import project_root, user_home, workspace_of
+from assent.config.places import project_root, refuse_folder, user_home
 from assent.config.wirings import AGENTS_FOLDER, Wired, find_wired, look, our_entries, settings_file
 from assent.model import AssentError, ConfigError
 
@@ -81,8 +81,11 @@ def find_target(given: Any) -> Target:
     if not given.project:
         return Target(given.agent, "user", None, given.agent)
     root = project_root(os.getcwd())
-    if root is None or not workspace_of(root):
+    if root is None:
         raise AssentError("this folder is no project: go into one, or use --user")
+    reason = refuse_folder(root)
+    if reason is not None:
+        raise AssentError(f"`{root}` cannot be a workspace: {reason}; go into a project, or use --user")
     import hashlib  # noqa: PLC0415 - seldom needed
 
     return Target(given.agent, "project", root, f"{given.agent}-{hashlib.sha256(root.encode()).hexdigest()[:12]}")

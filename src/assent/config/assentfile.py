@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 import assent.regex as re
+from assent.catalog.roots import refuse_root
 from assent.config.commands import read_commands
 from assent.config.document import MOST_NODES, Mapping, Scalar, decode_document
 from assent.config.fields import Field, root_field, shorten
@@ -285,6 +286,7 @@ def _read_root(entry: Field, home: str | None) -> str:
     if not os.path.isabs(text):
         raise entry.expected("an absolute path", suggestion="begin it with `/` or `~/`")
     root = "/" + os.path.normpath(text).lstrip("/")
-    if root in ("/", home):
-        raise entry.error(f"{entry.name} can not be a workspace: '{root}' holds everything else too.")
+    reason = refuse_root((root,), () if home is None else (home,))
+    if reason is not None:
+        raise entry.error(f"{entry.name} cannot be a workspace: '{root}': {reason}.")
     return root

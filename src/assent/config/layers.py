@@ -15,7 +15,7 @@ import msgspec
 from assent.config.files import Content, find_file
 from assent.config.places import MANAGED_FILE, Places, find_managed, find_places, find_project_file
 from assent.config.trust import is_trusted, trust_file
-from assent.model import ConfigError, Layer, Mode, Policy
+from assent.model import ConfigError, Layer, Mode, Policy, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ class Layers(msgspec.Struct, frozen=True, kw_only=True):
     """The policies found, the most trusted first, and the workspace."""
 
     policies: tuple[Policy, ...] = ()
-    workspace: tuple[str, ...] = ()
+    workspace: Workspace = Workspace()
     notices: tuple[str, ...] = ()
     """What the user should know: rules that are there and do not count."""
 
@@ -115,11 +115,12 @@ def _stamp(path: str) -> Stamp:
 
 def _load(places: Places, parse: ProjectParser) -> Layers:
     files = [file for file in (_managed(places), _user(places), _project(places, parse)) if file is not None]
-    extra = [name for file in files for root in file.settings.workspace for name in (root, os.path.realpath(root))]
+    fixed = [name for file in files for root in file.settings.workspace for name in (root, os.path.realpath(root))]
+    found = Workspace() if fixed and places.workspace.guessed else places.workspace
     policies = tuple(file.policy for file in files)
     return Layers(
         policies=policies,
-        workspace=tuple(dict.fromkeys((*places.workspace, *extra))),
+        workspace=Workspace(tuple(dict.fromkeys((*found.roots, *fixed))), found.guessed),
         notices=tuple(notice for policy in policies for notice in _describe_ignored(policy)),
     )
 

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from assent.catalog.roots import refuse_root
 from assent.config.files import Content, check_owner, find_file, find_inside
-from assent.model import ConfigError
+from assent.model import ConfigError, Workspace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -33,7 +34,7 @@ class Places(msgspec.Struct, frozen=True, kw_only=True):
     managed_owner: int
     user_file: str
     project_root: str | None
-    workspace: tuple[str, ...]
+    workspace: Workspace
 
     @property
     def project_file(self) -> str | None:
@@ -59,7 +60,7 @@ def find_places(
         managed_file=managed_file,
         managed_owner=managed_owner,
         user_file=user_file(environ),
-        project_root=project_root(cwd),
+        project_root=project_root(cwd, environ),
         workspace=workspace_of(cwd, environ),
     )
 
@@ -69,11 +70,7 @@ def user_home(environ: Mapping[str, str] = os.environ) -> str | None:
     home = environ.get("HOME", "")
     if os.path.isabs(home):
         return os.path.normpath(home)
-    try:
-        home = pwd.getpwuid(os.geteuid()).pw_dir
-    except KeyError:
-        return None
-    return os.path.normpath(home) if os.path.isabs(home) else None
+    return _database_home()
 
 
 def assent_home(environ: Mapping[str, str] = os.environ, *, platform: str = sys.platform) -> str:
@@ -122,26 +119,54 @@ def find_project_file(path: str) -> Content | None:
     return find_inside(*os.path.split(path), largest=LARGEST_PROJECT_FILE)
 
 
-def project_root(cwd: str) -> str | None:
-    """Return the nearest folder upward that holds `assent.yaml` or `.git`, else the cwd itself."""
+def project_root(cwd: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the nearest folder upward that holds `assent.yaml` or `.git`, else the cwd itself.
+
+    One that cannot be a workspace is passed over while there is another: whoever may write in `.vscode` could put a
+    `.git` there, and so leave the project's rules behind.
+    """
     start = real_folder(cwd)
     if start is None:
         return None
-    return next((folder for folder in ancestors(start) if _marks_project(folder)), start)
+    marked = [folder for folder in ancestors(start) if _marks_project(folder)]
+    return next((folder for folder in marked if refuse_folder(folder, environ) is None), (*marked, start)[0])
 
 
-def workspace_of(cwd: str, environ: Mapping[str, str] = os.environ) -> tuple[str, ...]:
-    """Return the project root as the workspace; nothing if that is `/`, the home directory, or not there.
+def workspace_of(cwd: str, environ: Mapping[str, str] = os.environ) -> Workspace:
+    """Return the project root as the workspace; without a project the cwd, as a guess; neither if it cannot be one.
 
     A root that was reached through a symbolic link is listed under both names.
     """
-    root = project_root(cwd)
-    home = user_home(environ)
-    if root is None or root == "/" or (home is not None and root == os.path.realpath(home)):
-        return ()
+    root, start = project_root(cwd, environ), real_folder(cwd)
+    if root is None or start is None:
+        return Workspace()
+    guessed = not _marks_project(root) or refuse_folder(root, environ) is not None
+    root = start if guessed else root
     shown = os.path.abspath(cwd)
     named = next((folder for folder in ancestors(shown) if os.path.realpath(folder) == root), root)
-    return tuple(dict.fromkeys((root, named)))
+    if any(refuse_folder(name, environ, named=not guessed) for name in (root, named)):
+        return Workspace()
+    return Workspace(tuple(dict.fromkeys((root, named))), guessed)
+
+
+def refuse_folder(folder: str, environ: Mapping[str, str] = os.environ, *, named: bool = True) -> str | None:
+    """Say why a folder on this disk cannot be a workspace; None if it can. See `refuse_root`."""
+    homes = [user_home(environ), _database_home()]
+    own = assent_home(environ) if homes[0] is not None or environ.get("ASSENT_HOME") else None
+    return refuse_root(_both_names(folder), _both_names(*homes), _both_names(own), named=named)
+
+
+def _both_names(*paths: str | None) -> tuple[str, ...]:
+    names = (name for path in paths if path is not None for name in (os.path.abspath(path), os.path.realpath(path)))
+    return tuple(dict.fromkeys(names))
+
+
+def _database_home() -> str | None:
+    try:
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+    except KeyError:
+        return None
+    return os.path.normpath(home) if os.path.isabs(home) else None
 
 
 def real_folder(path: str) -> str | None:

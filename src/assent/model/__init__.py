@@ -1,7 +1,7 @@
 """The vocabulary: immutable records with no behaviour beyond themselves."""
 
 from assent.model.approval import Answer, Approval, Enablement, QuestionKind, State
-from assent.model.call import Session, ToolCall, Trace, bound_digest, read_trace
+from assent.model.call import Session, ToolCall, Trace, Workspace, bound_digest, read_trace
 from assent.model.canonical import canonical, digest
 from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome
 from assent.model.errors import (
@@ -123,6 +123,7 @@ __all__ = [
     "Trace",
     "Verdict",
     "Violation",
+    "Workspace",
     "bound_digest",
     "canonical",
     "digest",

@@ -13,6 +13,14 @@ from assent.model.sandbox import SandboxProfile
 from assent.model.words import Mode
 
 
+class Workspace(msgspec.Struct, frozen=True):
+    """The folders that a session may be let loose in."""
+
+    roots: tuple[str, ...] = ()
+    guessed: bool = False
+    """Nobody fixed them, and no project was found: see `Session.guessed`."""
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """An agent at work. The workspace is fixed by the user, never by a call."""
 
@@ -20,6 +28,9 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     user: str = ""
     agent: str = ""
     workspace: tuple[str, ...] = ()
+    guessed: bool = False
+    """Nobody fixed the workspace, and no project was found: it is where the agent says it is. Nothing runs contained in
+    it without a question."""
     modes: tuple[Mode, ...] = ()
     """Modes said by the agent, a strategy or a step: each may only tighten."""
     interactive: bool = True

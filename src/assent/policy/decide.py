@@ -124,8 +124,10 @@ def _judge(
     for index, opinions in enumerate(heard):
         spoken = [*opinions, *call_opinions]
         if silent or not coverage.is_covered(index):
-            spoken += defaults(index, row, view, guard, consent, spoken, held=held)
+            default = defaults(index, row, view, guard, consent, spoken, held=held)
+            spoken += default
             spoken += _outside(index, view, stopped) if stopped else ()
+            spoken += _nowhere(index, view) if any(o.policy == "sandbox" for o in default) else ()
         kept += settle(index, row, view, guard, spoken, coverage)
     verdicts = [o.verdict for o in kept if o.overruled is None]
     verdict = verdicts[0] if len(verdicts) == 1 else max(verdicts, key=_rank)
@@ -149,6 +151,16 @@ def _outside(index: int, view: View, stopped: str) -> list[Opinion]:
         return []
     reason = f"it was stopped in the sandbox, and would now run outside: {stopped}"
     return [Opinion(verdict=ASK, source=Source.SANDBOX, policy="sandbox", reason=reason, operation=index)]
+
+
+def _nowhere(index: int, view: View) -> list[Opinion]:
+    """Ask before anything runs contained where neither a person nor a project says that it is a workspace."""
+    roots = view.place.workspace
+    if not view.facts.sandbox or (roots and not view.session.guessed):
+        return []
+    where = f"`{roots[0]}` is no project" if roots else "this folder cannot be a workspace"
+    reason = f"{view.reading.operations[index].reason}; {where}, and nobody fixed a workspace to run it in"
+    return [Opinion(verdict=ASK, source=Source.SANDBOX, policy="workspace", reason=reason, operation=index)]
 
 
 def _winner(opinions: Sequence[Opinion], verdict: Verdict) -> Opinion:

@@ -12,6 +12,7 @@ import msgspec
 import assent.regex as re
 from assent.catalog import Lexicon, places, secrets
 from assent.catalog.lexicon import NOTHING
+from assent.catalog.roots import refuse_root
 from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, fold, within
 from assent.patience import step
 from assent.reading.meter import LETTERS, PATH, Meter
@@ -258,7 +259,7 @@ def normal(path: str) -> str:
 
 
 def place_of(call: ToolCall, session: Session, facts: Facts, lexicon: Lexicon = NOTHING) -> Place:
-    """Gather a call's surroundings; `/` and the home directory are no workspace."""
+    """Gather a call's surroundings; a folder that cannot be a workspace (see `refuse_root`) is none."""
     return _place(call.cwd, session.workspace, session.run, session.path, session.shell, facts, lexicon)
 
 
@@ -274,7 +275,7 @@ def _place(
 ) -> Place:
     """Make a place; the same for all calls that stand there, as long as these facts hold."""
     cwd = normal(folder) if folder and folder.startswith("/") else None
-    roots = _roots(workspace, facts.home, facts.resolve, int(facts.now)) if workspace else ()
+    roots = _roots(workspace, facts.home, facts.assent_paths, facts.resolve, int(facts.now)) if workspace else ()
     if path:
         # Both count: a program of the workspace that either would find is one that may run.
         facts = msgspec.structs.replace(facts, path=tuple(dict.fromkeys((*path, *facts.path))))
@@ -284,12 +285,21 @@ def _place(
 
 @functools.lru_cache(maxsize=256)
 def _roots(
-    workspace: tuple[str, ...], home: str | None, resolve: Callable[[str], str | None], _second: int
+    workspace: tuple[str, ...],
+    home: str | None,
+    own: tuple[str, ...],
+    resolve: Callable[[str], str | None],
+    _second: int,
 ) -> tuple[str, ...]:
     """Return the workspace's roots by all their names. The user chose them: looking them up once a second will do."""
-    named = {normal(r) for r in workspace if r.startswith("/")}
-    roots = named | {normal(t) for r in named if (t := resolve(r)) is not None}
-    return tuple(sorted(roots - {home, resolve(home) if home else None, "/"}))
+    homes = () if home is None else _names(home, resolve)
+    named = [_names(normal(root), resolve) for root in workspace if root.startswith("/")]
+    return tuple(sorted({name for names in named if refuse_root(names, homes, own) is None for name in names}))
+
+
+def _names(path: str, resolve: Callable[[str], str | None]) -> tuple[str, ...]:
+    target = resolve(path)
+    return (path,) if target is None else tuple(dict.fromkeys((path, normal(target))))
 
 
 @functools.lru_cache(maxsize=256)

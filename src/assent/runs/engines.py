@@ -27,6 +27,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
     cwd: str
     layers: tuple[Policy, ...]
     """Layers that can only tighten."""
+    guessed: bool = False
+    """Whether neither a project nor a person says that the folder is a workspace."""
     contained: bool = True
     """Whether the daemon itself runs the commands, and so can put them in the sandbox."""
 

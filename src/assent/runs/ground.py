@@ -13,6 +13,7 @@ import msgspec
 from assent.agents.wiring import Pointing
 from assent.audit.log import Log
 from assent.gate import Gate
+from assent.model import Workspace
 from assent.runs.engines import Engines
 from assent.store.cursor import Cursor
 from assent.store.store import Store
@@ -39,4 +40,6 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """Ends what was lent to a run, in a job of the store."""
     point_hooks: Callable[[str | None], Pointing] = lambda _: Pointing()
     """Makes an agent's settings visible to a process, and says how it is pointed at them; blocks."""
+    find_workspace: Callable[[str], Workspace | None] = lambda _: None
+    """Finds the workspace that a project or a person makes of a folder; blocks."""
     clock: Callable[[], float] = time.time

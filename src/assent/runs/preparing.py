@@ -1,7 +1,7 @@
 """From a wish to a run: its strategy and folder found, what decides in it settled, and nothing begun."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH111, PTH112, PTH118, PTH120
+# ruff: noqa: PTH112, PTH118, PTH120
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from typing import Any
 
 import msgspec
 
-from assent.model import ConfigError, Layer, Policy, within
+from assent.config.places import refuse_folder
+from assent.model import ConfigError, Layer, Policy, Workspace, within
 from assent.policy.profiles import NAMES
 from assent.runs.engines import Setting
 from assent.runs.ground import Ground
@@ -28,7 +29,8 @@ async def make_run(ground: Ground, wish: PrepareRun, path: str, **whose: Any) ->
     loop = asyncio.get_running_loop()
     cwd, strategy = await loop.run_in_executor(ground.threads, load, path, wish.cwd)
     await loop.run_in_executor(ground.threads, find_machine)  # what this machine has takes a moment to find out
-    setting = settle(cwd, strategy)
+    found = await loop.run_in_executor(ground.threads, ground.find_workspace, cwd)
+    setting = settle(cwd, strategy, guessed=found is None or _is_guessed(cwd, found))
     check_profiles(strategy, wish.profile, ground.engines.find(setting).merged.profiles.specs)
     named: dict[str, Any] = {"strategy": strategy.name, "path": strategy.path, "cwd": cwd, **whose}
     record = RunRecord(**named, created_at=ground.clock())
@@ -49,17 +51,22 @@ def load(path: str, wished: str | None) -> tuple[str, Strategy]:
     cwd = os.path.realpath(wished if wished is not None else os.path.dirname(path))
     if not os.path.isdir(cwd):
         raise ConfigError(f"there is no folder {cwd}")
-    if within(os.path.realpath(os.path.expanduser("~")), cwd):
-        raise ConfigError(f"{cwd} is no workspace: say a project's folder as cwd")
+    reason = refuse_folder(cwd)
+    if reason is not None:
+        raise ConfigError(f"`{cwd}` cannot be a workspace: {reason}", suggestion="say a project's folder as cwd")
     return cwd, strategy
 
 
-def settle(cwd: str, strategy: Strategy) -> Setting:
+def _is_guessed(cwd: str, found: Workspace) -> bool:
+    return found.guessed or not any(within(cwd, root) for root in found.roots)
+
+
+def settle(cwd: str, strategy: Strategy, *, guessed: bool = False) -> Setting:
     """Return what decides in a run. The profile of a process is around all of it, and so around each of its calls."""
     if strategy.process is None:
-        return Setting(cwd=cwd, layers=_layers(strategy.policy))
+        return Setting(cwd=cwd, layers=_layers(strategy.policy), guessed=guessed)
     policy = msgspec.structs.replace(strategy.policy, profile=None)
-    return Setting(cwd=cwd, layers=_layers(policy), contained=False)
+    return Setting(cwd=cwd, layers=_layers(policy), guessed=guessed, contained=False)
 
 
 def check_profiles(strategy: Strategy, chosen: str | None, defined: Iterable[str]) -> None:

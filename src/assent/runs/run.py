@@ -116,6 +116,7 @@ class Run:
             user=self.record.user,
             agent=agent,
             workspace=(self.setting.cwd,),
+            guessed=self.setting.guessed,
             interactive=self.interactive,
             run=True,
             **more,

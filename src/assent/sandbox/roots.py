@@ -5,15 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
+from assent.catalog.roots import refuse_root, refuse_write
 from assent.model import SandboxProfile, printable, within
+from assent.policy.profiles import NAMES
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.mountinfo import read_mounts
-
-_TOO_WIDE = frozenset(
-    {"/", "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/media", "/mnt", "/opt", "/proc"}
-    | {"/root", "/run", "/sbin", "/srv", "/sys", "/tmp", "/usr", "/var", "/var/tmp", "/Users"}  # noqa: S108 - refused
-)
-_NEVER = ("/boot", "/dev", "/etc", "/proc", "/sys", "/usr/bin", "/usr/sbin", "/usr/lib", "/run")
 
 
 def real_roots(profile: SandboxProfile, homes: tuple[str, ...]) -> tuple[str, ...]:
@@ -27,10 +23,11 @@ def _real_root(root: str, profile: SandboxProfile, homes: tuple[str, ...]) -> st
         raise Unavailable(f"there is no folder {printable(root)} to write in")
     if printable(real) != real:
         raise Unavailable(f"{printable(real)} can not be a workspace: its name is no text")
-    if _holds_all(real, homes):
-        raise Unavailable(f"{real} can not be a workspace: it holds everything else too")
-    if _is_system(real):
-        raise Unavailable(f"{real} belongs to the system and can not be a workspace")
+    # A person's own profile may name folders of programs, such as their caches.
+    refuse = refuse_root if profile.name in NAMES else refuse_write
+    reason = refuse((os.path.normpath(root), real), homes)
+    if reason is not None:
+        raise Unavailable(f"{real} cannot be a workspace: {reason}")
     hidden = next((m for m in profile.masked if within(real, os.path.realpath(m))), None)
     if hidden is not None:
         raise Unavailable(f"{real} lies in {hidden}, which is hidden from every sandbox")
@@ -39,15 +36,7 @@ def _real_root(root: str, profile: SandboxProfile, homes: tuple[str, ...]) -> st
 
 def can_be_written(folder: str, homes: tuple[str, ...]) -> bool:
     """Tell whether a folder that is there could be a write root, as far as its name says."""
-    return os.path.isdir(folder) and not _holds_all(folder, homes) and not _is_system(folder)
-
-
-def _holds_all(real: str, homes: tuple[str, ...]) -> bool:
-    return real in _TOO_WIDE or any(within(home, real) for home in homes)
-
-
-def _is_system(real: str) -> bool:
-    return any(within(real, place) for place in _NEVER)
+    return os.path.isdir(folder) and refuse_write((folder,), homes) is None
 
 
 def real_path(path: str) -> str | None:

@@ -11,8 +11,9 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias, TypeVar
 
+from assent.config.places import refuse_folder, workspace_of
 from assent.gate import EXPIRY
-from assent.model import AssentError, ConfigError, ForbiddenError, Mode, Policy, Rule, Session
+from assent.model import AssentError, ConfigError, ForbiddenError, Mode, Policy, Rule, Session, Workspace
 from assent.policy.rules import parse_rule
 from assent.sdk.asking import ApprovalHandler, queue_approvals
 from assent.sdk.judges import Birthplace, Embedded, Judge
@@ -41,7 +42,8 @@ class AgentApp:
         turn: Turn | None = None,
         approval_handler: ApprovalHandler | Callable[[str], None] | None = None,
         agent: str = "python",
-        workspace: tuple[str, ...] = (),
+        workspace: Workspace = Workspace(),  # noqa: B008 - it is frozen
+        cwd: str | None = None,
         interactive: bool = True,
     ) -> None:
         self.judge = judge
@@ -52,6 +54,7 @@ class AgentApp:
         self._handler = None if callable(approval_handler) else approval_handler
         self._agent = agent
         self._workspace = workspace
+        self._cwd = cwd
         self._interactive = interactive
         self._user = user_name()
         self._sessions: OrderedDict[str, AgentSession] = OrderedDict()
@@ -140,9 +143,14 @@ class AgentApp:
 
     def _make(self, session_id: str, user: str) -> AgentSession:
         who = Session(
-            id=session_id, user=user, agent=self._agent, workspace=self._workspace, interactive=self._interactive
+            id=session_id,
+            user=user,
+            agent=self._agent,
+            workspace=self._workspace.roots,
+            guessed=self._workspace.guessed,
+            interactive=self._interactive,
         )
-        cwd = self._workspace[0] if self._workspace else None
+        cwd = self._cwd
         return AgentSession(
             who,
             self.judge,
@@ -186,7 +194,7 @@ def create_agent_app(  # noqa: PLR0913 - each is a choice of its own, and all ha
     else:
         policies = (policy,) if policy is not None else ()
         judge = Embedded(lambda: policies, store=store, expiry=expiry)
-    root = os.path.realpath(workspace if workspace is not None else os.curdir)
+    folder = os.path.realpath(workspace if workspace is not None else os.curdir)
     return AgentApp(
         judge,
         tools=tools,
@@ -194,9 +202,20 @@ def create_agent_app(  # noqa: PLR0913 - each is a choice of its own, and all ha
         turn=turn,
         approval_handler=approval_handler,
         agent=agent,
-        workspace=(root,),
+        workspace=_find_workspace(folder, chosen=workspace is not None),
+        cwd=folder,
         interactive=interactive,
     )
+
+
+def _find_workspace(folder: str, *, chosen: bool) -> Workspace:
+    """Return a folder as the workspace: one that was chosen must be fit for it, another may be a guess."""
+    reason = refuse_folder(folder)
+    if reason is None:
+        return Workspace((folder,), guessed=not chosen and workspace_of(folder).guessed)
+    if chosen:
+        raise ConfigError(f"`{folder}` cannot be a workspace: {reason}")
+    return Workspace()
 
 
 def read_policy(given: Policy | Mapping[str, Any] | None) -> Policy | None:

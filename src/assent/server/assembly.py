@@ -148,6 +148,7 @@ def _lay_ground(
         engines=Engines(projects.policies, projects.seen, environ),
         threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
         environ=dict(environ),
+        find_workspace=projects.look,
         report=journal.fault,
         lend_token=lambda run: _lend_token(store, log, keys, run),
         end_tokens=lambda cursor, run: revoke_of_run(cursor, run, log),

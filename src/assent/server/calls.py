@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from assent.model import CallError, Session, ToolCall, read_trace
+from assent.model import CallError, Session, ToolCall, Workspace, read_trace
 from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ class Desks:
 
     def __init__(self, projects: Projects) -> None:
         self._projects = projects
-        self._known: OrderedDict[tuple[str, str], tuple[str, ...]] = OrderedDict()
+        self._known: OrderedDict[tuple[str, str], Workspace] = OrderedDict()
 
-    def find(self, token: str, session: str, started: str, here: tuple[str, ...]) -> tuple[str, ...]:
+    def find(self, token: str, session: str, started: str, here: Workspace) -> Workspace:
         """Return the workspace of a session: once found, it stays. `started` is where the agent says it began."""
         key = (token, session)
         known = self._known.pop(key, None)
@@ -56,13 +56,15 @@ def place_call(
     if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
         started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
         workspace = desks.find(who.token, asked.session, started, workspace)
+    found = Workspace(who.workspace) if who.workspace else workspace or Workspace()
     trace = read_trace(headers[_TRACE].decode("latin-1")) if _TRACE in headers else None
     call = ToolCall(tool=asked.tool, input=asked.input, cwd=cwd, call_id=asked.call_id, trace=trace)
     session = Session(
         id=asked.session or who.token,
         user=who.user,
         agent=who.agent or "",
-        workspace=who.workspace or workspace or (),
+        workspace=found.roots,
+        guessed=found.guessed,
         modes=asked.modes,
         interactive=who.interactive is not False,
         remote=who.remote,
@@ -72,7 +74,7 @@ def place_call(
     return call, session
 
 
-def _look(cwd: str | None, who: Principal, projects: Projects, *, is_over: bool) -> tuple[str, ...] | None:
+def _look(cwd: str | None, who: Principal, projects: Projects, *, is_over: bool) -> Workspace | None:
     """Return the workspace of the folder that a call is made in; None where there is none to look at.
 
     Where an agent of this machine names a folder that is not there, neither its project's rules nor its paths are

@@ -63,7 +63,7 @@ async def show_policy(daemon: Daemon, request: Request) -> Reply:
         tuple(merged.modes),
         merged.sources,
         bench.found.policies,
-        bench.found.workspace,
+        bench.found.workspace.roots,
         bench.found.notices,
         bench.fault,
     )

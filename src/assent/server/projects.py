@@ -22,7 +22,7 @@ from assent.config.links import follow_below, follow_links
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
 from assent.config.repository import find_trap
 from assent.engine import Engine
-from assent.model import AssentError, ConfigError, Facts, ToolCall
+from assent.model import AssentError, ConfigError, Facts, ToolCall, Workspace
 from assent.sandbox.mechanisms import find_machine
 from assent.sandbox.outlook import Outlook, may_contain
 from assent.server.moments import Moment
@@ -134,7 +134,7 @@ class Projects:
         return seat.bench
 
     def _make(self, found: Layers, fault: str | None = None) -> Bench:
-        outlook = Outlook(found.workspace, self._environ, tried=may_contain(found.policies))
+        outlook = Outlook(found.workspace.roots, self._environ, tried=may_contain(found.policies))
         engine = Engine(found.policies, facts=lambda: outlook(self.seen()))
         return Bench(found, engine, Engine(found.policies, facts=self._blind), fault)
 
@@ -153,7 +153,7 @@ class Projects:
         """Return the layers that hold in a folder, or raise `ConfigError`."""
         return self.bench(folder).found.policies
 
-    def look(self, folder: str) -> tuple[str, ...] | None:
+    def look(self, folder: str) -> Workspace | None:
         """Return the workspace of a folder's project; None if there is no such folder on the daemon's disk.
 
         Where its rules are broken it has no workspace, and its calls are denied.
@@ -161,7 +161,7 @@ class Projects:
         try:
             bench = self.bench(folder)
         except ConfigError:
-            return ()
+            return Workspace()
         return bench.found.workspace if bench.seen else None
 
 

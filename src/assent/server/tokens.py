@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.config.places import user_home
+from assent.config.places import refuse_folder
 from assent.model import AssentError
 from assent.model.principal import Role, Token
 from assent.server.grants import Ended
@@ -122,6 +122,7 @@ def _check_root(root: str) -> str:
     if not os.path.isabs(root):  # noqa: PTH117 - paths are strings here
         raise AssentError(f"a workspace is an absolute path, not `{root}`")
     path = "/" + os.path.normpath(root).lstrip("/")
-    if path in ("/", user_home()):
-        raise AssentError(f"`{path}` is no workspace: it holds everything else too")
+    reason = refuse_folder(path)
+    if reason is not None:
+        raise AssentError(f"`{path}` cannot be a workspace: {reason}")
     return path

@@ -33,6 +33,7 @@ from assent.model import (
     Scope,
     Session,
     ToolCall,
+    Workspace,
     within,
 )
 from assent.model.principal import Role
@@ -242,19 +243,26 @@ class _Draft:
         folder = cwd if isinstance(cwd, str) else None
         call = ToolCall(tool=recorded.reading.tool, input={"command": said.get("summary", "")}, cwd=folder)
         user, agent = str(said.get("user", "")), str(said.get("agent", ""))
-        workspace, remote = self._disk(folder, agent, event.session_id)
-        session = Session(id=event.session_id, user=user, agent=agent, workspace=workspace, remote=remote)
+        found, remote = self._disk(folder, agent, event.session_id)
+        session = Session(
+            id=event.session_id,
+            user=user,
+            agent=agent,
+            workspace=found.roots,
+            guessed=found.guessed,
+            remote=remote,
+        )
         return call, session, self._daemon.projects(call, session)
 
-    def _disk(self, folder: str | None, agent: str, session: str) -> tuple[tuple[str, ...], bool]:
+    def _disk(self, folder: str | None, agent: str, session: str) -> tuple[Workspace, bool]:
         """Say where an agent works: the one that asks by what its session says, others by what is on the disk."""
         asking = None if self._asked is None else self._asked.session
         if asking is not None and asking.agent == agent:
             inside = folder is not None and any(within(folder, root) for root in asking.workspace)
             if inside or session == asking.id or asking.remote or not asking.workspace:
-                return asking.workspace, asking.remote
+                return Workspace(asking.workspace, asking.guessed), asking.remote
         workspace = self._daemon.projects.look(folder) if folder is not None else None
-        return workspace or (), workspace is None
+        return workspace or Workspace(), workspace is None
 
 
 def _is_good_for(grant: Grant, decision: Decision, session: Session) -> bool:
