@@ -9,7 +9,7 @@ from assent import Engine, Session, ToolCall
 from assent.approvals.events import evaluated
 from assent.audit.entry import LARGEST_BODY, make_entry, read_event, restore_reading
 from assent.audit.masking import Mask
-from assent.model import UNKNOWN, Event, Facts, OperationKind, Policy, Verdict
+from assent.model import UNKNOWN, Event, OperationKind, Policy, Source, Verdict
 from assent.model.sandbox import SandboxProfile, Violation
 
 MASK = Mask(b"s" * 32)
@@ -73,8 +73,8 @@ def test_hidden_characters_are_written_out_and_nothing_is_lost():
 )
 def test_what_is_not_known_is_shown_as_such_in_reasons_and_in_the_log(line):
     call = ToolCall(tool="Bash", input={"command": line})
-    engine = Engine([Policy(unknown_repository=Verdict.ASK)], facts=lambda: Facts(disk="unknown"))
-    decision = engine.decide(call)
+    decision = Engine([Policy(unknown_repository=Verdict.ASK)]).decide(call)
+    assert decision.decision_source is not Source.ERROR
     assert UNKNOWN not in "".join([decision.decision_reason, *(o.reason for o in decision.opinions)])
     body = make_entry(evaluated(call, SESSION, decision, "x"), MASK).columns[-1]
     assert b"\\ufdd0" not in body

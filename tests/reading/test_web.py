@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assent.model import UNKNOWN, CallError, Tier
+from assent.model import UNKNOWN, CallError, Facts, Tier, ToolCall
+from assent.reading import read
+from assent.reading.paths import Place
 from assent.reading.web import contact, fetch, is_private, read_address, read_host
 
 #: URL, host, whether fetching it is more than reading a public page
@@ -151,3 +153,21 @@ def test_an_address_of_a_command_may_carry_data_too():
     assert read_address("https://example.com/" + "a" * 2000).doubt is None
     assert read_address("https://example.com/" + "a" * 2100).doubt is not None
     assert read_host("a" * 41 + ".test").doubt is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("wget https://example.com/x", Tier.SAFE),
+        ("wget -q https://example.com/a/b.tgz", Tier.SAFE),
+        ("wget https://example.com/", Tier.SAFE),
+        ("wget https://example.com/conftest.py", Tier.DANGEROUS),
+        ("wget https://example.com/.bashrc", Tier.DANGEROUS),
+        ("wget https://example.com/$X", Tier.DANGEROUS),
+        ("wget -O x https://example.com/x", Tier.DANGEROUS),
+    ],
+)
+@pytest.mark.parametrize("cwd", [None, "/code"])
+def test_where_no_workspace_is_known_a_fetch_by_its_address_is_as_safe_as_in_one(line, expected, cwd):
+    found = read(ToolCall(tool="Bash", input={"command": line}, cwd=cwd), Place(Facts(), cwd))
+    assert found.tier is expected

@@ -20,7 +20,6 @@ _KEPT = 100
 
 _encoder = msgspec.json.Encoder(order="deterministic")
 _decoder = msgspec.json.Decoder(Event)
-_operations = msgspec.json.Decoder(tuple[Operation, ...])
 _UNKNOWN, _ELLIPSIS = UNKNOWN.encode(), "…".encode()
 """How text that is only known at run time is marked in memory, and in the log."""
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
@@ -76,9 +75,18 @@ def _entry(event: Event, body: bytes, mask: Mask | None) -> Entry:
 
 
 def restore_reading(reading: Reading) -> Reading:
-    """Return a recorded reading as it was decided by: an ellipsis in it is text that was not known."""
-    operations = _operations.decode(_encoder.encode(reading.operations).replace(_ELLIPSIS, _UNKNOWN))
-    return msgspec.structs.replace(reading, operations=operations)
+    """Return a recorded reading as it was decided by: an ellipsis in its names is text that was not known."""
+    return msgspec.structs.replace(reading, operations=tuple(map(_restore, reading.operations)))
+
+
+def _restore(operation: Operation) -> Operation:
+    lists = {name: tuple(map(_unknown, getattr(operation, name))) for name in ("argv", "plain", "mentions", "hosts")}
+    target = None if operation.target is None else _unknown(operation.target)
+    return msgspec.structs.replace(operation, resource=_unknown(operation.resource), target=target, **lists)
+
+
+def _unknown(name: str) -> str:
+    return name.replace("…", UNKNOWN)
 
 
 def read_event(position: int, writer: str, seq: int, at: float, body: bytes) -> Event:

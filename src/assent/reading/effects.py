@@ -270,7 +270,17 @@ def _network_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operati
         return
     yield _contact(address, ground)
     for name in address.saved if role == "save" else ():
-        yield writing(locate(Word(name), ground.place, ground.cwd), ground)
+        yield _saving(name, ground)
+
+
+def _saving(name: str, ground: Ground) -> Operation:
+    """Return the write of a file that a fetch names by its address: safe, too, where nobody knows of a workspace."""
+    located = locate(Word(name), ground.place, ground.cwd)
+    saved = writing(located, ground)
+    ordinary = UNKNOWN not in name and not name.startswith((".", "-"))
+    if ground.place.workspace or not ordinary or ground.place.traits(located.path, located.target).sensitive:
+        return saved
+    return msgspec.structs.replace(saved, tier=SAFE, reason="saves a file in its working directory")
 
 
 def _contact(address: Address, ground: Ground) -> Operation:
