@@ -241,3 +241,12 @@ def test_waiting_for_one_question_ends_with_its_answer(agent, person):
     assert agent.get(f"/api/permissions/{wanted}?wait=0.1").json()["status"] == "pending"
     answer(person, wanted)
     assert agent.get(f"/api/permissions/{wanted}?wait=30").json()["status"] == "approved"
+
+
+def test_a_question_keeps_the_name_its_tool_was_called_by(agent, person):
+    asked = agent.post(
+        "/api/hooks/classify", json={"toolName": "exec", "toolInput": {"command": "node named.js"}}
+    ).json()
+    answer = {"requestId": asked["requestId"], "decision": "approve"}
+    assert person.post("/api/permissions", json=answer).status_code == 200
+    assert person.get(f"/api/permissions/{asked['requestId']}").json()["toolName"] == "exec"

@@ -20,6 +20,7 @@ from assent.model import (
     ToolCall,
     Violation,
 )
+from assent.reading.tools import find_tool
 
 
 def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str) -> Event:
@@ -144,7 +145,8 @@ def enabled(enablement: Enablement, *, revoked_by: str | None = None) -> Event:
 
 
 def _about(approval: Approval, kind: EventType, payload: dict[str, Any]) -> Event:
-    about = {"user": approval.user, "agent": approval.agent, "tool": approval.tool, "summary": approval.summary}
+    tool = find_tool(approval.tool).name
+    about = {"user": approval.user, "agent": approval.agent, "tool": tool, "summary": approval.summary}
     event = _plain(kind, approval.session.id, approval.id, about | payload | {"digest": approval.digest})
     call = approval.call or ToolCall(tool=approval.tool, call_id=approval.call_id)
     placed = _place_in_run(call, approval.session)

@@ -55,6 +55,7 @@ class Approval(msgspec.Struct, frozen=True, kw_only=True):
     """The exact call, while it is pending; what was asked is deleted once it is answered."""
     call_id: str | None = None
     tool: str
+    """As it was called."""
     digest: str
     tier: Tier
     reason: str
