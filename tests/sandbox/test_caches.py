@@ -31,9 +31,9 @@ def test_a_cache_that_a_command_closed_is_opened_again(world):
 
 
 def test_cargo_finds_the_settings_of_its_user_and_nobody_else_s(own_world):
-    file = own_world.write(own_world.home / ".cargo/config.toml", "own = 1")
+    file = own_world.write(own_world.home / ".cargo/config.toml", "own = 1  # not for others")
     done = own_world.sh("cat $CARGO_HOME/config.toml")
-    assert done.stdout == "own = 1"
+    assert done.stdout == '"own" = 1\n'
     (own_world.home / ".cargo/config").symlink_to(file)
     other = User(uid=os.geteuid() + 1, gid=os.getegid(), home=str(own_world.home), homes=(), dropped=True)
     for name in ("config.toml", "config"):

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import stat
+from typing import Any
 
+from assent.catalog.secrets import is_secret_variable
 from assent.config.files import make_private_folder
 from assent.sandbox import folders
+from assent.sandbox.environment import without_credentials
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.mounts import CACHE
 from assent.sandbox.user import User
@@ -63,8 +67,52 @@ def _copy_settings(user: User, folder: int) -> None:
             settings = _read_own(os.path.join(user.home, ".cargo", name), user)
             copy = os.open(name, _NEW, 0o444, dir_fd=folder)
             with open(copy, "wb") as new:
-                new.write(settings)
+                new.write(clean_settings(settings))
                 os.fchmod(copy, 0o444)
+
+
+def clean_settings(data: bytes) -> bytes:
+    """Return settings in TOML without what is secret in them; nothing, if they cannot be read."""
+    import tomllib  # noqa: PLC0415 - slow to load, and few have such a file
+
+    try:
+        found = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError):
+        return b""
+    return "".join(f"{_write(name)} = {_write(value)}\n" for name, value in _clean(found).items()).encode()
+
+
+def _clean(table: dict[str, Any]) -> dict[str, Any]:
+    """Leave out what is secret by its name, and take passwords out of addresses."""
+    kept = {name: value for name, value in table.items() if not is_secret_variable(name.replace("-", "_"))}
+    return {name: left for name, value in kept.items() if (left := _clean_value(value)) is not None}
+
+
+def _clean_value(value: Any) -> Any:
+    match value:
+        case dict():
+            return _clean(value)
+        case list():
+            return [left for each in value if (left := _clean_value(each)) is not None]
+        case str():
+            return without_credentials(value)
+        case _:
+            return value
+
+
+def _write(value: Any) -> str:
+    """Write a value as TOML does on one line."""
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{_write(name)} = {_write(each)}" for name, each in value.items()) + "}"
+        case list():
+            return "[" + ", ".join(map(_write, value)) + "]"
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        case _:
+            return str(value)
 
 
 def _read_own(path: str, user: User) -> bytes:

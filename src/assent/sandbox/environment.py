@@ -5,112 +5,28 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from assent.catalog.secrets import is_secret_variable
+from assent.catalog.secrets import SECRET_FILES, SECRET_FOLDERS, is_secret_variable
 from assent.reading.hosts import parse_host
+from assent.sandbox.variables import is_harmless
 
-NAMES = frozenset(
-    [
-        "PATH",
-        "HOME",
-        "USER",
-        "LOGNAME",
-        "SHELL",
-        "TERM",
-        "COLORTERM",
-        "TERM_PROGRAM",
-        "LANG",
-        "LANGUAGE",
-        "TZ",
-        "NO_COLOR",
-        "FORCE_COLOR",
-        "CLICOLOR",
-        "COLUMNS",
-        "LINES",
-        "EDITOR",
-        "VISUAL",
-        "PAGER",
-        "LESS",
-        "CI",
-        "DEBIAN_FRONTEND",
-        "SOURCE_DATE_EPOCH",
-        "CC",
-        "CXX",
-        "CPP",
-        "AR",
-        "LD",
-        "CFLAGS",
-        "CXXFLAGS",
-        "CPPFLAGS",
-        "LDFLAGS",
-        "MAKEFLAGS",
-        "PKG_CONFIG_PATH",
-        "VIRTUAL_ENV",
-        "CONDA_PREFIX",
-        "CONDA_DEFAULT_ENV",
-        "PYENV_ROOT",
-        "PYENV_VERSION",
-        "PYTHONDONTWRITEBYTECODE",
-        "PYTHONUNBUFFERED",
-        "PYTHONHASHSEED",
-        "PYTHONPATH",
-        "PYTHONWARNINGS",
-        "PYTHONUTF8",
-        "NODE_ENV",
-        "NODE_OPTIONS",
-        "NODE_PATH",
-        "NVM_DIR",
-        "NVM_BIN",
-        "VOLTA_HOME",
-        "PNPM_HOME",
-        "COREPACK_HOME",
-        "GOPATH",
-        "GOROOT",
-        "GOFLAGS",
-        "GOPROXY",
-        "GONOSUMDB",
-        "GOSUMDB",
-        "GOPRIVATE",
-        "GOTOOLCHAIN",
-        "RUSTUP_HOME",
-        "RUSTUP_TOOLCHAIN",
-        "RUSTUP_AUTO_INSTALL",
-        "RUSTFLAGS",
-        "RUST_BACKTRACE",
-        "RUST_LOG",
-        "JAVA_HOME",
-        "M2_HOME",
-        "GRADLE_HOME",
-        "GEM_HOME",
-        "GEM_PATH",
-        "BUNDLE_PATH",
-        "RBENV_ROOT",
-        "ASDF_DIR",
-        "ASDF_DATA_DIR",
-        "GIT_AUTHOR_NAME",
-        "GIT_AUTHOR_EMAIL",
-        "GIT_COMMITTER_NAME",
-        "GIT_COMMITTER_EMAIL",
-        "GIT_SSL_CAINFO",
-        "SSL_CERT_FILE",
-        "SSL_CERT_DIR",
-        "CURL_CA_BUNDLE",
-        "REQUESTS_CA_BUNDLE",
-        "NODE_EXTRA_CA_CERTS",
-        "NIX_SSL_CERT_FILE",
-        "XDG_CONFIG_HOME",
-        "XDG_DATA_HOME",
-        "XDG_STATE_HOME",
-    ]
-)
-"""What programs need to find each other, to speak the user's language, and to build."""
-_PREFIXES = ("LC_", "PIP_", "UV_", "NPM_CONFIG_", "npm_config_", "CARGO_", "YARN_")
 _PLACES = frozenset(
     {"HOME", "USER", "LOGNAME", "LANG", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "GOPROXY"}
 )
 _INDEXES = ("PIP_", "UV_", "NPM_CONFIG_", "npm_config_", "CARGO_HOME", "YARN_NPM_REGISTRY_SERVER")
 SOCKET_VARIABLES = ("SSH_AUTH_SOCK", "GPG_AGENT_INFO", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST", "XDG_RUNTIME_DIR")
 """What names a socket of the user's session, which is hidden inside."""
-_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
+FILE_VARIABLES = (
+    *SECRET_FILES,
+    *("npm_config_userconfig", "PIP_CONFIG_FILE", "UV_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"),
+    *("GOOGLE_APPLICATION_CREDENTIALS", "BOTO_CONFIG"),
+)
+"""What names a file with secrets, which is hidden inside."""
+_KEPT = (*FILE_VARIABLES, *SECRET_FOLDERS)
+_USER_INFO = re.compile(r"(?:(?<=://)|(?<![^\s=,;|])//)[^\s/?#\\]*@")
+_SCHEMELESS = re.compile(r"(?<![^\s=,;|])[^\s/@:=,;|]+:[^\s/@,;|]*@(?=[\w.\[-])")
+_ADDRESS = re.compile(r"//(?P<host>[^\s/?#\\,;|]*)(?P<rest>[^\s]*)")
+_PLAIN_HOST = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
+_PARAMETER = re.compile(r"[?&#;]([^=&#;]+)=")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -119,9 +35,24 @@ def pass_on(environ: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str
     named = set(allowed)
     found = {n: v for n, v in environ.items() if n in named}
     for name, value in environ.items():
-        if name not in named and (name in NAMES or name.startswith(_PREFIXES)) and not is_secret_variable(name):
-            found[name] = _CREDENTIALS.sub("", value)
+        if name not in named and is_harmless(name) and (left := without_credentials(value)) is not None:
+            found[name] = left
     return found
+
+
+def without_credentials(value: str) -> str | None:
+    """Take users and passwords out of the addresses in a value; None if it may hold a secret even then."""
+    if "@" not in value and "?" not in value and "#" not in value:
+        return value
+    left = _SCHEMELESS.sub("", _USER_INFO.sub(lambda m: "//" if m[0].startswith("//") else "", value))
+    return left if all(map(_is_plain, _ADDRESS.finditer(left))) else None
+
+
+def _is_plain(address: re.Match[str]) -> bool:
+    """Tell whether an address surely has no password left: in what looks like a port, or among its parameters."""
+    if not _PLAIN_HOST.fullmatch(address["host"]):
+        return False
+    return not any(is_secret_variable(name.replace("-", "_")) for name in _PARAMETER.findall(address["rest"]))
 
 
 def places_of(environ: Mapping[str, str], home: str) -> dict[str, str]:
@@ -130,7 +61,9 @@ def places_of(environ: Mapping[str, str], home: str) -> dict[str, str]:
     None of them holds a secret, and none says what a program loads.
     """
     kept = {name: value for name, value in pass_on(environ, ()).items() if name in _PLACES or name.startswith(_INDEXES)}
-    return kept | {name: environ[name] for name in SOCKET_VARIABLES if name in environ} | {"ASSENT_HOME": home}
+    places = {name: environ[name] for name in _KEPT if environ.get(name, "").startswith("/")}
+    sockets = {name: environ[name] for name in SOCKET_VARIABLES if name in environ}
+    return kept | places | sockets | {"ASSENT_HOME": home}
 
 
 def proxy_variables(port: int, hosts: Iterable[str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from assent.config.files import find_file
 from assent.model import AssentError
 from assent.reading.hosts import Host, parse_host
 from assent.sandbox.defaults import go_hosts, npm_hosts, pip_hosts
+from assent.sandbox.environment import without_credentials
 
 _PIP_VARIABLES = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS")
 _UV_VARIABLES = ("UV_INDEX_URL", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX_URL", "UV_INDEX", "UV_FIND_LINKS")
@@ -78,7 +79,7 @@ def pip_variables(environ: Mapping[str, str], home: str | None) -> dict[str, str
     found: dict[str, list[str]] = {}
     for file in _pip_files(environ, home):
         for key, value in _pip_settings(_lines(file)):
-            urls = [url for url in _URL.findall(value) if "@" not in url]
+            urls = [url for url in _URL.findall(value) if without_credentials(url) == url]
             found.setdefault("PIP_" + key.replace("-", "_").upper(), []).extend(urls)
     said = {name: urls for name, urls in found.items() if urls and name not in environ}
     return {name: urls[-1] if name == "PIP_INDEX_URL" else " ".join(urls) for name, urls in said.items()}
@@ -96,12 +97,12 @@ def _node(environ: Mapping[str, str], home: str | None) -> list[str]:
 
 
 def npm_registry(environ: Mapping[str, str], home: str | None) -> str | None:
-    """Return the registry of the user's own `.npmrc`, which holds tokens and is not seen inside."""
+    """Return the registry of the user's own `.npmrc`, without a password: that file is not seen inside."""
     if home is None or any(n in environ for n in ("npm_config_registry", "NPM_CONFIG_REGISTRY")):
         return None
     lines = _lines(environ.get("NPM_CONFIG_USERCONFIG") or os.path.join(home, ".npmrc"))
     said = [m[1] for line in lines if (m := re.match(r"\s*registry\s*=\s*(\S+)", line))]
-    return said[-1].strip("\"'") if said else None
+    return without_credentials(said[-1].strip("\"'")) if said else None
 
 
 def _rust(environ: Mapping[str, str], home: str | None) -> list[str]:

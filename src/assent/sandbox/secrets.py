@@ -8,11 +8,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from assent.catalog.secrets import NOT_SECRET, SECRET_PATHS, SECRETS, is_secret
+from assent.catalog.secrets import NOT_SECRET, SECRET_FOLDERS, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
 from assent.config.places import user_home
 from assent.model import ConfigError, within
-from assent.sandbox.environment import SOCKET_VARIABLES
+from assent.sandbox.environment import FILE_VARIABLES, SOCKET_VARIABLES
 
 _ELSEWHERE = ("/proc/", "/dev/", "/run/", "/var/run/")
 """Inside, these are new and empty."""
@@ -23,10 +23,27 @@ _SETTINGS = frozenset({".npmrc", ".yarnrc", ".yarnrc.yml", ".envrc"})
 """In a project these are settings, unless they hold a credential."""
 _KEY_FILES = (".pem", ".key", ".asc")
 _HOLDS_SECRET = re.compile(rb"(?i)PRIVATE KEY|_auth|token|passw|secret|api_?key")
-_SKIPPED = frozenset({".git", "node_modules", ".venv", "venv", "target", "build", "dist", "__pycache__", ".tox"})
-_DEEPEST = 3
+_AT_HOME = (
+    *(".composer/auth.json", ".config/composer/auth.json", ".config/containers/auth.json", ".bundle/config"),
+    _ASSENT,
+)
+"""Secrets by their whole name in a home; by the end of it in a project they are settings."""
+_SETTINGS_AT_HOME = (".cargo/config.toml", ".cargo/config", ".config/uv/uv.toml", ".condarc")
+"""Read by tools inside, and so hidden only where they hold a credential."""
+_HOLDS_CREDENTIAL = re.compile(
+    rb"""(?i)://[^\s/"'@]+@|(?:^|[{,\s])["']?[\w.-]*(?:token|passw(?:or)?d|secret-key)["']?\s*[=:]\s*["'{\[\w]"""
+)
+_CROWDS = frozenset(
+    {".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox", "site-packages", ".hypothesis"}
+    | {".cache", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
+)
+"""Of these only the names they hold themselves are looked at: there are too many below, and they are others' work."""
+_DEEPEST = 6
 _MOST_ENTRIES = 100_000
 """How many names are looked through below the root, whose own are all looked at: nobody hides a secret in a crowd."""
+
+_PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix")
+"""What every command needs, and everybody sees: whatever a link there is called, it leads to no secret."""
 
 
 def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str]) -> Iterator[str]:
@@ -34,7 +51,7 @@ def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[
     names = Listings()
     launcher = os.path.realpath(user_home(environ) or "/")  # whose the command need not be
     known = homes if launcher in ("/", *homes) else (*homes, launcher)
-    found = [*_system(names), *_of_homes(known, names), *_others(homes), *_sockets(environ)]
+    found = [*_system(names), *_of_homes(known, names), *_others(homes), *_sockets(environ), *_named(environ, names)]
     for root in roots:
         found += _in_workspace(root)
     real_folder = functools.cache(os.path.realpath)
@@ -149,7 +166,9 @@ def _system(names: Listings) -> list[str]:
 
 
 def _of_homes(homes: tuple[str, ...], names: Listings) -> list[str]:
-    found = [path for home in homes for path in names.find(home, _grow(*SECRETS, _ASSENT))]
+    found = [path for home in homes for path in names.find(home, _grow(*SECRETS, *_AT_HOME))]
+    settings = [path for home in homes for path in names.find(home, _grow(*_SETTINGS_AT_HOME))]
+    found += [path for path in settings if _holds(path, _HOLDS_CREDENTIAL)]
     shown = {path for home in homes for path in names.find(home, _grow(*NOT_SECRET))}
     return [path for path in found if path not in shown]
 
@@ -158,6 +177,20 @@ def _others(homes: tuple[str, ...]) -> list[str]:
     """Return the homes of other people."""
     own = {os.path.realpath(home) for home in homes}
     return [home for home in (*glob.glob("/home/*"), "/root") if os.path.realpath(home) not in own]
+
+
+def _named(environ: Mapping[str, str], names: Listings) -> list[str]:
+    """Return the secrets that variables lead to, wherever they lie."""
+    files = [path for name in FILE_VARIABLES for path in environ.get(name, "").split(":")]
+    found = [path for path in files if os.path.isfile(path) and not covers(_PUBLIC, path)]
+    for name, default in SECRET_FOLDERS.items():
+        folder, inside = environ.get(name, ""), default[2:]
+        if not os.path.isabs(folder) or os.path.realpath(folder) in ("/", os.path.realpath(os.path.expanduser("~"))):
+            continue
+        found += [folder] if inside in SECRETS else []
+        below = [pattern[len(inside) + 1 :] for pattern in SECRETS if pattern.startswith(f"{inside}/")]
+        found += names.find(folder, _grow(*below)) if below else []
+    return [path for path in found if os.path.isabs(path)]
 
 
 def _sockets(environ: Mapping[str, str]) -> list[str]:
@@ -178,6 +211,8 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
 def _in_workspace(root: str) -> list[str]:
     found, left = [], _MOST_ENTRIES
     folders = [(root, 0)]
+    tree = _grow(*SECRETS)
+    plain, heads, tails = tree.plain, tree.heads, tree.tails
     for folder, depth in folders:
         try:
             entries = list(os.scandir(folder))
@@ -186,27 +221,38 @@ def _in_workspace(root: str) -> list[str]:
         left -= len(entries)
         if left < 0 and depth:
             break
+        enters = depth + 1 < _DEEPEST and (depth == 0 or os.path.basename(folder) not in _CROWDS)
         for entry in entries:
-            if is_secret("/" + entry.name) and _is_kept_secret(entry):
-                found.append(entry.path)
-            elif depth + 1 < _DEEPEST and entry.name not in _SKIPPED and entry.is_dir(follow_symlinks=False):
+            low = entry.name.lower()
+            may_be = low in plain or low.startswith(heads) or low.endswith(tails) or not low.isascii()
+            if may_be and is_secret("/" + entry.name) and (secret := _find_secret(entry, root)) is not None:
+                found.append(secret)
+            elif enters and entry.is_dir(follow_symlinks=False):
                 folders.append((entry.path, depth + 1))
     return found
 
 
-def _is_kept_secret(entry: os.DirEntry[str]) -> bool:
-    """Tell whether a file that may be harmless in a project does hold a secret."""
+def _find_secret(entry: os.DirEntry[str], root: str) -> str | None:
+    """Return what is to be hidden because of a name: a file, or a folder, itself or where the link leads."""
+    path = entry.path
     if entry.is_symlink():
-        return False  # its target is hidden if that is a secret, and a link can not be
-    if entry.is_dir():
-        return entry.name.startswith(".")
+        path = os.path.realpath(path)
+        if within(root, path) or covers(_PUBLIC, path) or path.startswith(_ELSEWHERE):
+            return None
+    if os.path.isdir(path):
+        return path if entry.name.startswith(".") else None
     if entry.name in _SETTINGS or entry.name.endswith(_KEY_FILES):
-        try:
-            content = find_file(entry.path)
-        except ConfigError:
-            return True  # too large, no plain file, or not to be read: whatever it is, it is no setting
-        return content is not None and _HOLDS_SECRET.search(content.data) is not None
-    return True
+        return path if _holds(path, _HOLDS_SECRET) else None
+    return path
+
+
+def _holds(path: str, sign: re.Pattern[bytes]) -> bool:
+    """Tell whether a file that may be harmless does hold a secret."""
+    try:
+        content = find_file(path)
+    except ConfigError:
+        return True  # too large, no plain file, or not to be read: whatever it is, it is no setting
+    return content is not None and sign.search(content.data) is not None
 
 
 def covers(paths: Iterable[str], path: str) -> bool:
