@@ -31,6 +31,10 @@ def permission(**decision):
     return {"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}
 
 
+def stopped(reason):
+    return {"continue": False, "stopReason": reason, "systemMessage": reason}
+
+
 TABLE = [
     (
         "claude-code",
@@ -65,6 +69,21 @@ TABLE = [
         before(permissionDecision="deny", permissionDecisionReason="Rejected: no (use staging)"),
     ),
     ("claude-code", "PostToolUse", ALLOW, None),
+    ("claude-code", "SessionStart", TRIAL, None),
+    ("claude-code", "SessionStart", DENY, stopped("use `npm test`")),
+    ("codex", "SessionStart", ALLOW, None),
+    ("codex", "SessionStart", DENY, stopped("use `npm test`")),
+    ("gemini", "SessionStart", ALLOW, None),
+    # Gemini CLI lets no hook stop a session: its user and its model are told.
+    (
+        "gemini",
+        "SessionStart",
+        DENY,
+        {
+            "systemMessage": "use `npm test`",
+            "hookSpecificOutput": {"hookEventName": "SessionStart", "additionalContext": "use `npm test`"},
+        },
+    ),
     ("claude-code", "PostToolUseFailure", DENY, None),
     # A bare allow is an error to Codex, and after an error it goes on: the yes is silence.
     ("codex", "PreToolUse", ALLOW, None),

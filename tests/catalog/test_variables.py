@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.catalog import assignment_is_inert, environment_is_harmless, is_unheard, setting_is_harmless
+from assent.catalog.variables import emptied_names, turning_names, turns_programs
 from assent.model import UNKNOWN
 
 
@@ -106,3 +107,36 @@ def test_a_name_that_nobody_knows_is_nothing_to_a_program_that_listens_to_none(n
 )
 def test_a_name_that_a_library_may_know_is_not(name: str) -> None:
     assert not is_unheard(name, "ls")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("BASH_ENV", "x"),
+        ("BASH_FUNC_exec%%", "() { :; }"),
+        ("LD_PRELOAD", "./x.so"),
+        ("LD_AUDIT", "x"),
+        ("PYTHONEXECUTABLE", "bin/python"),
+        ("GCONV_PATH", "."),
+        ("NODE_OPTIONS", "--require ./x"),
+        ("GIT_EXTERNAL_DIFF", "./x"),
+        ("PATH", "./bin"),
+        ("ASSENT_URL", "http://x"),
+        ("PAGER", "./x"),
+    ],
+)
+def test_some_variables_turn_whatever_is_started(name: str, value: str) -> None:
+    assert turns_programs(name, value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("NODE_ENV", "test"), ("DATABASE_URL", "x"), ("PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("PGHOST", "db")],
+)
+def test_what_a_project_may_well_set_turns_nothing(name: str, value: str) -> None:
+    assert not turns_programs(name, value)
+
+
+def test_what_can_be_set_to_nothing_turns_programs_and_has_a_name_of_its_own() -> None:
+    assert set(emptied_names()) < set(turning_names())
+    assert not [name for name in turning_names() if "*" in name]

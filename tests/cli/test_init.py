@@ -90,7 +90,8 @@ def test_what_is_not_assents_stays_and_comes_back_exactly(world, settings):
     theirs = parse(THEIRS).value
     assert {**found, "hooks": None} == {**theirs, "hooks": None}
     assert [e for e in found["hooks"]["PreToolUse"] if not is_ours(e)] == theirs["hooks"]["PreToolUse"]
-    assert set(found["hooks"]) == {"PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"}
+    events = {"SessionStart", "PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"}
+    assert set(found["hooks"]) == events
     assert found["hooks"]["PreToolUse"][1]["hooks"][0]["timeout"] == 600
     status = found["hooks"]["PreToolUse"][1]["hooks"][0]["statusMessage"]
     assert "http://127.0.0.1:7422" in status
@@ -325,7 +326,7 @@ def test_an_older_assent_gives_way_and_twice_is_once(world, settings):
     settings.write_text(json.dumps({"hooks": {"PreToolUse": [older]}}))
     assert init(world).code == 0
     first = line_of(settings)
-    assert first.startswith("exec /bin/sh -c ")
+    assert first.startswith("POSIXLY_CORRECT=1; exec /bin/sh -c ")
     assert init(world).code == 0
     assert line_of(settings) == first
     world.run("uninit", "claude-code")
@@ -395,8 +396,8 @@ def test_without_its_backup_the_entries_still_go(world, settings):
 @pytest.mark.parametrize(
     ("agent", "file", "events"),
     [
-        ("codex", ".codex/hooks.json", {"PreToolUse", "PermissionRequest", "PostToolUse"}),
-        ("gemini", ".gemini/settings.json", {"BeforeTool", "AfterTool"}),
+        ("codex", ".codex/hooks.json", {"SessionStart", "PreToolUse", "PermissionRequest", "PostToolUse"}),
+        ("gemini", ".gemini/settings.json", {"SessionStart", "BeforeTool", "AfterTool"}),
     ],
 )
 def test_other_agents_get_a_file_of_their_own_and_lose_it_again(world, agent, file, events):
@@ -625,8 +626,8 @@ def test_doctor_runs_no_line_that_only_looks_like_assents(world, settings):
 )
 def test_an_entry_that_decides_less_than_it_should_is_found(changed):
     whole = {"matcher": "*", "hooks": [{"type": "command", "command": "LINE", "timeout": 600, "statusMessage": "x"}]}
-    assert WIRINGS["claude-code"].runs(whole, "LINE")
-    assert not WIRINGS["claude-code"].runs(whole | changed, "LINE")
+    assert WIRINGS["claude-code"].runs("PreToolUse", whole, "LINE")
+    assert not WIRINGS["claude-code"].runs("PreToolUse", whole | changed, "LINE")
 
 
 @pytest.mark.parametrize(

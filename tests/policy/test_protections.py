@@ -82,6 +82,7 @@ COMMANDS = [
     ("assent trust", True),
     ("assent init claude-code", True),
     ("assent uninit claude-code", True),
+    ("assent launch claude-code", True),
     ("assent serve", True),
     ("assent -v approve 1", True),
     ("assent --store x approve 1", True),

@@ -17,6 +17,7 @@ from assent.agents.hook import (
     code_for,
     parse_claude_shape,
     reason_for_model,
+    stop_session,
 )
 from assent.model import Mode
 
@@ -25,6 +26,7 @@ EVENTS: dict[str, Moment] = {
     "PermissionRequest": "permission",
     "PostToolUse": "after",
     "PostToolUseFailure": "after",
+    "SessionStart": "start",
 }
 ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN})
 """The modes in which an `ask` surely puts a question to the user."""
@@ -41,6 +43,8 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     """Write the answer. It is JSON always: a permission request does not honour an exit code."""
     if call is None:
         return REFUSAL
+    if call.moment == "start":
+        return stop_session(answer)
     if answer.abstain or call.moment == "after" or (answer.allow and call.tool in _NEEDS_THE_USER):
         return SILENCE
     if call.moment == "permission" and (answer.ask or (answer.allow and not answer.person)):

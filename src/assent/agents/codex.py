@@ -17,9 +17,15 @@ from assent.agents.hook import (
     Rendered,
     parse_claude_shape,
     reason_for_model,
+    stop_session,
 )
 
-EVENTS: dict[str, Moment] = {"PreToolUse": "before", "PermissionRequest": "permission", "PostToolUse": "after"}
+EVENTS: dict[str, Moment] = {
+    "PreToolUse": "before",
+    "PermissionRequest": "permission",
+    "PostToolUse": "after",
+    "SessionStart": "start",
+}
 _CHANGED = "the call was changed, which can not be done here; make the changed call instead"
 
 
@@ -36,6 +42,8 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
     """
     if call is None:
         return REFUSAL
+    if call.moment == "start":
+        return stop_session(answer)
     if answer.abstain or call.moment == "after":
         return SILENCE
     before, changed = call.moment == "before", answer.updated_input is not None

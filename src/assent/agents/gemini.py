@@ -22,7 +22,7 @@ from assent.model import Mode
 
 ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS})
 """The modes in which an `ask` surely puts a question to the user."""
-EVENTS: dict[str, Moment] = {"BeforeTool": "before", "AfterTool": "after"}
+EVENTS: dict[str, Moment] = {"BeforeTool": "before", "AfterTool": "after", "SessionStart": "start"}
 
 
 def parse(data: bytes) -> HookCall:
@@ -36,6 +36,8 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
         return REFUSAL
     if answer.abstain or call.moment == "after":
         return SILENCE
+    if call.moment == "start":
+        return _warn(call, answer)
     if answer.ask:
         return _say({"decision": "ask", "reason": reason_for_model(answer), "systemMessage": reason_for_model(answer)})
     if not answer.allow:
@@ -48,6 +50,15 @@ def render(answer: HookAnswer, call: HookCall | None) -> Rendered:
         lost = ", ".join(sorted(call.input.keys() - rewrite.keys()))
         return _deny(f"the changed call leaves out {lost}; make the changed call instead")
     return _say({"decision": "allow", "hookSpecificOutput": {"hookEventName": call.event, "tool_input": rewrite}})
+
+
+def _warn(call: HookCall, answer: HookAnswer) -> Rendered:
+    """Tell the user and the model why nothing will run: Gemini CLI lets no hook stop a session."""
+    if answer.allow:
+        return SILENCE
+    reason = reason_for_model(answer)
+    said = {"hookEventName": call.event, "additionalContext": reason}
+    return _say({"systemMessage": reason, "hookSpecificOutput": said})
 
 
 def _deny(reason: str) -> Rendered:

@@ -14,8 +14,8 @@ ALLOWED, REFUSED = 0, 2
 """How a hook's process ends: a no ends with 2, where the agent heeds that."""
 
 
-Moment: TypeAlias = Literal["before", "permission", "after"]
-"""When a hook speaks: before a call, when the agent itself would ask, or after the call."""
+Moment: TypeAlias = Literal["start", "before", "permission", "after"]
+"""When a hook speaks: when a session begins, before a call, when the agent itself would ask, or after the call."""
 
 _TIGHTENING = frozenset({Mode.PLAN, Mode.STRICT, Mode.DONT_ASK, Mode.UNTRUSTED})
 _TRAILER = re.compile(r"\nExit Code: ([1-9][0-9]*)(?:\n[A-Z][A-Za-z ]*: [^\n]*)*(?:\n</untrusted_context>)?\s*$")
@@ -105,13 +105,21 @@ def reason_for_model(answer: HookAnswer) -> str:
     return reason if len(reason) <= LONGEST_REASON else reason[: LONGEST_REASON - 1] + "…"
 
 
+def stop_session(answer: HookAnswer) -> Rendered:
+    """Tell an agent of Claude Code's shape that its session may not begin; nothing, if it may."""
+    if answer.allow or answer.abstain:
+        return SILENCE
+    reason = reason_for_model(answer)
+    return Rendered(msgspec.json.encode({"continue": False, "stopReason": reason, "systemMessage": reason}), ALLOWED)
+
+
 def parse_claude_shape(data: bytes, moments: Mapping[str, Moment]) -> HookCall:
     """Read the shape that Claude Code began and others took over, or raise `CallError`."""
     given = decode_object(data)
     event = take_text(given, "hook_event_name") or ""
     if event not in moments:
         raise CallError(f"Expected hook_event_name to be one of: {', '.join(moments)}")
-    tool = take_text(given, "tool_name")
+    tool = "" if moments[event] == "start" else take_text(given, "tool_name")
     if tool is None:
         raise CallError("Missing tool_name")
     mode = _mode(take_text(given, "permission_mode"))

@@ -8,11 +8,15 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from assent.catalog.variables import turning_names
+
 Scope: TypeAlias = Literal["user", "project"]
 
 MARK = "assent-hook"
 """Stands in every command line that Assent writes, so that it knows its own."""
 _NAME = "assent"
+_EACH = "*"
+"""However a session begins; no agent takes this for an expression there."""
 TIMEOUT = 600
 """How many seconds an agent is told to wait for a decision."""
 MARGIN = 10
@@ -21,13 +25,18 @@ REPORT_TIMEOUT = 30
 """The same for a hook that only reports what became of a call."""
 DONE = 10
 """What a client that has an answer ends with, in place of 0: a program that does nothing at all ends with 0, too."""
+_ISOLATED = "unset PYTHONEXECUTABLE __PYVENV_LAUNCHER__; "
+"""Even an isolated Python takes its library from where these say. The client hears of them from the shell's process."""
+_RUN = 'LC_ALL=C "$@"'
+"""With any other locale the C library may load a character set's code from where `LOCPATH` and `GCONV_PATH` say."""
 _CLOSED = (
-    f'trap "exit 2" 0; if "$@"; then :; else case $? in {DONE}) trap - 0; exit 0;; 2) exit 2;; esac; fi; '
+    f'trap "exit 2" 0; {_ISOLATED}if {_RUN}; then :; else case $? in {DONE}) trap - 0; exit 0;; 2) exit 2;; esac; fi; '
     'unset -f echo; echo "Assent could not decide, so it is not allowed: its hook broke off" >&2; exit 2'
 )
 """However this shell ends, it ends with 2: where it is bash, also at the first failure, or because no more processes
 can be started. It says why, to agents that heed no code without a word, also if the environment brought an `echo`. And
-it has no variable: Gemini CLI would put in its own.
+it has no variable: Gemini CLI would put in its own. All it calls are keywords and special builtins, which no function
+of the environment can take the place of: a shell that is called `sh` looks for those first.
 """
 _NEVER_READ = "\n{ :; } always { :; }"
 """No shell comes to this line but one that was told to run nothing, which would end with 0: here it stumbles, with 2.
@@ -35,9 +44,11 @@ _NEVER_READ = "\n{ :; } always { :; }"
 To zsh, which reads all lines before it runs the first, it says something. Codex takes its user's own shell, whichever
 it is, and nobody but that user tells it what to do: no risk is taken there.
 """
-_SILENT = '"$@" || exit 0'
-_ASIDE = 'exec 3<&0; "$@" <&3 3<&- >/dev/null 2>&1 & exit 0'
+_SILENT = f"{_ISOLATED}{_RUN} || exit 0"
+_ASIDE = f"{_ISOLATED}exec 3<&0; {_RUN} <&3 3<&- >/dev/null 2>&1 & exit 0"
 """What only reports keeps nobody waiting: the agent goes on once it has handed the call over."""
+_STRICT = "POSIXLY_CORRECT=1; "
+"""From here on bash finds `exec` before a function of that name, which the environment may have brought."""
 
 
 class Client(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +75,9 @@ class Client(msgspec.Struct, frozen=True, kw_only=True):
 
     def _write(self, around: str, seconds: int, flags: list[str]) -> str:
         words = [self.python, "-I", "-S", self.script, self.agent, self.home, self.key, str(seconds), *flags]
-        return shlex.join(["exec", "/bin/sh", "-c", around, MARK, *words])
+        line = shlex.join(["/bin/sh", "-c", around, MARK, *words])
+        # The line after it must never be read. Codex has none, and its user's shell may not read an assignment.
+        return line if self.agent == "codex" else f"{_STRICT}exec {line}"
 
 
 class Pointing(msgspec.Struct, frozen=True):
@@ -94,10 +107,12 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     reports: tuple[str, ...]
     """The events after a call."""
     matcher: str
+    starts: tuple[str, ...] = ("SessionStart",)
+    """The events at which a session begins."""
     second: int = 1
     """What one second is, in the agent's unit."""
     switches: tuple[tuple[tuple[str, ...], Any], ...] = ()
-    """What else must be set for hooks to run."""
+    """What else must be set for hooks to run, and to keep a project from turning them; a tuple is part of a list."""
     plain: bool = False
     """Whether it reads plain JSON alone: comments or a comma too many make it leave the whole file out."""
     shared_files: tuple[str, ...] = ()
@@ -113,6 +128,16 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """What names one more file of settings when it is started …"""
     override: tuple[str, ...] = ()
     """… or what goes before each single setting, `KEY=VALUE`, with what has hooks given so be trusted."""
+
+    def override_variables(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Return the words that start the agent with these variables empty, whatever a project sets them to."""
+        empty = dict.fromkeys(names, "")
+        if self.settings_option:
+            return (self.settings_option, msgspec.json.encode({"env": empty}).decode())
+        if self.override:
+            settings = (f'shell_environment_policy.set.{name}=""' for name in empty)
+            return tuple(word for setting in settings for word in (self.override[-1], setting))
+        return ()
 
     @property
     def is_pointable(self) -> bool:
@@ -134,14 +159,16 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
         """Return what is added to which list."""
         decides, reports = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
         return [
+            *((("hooks", event), self._entry(decides, TIMEOUT, "", matcher=_EACH)) for event in self.starts),
             *((("hooks", event), self._entry(decides, TIMEOUT, status)) for event in self.events),
             *((("hooks", event), self._entry(reports, REPORT_TIMEOUT, "", aside=True)) for event in self.reports),
         ]
 
-    def runs(self, entry: dict[str, Any], line: str) -> bool:
-        """Tell whether an entry has this line run before every call, and waited for as long as it may take."""
+    def runs(self, event: str, entry: dict[str, Any], line: str) -> bool:
+        """Tell whether an entry has this line run at each such event, and waited for as long as it may take."""
         handlers = [{k: v for k, v in handler.items() if k != "statusMessage"} for handler in entry["hooks"]]
-        return {**entry, "hooks": handlers} == self._entry(line, TIMEOUT, "")
+        matcher = _EACH if event in self.starts else ""
+        return {**entry, "hooks": handlers} == self._entry(line, TIMEOUT, "", matcher=matcher)
 
     def is_off(self, settings: Any) -> bool:
         """Tell whether settings switch hooks off, or this one."""
@@ -155,7 +182,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
             return False in (switches.get("hooks"), switches.get("codex_hooks"))
         return bool(given.get("disableAllHooks"))
 
-    def _entry(self, line: str, seconds: int, status: str, *, aside: bool = False) -> dict[str, Any]:
+    def _entry(self, line: str, seconds: int, status: str, *, matcher: str = "", aside: bool = False) -> dict[str, Any]:
         handler: dict[str, Any] = {"type": "command", "command": line, "timeout": seconds * self.second}
         if status and self.shows_status:
             handler["statusMessage"] = status
@@ -163,7 +190,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
             handler["async"] = True
         if self.agent == "gemini":
             handler["name"] = _NAME
-        return {"matcher": self.matcher, "hooks": [handler]}
+        return {"matcher": matcher or self.matcher, "hooks": [handler]}
 
 
 WIRINGS = {
@@ -217,7 +244,11 @@ WIRINGS = {
             matcher=".*",
             second=1000,
             shared_files=("settings.json",),
-            switches=((("hooksConfig", "enabled"), True),),
+            switches=(
+                (("hooksConfig", "enabled"), True),
+                (("security", "folderTrust", "enabled"), True),
+                (("advanced", "excludedEnvVars"), ("DEBUG", "DEBUG_MODE", *turning_names())),
+            ),
         ),
     )
 }
@@ -230,6 +261,11 @@ def write_toml(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(write_toml, value)) + "]"
     return msgspec.json.encode(value).decode()
+
+
+def is_current(line: str) -> bool:
+    """Tell whether a line of ours is as this version of Assent writes it, and as hard to turn."""
+    return any(shlex.quote(around) in line for around in (_CLOSED, _SILENT, _ASIDE))
 
 
 def is_ours(entry: Any) -> bool:

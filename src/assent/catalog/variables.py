@@ -28,6 +28,10 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What bash runs itself, wherever a program of that name may lie."""
     settings: tuple[str, ...]
     """Git settings that `git -c` may give any value."""
+    turning: tuple[str, ...]
+    """Have programs run or load something else than what was started, whatever they are."""
+    emptied: tuple[str, ...]
+    """Of these, what means nothing where it is empty."""
 
 
 @functools.cache
@@ -71,3 +75,18 @@ def setting_is_harmless(key: str) -> bool:
 def is_builtin(name: str) -> bool:
     """Tell whether bash runs a command itself."""
     return name in _tables().builtins
+
+
+def turns_programs(name: str, value: str) -> bool:
+    """Tell whether a variable has whatever is started with it run or load something else."""
+    return _globs("turning").fullmatch(name) is not None and not environment_is_harmless(name, value)
+
+
+def turning_names() -> tuple[str, ...]:
+    """Return the variables that turn programs, where they have names of their own and are no families."""
+    return tuple(name for name in _tables().turning if "*" not in name)
+
+
+def emptied_names() -> tuple[str, ...]:
+    """Return those that mean nothing where they are empty."""
+    return _tables().emptied

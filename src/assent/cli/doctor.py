@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from assent.agents.wiring import WIRINGS, Wiring
+from assent.agents.wiring import WIRINGS, Wiring, is_current
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
 from assent.cli.screen import has_colour, paint, say, visible
@@ -37,6 +37,7 @@ from assent.config.files import find_file, find_private
 from assent.config.hooks import is_placed
 from assent.config.layers import load_layers
 from assent.config.places import assent_home, project_root
+from assent.config.projectvariables import find_turning
 from assent.config.wirings import Wired, check_plain, our_entries, read_book
 from assent.model import AssentError
 from assent.policy.profiles import LIMITS
@@ -161,6 +162,7 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
         yield Finding("note", f"{name}: there is no such folder any more", hint)
         return
     yield from _check_files(wired, home, name, again)
+    yield from _check_variables(wired, name)
     yield _check_version(wired)
     wiring = WIRINGS.get(wired.agent)
     missing = _missing(wired, wiring, file) if wiring is not None else []
@@ -178,12 +180,24 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
         yield from _check_hook(wired, line, name, again)
 
 
+def _check_variables(wired: Wired, name: str) -> Iterator[Finding]:
+    """Look for variables that the agent's project, and the one that this folder lies in, set for the whole agent."""
+    folders = (wired.root, os.getcwd())  # noqa: PTH109 - paths are strings here
+    for folder in dict.fromkeys(filter(None, folders)):
+        for each in find_turning(wired.agent, folder):
+            what = (
+                f"{name}: {each.place} sets {each.name}, which turns every program that the agent starts, its hook too"
+            )
+            yield Finding("bad", what, "nothing runs there: take it out, or set it in your own settings")
+
+
 def _missing(wired: Wired, wiring: Wiring, file: str) -> list[str]:
     """Name the moments at which the agent would not run Assent's own line, or not wait for it."""
     content = find_file(file)
     check_plain(wiring, "" if content is None else content.data.decode("utf-8", "replace"), file)
     found, line = our_entries(file), "".join(wired.lines[:1])
-    return [e for e in wiring.events if not any(wiring.runs(entry, line) for entry in found.get(e, []))]
+    wanted = (*wiring.starts, *wiring.events)
+    return [e for e in wanted if not any(wiring.runs(e, entry, line) for entry in found.get(e, []))]
 
 
 def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Finding]:
@@ -194,6 +208,8 @@ def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Fin
         yield Finding("bad", f"others can read {token}", "make its mode 0600")
     if not is_placed(home):
         yield Finding("note", f"{name}: the hook's client is not that of this version of Assent", again)
+    if not all(map(is_current, wired.lines[:1])):
+        yield Finding("bad", f"{name}: the hook's line is of an older version, and easier to turn", again)
 
 
 def _check_version(wired: Wired) -> Finding:

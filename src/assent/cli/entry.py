@@ -33,6 +33,7 @@ COMMANDS = {
     "token": "make, list and revoke tokens",
     "init": "wire an agent up: its hook asks before every call",
     "uninit": "take an agent's hook out again",
+    "launch": "start an agent with an environment no project had a hand in",
     "hook": "decide one call for an agent's hook",
     "hook-script": "print the hook for containers",
     "doctor": "check what the daemon stands on",

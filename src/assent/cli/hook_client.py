@@ -38,6 +38,9 @@ _STARTERS = (
     *(b"CLAUDE_CODE_SHELL", b"CLAUDE_CODE_SHELL_PREFIX", b"CLAUDE_ENV_FILE"),
 )
 """What has a file run before every line of an agent, or in its shell's place."""
+_SCRUBBED = (b"PYTHONEXECUTABLE", b"__PYVENV_LAUNCHER__")
+_STARTS = b'"SessionStart"'
+"""Stands in what is asked when a session begins: then it is the daemon who says what is wrong with the project."""
 _SHELLS = (b"/bin/bash", b"/bin/sh", b"/bin/zsh", b"/usr/bin/bash", b"/usr/bin/zsh", b"/usr/bin/fish")
 _SPEAKERS = {"codex": (b"BASH_ENV", b"SHELLOPTS"), "gemini": (b"BASH_ENV", b"SHELLOPTS")}
 """What can have the shell that runs a hook's line speak before it: of what follows then, only the code is heard."""
@@ -49,6 +52,10 @@ class RefusedError(Exception):
 
 class AbsentError(RefusedError):
     """Nobody answers where the daemon should be."""
+
+
+class TurnedError(RefusedError):
+    """A variable has the agent's programs run something else."""
 
 
 class LostError(AbsentError):
@@ -65,14 +72,16 @@ def main(argv: list[str]) -> int:
     try:
         text = _read_input()
         project = posix.environ.get(_PROJECT.get(agent, b""), b"") or posix.getcwdb()
-        _check_startup(project)
+        turned = _find_turned(project)
+        _refuse_turned(turned, heard=_STARTS in text)
         if agent == "codex" and "report" in flags:
             text = _with_ending(text)
         posix.chdir(home)
         token = _find_token("agents/" + key + ".token", agent)
         code, body = _ask(_Question(agent, token, text, project, flags), time.monotonic() + seconds)
+        _refuse_turned(turned, heard=body)  # else the daemon has said which file does it
     except Exception as error:  # noqa: BLE001 - any fault is a denial
-        return 0 if "observe" in flags or "report" in flags else _refuse(agent, text, _word(error))
+        return 0 if "observe" in flags or "report" in flags else _refuse(agent, text, error)
     if _write(1, body):
         # Where the answer was not heard, the code must speak, and to some agents a code says nothing without a reason.
         return 0 if "report" in flags else _write(2, b"Assent's answer could not be handed over\n") or 2
@@ -93,15 +102,39 @@ class _Question:
         self.url = next((flag for flag in flags if "://" in flag), "")
 
 
-def _check_startup(project: bytes) -> None:
-    """Refuse where the agent's shell would first run a file of the project: what is decided is not all that runs."""
+def _find_turned(project: bytes) -> "TurnedError | None":
+    """Find what has the agent's shell first run a file of the project: what is decided is not all that runs."""
     for variable in _STARTERS:
         value = posix.environ.get(variable)
         if value and value not in _SHELLS and _leads_into(value, project):
-            raise RefusedError(
+            return TurnedError(
                 variable.decode() + " has the shell run a file of the project before every line; take it out of "
                 "the agent's environment (its settings, or a file like .env)"
             )
+    for each in _scrubbed():
+        return TurnedError(
+            each.decode() + " has every Python take its library from elsewhere; take it out of the agent's environment"
+        )
+    return None
+
+
+def _refuse_turned(turned: "TurnedError | None", *, heard: "bytes | bool") -> None:
+    """Refuse what is turned, unless somebody who knows more is heard."""
+    if turned is not None and not heard:
+        raise turned
+
+
+def _scrubbed() -> "list[bytes]":
+    """Name what the shell around this client took out of its environment: it is still in the agent's."""
+    try:
+        found = posix.open(b"/proc/%d/environ" % posix.getppid(), posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return []
+    try:
+        given = posix.read(found, 1 << 22).split(b"\0")
+    finally:
+        posix.close(found)
+    return [name for name in _SCRUBBED for each in given if each.startswith(name + b"=") and each != name + b"="]
 
 
 def _leads_into(value: bytes, project: bytes) -> bool:
@@ -366,16 +399,19 @@ def _shown(body: bytes) -> str:
     return body[:300].decode("utf-8", "replace")
 
 
-def _refuse(agent: str, text: bytes, why: str) -> int:
+def _refuse(agent: str, text: bytes, error: Exception) -> int:
     """Deny in the agent's own form."""
     import json  # noqa: PLC0415 - only needed when something is wrong
 
-    reason = "Assent could not decide, so it is not allowed: " + why
+    reason = "Assent could not decide, so it is not allowed: " + _word(error)
     try:
         event = str(json.loads(text).get("hook_event_name"))
     except (ValueError, AttributeError, RecursionError):
         event = ""
     said: dict[str, object] = {"allow": False, "decision": "block", "reason": reason}
+    if event == "SessionStart":  # without a daemon each call is denied; turned programs would not even ask
+        stop = {"continue": False, "stopReason": reason} if isinstance(error, TurnedError) else {}
+        return _write(1, json.dumps({**stop, "systemMessage": reason}).encode())
     if event == "PermissionRequest":
         said = {"hookSpecificOutput": {"hookEventName": event, "decision": {"behavior": "deny", "message": reason}}}
     elif agent in ("claude-code", "codex"):

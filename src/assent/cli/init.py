@@ -35,6 +35,7 @@ from assent.cli.wiring import (
     find_target,
     follow_move,
     hook_lines,
+    refuse_turned,
     token_file,
     try_hook,
 )
@@ -96,6 +97,7 @@ def run(argv: list[str]) -> int:
         observe=given.observe,
         start=not given.no_start,
     )
+    refuse_turned(target)
     _note_twice(target, home)
     changes = [_plan(target, client)]
     if not given.no_import:

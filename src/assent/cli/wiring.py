@@ -17,9 +17,11 @@ import msgspec
 from assent.agents import opencode
 from assent.agents.opencode import PLUGIN_FILE
 from assent.agents.wiring import WIRINGS, Scope, Wiring
+from assent.cli.screen import complain, visible
 from assent.config import jsonc
 from assent.config.files import find_file
 from assent.config.places import project_root, refuse_folder, user_home
+from assent.config.projectvariables import find_turning, tell_turning
 from assent.config.wirings import AGENTS_FOLDER, Wired, find_wired, look, our_entries, settings_file
 from assent.model import AssentError, ConfigError
 
@@ -89,6 +91,15 @@ def find_target(given: Any) -> Target:
     import hashlib  # noqa: PLC0415 - seldom needed
 
     return Target(given.agent, "project", root, f"{given.agent}-{hashlib.sha256(root.encode()).hexdigest()[:12]}")
+
+
+def refuse_turned(target: Target) -> None:
+    """Refuse to wire an agent up in a project whose variables would turn its hook; for all projects, say so."""
+    found = find_turning(target.agent, target.root or os.getcwd())
+    if found and target.root is not None:
+        raise AssentError(tell_turning(target.agent, found))
+    if found:
+        complain(visible(f"in this project nothing will run: {tell_turning(target.agent, found)}"))
 
 
 def file_of(agent: str, scope: Scope, root: str | None) -> str:

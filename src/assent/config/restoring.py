@@ -118,11 +118,12 @@ def _switch_back(text: str, before: str, switches: Switches, path: str) -> str:
     """Give each switch that still stands as Assent set it the value of before."""
     then = jsonc.parse(before, file=path).value
     for place, value in switches:
-        old = look(then, place)
-        if old == value or look(jsonc.parse(text, file=path).value, place) != value:
+        old, held = look(then, place), look(jsonc.parse(text, file=path).value, place)
+        left = _left_of(held, old, value)
+        if left == held:
             continue
-        if old is not None:
-            text = jsonc.assign(text, place, old, file=path)
+        if left is not None:
+            text = jsonc.assign(text, place, left, file=path)
             continue
         text = jsonc.drop(text, place, file=path)
         for depth in range(len(place) - 1, 0, -1):
@@ -130,6 +131,17 @@ def _switch_back(text: str, before: str, switches: Switches, path: str) -> str:
             if look(then, above) is None and look(jsonc.parse(text, file=path).value, above) == {}:
                 text = jsonc.drop(text, above, file=path)
     return text
+
+
+def _left_of(held: Any, old: Any, value: Any) -> Any:
+    """Return what a switch, or a list, is without what Assent did to it; None if then it is not there."""
+    if not isinstance(value, tuple):
+        return old if held == value else held
+    if not isinstance(held, list):
+        return held
+    known = old if isinstance(old, list) else []
+    left = [each for each in held if each in known or each not in value]
+    return left if left or old is not None else None
 
 
 def _read(path: str) -> bytes | None:

@@ -122,10 +122,20 @@ def plan_wiring(wiring: Wiring, path: str, client: Client, status: str) -> Chang
     for place, entry in entries:
         text = jsonc.append(text, place, entry, file=path)
     for place, value in wiring.switches:
-        if look(jsonc.parse(text, file=path).value, place) != value:
-            text = jsonc.assign(text, place, value, file=path)
-    _check(text, path, entries, before or "")
+        held = look(jsonc.parse(text, file=path).value, place)
+        wanted = add_to(held, value)
+        if held != wanted:
+            text = jsonc.assign(text, place, wanted, file=path)
+    _check(text, path, entries, before or "", wiring.switches)
     return Change(path, None if before is None else before.encode(), text.encode())
+
+
+def add_to(held: Any, value: Any) -> Any:
+    """Return what a switch is set to: its value, or what a list has, and what of the value it lacks."""
+    if not isinstance(value, tuple):
+        return value
+    known = held if isinstance(held, list) else []
+    return [*known, *(each for each in value if each not in known)]
 
 
 def check_plain(wiring: Wiring, text: str, path: str) -> None:
@@ -196,17 +206,39 @@ def look(value: Any, place: tuple[str, ...]) -> Any:
     return value
 
 
-def _check(text: str, path: str, entries: Sequence[tuple[tuple[str, ...], dict[str, Any]]], before: str) -> None:
+def _check(
+    text: str,
+    path: str,
+    entries: Sequence[tuple[tuple[str, ...], dict[str, Any]]],
+    before: str,
+    switches: Sequence[tuple[tuple[str, ...], Any]],
+) -> None:
     """Make sure that the text holds the entries, and of what was there everything that is not Assent's."""
     now, then = jsonc.parse(text, file=path).value, jsonc.parse(before, file=path).value or {}
     whole = all(entry in (look(now, place) or []) for place, entry in entries)
-    kept = all(now.get(key) == value for key, value in then.items() if key not in ("hooks", "hooksConfig"))
+    apart = [("hooks",), *(place for place, _ in switches)]
+    kept = _has(_without(now, apart), _without(then, apart))
     others = all(
         [e for e in _hooks(now).get(event, []) if not is_ours(e)] == [e for e in found if not is_ours(e)]
         for event, found in _hooks(then).items()
     )
     if not (whole and kept and others):
         raise ConfigError("This file has a shape that can not be changed safely.", file=path)
+
+
+def _without(value: Any, places: Sequence[tuple[str, ...]]) -> Any:
+    """Return settings without what stands at these places."""
+    if not isinstance(value, dict):
+        return value
+    inner = {key: [place[1:] for place in places if place[:1] == (key,) and len(place) > 1] for key in value}
+    return {key: _without(each, inner[key]) for key, each in value.items() if (key,) not in places}
+
+
+def _has(now: Any, then: Any) -> bool:
+    """Tell whether everything that was in settings is there; objects may be there besides."""
+    if isinstance(now, dict) and isinstance(then, dict):
+        return all(key in now and _has(now[key], value) for key, value in then.items())
+    return bool(now == then)
 
 
 def prepare(change: Change, home: str, before: bytes | None) -> Written:

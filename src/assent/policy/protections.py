@@ -26,7 +26,7 @@ from assent.model import (
 from assent.policy.patterns import basename
 from assent.policy.view import View
 
-OWN_COMMANDS = frozenset({"approve", "deny", "token", "policy", "trust", "init", "uninit", "serve"})
+OWN_COMMANDS = frozenset({"approve", "deny", "token", "policy", "trust", "init", "uninit", "launch", "serve"})
 """What only a person may say to Assent."""
 
 COMMANDS = OWN_COMMANDS | {

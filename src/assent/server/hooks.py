@@ -10,7 +10,8 @@ import msgspec
 from assent.agents import claude_code, codex, docker_agent, gemini, generic, opencode
 from assent.agents.hook import REFUSED, HookAnswer, HookCall, Rendered
 from assent.agents.shells import shell_of
-from assent.model import ASK, CallError, Mode
+from assent.config.projectvariables import find_turning, tell_turning
+from assent.model import ASK, CallError, ConfigError, Mode
 from assent.server.asking import judge, place
 from assent.server.messages import JSON, Refusal, Reply, Request, reply
 from assent.server.outcomes import record_outcome
@@ -51,13 +52,31 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
     asked: HookCall | None = None
     try:
         asked = _with_shell(agent.parse(request.body), request)
-        answer = await _answer_once(daemon, request, asked, agent)
+        answer = _refuse_project(daemon, request, asked) or await _answer_once(daemon, request, asked, agent)
     except CallError as error:
         answer = HookAnswer(allow=False, reason=f"Blocked: {error}")
     rendered: Rendered = agent.render(answer, asked)
     code = (b"x-assent-exit", b"%d" % rendered.exit)
     why = ((b"x-assent-reason", _one_line(rendered.reason or answer.message)),) if rendered.exit == REFUSED else ()
     return Reply(200, rendered.body, JSON, (code, *why))
+
+
+def _refuse_project(daemon: Daemon, request: Request, asked: HookCall) -> HookAnswer | None:
+    """Refuse what begins, or runs, in a project that sets variables which turn programs for the whole agent."""
+    folder = request.headers.get(b"x-assent-project", b"").decode("utf-8", "replace") or asked.cwd or ""
+    trial = request.query.get("observe", "false") not in ("", "0", "false")
+    if asked.moment == "after" or trial or request.who.remote or not folder.startswith("/"):
+        return _SILENT if asked.moment == "start" else None
+    name = request.params["agent"]
+    try:
+        found = find_turning(name, folder)
+        why = tell_turning(name, found) if found else ""
+    except ConfigError as error:
+        why = f"{error.file}: {error.message} {error.suggestion or ''}".rstrip()
+    if not why:
+        return _SILENT if asked.moment == "start" else None
+    daemon.journal.note("warning", "project.refused", agent=name, folder=folder, reason=why)
+    return HookAnswer(allow=False, reason=f"Blocked: {why}")
 
 
 async def _answer_once(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
