@@ -8,8 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.catalog.variables import turning_names
-
 Scope: TypeAlias = Literal["user", "project"]
 
 MARK = "assent-hook"
@@ -111,8 +109,10 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """The events at which a session begins."""
     second: int = 1
     """What one second is, in the agent's unit."""
-    switches: tuple[tuple[tuple[str, ...], Any], ...] = ()
-    """What else must be set for hooks to run, and to keep a project from turning them; a tuple is part of a list."""
+    fixed: tuple[tuple[tuple[str, ...], Any], ...] = ()
+    """What else must be set for hooks to run, and to keep a project from turning them."""
+    excluding: tuple[str, ...] = ()
+    """The list of variables that it takes from no project."""
     plain: bool = False
     """Whether it reads plain JSON alone: comments or a comma too many make it leave the whole file out."""
     shared_files: tuple[str, ...] = ()
@@ -128,6 +128,16 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
     """What names one more file of settings when it is started …"""
     override: tuple[str, ...] = ()
     """… or what goes before each single setting, `KEY=VALUE`, with what has hooks given so be trusted."""
+
+    @property
+    def switches(self) -> tuple[tuple[tuple[str, ...], Any], ...]:
+        """Return what is set beside the hooks; a tuple is a part of a list."""
+        if not self.excluding:
+            return self.fixed
+        from assent.catalog.variables import turning_names  # noqa: PLC0415 - a table to read, and seldom
+
+        # The first two are what it leaves out by itself, as long as nobody says anything.
+        return (*self.fixed, (self.excluding, ("DEBUG", "DEBUG_MODE", *turning_names())))
 
     def override_variables(self, names: tuple[str, ...]) -> tuple[str, ...]:
         """Return the words that start the agent with these variables empty, whatever a project sets them to."""
@@ -244,11 +254,8 @@ WIRINGS = {
             matcher=".*",
             second=1000,
             shared_files=("settings.json",),
-            switches=(
-                (("hooksConfig", "enabled"), True),
-                (("security", "folderTrust", "enabled"), True),
-                (("advanced", "excludedEnvVars"), ("DEBUG", "DEBUG_MODE", *turning_names())),
-            ),
+            fixed=((("hooksConfig", "enabled"), True), (("security", "folderTrust", "enabled"), True)),
+            excluding=("advanced", "excludedEnvVars"),
         ),
     )
 }
