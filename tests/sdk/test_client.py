@@ -323,6 +323,7 @@ COMMAND_LINE = Path(assent.cli.__file__).parent
 WAYS_OUT = ("http.client", "urllib.request", "socket", "websockets", "httpx", "open_unix_connection", "open_connection")
 OF_THEIR_OWN = {
     "hook_client.py": "it is copied beside an agent and runs without Assent, in a few milliseconds",
+    "redeem.py": "it names the socket in messages alone: what it says goes through recording.py",
     "recording.py": "every `assent run` waits for it, and loading the client takes longer than the answer",
 }
 

@@ -237,9 +237,9 @@ class Endpoints(Looking):
 
     @Endpoint
     @staticmethod
-    def redeem(decision_id: str, argv: Sequence[str], cwd: str) -> Ask[Redeemed]:
-        """Trade a sandboxed decision in for its boundary, once."""
-        body = {"decisionId": decision_id, "argv": argv, "cwd": cwd}
+    def redeem(decision_id: str, argv: Sequence[str], cwd: str, *, nonce: str = "") -> Ask[Redeemed]:
+        """Trade a sandboxed decision in for its boundary, once. The seal covers the nonce."""
+        body = {"decisionId": decision_id, "argv": argv, "cwd": cwd, "nonce": nonce}
         return Ask("POST", "/api/sandbox/redeem", "sandbox:Redeemed", body=body)
 
     @Endpoint
