@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from assent.approvals.summary import summarise
+from assent.approvals.summary import secrets_of, summarise
 from assent.audit.entry import Entry
 from assent.audit.masking import Mask
 from assent.model import (
@@ -70,6 +70,8 @@ class Case(msgspec.Struct, frozen=True):
         """Draw up the question to a person."""
         call, session, decision = self.call, self.session, self.decision
         expires = now + expiry if call.deadline is None else max(now, min(now + expiry, call.deadline))
+        summary = summarise(call, decision.reading)
+        veil = mask.veil([summary, decision.decision_reason], call.input, secrets_of(call))
         return Approval(
             id=approval_id,
             state=State.PENDING,
@@ -81,8 +83,8 @@ class Case(msgspec.Struct, frozen=True):
             tool=self.call.tool,
             digest=decision.digest,
             tier=decision.reading.tier,
-            reason=visible(mask.text(decision.decision_reason)),
-            summary=visible(mask.text(summarise(call, decision.reading))),
+            reason=visible(veil.text(decision.decision_reason)),
+            summary=visible(veil.text(summary)),
             decision=decision,
             kind=self.kind,
             created_at=now,

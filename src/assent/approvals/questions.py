@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 
 from assent.approvals.errors import AlreadyAnsweredError
 from assent.approvals.events import granted, requested, resolved
 from assent.approvals.rows import APPROVAL_COLUMNS, approval_row, encode, read_approval
+from assent.approvals.summary import secrets_of
 from assent.audit.log import Log
 from assent.model import Answer, Approval, Grant, NotFoundError, QuestionKind, Scope, State
 from assent.store.cursor import Cursor
@@ -77,8 +79,12 @@ def find_settled(cursor: Cursor, digest: str, kind: QuestionKind, call_id: str |
 def open_question(cursor: Cursor, log: Log, approval: Approval) -> None:
     """Write a new question, and tell everyone."""
     cursor.execute(_INSERT, *approval_row(approval))
-    log.append(cursor, (log.prepare(requested(approval)),))
+    log.append(cursor, (log.prepare(requested(approval), _about(approval)),))
     cursor.announce(TOPIC, approval.id, approval)
+
+
+def _about(approval: Approval) -> Any:
+    return None if approval.call is None else secrets_of(approval.call)
 
 
 def answer_question(

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 import msgspec
 
 from assent.approvals.events import evaluated
-from assent.approvals.summary import summarise
+from assent.approvals.summary import secrets_of, summarise
 from assent.audit.entry import Entry
 from assent.audit.log import Log
 from assent.model import Decision, Session, ToolCall
@@ -36,7 +36,8 @@ class Records:
         entries = [self._recall(*each) for each in decided]
         fresh = [index for index, entry in enumerate(entries) if entry is None]
         events = [evaluated(*decided[i], summarise(decided[i][0], decided[i][2].reading)) for i in fresh]
-        for index, entry in zip(fresh, self._log.prepare_all(events), strict=True):
+        inputs = [secrets_of(decided[i][0]) for i in fresh]
+        for index, entry in zip(fresh, self._log.prepare_all(events, inputs), strict=True):
             entries[index] = entry
             self._keep(*decided[index], entry)
         return cast("list[Entry]", entries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
 from assent.audit.masking import cut
@@ -26,6 +26,21 @@ def summarise(call: ToolCall, reading: Reading) -> str:
         main = reading.operations[0].resource if reading.operations else ""
         text = reading.tool if main in ("", reading.tool) else f"{reading.tool} {main}"
     return text if len(text) <= LONGEST else cut(text, LONGEST) + "…"
+
+
+def secrets_of(call: ToolCall) -> Any:
+    """Return what secrets of a call are looked for in: its input, and what its host says is secret in it."""
+    if not call.secrets:
+        # A line of shell is in its record, word by word.
+        return None if call.input.keys() <= {"command", "description"} else call.input
+    return [call.input, [{"secret": each} for each in _under(call.input, call.secrets)]]
+
+
+def _under(value: Any, names: Collection[str]) -> Iterator[Any]:
+    for name, each in value.items() if isinstance(value, dict) else ():
+        yield from (each,) if name in names else _under(each, names)
+    for each in value if isinstance(value, list) else ():
+        yield from _under(each, names)
 
 
 def outline(given: dict[str, Any], secrets: Collection[str] = ()) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from assent.audit.masking import Mask, cut, may_hold_secrets
+from assent.audit.masking import Mask, Veil, cut, may_hold_secrets
 from assent.model import UNKNOWN, Decision, Event, Operation, Reading, is_hidden, visible
 
 LARGEST_BODY = 256 * 1024
@@ -34,20 +34,30 @@ class Entry(msgspec.Struct, gc=False):
     seq: int = 0
 
 
-def make_entry(event: Event, mask: Mask) -> Entry:
-    """Make an event ready. Whatever is in it, this gives a record."""
-    return make_entries((event,), mask)[0]
+def make_entry(event: Event, mask: Mask, about: Any = None) -> Entry:
+    """Make an event ready. Whatever is in it, this gives a record; secrets in what it is about are masked in it too."""
+    return make_entries((event,), mask, (about,))[0]
 
 
-def make_entries(events: Sequence[Event], mask: Mask) -> list[Entry]:
+def make_entries(events: Sequence[Event], mask: Mask, about: Sequence[Any] = ()) -> list[Entry]:
     """Make events ready; they are looked through for secrets together, since few have any."""
     encoded = [_encode(event) for event in events]
-    bodies = [body for _, body in encoded]
+    inputs = [_encode_input(each) for each in about] or [b""] * len(encoded)
+    bodies = [body + b"\n" + given for (_, body), given in zip(encoded, inputs, strict=True)]
     if len(bodies) == 1 or may_hold_secrets(b"\n".join(bodies)):
         suspect = [may_hold_secrets(body) for body in bodies]
     else:
         suspect = [False] * len(bodies)
-    return [_entry(event, body, mask if look else None) for (event, body), look in zip(encoded, suspect, strict=True)]
+    looked = zip(encoded, inputs, suspect, strict=True)
+    return [_entry(event, body, mask if look else None, given) for (event, body), given, look in looked]
+
+
+def _encode_input(given: Any) -> bytes:
+    """Write down what an event is about, to be looked through and thrown away."""
+    try:
+        return b"" if given is None else _encoder.encode(given)
+    except (UnicodeEncodeError, msgspec.MsgspecError, TypeError, ValueError, RecursionError):
+        return b""
 
 
 def _encode(event: Event) -> tuple[Event, bytes]:
@@ -63,10 +73,13 @@ def _encode(event: Event) -> tuple[Event, bytes]:
     return event, body
 
 
-def _entry(event: Event, body: bytes, mask: Mask | None) -> Entry:
-    columns = _columns(event, mask)
+def _entry(event: Event, body: bytes, mask: Mask | None, given: bytes = b"") -> Entry:
+    veil = None
     if mask is not None:
-        body = _masked(body, mask)
+        whole = msgspec.json.decode(body)
+        veil = mask.veil(whole, msgspec.json.decode(given) if given else None, names=_names(event))
+        body = _encoder.encode(veil.value(whole))
+    columns = _columns(event, veil)
     if _UNKNOWN in body:
         body = body.replace(_UNKNOWN, _ELLIPSIS)
     if not body.isascii() or b"\x7f" in body:
@@ -105,7 +118,13 @@ def format_time(at: float) -> str:
     return datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _columns(event: Event, mask: Mask | None) -> tuple[str | None, ...]:
+def _names(event: Event) -> tuple[str, ...]:
+    """Return what an event is found by, which no secret of the same spelling hides."""
+    said = (event.payload.get(name) for name in ("user", "agent", "tool", "digest"))
+    return (event.session_id, event.type, *(text for text in said if isinstance(text, str)))
+
+
+def _columns(event: Event, mask: Veil | None) -> tuple[str | None, ...]:
     """Draw out what the log is searched by. Payloads name user, agent, tool and summary by these words."""
     said = [value if isinstance(value, str) else "" for value in map(event.payload.get, _SEARCHED)]
     decision = event.permission_decision
@@ -134,10 +153,6 @@ def _boundary(event: Event) -> str:
     if event.violation is not None:
         return event.violation.words
     return "" if event.sandbox_profile is None else event.sandbox_profile.name
-
-
-def _masked(body: bytes, mask: Mask) -> bytes:
-    return _encoder.encode(mask.value(msgspec.json.decode(body)))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -102,13 +102,16 @@ class Log:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def prepare(self, event: Event) -> Entry:
-        """Make an event ready to be appended; better not in the writer's thread."""
-        return make_entry(event, self.mask)
+    def prepare(self, event: Event, about: Any = None) -> Entry:
+        """Make an event ready to be appended; better not in the writer's thread.
 
-    def prepare_all(self, events: Sequence[Event]) -> list[Entry]:
+        `about` is the input of the call that it tells of: secrets in it are masked in the event.
+        """
+        return make_entry(event, self.mask, about)
+
+    def prepare_all(self, events: Sequence[Event], about: Sequence[Any] = ()) -> list[Entry]:
         """Make several events ready, sooner than one by one."""
-        return make_entries(events, self.mask)
+        return make_entries(events, self.mask, about)
 
     def append(self, cursor: Cursor, entries: Iterable[Entry]) -> None:
         """Append entries in a job of the store. Their positions are known once the job's future is."""

@@ -291,6 +291,15 @@ NOT_SECRET = (
 )
 """Made to be shown."""
 
+SECRET_ANYWHERE = (
+    "passw(?:or)?d|(?:db|user|admin|root|smtp|ftp)pass|passphrase|pwd|secret|token|credential"  # noqa: S105 - words
+    "|api[_.-]?key|apikey|authkey"
+)
+"""Words that make a secret's name of every name they are in …"""
+SECRET_PARTS = (
+    "pass|pat|auth|creds?|cookie|dsn|jwt|bearer|webhook|sk|(?:access|private)[_.-]?key|conn(?:ection)?[_.-]?str(?:ing)?"  # noqa: S105 - words
+)
+"""… and those that do so as a part of it, between dashes, dots and underscores, or with letters of the other case."""
 _SECRET_NAME = re.compile(
     r"(?i)(^|_)(api_?key|access_?key|secret|token|pass(w(or)?d)?|passphrase|cred(ential)?s?|private_?key|auth|cookie|dsn|pat"
     r"|webhook|jwt|bearer|conn(ection)?_str(ing)?)(_|$)"
@@ -322,6 +331,23 @@ def may_be_secret_name(path: str) -> bool:
 def keeps_secrets(path: str) -> bool:
     """Tell whether a folder is one in which programs keep their secrets: not all of it, and not by its own name."""
     return fold(path.rpartition("/")[2]) in _KEEPERS
+
+
+_NAMED = re.compile(rf"(?i){SECRET_ANYWHERE}|(?:^|[_.-])(?:{SECRET_PARTS})(?:[_.-]|$)|[_.-]key(?:[_.-]|$)")
+_CAMEL = re.compile(r"([a-z0-9])([A-Z])")
+_ABOUT = re.compile(r"(?i)[_.-]?(stdin|file|path|dir|env|type|ttl|length|name|count|limit|expiry|expires|budget)$")
+
+
+@functools.lru_cache(maxsize=4096)
+def is_secret_name(name: str) -> bool:
+    """Tell whether a variable, an option, a field or a key of this name stands for a secret: one table for all of them.
+
+    What only tells about one (`--password-stdin`, `max_tokens`) does not.
+    """
+    if name in _PUBLIC_NAMES or _ABOUT.search(name) is not None:
+        return False
+    plain = _CAMEL.sub(r"\1_\2", name)
+    return _NAMED.search(plain) is not None or _SECRET_NAME.search(plain) is not None
 
 
 def is_secret_variable(name: str) -> bool:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import sys
 import time
 import traceback
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
+
+from assent.audit.masking import Mask
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,11 +36,13 @@ class Journal:
         self._least = _RANK[level]
         self._stream = stream if stream is not None else sys.stderr
         self._clock = clock
+        self._mask = Mask(os.urandom(32))
 
     def note(self, level: LogLevel, event: str, **facts: Any) -> None:
         """Write one line. Nobody may be reading: what is decided does not depend on it."""
         if _RANK[level] < self._least:
             return
+        facts = {name: self._mask.value(_plain(value), name) for name, value in facts.items()}
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(self._write(at, level, event, facts) + "\n")
@@ -57,6 +62,15 @@ class Journal:
             f"{name}={_ascii(repr(value) if isinstance(value, str) else str(value))}" for name, value in facts.items()
         )
         return f"{at} {level:<7} {event} {said}".rstrip()
+
+
+def _plain(value: Any) -> Any:
+    """Return a fact as what can be looked through: texts, and lists and mappings of them."""
+    if isinstance(value, dict):
+        return {str(name): _plain(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, str | int | float | type(None)) else str(value)
 
 
 def _ascii(text: str) -> str:
