@@ -322,3 +322,39 @@ def test_when_its_time_is_up_the_call_is_denied(daemon):
     done = run(daemon().home, seconds="0")
     assert done.returncode == 2
     assert b"no answer in time; repeat the same call" in done.stderr
+
+
+STARTED = json.dumps({"hook_event_name": "SessionStart", "transcript_path": "x" * len(CALL)}).encode()
+
+
+def test_a_session_in_a_project_that_turns_programs_is_ended_by_whoever_knows_why(daemon, tmp_path):
+    told = b'{"continue":false,"stopReason":"x:1 sets BASH_ENV"}'
+    there = daemon(answer(told), answer(b""))
+    project = tmp_path / "project"
+    project.mkdir()
+    hostile = {"BASH_ENV": str(project / "x")}
+    assert run(there.home, STARTED, cwd=project, **hostile).stdout == told
+    silent = run(there.home, STARTED, cwd=project, **hostile)
+    said = json.loads(silent.stdout)
+    assert (silent.returncode, said["continue"]) == (0, False)
+    assert "BASH_ENV has the shell run a file of the project" in said["stopReason"]
+
+
+def test_a_session_without_a_daemon_begins_and_says_so(tmp_path):
+    (tmp_path / "agents").mkdir()
+    (tmp_path / "agents" / "claude-code.token").write_text("secret")
+    done = run(tmp_path, STARTED)
+    said = json.loads(done.stdout)
+    assert (done.returncode, list(said)) == (0, ["systemMessage"])
+    assert "the daemon does not answer" in said["systemMessage"]
+
+
+def test_what_the_shell_took_away_is_refused_by_name(daemon):
+    there = daemon(answer())
+    argv = [sys.executable, "-I", "-S", str(CLIENT), "claude-code", str(there.home), "claude-code", "30"]
+    around = ["/bin/sh", "-c", 'unset PYTHONEXECUTABLE; "$@"; exit $?', "x", *argv]
+    for value, code in (("/x/python", 2), ("", 0)):
+        environ = {"PATH": "/usr/bin:/bin", "PYTHONEXECUTABLE": value}
+        done = subprocess.run(around, input=CALL, capture_output=True, check=False, env=environ, timeout=60)
+        assert done.returncode == code, done
+        assert (b"PYTHONEXECUTABLE has every Python" in done.stderr) is (code == 2)

@@ -35,6 +35,8 @@ from assent.config.daemon import load_settings
 from assent.config.facts import observe
 from assent.config.files import find_file, find_private
 from assent.config.hooks import is_placed
+from assent.config.interpreter import project_of
+from assent.config.launcher import loaded_folders
 from assent.config.layers import load_layers
 from assent.config.places import assent_home, project_root
 from assent.config.projectvariables import find_turning
@@ -106,6 +108,15 @@ def check_home() -> Iterator[Finding]:
 def _is_open(path: str) -> bool:
     status = os.lstat(path)
     return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & 0o077)
+
+
+def check_installation() -> Iterator[Finding]:
+    """Look whether Assent is loaded from a project, whose files agents may write."""
+    for folder in loaded_folders():
+        root = project_of(folder)
+        if root is not None:
+            what = f"Assent is loaded from {folder}, in the project {root}: what is written there runs as Assent"
+            yield Finding("note", what, "install it outside of every project (pipx, uv tool)")
 
 
 def check_policy() -> Iterator[Finding]:
@@ -316,4 +327,4 @@ def _try_sandbox(workspace: tuple[str, ...]) -> Iterator[Finding]:
         yield Finding("ok", f"sandbox: a command ran in one {where} in {trial.seconds * 1000:.0f} ms: {what}")
 
 
-CHECKS = (check_home, check_policy, check_settings, check_sandbox, check_daemon, check_agents)
+CHECKS = (check_home, check_installation, check_policy, check_settings, check_sandbox, check_daemon, check_agents)

@@ -37,7 +37,7 @@ def why_not(path: str) -> str | None:
     real = os.path.realpath(path)
     if not os.path.isfile(real):
         return "is not there"
-    root = _project_of(os.path.dirname(path)) or _project_of(os.path.dirname(real))
+    root = project_of(os.path.dirname(path)) or project_of(os.path.dirname(real))
     if root is not None:
         return f"lies in the project {root}"
     try:
@@ -47,7 +47,7 @@ def why_not(path: str) -> str | None:
     return None if done.returncode == 0 else "is too old, or broken"
 
 
-def _project_of(folder: str) -> str | None:
+def project_of(folder: str) -> str | None:
     """Return the project that a folder lies in; a home directory that is kept in a repository is none."""
     home = os.path.realpath(user_home() or "/")
     for each in ancestors(os.path.realpath(folder)):

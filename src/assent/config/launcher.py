@@ -47,7 +47,9 @@ def launcher_words(home: str) -> tuple[str, ...]:
 
 def place_launcher(folder: str, home: str, key: bytes, environ: Mapping[str, str]) -> None:
     """Write the launcher of a home into a private folder, unless it is there; `key` checks what the daemon seals."""
-    text = _TEXT.format(environ=dict(environ), folders=_folders(), home=os.path.realpath(home), key=key.hex()).encode()
+    text = _TEXT.format(
+        environ=dict(environ), folders=loaded_folders(), home=os.path.realpath(home), key=key.hex()
+    ).encode()
     path = os.path.join(folder, LAUNCHER)
     try:
         held = find_private(path, suggestion="make its mode 0600")
@@ -62,7 +64,7 @@ def _interpreter() -> str:
     return os.path.realpath(sys.executable)
 
 
-def _folders() -> list[str]:
+def loaded_folders() -> list[str]:
     """Name the folders that hold what the launcher loads, and no others that this process may look into."""
     from importlib.util import find_spec  # noqa: PLC0415 - once for each start
 
