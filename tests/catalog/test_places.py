@@ -223,3 +223,20 @@ def test_the_quick_look_at_a_name_misses_none_that_matters(spell):
     assert len(found) > 50
     assert [name for name in found if not places.may_begin_control_plane(name)] == []
     assert not places.may_begin_control_plane("readme.txt")
+
+
+@pytest.mark.parametrize(
+    ("folder", "below"),
+    [
+        (".cargo", ("config", "config.toml")),
+        ("/sub/.Cargo/", ("config", "config.toml")),
+        (".config/git", ("config", "attributes")),
+        ("git", ()),
+        (".cargo2", ()),
+        ("my.cargo", ()),
+        (".claude", ()),
+        ("", ()),
+    ],
+)
+def test_of_a_folder_on_the_way_it_is_known_what_decides_below(folder, below):
+    assert places.control_plane_below(folder) == below

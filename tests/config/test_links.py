@@ -138,3 +138,22 @@ def test_of_a_folder_with_more_names_than_are_looked_through_all_counts(tmp_path
 @pytest.mark.parametrize("folder", ["/no/such/folder", "/dev/null", "/a\0b"])
 def test_a_folder_that_can_not_be_looked_into_leads_nowhere(folder):
     assert find_control_links(folder) == ()
+
+
+@pytest.mark.parametrize(
+    ("made", "found"),
+    [
+        ({".cargo": "d"}, {"d/config", "d/config.toml"}),
+        ({".cargo": "m", "m": "d"}, {"d/config", "d/config.toml"}),
+        ({".CARGO": "d"}, {"d/config", "d/config.toml"}),
+        ({"d/config.toml": "../other", ".cargo": "d"}, {"d/config", "d/config.toml", "other"}),
+        ({"cargo": "d"}, set()),
+    ],
+)
+@pytest.mark.parametrize("there", [True, False])
+def test_a_link_on_the_way_leads_to_what_tools_would_obey_there_already_or_not(tmp_path, made, found, there):
+    if there or "d/config.toml" in made:
+        (tmp_path / "d").mkdir()
+    for link, target in made.items():
+        (tmp_path / link).symlink_to(target)
+    assert {os.path.relpath(path, tmp_path) for path in find_control_links(str(tmp_path))} == found

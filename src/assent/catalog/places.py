@@ -326,6 +326,11 @@ _ON_THE_WAY = frozenset(
     name[:end].lower() for name in CONTROL_PLANE for end, letter in enumerate(name) if letter == "/"
 )
 
+_BELOW = {
+    way: tuple(name[len(way) + 1 :] for name in CONTROL_PLANE if name.lower().startswith(f"{way}/"))
+    for way in _ON_THE_WAY
+}
+
 _KEPT_IN = frozenset(
     name[:end].lower()
     for name in CONTROL_PLANE
@@ -353,6 +358,12 @@ def holds_control_plane(path: str) -> bool:
     """Tell whether a folder, named from a project or a home, may hold what decides later what runs, by other names."""
     low = fold(path)
     return low not in _FILLED and (low in _ON_THE_WAY or is_control_plane(f"/{path}"))
+
+
+def control_plane_below(path: str) -> tuple[str, ...]:
+    """Return the names, from a folder on, that decide later what runs; nothing for a folder that is no way to any."""
+    low = fold(path).rstrip("/")
+    return next((_BELOW[way] for way in _ON_THE_WAY if low == way or low.endswith(f"/{way}")), ())
 
 
 def may_begin_control_plane(name: str) -> bool:

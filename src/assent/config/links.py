@@ -10,7 +10,12 @@ import os
 import stat
 from typing import TYPE_CHECKING
 
-from assent.catalog.places import holds_control_plane, is_control_plane, may_begin_control_plane
+from assent.catalog.places import (
+    control_plane_below,
+    holds_control_plane,
+    is_control_plane,
+    may_begin_control_plane,
+)
 from assent.config.places import LONGEST_PATH
 
 if TYPE_CHECKING:
@@ -119,15 +124,24 @@ def find_control_links(folder: str) -> tuple[str, ...]:
         return (folder,)
 
 
+def find_led_to(path: str, inner: str) -> tuple[str, ...]:
+    """List where the control plane is, there or not, by way of one link, by the name it has in a project or a home."""
+    below = ("",) if is_control_plane(f"/{inner}") else control_plane_below(inner)
+    target = follow_links(path) if below else None
+    if target is None:
+        return ()
+    found = [os.path.join(target, name).rstrip("/") for name in below]
+    # What is found there may be a link once more.
+    return tuple(dict.fromkeys((*found, *(real for name in found if (real := follow_links(name)) is not None))))
+
+
 def _walk(folder: str, named: str, left: list[int], depth: int) -> Iterator[str]:
     """Yield where the links in a folder lead that goes by this name, and those in the folders to look into."""
     for name, is_link, is_folder in _list(folder, left, first=not named):
         inner = f"{named}/{name}" if named else name
         path = os.path.join(folder, name)
-        if is_link and is_control_plane(f"/{inner}"):
-            target = follow_links(path)
-            if target is not None:
-                yield target
+        if is_link:
+            yield from find_led_to(path, inner)
         if is_folder and depth and holds_control_plane(inner):
             yield from _walk(path, inner, left, depth - 1)
 

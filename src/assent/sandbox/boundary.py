@@ -15,9 +15,10 @@ from assent.config.facts import observe
 from assent.config.places import user_file
 from assent.model import SandboxProfile, within
 from assent.sandbox import roots
+from assent.sandbox.aliases import find_led_to
 from assent.sandbox.errors import Unavailable
 from assent.sandbox.repositories import Kind, find_obeyed, find_stores, is_settings_file
-from assent.sandbox.secrets import find_secrets
+from assent.sandbox.secrets import NOTHING_SEEN, Survey, find_secrets
 from assent.sandbox.user import User, find_user
 
 SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix/store")
@@ -40,6 +41,8 @@ class Boundary(msgspec.Struct, frozen=True):
     """What of the protected is read as a file: where it is missing, no folder can stand there."""
     mount_points: tuple[str, ...]
     """Folders on the way to a protected or hidden path: as mounts they can not be renamed."""
+    survey: Survey = NOTHING_SEEN
+    """The folders of the workspace before anything ran."""
 
     @property
     def held(self) -> tuple[str, ...]:
@@ -62,9 +65,12 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, 
     protected = tuple(dict.fromkeys((*(p for p in _protected(profile, write, own) if p not in named), *obeyed)))
     files = frozenset(p for p in protected if is_settings_file(p) or obeyed.get(p) == "file" or p in own)
     _refuse_links(protected)
+    led_to = (_first_missing(path, root) for path, root in find_led_to(protected, write) if path not in named)
+    protected = tuple(dict.fromkeys((*protected, *led_to)))
     foreign = (path for path in roots.find_mounts(write if has_mounts else ()) if path not in named)
     protected = tuple(dict.fromkeys((*protected, *foreign)))
-    hidden = (*_mask(profile.masked), *find_secrets(user.homes, write, environ))
+    survey = Survey({}, set())
+    hidden = (*_mask(profile.masked), *find_secrets(user.homes, write, environ, survey))
     masked = tuple(dict.fromkeys(p for p in hidden if p not in named))
     settled = msgspec.structs.replace(
         profile,
@@ -75,7 +81,7 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, 
         protected=protected,
     )
     points = _on_the_way((*protected, *(m for m in masked if os.path.lexists(m))), write)
-    return Boundary(settled, user, files, points)
+    return Boundary(settled, user, files, points, survey)
 
 
 def _system() -> tuple[str, ...]:

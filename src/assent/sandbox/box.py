@@ -28,7 +28,7 @@ from assent.sandbox.launch import Order, Started, begin, launch, launch_bare, re
 from assent.sandbox.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.placeholders import Placeholders
 from assent.sandbox.process import Process
-from assent.sandbox.programs import Programs, find_programs
+from assent.sandbox.programs import Before, Programs, find_programs
 from assent.sandbox.proxy import Proxy
 from assent.sandbox.standing import check_standing, expect
 from assent.sandbox.states import Binds, State
@@ -289,7 +289,7 @@ class Sandbox:
             profile,
             on_end=guards.close,
             violations=lambda: tuple(violations),
-            programs=lambda: _look_for_programs(boundary.profile, supervisor, began),
+            programs=lambda: _look_for_programs(boundary, supervisor, began),
         )
         pipes.attach(process, boundary.profile.process_limits.output_bytes)
         process.end_after(boundary.profile.process_limits.wall_seconds)
@@ -360,12 +360,13 @@ async def _hear_report(started: Started) -> None:
     started.read_report()
 
 
-async def _look_for_programs(profile: SandboxProfile, supervisor: Supervisor | None, began: int) -> Programs:
+async def _look_for_programs(boundary: Boundary, supervisor: Supervisor | None, began: int) -> Programs:
     """Find what a command left that runs later; where nothing was tried that could change a file, there is none."""
     if supervisor is not None and not supervisor.saw_changes:
         return Programs()
+    profile = boundary.profile
     apart = frozenset((*profile.protected, *profile.masked))
-    return await find_programs(profile.write_roots, apart, began)
+    return await find_programs(profile.write_roots, apart, Before(began, boundary.survey))
 
 
 def _show_asking(home: str) -> tuple[tuple[str, str], ...]:

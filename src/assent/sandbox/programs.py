@@ -1,7 +1,8 @@
 """What a sandboxed command left in its workspace that runs later, or decides what does: facts for whoever is outside.
 
-A file counts if it was changed while the command ran and can be executed, is one that tools obey by its name, or is a
-link that leads out of the workspace. The kernel keeps the time of a change, and nobody can set it.
+A file counts if it was changed or moved while the command ran, itself or with a folder above it, and can be executed,
+is one that tools obey by any of its names, or is a link that leads out of the workspace, or to where tools look. The
+kernel keeps the time of a change, and nobody can set it; which folder was where is known from before.
 """
 
 from __future__ import annotations
@@ -11,12 +12,16 @@ import os
 import stat
 import time
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 import msgspec
 
-from assent.catalog.places import is_control_plane
+from assent.catalog.places import control_plane_below, is_control_plane, may_begin_control_plane
+from assent.config.links import find_led_to
+from assent.config.places import ancestors
 from assent.model import printable, within
 from assent.sandbox.repositories import store_part
+from assent.sandbox.secrets import NOTHING_SEEN, Survey
 
 _COARSE = getattr(time, "CLOCK_REALTIME_COARSE", 5)
 """The clock by which the kernel dates changes."""
@@ -60,45 +65,82 @@ def now() -> int:
     return time.clock_gettime_ns(_COARSE)
 
 
-async def find_programs(roots: Iterable[str], apart: frozenset[str], since: int) -> Programs:
+class Before(NamedTuple):
+    """What is known from before the command ran."""
+
+    since: int
+    """When it began."""
+    survey: Survey = NOTHING_SEEN
+    """Which folders were where."""
+
+
+class _Found(NamedTuple):
+    """Something in the workspace."""
+
+    entry: os.DirEntry[str]
+    moved: bool
+    """Whether a folder above it has been moved."""
+
+
+async def find_programs(roots: Iterable[str], apart: frozenset[str], before: Before) -> Programs:
     """Look through workspaces; what lies apart could not be changed. Others get their turn in between."""
     roots = tuple(roots)
-    found: set[str] = set()
+    found: set[str | None] = set()
+    changed: list[str] = []
+    led_to: set[str] = set()
     looked, complete = 0, True
     for root in roots:
-        for entry in _walk(root, apart, since):
+        for each in _walk(root, apart, before):
             looked += 1
             if looked > _MOST_ENTRIES:
-                return _name(found, complete=False)
+                complete = False
+                break
             if looked % _AT_ONCE == 0:
                 await asyncio.sleep(0)
-            if entry is None:
+            if each is None:
                 complete = False
-            elif (path := _find(entry, root, roots, since)) is not None:
-                found.add(printable(path))
-    return _name(found, complete=complete)
+                continue
+            if each.entry.is_symlink():
+                led_to.update(_leads(each.entry, root))
+            if _is_new(each, before.since):
+                changed.append(each.entry.path)
+                found.add(_name_for(each.entry, root, roots))
+    found.update(path for path in changed if led_to and not led_to.isdisjoint(ancestors(path)))
+    return _name({printable(path) for path in found if path is not None}, complete=complete)
 
 
 def _name(found: set[str], *, complete: bool) -> Programs:
     return Programs(tuple(sorted(found)[:_MOST_NAMED]), len(found), complete=complete)
 
 
-def _walk(root: str, apart: frozenset[str], since: int) -> Iterator[os.DirEntry[str] | None]:
+def _walk(root: str, apart: frozenset[str], before: Before) -> Iterator[_Found | None]:
     """Yield everything below a folder; None for a changed folder that can not be looked into."""
-    folders = [root]
-    for folder in folders:
+    folders = [(root, False)]
+    for folder, moved in folders:
         try:
             entries = list(os.scandir(folder))
         except OSError:
-            if _may_have_changed(folder, since):
+            if _may_have_changed(folder, before.since):
                 yield None
             continue
         for entry in entries:
             if entry.path in apart or entry.path.endswith("/.git/objects"):
                 continue
             if entry.is_dir(follow_symlinks=False):
-                folders.append(entry.path)
-            yield entry
+                folders.append((entry.path, moved or _is_moved(entry, before)))
+            yield _Found(entry, moved)
+
+
+def _is_moved(entry: os.DirEntry[str], before: Before) -> bool:
+    """Tell whether a folder was elsewhere before, or not there; where nobody looked before, by what its times say."""
+    numbers, listed = before.survey
+    if entry.path in numbers or os.path.dirname(entry.path) in listed:
+        return numbers.get(entry.path) != entry.inode()
+    try:
+        found = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return found.st_ctime_ns >= before.since > found.st_mtime_ns
 
 
 def _may_have_changed(folder: str, since: int) -> bool:
@@ -110,21 +152,36 @@ def _may_have_changed(folder: str, since: int) -> bool:
         return True
 
 
-def _find(entry: os.DirEntry[str], root: str, roots: tuple[str, ...], since: int) -> str | None:
-    """Return what is to be named because of this entry, if anything."""
+def _is_new(found: _Found, since: int) -> bool:
+    """Tell whether something was made or changed, or got its name, while the command ran."""
+    if found.entry.is_dir(follow_symlinks=False):
+        return False
+    return found.moved or _may_have_changed(found.entry.path, since)
+
+
+def _leads(entry: os.DirEntry[str], root: str) -> tuple[str, ...]:
+    """Return where tools look by way of a link."""
+    if not may_begin_control_plane(entry.name) and not is_control_plane(entry.path[len(root) :]):
+        return ()
+    return find_led_to(entry.path, entry.path[len(root) + 1 :])
+
+
+def _name_for(entry: os.DirEntry[str], root: str, roots: tuple[str, ...]) -> str | None:
+    """Return what is to be named because of something new, if anything."""
     try:
         found = entry.stat(follow_symlinks=False)
     except OSError:
         return None  # gone since
-    if found.st_ctime_ns < since or stat.S_ISDIR(found.st_mode) or _is_inert(entry.path):
+    path, inner = entry.path, entry.path[len(root) :]
+    if _is_inert(path):
         return None
     if stat.S_ISLNK(found.st_mode):
-        target = os.path.realpath(entry.path)
-        if not any(within(target, each) for each in roots):
-            return entry.path
+        target = os.path.realpath(path)
+        if not any(within(target, each) for each in roots) or control_plane_below(inner):
+            return path
     elif found.st_mode & _ANYONE_EXECUTES:
-        return entry.path
-    return store_part(entry.path) or (entry.path if _decides(entry.path[len(root) :]) else None)
+        return path
+    return store_part(path) or (path if _decides(inner) else None)
 
 
 def _is_inert(path: str) -> bool:

@@ -7,6 +7,7 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from assent.catalog.secrets import NOT_SECRET, SECRET_FOLDERS, SECRET_PATHS, SECRETS, is_secret
 from assent.config.files import find_file
@@ -46,14 +47,29 @@ _PUBLIC = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix")
 """What every command needs, and everybody sees: whatever a link there is called, it leads to no secret."""
 
 
-def find_secrets(homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield everything to be hidden that is there now, real paths all."""
+class Survey(NamedTuple):
+    """The folders of workspaces, as they were when somebody looked."""
+
+    numbers: dict[str, int]
+    """What the disk knows each by."""
+    listed: set[str]
+    """Those of which every folder inside is known."""
+
+
+NOTHING_SEEN = Survey({}, set())
+
+
+def find_secrets(
+    homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str], survey: Survey | None = None
+) -> Iterator[str]:
+    """Yield everything to be hidden that is there now, real paths all; `survey` takes in the folders on the way."""
+    survey = survey or Survey({}, set())
     names = Listings()
     launcher = os.path.realpath(user_home(environ) or "/")  # whose the command need not be
     known = homes if launcher in ("/", *homes) else (*homes, launcher)
     found = [*_system(names), *_of_homes(known, names), *_others(homes), *_sockets(environ), *_named(environ, names)]
     for root in roots:
-        found += _in_workspace(root)
+        found += _in_workspace(root, survey)
     real_folder = functools.cache(os.path.realpath)
     for path in dict.fromkeys(found):
         folder, name = os.path.split(path)
@@ -208,7 +224,7 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
     return [path for path in (*named, *heard) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
 
 
-def _in_workspace(root: str) -> list[str]:
+def _in_workspace(root: str, survey: Survey) -> list[str]:
     found, left = [], _MOST_ENTRIES
     folders = [(root, 0)]
     tree = _grow(*SECRETS)
@@ -221,14 +237,17 @@ def _in_workspace(root: str) -> list[str]:
         left -= len(entries)
         if left < 0 and depth:
             break
+        survey.listed.add(folder)
         enters = depth + 1 < _DEEPEST and (depth == 0 or os.path.basename(folder) not in _CROWDS)
         for entry in entries:
             low = entry.name.lower()
             may_be = low in plain or low.startswith(heads) or low.endswith(tails) or not low.isascii()
             if may_be and is_secret("/" + entry.name) and (secret := _find_secret(entry, root)) is not None:
                 found.append(secret)
-            elif enters and entry.is_dir(follow_symlinks=False):
-                folders.append((entry.path, depth + 1))
+            elif entry.is_dir(follow_symlinks=False):
+                survey.numbers[entry.path] = entry.inode()
+                if enters:
+                    folders.append((entry.path, depth + 1))
     return found
 
 
