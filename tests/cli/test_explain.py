@@ -28,7 +28,7 @@ def test_the_tree_shows_what_was_read_heard_and_decided(here, capsys):
     assert out.startswith("deny: ")
     assert "what it would do  Bash ls && sudo wget x > /tmp/out" in out
     assert "│  └─ ✗ sudo wget x  destructive: " in out
-    assert "│     ├─ ✓ wget x  " in out
+    assert "│     ├─ ! wget x  " in out
     assert "writes /tmp/out" in out
     assert f"deny  deny-rules: denied by Bash(wget:*)  [Bash(wget:*) @ user {here.user_file}:5]" in out
     assert "what decided  rule, as the strictest  (mode default, policy " in out

@@ -32,7 +32,7 @@ def test_pending_shows_the_call_as_it_would_run_with_nothing_hidden(daemon, agen
     done = daemon.run("pending")
     assert done.returncode == 0
     assert wanted in done.stdout
-    assert "node \\u202edetnirp.js \\x1b[2J" in done.stdout
+    assert "  | node \\u202edetnirp.js \\x1b[2J" in done.stdout
     assert "\x1b" not in done.stdout
     assert "claude" in done.stdout
     listed = json.loads(daemon.run("pending", "--json", "--agent", "claude").stdout)
@@ -49,6 +49,76 @@ def test_approve_lets_the_call_run_once(daemon, agent):
     again = daemon.run("approve", wanted)
     assert again.returncode == 2
     assert "already approved" in again.stderr
+
+
+LONG = "\n".join(f"echo line{n}" for n in range(200)) + "\nnode hidden.js"
+
+
+def test_a_script_says_yes_to_what_is_short_and_is_shown_it_whole(daemon, agent):
+    wanted = ask(agent, "echo a \\\n  && node shown.js \u200b")["requestId"]
+    done = daemon.run("approve", wanted)
+    assert (done.returncode, done.stdout) == (0, f"approved: {wanted}\n")
+    for part in ("  | echo a", "  |   && node shown.js \\u200b", "dangerous [runs code]"):
+        assert part in done.stderr
+
+
+def test_a_script_says_yes_to_what_is_long_by_its_digest_alone(daemon, agent):
+    wanted = ask(agent, LONG)["requestId"]
+    refused = daemon.run("approve", wanted)
+    assert refused.returncode == 2
+    assert "  | node hidden.js" in refused.stderr
+    assert "too long to approve unseen: 201 lines" in refused.stderr
+    one = daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()
+    assert one["status"] == "pending"
+    for wrong in ("0" * 64, one["digest"][:4], ""):
+        assert daemon.run("approve", wanted, "--digest", wrong).returncode == 2
+    assert daemon.run("approve", wanted, "--digest", one["digest"]).stdout == f"approved: {wanted}\n"
+
+
+def test_pending_shows_the_head_and_the_tail_of_what_is_long_and_says_what_is_between(daemon, agent):
+    wanted = ask(agent, LONG + " # again")["requestId"]
+    shown = daemon.run("pending").stdout
+    for part in (
+        "  | echo line0\n",
+        "  | node hidden.js # again\n",
+        f"161 more lines; `assent approve {wanted}` shows all",
+    ):
+        assert part in shown
+    assert "echo line100\n" not in shown
+    daemon.run("deny", wanted)
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "parts"),
+    [
+        (
+            "mcp__db__query",
+            {"sql": "select 1;\ndrop table x", "options": {"deep": ["\u202ea"]}},
+            ("sql: select 1;", "drop table x", '"\\u202ea"'),
+        ),
+        (
+            "Write",
+            {"file_path": "/srv/x.sh", "content": "#!/bin/sh\nrm -rf y\u200b\n"},
+            ("file_path: /srv/x.sh", "content: #!/bin/sh", "rm -rf y\\u200b"),
+        ),
+    ],
+)
+def test_every_tools_input_is_shown_whole_before_an_answer_is_taken(daemon, agent, tool, given, parts):
+    body = {"toolName": tool, "toolInput": given}
+    wanted = agent.post("/api/hooks/classify", json=body).json()["requestId"]
+    listed, answered = daemon.run("pending").stdout, daemon.run("approve", wanted)
+    assert answered.returncode == 0, answered.stderr
+    for part in parts:
+        assert part in listed
+        assert part in answered.stderr
+
+
+def test_what_asks_is_never_called_safe_and_says_what_is_at_stake(daemon, agent):
+    wanted = ask(agent, "cat /home/dev/.ssh/id_rsa")["requestId"]
+    shown = daemon.run("pending").stdout.partition(wanted)[2].split("\n")[1]
+    assert "safe" not in shown
+    assert shown.startswith("  asked [secrets")
+    daemon.run("deny", wanted)
 
 
 def test_deny_refuses_it_with_words_for_the_agent(daemon, agent):

@@ -103,7 +103,11 @@ def begun(call: ToolCall, session: Session, profile: SandboxProfile, **more: Any
 
 def requested(approval: Approval) -> Event:
     """Say that a person is asked."""
-    payload = {"kind": approval.kind, "tier": approval.tier.value, "reason": approval.reason}
+    payload: dict[str, Any] = {"kind": approval.kind, "tier": approval.tier.value, "reason": approval.reason}
+    if approval.decision is not None and approval.decision.stakes:
+        payload["stakes"] = approval.decision.stakes
+    if approval.call is not None:
+        payload["args"] = outline(approval.call.input, approval.call.secrets)
     return _about(approval, "permission.requested", {**payload, "expiresAt": approval.expires_at})
 
 

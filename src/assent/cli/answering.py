@@ -17,7 +17,7 @@ from assent.cli.screen import say, visible
 from assent.config.settings import read_duration
 from assent.model import AssentError
 from assent.reading.tools import find_tool
-from assent.sdk.client import Client, find_client
+from assent.sdk.client import find_client
 
 if TYPE_CHECKING:
     import argparse
@@ -66,7 +66,7 @@ def _read_time(text: str | None) -> float | None:
 
 def edit_call(wanted: str) -> str | dict[str, Any] | None:
     """Have the person change a pending call in an editor; None if nothing was changed."""
-    item = _fetch(find_client(), wanted)
+    item = fetch_pending(wanted)
     shell = find_tool(item.tool_name).shape == "command"
     before = item.command if shell else msgspec.json.format(msgspec.json.encode(item.tool_input)).decode()
     after = _open_editor(before, ".sh" if shell else ".json")
@@ -83,8 +83,9 @@ def edit_call(wanted: str) -> str | dict[str, Any] | None:
     return changed
 
 
-def _fetch(client: Client, wanted: str) -> Permission:
-    item = client.permission(wanted)
+def fetch_pending(wanted: str) -> Permission:
+    """Fetch a question with all that its call is given, or say that it is already answered."""
+    item = find_client().permission(wanted)
     if item.status != "pending":
         raise AssentError(f"it is already {item.status}")
     return item

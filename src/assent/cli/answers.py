@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from assent.model import UNKNOWN, Decision, Mode, Operation, OperationKind, Outcome, SandboxProfile, Source, Tier
+from assent.model import UNKNOWN, Decision, Mode, Operation, OperationKind, Outcome, SandboxProfile, Source, Stake, Tier
 
 _UNKNOWN, _SHOWN = UNKNOWN.encode(), "…".encode()
 _BREAKS = {mark.encode(): rf"\u{ord(mark):04x}".encode() for mark in "\x85\u2028\u2029"}
@@ -41,6 +41,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True):
     rule_refs: tuple[str, ...]
     operations: tuple[Step, ...]
     destructive: bool
+    stakes: tuple[Stake, ...]
     impact_scope: str | None
     rollback_advice: str | None
     unreadable: str | None
@@ -69,6 +70,7 @@ def answer_of(decision: Decision) -> Answer:
         rule_refs=decision.rule_refs,
         operations=tuple(map(_step, reading.operations)),
         destructive=reading.destructive,
+        stakes=decision.stakes,
         impact_scope=reading.impact_scope,
         rollback_advice=reading.rollback_advice,
         unreadable=reading.unreadable,

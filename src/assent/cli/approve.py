@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from assent.cli import exits
-from assent.cli.answering import add_answer_options, edit_call, read_scope, send_answer
+from assent.cli.answering import add_answer_options, edit_call, fetch_pending, read_scope, send_answer
 from assent.cli.arguments import make_parser
 from assent.cli.screen import say, visible
+from assent.cli.showing import confirm
 
 _EXAMPLES = (
     "assent approve hook_1711929600000_a1b2c3d4e             this call, once",
@@ -13,6 +14,7 @@ _EXAMPLES = (
     "assent approve ID --always --pattern 'Bash(npm test:*)' from now on, until the grant is revoked",
     "assent approve ID --for 2h",
     "assent approve ID --edit                                change the call in your editor first",
+    "assent approve ID --digest HEX                          in a script, for a call too long to be seen at a glance",
 )
 
 
@@ -21,8 +23,14 @@ def run(argv: list[str]) -> int:
     parser = make_parser("approve", "Let a call run that waits for your answer.", _EXAMPLES)
     add_answer_options(parser)
     parser.add_argument("--edit", action="store_true", help="change the call in your editor first")
+    parser.add_argument(
+        "--digest", metavar="HEX", help="the digest of the call you have read, as `assent pending` has it"
+    )
     given = parser.parse_args(argv)
     scope = read_scope(given, timed="always")
     modified = edit_call(given.id) if given.edit else None
+    if not given.edit and not confirm(fetch_pending(given.id), given.digest):
+        say("nothing was answered")
+        return exits.FOUND
     say(visible(send_answer(given, "approve", scope=scope, modified=modified)))
     return exits.OK

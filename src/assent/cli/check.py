@@ -72,6 +72,8 @@ def details(decision: Decision) -> Iterator[str]:
     """Yield what a person wants to know next."""
     yield from (f"by {ref}" for ref in decision.rule_refs)
     reading = decision.reading
+    if decision.stakes:
+        yield f"at stake: {', '.join(decision.stakes)}"
     if reading.unreadable and reading.unreadable != decision.decision_reason:
         yield f"not read: {reading.unreadable}"
     if reading.impact_scope:

@@ -132,8 +132,10 @@ def _node(same: list[Node], decision: Decision) -> Outline:
     numbers = [n.index + 1 for n in same if n.index is not None and _is_spoken_of(n.index, decision)]
     operation = decision.reading.operations[node.index]
     tier = operation.tier.value
+    # What is asked about never looks safe, whatever its tier.
+    mark = "dangerous" if tier == "safe" and _is_objected_to(node.index, decision) else tier
     return line(
-        Span(f"{_MARKS[tier]} ", STYLE_OF[tier]),
+        Span(f"{_MARKS[mark]} ", STYLE_OF[mark]),
         _VERBS[operation.kind],
         Span(operation.resource, "bold"),
         Span(f" (really {operation.target})" if operation.target not in (None, operation.resource) else "", "yellow"),
@@ -153,6 +155,12 @@ def _consequences(operation: Operation) -> tuple[Outline, ...]:
 def _is_plain(opinion: Opinion) -> bool:
     """Tell whether an opinion only repeats the tier, which the tree above already shows."""
     return opinion.source is Source.CLASSIFIER and opinion.overruled is None
+
+
+def _is_objected_to(index: int, decision: Decision) -> bool:
+    """Tell whether somebody asks about an operation or denies it, and nothing took that out of the count."""
+    said = (o for o in decision.opinions if o.operation == index and o.overruled is None)
+    return any(o.verdict is not Verdict.ALLOW for o in said)
 
 
 def _is_spoken_of(index: int | None, decision: Decision) -> bool:
@@ -209,7 +217,8 @@ def _fate(opinion: Opinion, decision: Decision) -> str:
 
 
 def _decided(decision: Decision) -> Outline:
-    facts = [("rule: ", ref) for ref in decision.rule_refs]
+    facts = [("at stake: ", ", ".join(decision.stakes))] if decision.stakes else []
+    facts += [("rule: ", ref) for ref in decision.rule_refs]
     if decision.boundary is not None:
         lacking = "" if decision.available else " (can not be set up here, so nothing runs)"
         facts.append(("sandbox: ", decision.boundary.name + lacking))

@@ -178,12 +178,13 @@ class LiveRun:
         mark = paint("? ", "bold yellow", colour=self._colour)
         lines = [
             f"{mark}{visible(f'{question.agent_name} wants {question.operation} {question.resource}')}",
-            f"  {paint(tier, STYLE_OF.get(tier, ''), colour=self._colour)}: {visible(why)}",
+            f"  {paint('asked' if tier == 'safe' else tier, _style_of(tier), colour=self._colour)}: {visible(why)}",
         ]
         for name in _SHOWN:
             if isinstance(text := question.details.get(name), str):
                 is_cut = name in question.details.get("cut", ())
-                lines += [f"  {name} | {visible(line)}" for line in _cut(text, is_cut=is_cut).split("\n")]
+                lines += [f"  {name} | {visible(line)}" for line in text.rstrip("\n").split("\n")]
+                lines += [f"  {name} | … and more than is sent here"] if is_cut else []
         sys.stdout.write("\n".join(lines) + "\n")
         if self._asks:
             sys.stdout.write(_prompt())
@@ -231,7 +232,12 @@ class LiveRun:
             sys.stdout.write("\n" if not typed.endswith("\n") else "")
             self._put_question()
             return
-        question = self._questions.popleft()
+        question = self._questions[0]
+        if decision.startswith("allow") and question.details.get("cut"):
+            say(f"  Too long to approve from here: `assent approve {question.request_id}` shows all of it.")
+            self._put_question()
+            return
+        self._questions.popleft()
         self._later(self._answer(question, decision))
         self._put_question()
 
@@ -255,14 +261,18 @@ class LiveRun:
         task.add_done_callback(self._chores.discard)
 
 
+def _style_of(tier: str) -> str:
+    """Return the colour of a tier in a question, where nothing looks safe."""
+    return "yellow" if tier == "safe" else STYLE_OF.get(tier, "")
+
+
 def _prompt() -> str:
     return _PROMPT if shutil.get_terminal_size().columns > len(_PROMPT) + 2 else _SHORT_PROMPT
 
 
-def _cut(text: str, *, is_cut: bool = False) -> str:
+def _cut(text: str) -> str:
     """Return the first lines of a text, saying how many more there are."""
     lines = text.rstrip("\n").split("\n")
     left = len(lines) - _SHOWN_LINES
     more = [f"… and {left} more line{'s' if left > 1 else ''}"] if left > 0 else []
-    more += ["… and more than is shown to anybody here"] if is_cut else []
     return "\n".join((*lines[:_SHOWN_LINES], *more))

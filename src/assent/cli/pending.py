@@ -10,7 +10,8 @@ import msgspec
 
 from assent.cli import exits
 from assent.cli.arguments import add_output_option, make_parser
-from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
+from assent.cli.screen import has_colour, paint, say, visible
+from assent.cli.showing import headed, input_lines, stakes_of
 from assent.sdk.client import Client, find_client
 
 if TYPE_CHECKING:
@@ -53,13 +54,13 @@ def fetch_all(client: Client, agent: str | None = None) -> list[Permission]:
 
 
 def show(item: Permission, *, colour: bool) -> None:
-    """Print one question: the call as it would run, then what is known about it."""
-    tier = item.tier
+    """Print one question: what is at stake, the whole call as it would run, and what is known about it."""
     left = max(0, round(item.expires_at / 1000 - time.time()))
     gone = ", its caller has gone" if item.caller_gone else ""
     say(f"{paint(visible(item.id), 'bold', colour=colour)}  {visible(item.agent_id)}  {visible(item.tool_name)}")
-    say(f"  {visible(item.command)}")
-    say(f"  {paint(tier, STYLE_OF[tier], colour=colour)}: {visible(item.reason)}")
+    say(f"  {stakes_of(item, colour=colour)}")
+    for line in headed(item, input_lines(item)):
+        say(f"  | {line}")
     if item.cwd:
         say(f"  in {visible(item.cwd)}")
     if item.impact_scope:

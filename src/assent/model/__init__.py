@@ -3,7 +3,7 @@
 from assent.model.approval import Answer, Approval, Enablement, QuestionKind, State
 from assent.model.call import Session, ToolCall, Trace, Workspace, bound_digest, read_trace
 from assent.model.canonical import canonical, digest
-from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome
+from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome, Stake
 from assent.model.errors import (
     AssentError,
     CallError,
@@ -113,6 +113,7 @@ __all__ = [
     "Scope",
     "Session",
     "Source",
+    "Stake",
     "State",
     "StoreError",
     "Ticket",

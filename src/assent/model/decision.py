@@ -11,6 +11,8 @@ from assent.model.rule import Rule
 from assent.model.sandbox import SandboxProfile
 from assent.model.words import Certainty, Mode, Scope, Source, Verdict
 
+Stake: TypeAlias = Literal["cannot be undone", "secrets", "production", "network", "runs code", "outside workspace"]
+"""What a person should know about a call before they answer, besides its tier."""
 Outcome: TypeAlias = Literal["allow", "ask", "deny", "sandboxed", "unavailable"]
 
 
@@ -101,6 +103,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     scope: Scope | None = None
     reading: Reading
     opinions: tuple[Opinion, ...] = ()
+    stakes: tuple[Stake, ...] = ()
+    """What is at stake, where it is asked about or denied; of what is allowed nothing is said."""
     mode: Mode = Mode.DEFAULT
     interactive: bool = True
     policy_version: str = ""

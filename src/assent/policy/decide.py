@@ -31,6 +31,7 @@ from assent.policy.opinions import hear
 from assent.policy.profiles import SANDBOX, can_hold, intersect
 from assent.policy.refusals import hear_refusals
 from assent.policy.settling import settle
+from assent.policy.stakes import find_stakes
 from assent.policy.view import View
 
 _PRECEDENCE = dict.fromkeys(Source, 99) | {
@@ -231,6 +232,7 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=opinions,
+        stakes=() if judgement.verdict is ALLOW else find_stakes(view, opinions),
         mode=judgement.mode,
         interactive=view.session.interactive and merged.interactive,
         policy_version=merged.version,

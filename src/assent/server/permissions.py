@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.model import Answer, NotFoundError, Operation, Scope, Source, State, Tier, Verdict
+from assent.model import Answer, NotFoundError, Operation, Scope, Source, Stake, State, Tier, Verdict
 from assent.model.principal import Role
 from assent.policy.guard import command_text
 from assent.reading.read import COMMAND_FIELDS
@@ -57,6 +57,8 @@ class Permission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     feedback: str | None = None
     used: bool = False
     destructive: bool = False
+    stakes: tuple[Stake, ...] = ()
+    """What is at stake, in plain words, while it is pending."""
     impact_scope: str | None = None
     rollback_advice: str | None = None
     workspace: tuple[str, ...] = ()
@@ -260,6 +262,7 @@ def describe(approval: Approval) -> Permission:
         feedback=answer.feedback if answer is not None else None,
         used=approval.used_at is not None,
         destructive=approval.tier is Tier.DESTRUCTIVE,
+        stakes=approval.decision.stakes if approval.decision is not None else (),
         impact_scope=reading.impact_scope if reading is not None else None,
         rollback_advice=reading.rollback_advice if reading is not None else None,
     )
