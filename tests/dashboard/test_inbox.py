@@ -403,7 +403,7 @@ def test_what_nobody_can_have_read_is_not_allowed_with_the_others(page, ask, out
     expect(card(page, short)).to_have_attribute("aria-current", "true")
     page.keyboard.press("Shift+A")
     expect(card(page, short)).to_have_count(0)
-    expect(card(page, long).get_by_role("alert")).to_contain_text("it is long")
+    expect(card(page, long).get_by_role("alert")).to_contain_text("Too long to approve from here. Expand it first.")
     assert [outcome(each)["status"] for each in (short, long)] == ["approved", "pending"]
     still(page)
     page.keyboard.press("Shift+D")
@@ -417,9 +417,9 @@ def test_what_was_never_on_the_screen_is_not_allowed_with_the_others(page, ask, 
     page.keyboard.press("x")
     page.get_by_role("button", name="Select all").click()
     page.keyboard.press("Shift+A")
-    expect(page.locator(".toast.bad")).to_contain_text("could not be answered")
+    expect(page.locator(".toast.bad")).to_contain_text("left; their cards say why")
     assert (outcome(asked[0])["status"], outcome(asked[-1])["status"]) == ("approved", "pending")
-    expect(card(page, asked[-1]).get_by_role("alert")).to_contain_text("it was not shown yet")
+    expect(card(page, asked[-1]).get_by_role("alert")).to_contain_text("You have not seen all of it yet.")
     page.keyboard.press("End")
     expect(card(page, asked[-1])).to_be_in_viewport(ratio=0.9)
     still(page)
@@ -491,7 +491,7 @@ def test_where_some_of_several_can_not_be_answered_their_cards_say_why(page, ask
     page.keyboard.press("x")
     page.get_by_role("button", name="Select all").click()
     page.keyboard.press("Shift+D")
-    expect(page.locator(".toast.bad")).to_contain_text("Denied: 31. 2 could not be answered; their cards say why.")
+    expect(page.locator(".toast.bad")).to_contain_text("Denied: 31. 2 left; their cards say why.")
     for each in refused:
         expect(card(page, each).get_by_role("alert")).to_contain_text("nothing was done")
         assert outcome(each)["status"] == "pending"

@@ -176,7 +176,7 @@ async function decideAgain(question, text, field, where) {
     const input = field ? { ...question.toolInput, [field]: text } : parse(text);
     const body = { toolName: question.toolName, toolInput: input, cwd: question.cwd, agentId: question.agentId };
     const found = await post("/api/decide", body, deciding.signal);
-    put(where, "As edited: ", verdict(found.decision), " ", tier(found.tier), " ", told(found.reason));
+    put(where, "As edited: ", verdict(found.decision), " ", tier(found.tier, found), " ", told(found.reason));
   } catch (error) {
     if (error.name !== "AbortError") put(where, h("span", { class: "bad" }, shown(error.message)));
   }

@@ -3,8 +3,8 @@
 import { get } from "./api.js";
 import { button, h, put } from "./dom.js";
 import { difference } from "./diff.js";
-import { coloured } from "./parts.js";
-import { ago, code, count, duration, isLong, isOdd, named, plain, shown, tier, told } from "./text.js";
+import { coloured, graveParts } from "./parts.js";
+import { ago, code, count, duration, isOdd, named, plain, shown, stakes, tier, told } from "./text.js";
 import { countOf, touched, tree } from "./tree.js";
 
 const SHORT = { longest: 400, lines: 6 };
@@ -34,12 +34,6 @@ function besides(question) {
   return rest;
 }
 
-// Tells whether a card that is not open shows only a part of its call.
-export const isCut = (question) => {
-  const text = commandOf(question);
-  return text === null ? isLong(inputText(question), SHORT) : isLong(text, SHORT) || isLong(inputText({ toolInput: besides(question) }), SHORTER);
-};
-
 export function makeCard(question, inbox) {
   const element = h("li", { class: "card", id: `q-${question.id}`, tabindex: "-1", "data-id": question.id });
   element.addEventListener("click", (event) => {
@@ -64,8 +58,11 @@ export function drawCard(card, inbox) {
 // What is heard when one comes to the card: all that one must know to answer, in one breath.
 function spoken(question) {
   const what = question.command || inputText(question);
-  return `${question.agentId || "an agent"} asks: ${question.toolName}, ${question.tier}: ${what.slice(0, SHORT.longest)}${what.length > SHORT.longest ? " … and more" : ""}. ${question.reason}`;
+  return `${question.agentId || "an agent"} asks: ${question.toolName}, ${grave(question)}: ${what.slice(0, SHORT.longest)}${what.length > SHORT.longest ? " … and more" : ""}. ${question.reason}`;
 }
+
+// How grave a question is, in words: its tier, which is never told as safe, and what is at stake.
+const grave = ({ tier: name, stakes: at = [] }) => [name === "safe" ? "asked" : name, ...at].join(", ");
 
 function header({ question }, inbox) {
   const box = h("input", { type: "checkbox", "aria-label": plain(`Select the question of ${question.agentId}`), onchange: (event) => inbox.select(question.id, event.target.checked) });
@@ -78,6 +75,7 @@ function header({ question }, inbox) {
     inbox.who.userId === question.userId ? null : h("span", { class: "quiet" }, "for ", told(question.userId)),
     h("span", { class: "tool" }, told(question.toolName)),
     tier(question.tier),
+    stakes(question.stakes),
     question.kind === "policy-deny-override" ? h("span", { class: "tag" }, "you said no before") : null,
     question.callerGone ? h("span", { class: "tag", title: "It stopped waiting. A yes is used when it repeats the call." }, "caller has gone") : null,
     h("span", { class: "clock quiet" }, clockText(question)),
@@ -91,10 +89,10 @@ export function clockText(question) {
 
 function brief({ question }) {
   const text = commandOf(question);
-  if (text === null) return [code(inputText(question), SHORT), why(question)];
+  if (text === null) return [why(question), h("div", { class: "input" }, code(inputText(question), SHORT))];
   const rest = besides(question);
   const more = Object.keys(rest).length ? code(inputText({ toolInput: rest }), SHORTER) : null;
-  return [h("div", { class: "input" }, code(text, { ...SHORT, render: coloursOf(question) }), more), why(question)];
+  return [why(question), h("div", { class: "input" }, code(text, { ...SHORT, ...coloursOf(question) }), more)];
 }
 
 // Why it is asked about. A rule's reason is the word of whoever wrote the rule, a repository perhaps, and not ours.
@@ -103,7 +101,10 @@ function why({ reason, rules = [] }) {
   return h("p", { class: "why" }, words);
 }
 
-const coloursOf = (question, explain) => (text, end) => coloured(text, question.operations, { end, cwd: question.cwd, explain });
+const coloursOf = (question, explain) => ({
+  render: (text, start, end) => coloured(text, question.operations, { start, end, cwd: question.cwd, explain }),
+  grave: (text) => graveParts(text, question.operations, question.cwd),
+});
 
 function inputText({ toolInput }) {
   return Object.entries(toolInput).map(([name, value]) => `${name}: ${typeof value === "string" ? value : JSON.stringify(value)}`).join("\n");
@@ -113,13 +114,13 @@ function whole({ question }) {
   const explanation = h("p", { class: "explained", role: "status", hidden: true });
   const explain = (operation) => {
     explanation.hidden = false;
-    put(explanation, tier(operation.tier), " ", h("code", {}, told(operation.resource)), " ", told(operation.reason));
+    put(explanation, operation.tier === "safe" ? null : tier(operation.tier), " ", h("code", {}, told(operation.resource)), " ", told(operation.reason));
   };
   const operations = question.operations || [];
   return [
+    why(question),
     subject(question, explain),
     explanation,
-    why(question),
     warnings(question),
     facts(question, operations),
     operations.length > 1 ? h("details", { class: "doing", open: operations.length <= 12 && !narrow.matches }, h("summary", {}, `What it would do (${count(countOf(operations), "operation")})`), tree(operations)) : null,
@@ -129,7 +130,7 @@ function whole({ question }) {
 
 function subject(question, explain) {
   const text = commandOf(question);
-  if (text !== null) return h("div", { class: "input" }, code(text, { render: coloursOf(question, explain) }), rows(besides(question)));
+  if (text !== null) return h("div", { class: "input" }, code(text, coloursOf(question, explain)), rows(besides(question)));
   const input = question.toolInput;
   if (typeof input.old_string === "string" && typeof input.new_string === "string") {
     const { old_string: before, new_string: after, ...rest } = input;

@@ -2,9 +2,10 @@
 
 import { post, remove } from "./api.js";
 import { editForm, feedbackForm, grantOf, showLost, widerForm } from "./answers.js";
-import { clockText, drawCard, isCut, makeCard } from "./card.js";
+import { clockText, drawCard, makeCard } from "./card.js";
 import { button, byId, h, put, say, settle, toast } from "./dom.js";
 import { showKeys } from "./keys.js";
+import { isFolded, look, unseen } from "./sight.js";
 import { brief, count, plain } from "./text.js";
 
 const STEP = 30;
@@ -12,6 +13,10 @@ const WORDS = { once: { decision: "approve" }, session: { decision: "approve", s
 const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
 const ANSWERS = "aswudfeASD";
 const HARMLESS = "jkxz?";
+const MOVES = ["scroll", "resize", "expanded"]; // after which other parts of a call may be on the screen
+const ALLOWING = ["once", "session", "wider", "edit"];
+const TOO_LONG = "Too long to approve from here. Expand it first.";
+const NOT_SEEN = "You have not seen all of it yet. Scroll through it first.";
 const FORMS = { wider: widerForm, feedback: feedbackForm, edit: editForm };
 
 export class Inbox {
@@ -21,7 +26,7 @@ export class Inbox {
     this.cards = new Map();
     this.selected = new Set();
     this.faults = new Map();
-    this.seen = new Set();
+    this.read = new Set(); // those of which all that the call is given was on the screen
     this.current = null;
     this.shown = STEP;
   }
@@ -37,7 +42,8 @@ export class Inbox {
     put(main, h("div", { class: "title" }, h("h1", {}, "Inbox"), this.summary, h("span", { class: "gap" }), button("Keys", { key: "?", kind: "plain", onclick: () => showKeys() })), this.loading, this.empty, this.list, this.more, this.bulk);
     this.watcher = new IntersectionObserver((seen) => seen.some((each) => each.isIntersecting) && this.extend(), { rootMargin: "600px" });
     this.watcher.observe(this.more);
-    this.sight = new IntersectionObserver((found) => found.forEach((each) => this.look(each)), { threshold: [0.25, 0.5, 0.9] });
+    this.looking = () => this.look();
+    for (const kind of MOVES) addEventListener(kind, this.looking, { capture: true, passive: true });
     this.timer = setInterval(() => this.tick(), 5000);
     this.cards.clear();
     this.draw();
@@ -46,7 +52,7 @@ export class Inbox {
   unmount() {
     clearInterval(this.timer);
     this.watcher?.disconnect();
-    this.sight?.disconnect();
+    for (const kind of MOVES) removeEventListener(kind, this.looking, { capture: true });
     this.list = null;
   }
 
@@ -74,7 +80,7 @@ export class Inbox {
 
   drop(id) {
     const card = this.cards.get(id);
-    for (const known of [this.selected, this.faults, this.seen]) known.delete(id);
+    for (const known of [this.selected, this.faults, this.read]) known.delete(id);
     const keys = this.current === id;
     if (keys) this.current = this.neighbour(id);
     if (!card) return;
@@ -145,7 +151,6 @@ export class Inbox {
       card.state.error = this.faults.get(id) || "";
       drawCard(card, this);
       this.list.append(card.element);
-      this.sight.observe(card.element);
     }
     const open = this.cards.get(this.current);
     if (open && !open.element.classList.contains("open")) drawCard(open, this);
@@ -154,11 +159,21 @@ export class Inbox {
     this.further.hidden = total <= this.shown;
     put(this.further, `Show more of the other ${Math.max(0, total - this.shown).toLocaleString("en")}`);
     this.drawBulk();
+    this.look();
   }
 
-  // A question was seen when its card was, or as much of it as a screen holds.
-  look({ target, intersectionRatio: ratio, intersectionRect: { height } }) {
-    if (ratio >= 0.9 || height > innerHeight / 2) this.seen.add(target.dataset.id);
+  // Notes which calls are on the screen; a call is read when all of it was.
+  look() {
+    if (this.awaited) return;
+    this.awaited = requestAnimationFrame(() => {
+      this.awaited = 0;
+      if (this.list) for (const id of this.cards.keys()) this.note(id);
+    });
+  }
+
+  note(id) {
+    const card = this.cards.get(id);
+    if (card && !this.read.has(id) && look(card.element)) this.read.add(id);
   }
 
   extend() {
@@ -174,6 +189,7 @@ export class Inbox {
   redraw(id) {
     const card = this.cards.get(id);
     if (card && this.list) drawCard(card, this);
+    this.look();
   }
 
   choose(id, { focus = false } = {}) {
@@ -245,12 +261,12 @@ export class Inbox {
   act(id, action) {
     const card = this.cards.get(id);
     if (!card || card.state.busy) return;
-    if (this.current !== id) {
-      this.choose(id);
-      if (action === "once" && isCut(card.question)) {
-        this.hint("It is long: look at the whole of it first.");
-        return;
-      }
+    const unread = ALLOWING.includes(action) && this.unread(id);
+    if (this.current !== id) this.choose(id);
+    if (unread) {
+      this.hint(unread);
+      unseen(card.element)?.scrollIntoView({ block: "nearest" });
+      return;
     }
     if (WORDS[action]) this.answer(id, WORDS[action]);
     else this.openForm(card, FORMS[action]);
@@ -325,10 +341,12 @@ export class Inbox {
     }
   }
 
-  // What nobody can have read is not allowed with the others: what was not shown yet, and what was shown in part.
+  // Says why nobody can have read a call; nothing if all of it was on the screen.
   unread(id) {
-    if (!this.seen.has(id)) return "Not allowed with the others: it was not shown yet.";
-    return this.current !== id && isCut(this.live.questions.get(id)) ? "Not allowed with the others: it is long. Look at the whole of it." : "";
+    this.note(id);
+    if (this.read.has(id)) return "";
+    const card = this.cards.get(id);
+    return card && isFolded(card.element) ? TOO_LONG : NOT_SEEN;
   }
 
   leaveOut(id, reason) {
@@ -350,7 +368,7 @@ export class Inbox {
     };
     await Promise.all(Array.from({ length: 6 }, work));
     const failed = selected.length - done;
-    toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} could not be answered; their cards say why.` : ""}`, { bad: failed > 0 });
+    toast(`${DONE[body.decision]}: ${done}${failed ? `. ${failed} left; their cards say why.` : ""}`, { bad: failed > 0 });
   }
 
   // Says why a key was not taken for an answer.

@@ -69,9 +69,15 @@ function locate(text, operations, cwd) {
   return places;
 }
 
-// The line up to a place as nodes, each part by its own tier; `explain` is told of the operation behind a tapped part.
-export function coloured(text, operations, { end = text.length, cwd, explain = () => {} } = {}) {
-  if (text.length > LONGEST || !operations?.length) return shown(text.slice(0, end));
+// Where in a line something stands that is not safe, or is secret; nowhere in a line that is too long to look.
+export function graveParts(text, operations, cwd) {
+  if (text.length > LONGEST || !operations?.length) return [];
+  return [...locate(text, operations, cwd)].filter(([index]) => operations[index].tier !== "safe" || operations[index].secret).map(([, [start]]) => start);
+}
+
+// A piece of the line as nodes, each part by its own tier; `explain` is told of the operation behind a tapped part.
+export function coloured(text, operations, { start: begin = 0, end = text.length, cwd, explain = () => {} } = {}) {
+  if (text.length > LONGEST || !operations?.length) return shown(text.slice(begin, end));
   const owners = new Array(text.length).fill(-1);
   const places = [...locate(text, operations, cwd)].sort(([, a], [, b]) => b[1] - b[0] - (a[1] - a[0]));
   for (const [index, [start, end]] of places) {
@@ -81,8 +87,8 @@ export function coloured(text, operations, { end = text.length, cwd, explain = (
       if (before < 0 || operations[index].argv?.length || rank >= RANK[operations[before].tier]) owners[at] = index;
     }
   }
-  return runs(owners.slice(0, end)).flatMap(([from, to, index]) => {
-    const piece = shown(text.slice(from, to));
+  return runs(owners.slice(begin, end)).flatMap(([from, to, index]) => {
+    const piece = shown(text.slice(begin + from, begin + to));
     if (index < 0) return piece;
     const operation = operations[index];
     return h("span", { class: `part ${operation.tier}`, title: plain(`${operation.tier}: ${operation.reason}`), onclick: () => explain(operation) }, piece);

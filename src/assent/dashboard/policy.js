@@ -119,7 +119,7 @@ function destructive(body, { who }) {
 
   const once = (event) => {
     const word = (event.text.split(/\s+/)[0] || event.tool).slice(0, 40);
-    confirm([h("p", {}, "This one call, once, within five minutes:"), code(event.text, { render: (text, end) => told(text.slice(0, end)) })], word, () => enable({ digest: event.digest, minutes: 5 }));
+    confirm([h("p", {}, "This one call, once, within five minutes:"), code(event.text, { render: (text, start, end) => told(text.slice(start, end)) })], word, () => enable({ digest: event.digest, minutes: 5 }));
   };
 
   function draw() {

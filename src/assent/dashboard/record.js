@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { button, h, put, showDialog } from "./dom.js";
-import { code, count, shown, tier, time, told, verdict } from "./text.js";
+import { code, count, shown, stakes, tier, time, told, verdict } from "./text.js";
 import { tree } from "./tree.js";
 
 // What was heard about a call: every opinion, also those that lost, and why they did.
@@ -33,7 +33,7 @@ const rule = (text) => h("li", {}, h("code", {}, told(text)));
 export function decided(decision) {
   const word = wordOf(decision);
   return [
-    h("p", { class: "ruling" }, verdict(word), " ", tier(decision.reading.tier), " ", told(decision.decision_reason)),
+    h("p", { class: "ruling" }, verdict(word), " ", tier(decision.reading.tier, { decision: word, source: decision.decision_source }), " ", stakes(decision.stakes), " ", told(decision.decision_reason)),
     h("h3", {}, "What it would do"),
     tree(decision.reading.operations),
     decision.reading.unreadable ? h("p", { class: "notice warn" }, "A part could not be read: ", told(decision.reading.unreadable)) : null,
@@ -90,7 +90,7 @@ export async function openRecord(position) {
 // A line of a list of records.
 export function line(event, show = openRecord) {
   const at = h("button", { type: "button", class: "plain when", "aria-label": `Record ${event.position}`, onclick: () => show(event.position) }, time(event.at * 1000));
-  const cells = [h("td", {}, at), h("td", { class: "quiet name" }, told(event.agent)), h("td", { class: "mono" }, told(event.tool)), h("td", { class: "name" }, event.verdict ? verdict(event.verdict) : h("span", { class: "quiet" }, event.type.replace(/^permission\./, "").replace(".", " "))), h("td", {}, event.tier ? tier(event.tier) : null), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 300)), event.text.length > 300 ? "…" : null))];
+  const cells = [h("td", {}, at), h("td", { class: "quiet name" }, told(event.agent)), h("td", { class: "mono" }, told(event.tool)), h("td", { class: "name" }, event.verdict ? verdict(event.verdict) : h("span", { class: "quiet" }, event.type.replace(/^permission\./, "").replace(".", " "))), h("td", {}, event.tier ? tier(event.tier, { decision: event.verdict, source: event.source }) : null), h("td", { class: "said" }, h("code", {}, told(event.text.slice(0, 300)), event.text.length > 300 ? "…" : null))];
   return h("tr", { onclick: (click) => !click.target.closest("button, a") && show(event.position) }, cells);
 }
 

@@ -95,33 +95,63 @@ export const isLong = (text, limits = {}) => cutOf(text, limits) < text.length;
 
 const linesOf = (text) => text.split("\n").length;
 
-// A block of code; what is long is shown in part, says how much is missing, and can be had whole.
-// `render` gives the nodes of a text up to a place in it.
-export function code(text, { render = (whole, end) => shown(whole.slice(0, end)), ...limits } = {}) {
+// Where the end of a text begins, of which the beginning is shown: as many lines, or characters, as a quarter of that.
+function tailOf(text, end, { longest = LONG, lines = LINES }) {
+  let start = text.length;
+  for (let line = 0; line < Math.ceil(lines / 4) && start > 0; line++) start = text.lastIndexOf("\n", start - 1);
+  return Math.max(end, start + 1, text.length - Math.ceil(longest / 4));
+}
+
+const MOST_GRAVE = 8;
+const LINE = 200;
+
+// The lines left out in which something stands that is not safe, each with its number.
+function graveLines(text, places, end, start) {
+  const found = new Map();
+  for (const at of places) {
+    if (at < end || at >= start || found.size >= MOST_GRAVE) continue;
+    const from = Math.max(text.lastIndexOf("\n", at) + 1, at - LINE / 2);
+    const to = Math.min(...[text.indexOf("\n", at), from + LINE, start].filter((place) => place > at));
+    found.set(from, [linesOf(text.slice(0, at)), from, to]);
+  }
+  return [...found.values()].sort(([, a], [, b]) => a - b);
+}
+
+// A block of code; of what is long the beginning, the end and what matters in between is shown. It says how much is
+// missing, and can be had whole. `render` gives the nodes of a piece of a text; `grave` where what matters stands.
+export function code(text, { render = (whole, start, end) => shown(whole.slice(start, end)), grave = () => [], ...limits } = {}) {
   const block = h("pre", { class: "code", tabindex: "0" });
   const end = cutOf(text, limits);
-  block.append(...render(text, end));
-  if (end === text.length) return block;
+  if (end === text.length) {
+    block.append(...render(text, 0, end));
+    return block;
+  }
+  const start = tailOf(text, end, limits);
   const measure = end < (limits.longest ?? LONG) ? linesOf : (piece) => piece.length;
-  const [all, some] = [measure(text), measure(text.slice(0, end))];
+  const [all, left] = [measure(text), Math.max(1, measure(text) - measure(text.slice(0, end)) - measure(text.slice(start)))];
   const what = measure === linesOf ? "lines" : "characters";
-  const more = h("button", { type: "button", class: "plain", onclick: () => whole() }, `Show the other ${(all - some).toLocaleString("en")} ${what}`);
+  const more = h("button", { type: "button", class: "plain", onclick: () => whole() }, `Show the other ${left.toLocaleString("en")} ${what}`);
   const whole = () => {
     block.classList.add("whole");
-    block.replaceChildren(...render(text, text.length));
+    block.removeAttribute("data-cut");
+    block.replaceChildren(...render(text, 0, text.length));
     more.remove();
     note.textContent = `All ${all.toLocaleString("en")} ${what} are shown.`;
     block.focus();
+    block.dispatchEvent(new CustomEvent("expanded", { bubbles: true }));
   };
-  const note = h("span", {}, `Only the first ${some.toLocaleString("en")} of ${all.toLocaleString("en")} ${what} are shown. `);
-  block.append(h("span", { class: "cut" }, "…"));
+  const note = h("span", {}, `The beginning and the end are shown: ${(all - left).toLocaleString("en")} of ${all.toLocaleString("en")} ${what}. `);
+  const gap = (words = "…") => h("span", { class: "cut" }, `\n${words}\n`);
+  const between = graveLines(text, grave(text), end, start).flatMap(([number, from, to]) => [gap(`… line ${number.toLocaleString("en")}:`), ...render(text, from, to)]);
+  block.append(...render(text, 0, end), ...between, gap(`… ${left.toLocaleString("en")} ${what} left out …`), ...render(text, start, text.length));
+  block.setAttribute("data-cut", "");
   return h("div", { class: "long" }, block, h("p", { class: "notice" }, note, more));
 }
 
 // A name, of a file or a machine, as the daemon tells it.
 export function named(text, properties = {}) {
   if (!isLong(text, NAME)) return h("code", properties, told(text));
-  return code(text, { ...NAME, render: (whole, end) => told(whole.slice(0, end)) });
+  return code(text, { ...NAME, render: (whole, start, end) => told(whole.slice(start, end)) });
 }
 
 const UNITS = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]];
@@ -147,6 +177,13 @@ export function time(milliseconds) {
 
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 
-export const tier = (name) => h("span", { class: `tier ${name}` }, name);
+// How grave a call is. Only what was allowed without a question looks safe.
+export function tier(name, { decision = "ask", source = "" } = {}) {
+  if (name !== "safe" || (["allow", "sandboxed"].includes(decision) && source !== "person")) return h("span", { class: `tier ${name}` }, name);
+  return decision === "ask" ? h("span", { class: "tier asked" }, "asked") : null;
+}
+
+// What is at stake, each as its own mark.
+export const stakes = (names) => (names || []).map((name) => h("span", { class: `stake ${name.replaceAll(" ", "-")}` }, name));
 
 export const verdict = (word) => h("span", { class: `verdict ${word}` }, word);

@@ -25,7 +25,8 @@ _RUNS = re.compile(r"(?i)\b(?:runs?|code|scripts?|evaluates|program)\b")
 def find_stakes(view: View, opinions: Sequence[Opinion]) -> tuple[Stake, ...]:
     """Return what is at stake, the gravest first."""
     operations = view.reading.operations
-    later = any(o.policy == "control-plane" for o in opinions)
+    # Who deletes everything deletes what decides what runs later, too: that is not the news.
+    later = view.reading.tier is not DESTRUCTIVE and any(o.policy == "control-plane" for o in opinions)
     found: dict[Stake, bool] = {
         "cannot be undone": view.reading.tier is DESTRUCTIVE,
         "secrets": any(o.secret or o.sends for o in operations),
