@@ -32,7 +32,7 @@ def deaf(tmp_path):
     """A daemon that hears late of what other processes write: as if the machine were busy."""
     code = (
         "import sys, time; from assent.store import sqlite; real = sqlite.SqliteWatch.wait\n"
-        "def wait(self, stop):\n    stop.wait(30)\nsqlite.SqliteWatch.wait = wait\n"
+        "def wait(self, stop):\n    stop.wait(600)\nsqlite.SqliteWatch.wait = wait\n"
         "from assent.__main__ import main; sys.exit(main())\n"
     )
 
