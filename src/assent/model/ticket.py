@@ -9,7 +9,7 @@ from assent.model.sandbox import SandboxProfile, Violation
 
 
 class Ticket(msgspec.Struct, frozen=True, kw_only=True):
-    """What `assent run --decision ID` trades in for a boundary. It is used once, and soon."""
+    """What the launcher of a decided call trades in for its boundary. It is used once, and soon."""
 
     id: str
     session: Session
