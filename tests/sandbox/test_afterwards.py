@@ -299,3 +299,9 @@ def test_writing_outside_where_a_planted_link_leads_is_asked_about(own_world, ma
     for name, word in (("d/config.toml", "ask"), ("e/config.toml", "allow")):
         call = ToolCall(tool="Write", input={"file_path": f"{root}/{name}", "content": "x"}, cwd=root)
         assert engine.decide(call, Session(workspace=(root,))).decision == word
+
+
+def test_a_changed_file_that_has_a_name_outside_is_named(own_world):
+    os.link(own_world.write(own_world.outside / "file", "old"), own_world.workspace / "shared")
+    os.link(own_world.write(own_world.outside / "other", "old"), own_world.workspace / "untouched")
+    assert left_by(own_world, "echo new > shared; echo x > a; ln a b")["paths"] == ["shared"]

@@ -82,12 +82,33 @@ class _Found(NamedTuple):
     """Whether a folder above it has been moved."""
 
 
+class _Names:
+    """Counts by how many names files are found: one that has more is changed outside of the workspace too."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, int], tuple[int, list[str]]] = {}
+
+    def add(self, entry: os.DirEntry[str]) -> None:
+        """Count a name of a file."""
+        try:
+            status = entry.stat(follow_symlinks=False)
+        except OSError:
+            return
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            self._found.setdefault((status.st_dev, status.st_ino), (status.st_nlink, []))[1].append(entry.path)
+
+    def known_elsewhere(self) -> list[str]:
+        """Return a name of each file that has others which were not found."""
+        return [paths[0] for count, paths in self._found.values() if count > len(paths)]
+
+
 async def find_programs(roots: Iterable[str], apart: frozenset[str], before: Before) -> Programs:
     """Look through workspaces; what lies apart could not be changed. Others get their turn in between."""
     roots = tuple(roots)
     found: set[str | None] = set()
     changed: list[str] = []
     led_to: set[str] = set()
+    names = _Names()
     looked, complete = 0, True
     for root in roots:
         for each in _walk(root, apart, before):
@@ -105,7 +126,9 @@ async def find_programs(roots: Iterable[str], apart: frozenset[str], before: Bef
             if _is_new(each, before.since):
                 changed.append(each.entry.path)
                 found.add(_name_for(each.entry, root, roots))
+                names.add(each.entry)
     found.update(path for path in changed if led_to and not led_to.isdisjoint(ancestors(path)))
+    found.update(names.known_elsewhere())
     return _name({printable(path) for path in found if path is not None}, complete=complete)
 
 
