@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import stat
+import struct
+import subprocess
 import sys
+import termios
 
 import pytest
 
@@ -73,6 +80,40 @@ def test_a_script_says_yes_to_what_is_long_by_its_digest_alone(daemon, agent):
     for wrong in ("0" * 64, one["digest"][:4], ""):
         assert daemon.run("approve", wanted, "--digest", wrong).returncode == 2
     assert daemon.run("approve", wanted, "--digest", one["digest"]).stdout == f"approved: {wanted}\n"
+
+
+def typed(daemon, wanted, keys):
+    """Approve at a real terminal of 24 lines, a key line for each prompt; return the exit code and the screen."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [sys.executable, "-m", "assent", "approve", wanted]
+    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=daemon.environ, close_fds=True)
+    os.close(theirs)
+    screen, keys = "", list(keys)
+    with contextlib.suppress(OSError):
+        while piece := os.read(ours, 65536):
+            screen += piece.decode()
+            if keys and screen.endswith((" -- ", "[y/N] ")):
+                os.write(ours, keys.pop(0).encode() + b"\n")
+    os.close(ours)
+    return process.wait(60), screen
+
+
+@pytest.mark.parametrize(("keys", "code", "status"), [(["q"], 1, "pending"), ([""] * 13 + ["n"], 1, "pending")])
+def test_at_a_terminal_a_no_or_a_look_that_stops_halfway_answers_nothing(daemon, agent, keys, code, status):
+    wanted = ask(agent, f"{LONG} # {len(keys)}")["requestId"]
+    ended, screen = typed(daemon, wanted, keys)
+    assert (ended, "nothing was answered" in screen) == (code, True)
+    assert daemon.api(daemon.owner).get(f"/api/permissions/{wanted}").json()["status"] == status
+
+
+def test_at_a_terminal_all_of_it_is_shown_before_a_yes_is_taken(daemon, agent):
+    wanted = ask(agent, LONG + " # terminal")["requestId"]
+    ended, screen = typed(daemon, wanted, ["y"] * 40)
+    assert ended == 0
+    for part in ("| echo line0\r\n", "| echo line199\r\n", "| node hidden.js # terminal\r\n", "Allow it? [y/N] "):
+        assert part in screen
+    assert screen.index("hidden.js # terminal") < screen.index("Allow it?")
 
 
 def test_pending_shows_the_head_and_the_tail_of_what_is_long_and_says_what_is_between(daemon, agent):
