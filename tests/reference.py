@@ -197,7 +197,13 @@ def covered(case: Case, operations: list[Operation], op: Operation) -> bool:
     if any(reaches(case, r, operations, op, destructive=r.destructive) for r in rules):
         return True
     allowed = "allow" in (*case.hooks, *case.hosts) or (op.kind is not EXEC and listed(case, op))
-    return allowed and op.tier is not DESTRUCTIVE
+    return (allowed or by_name(case)) and op.tier is not DESTRUCTIVE
+
+
+def by_name(case: Case) -> bool:
+    """Tell whether an embedded policy allows the tool by its bare name, and so the whole of a call that can be read."""
+    bare = {r.tool for p in counted(case) for r in p.allow if r.pattern is None and r.expires is None}
+    return case.embedded and not case.unreadable and case.call.tool in bare
 
 
 def counted(case: Case) -> list[Policy]:
