@@ -46,9 +46,8 @@ def _names_production(operation: Operation) -> bool:
 
 
 def _runs_code(operation: Operation) -> bool:
-    if operation.kind is FS_EXEC:
-        return True
-    return operation.kind is COMMAND_EXECUTE and operation.tier is not SAFE and bool(_RUNS.search(operation.reason))
+    told = operation.kind is COMMAND_EXECUTE and operation.tier is not SAFE and bool(_RUNS.search(operation.reason))
+    return told or operation.kind is FS_EXEC
 
 
 def _is_outside(operation: Operation, view: View) -> bool:
