@@ -12,6 +12,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model.principal import Role
+from assent.reading.tools import find_tool
 from assent.server.messages import Reply, Request, read_int, reply
 from assent.server.permissions import millis
 from assent.server.similar import beginning
@@ -206,7 +207,7 @@ def _points(counts: Counter[tuple[int, str]], since: int, seconds: int) -> tuple
 def _most_asked(answers: list[Row]) -> tuple[Asked, ...]:
     found: dict[tuple[str, str], list[Row]] = {}
     for row in answers:
-        found.setdefault((row[1], beginning(_LEADING_CD.sub("", row[4]))), []).append(row)
+        found.setdefault((find_tool(row[1]).name, beginning(_LEADING_CD.sub("", row[4]))), []).append(row)
     ranked = sorted(found.items(), key=lambda item: -len(item[1]))[:_MOST_ASKED]
     return tuple(
         Asked(tool, begins, rows[0][4], len(rows), sum(row[0] == "approved" for row in rows))
