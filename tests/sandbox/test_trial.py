@@ -6,7 +6,7 @@ import socket
 import time
 
 import pytest
-from driver import NOBODY, as_user
+from driver import NOBODY, as_user, make_repository
 
 from assent.model import Facts
 from assent.sandbox import trial
@@ -20,6 +20,7 @@ only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can have fol
 @pytest.fixture
 def broken(own_world):
     """A workspace in which a protected name is a link, so that no sandbox can write there."""
+    make_repository(own_world)
     (own_world.workspace / "evil").mkdir()
     (own_world.workspace / ".vscode").symlink_to("evil")
     return own_world
@@ -121,6 +122,7 @@ def decide(world, line="make"):
 
 
 def test_check_and_doctor_say_what_a_run_does(world):
+    make_repository(world)
     said = assent(world, "doctor").stdout
     assert f"a command ran in one in {world.workspace}" in said
     assert "Assent's home was neither seen nor written" in said
@@ -139,6 +141,7 @@ def test_check_and_doctor_say_so_where_nothing_can_run(broken):
 
 
 def test_what_worked_is_believed_until_a_run_failed_and_what_failed_is_tried_again(own_world):
+    make_repository(own_world)
     assert decide(own_world) == "sandboxed"
     (own_world.workspace / ".vscode").symlink_to("evil")
     assert decide(own_world) == "sandboxed"
