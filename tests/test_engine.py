@@ -11,7 +11,7 @@ import pytest
 
 from assent import engine as spine
 from assent.engine import Engine
-from assent.model import Consent, Facts, PathPolicy, Session, Source, ToolCall, Verdict
+from assent.model import Consent, Environment, Facts, PathPolicy, Session, Source, ToolCall, Verdict
 from assent.policy import decide as decide_module
 from assent.policy import defaults, opinions, profiles, protections
 from assent.policy.guard import SessionDecision
@@ -289,6 +289,6 @@ def test_what_was_stopped_inside_is_asked_about_before_it_runs_outside():
 
 
 def test_programs_are_looked_for_where_the_agent_would_find_them_too():
-    session = msgspec.structs.replace(SESSION, path=("/ws/bin",))
-    place = paths.place_of(LINE, session, msgspec.structs.replace(world(), path=("/usr/bin",)))
+    session = msgspec.structs.replace(SESSION, environment=Environment((("PATH", "/ws/bin"),)))
+    place = paths.place_of(LINE, session, msgspec.structs.replace(world(links={}), path=("/usr/bin",)))
     assert place.facts.path == ("/ws/bin", "/usr/bin")

@@ -8,6 +8,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
+import msgspec
+
 from assent import patience
 from assent.catalog import build_lexicon
 from assent.model import (
@@ -141,7 +143,7 @@ class Engine:
             return decision
         linked = guard.linked(place)
         facts, witness = watch(place.facts)
-        watched = Place(facts, place.cwd, place.workspace, place.run, place.lexicon, place.shell, place.linked)
+        watched = msgspec.structs.replace(place, facts=facts)
         decision = self._read(call, session, _NOTHING_SAID, guard, watched)()
         if decision.decision_source is Source.ERROR:
             return decision

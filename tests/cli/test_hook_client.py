@@ -10,10 +10,17 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import assent.cli
+from assent.catalog import variables
+from assent.catalog.ambient import tables
+from assent.catalog.secrets import is_secret_variable
+from assent.cli import hook_client
 from assent.cli.hook_client import RefusedError, _check_owner
 
 CLIENT = Path(assent.cli.__file__).parent / "hook_client.py"
@@ -100,26 +107,67 @@ def test_the_daemon_hears_the_call_the_token_and_where_programs_are_found(daemon
     head, _, body = there.asked[0].partition(b"\r\n\r\n")
     assert body == CALL
     assert head.startswith(b"POST /api/hooks/claude-code?wait=2")
-    for line in (b"Authorization: Bearer secret", b"X-Assent-Path: /usr/bin:/bin", b"X-Assent-Shell: /bin/bash"):
-        assert line in head.split(b"\r\n")
+    assert b"Authorization: Bearer secret" in head.split(b"\r\n")
+    assert told(there).items() >= {"PATH": "/usr/bin:/bin", "SHELL": "/bin/bash"}.items()
+
+
+def told(there, at: int = 0) -> dict[str, str | None]:
+    """Return the environment that the daemon heard of; None for a value that was not told."""
+    head = there.asked[at].partition(b"\r\n\r\n")[0].split(b"\r\n")
+    (line,) = [each for each in head if each.startswith(b"X-Assent-Environment: ")]
+    pairs = [part.partition(b"=") for part in line.partition(b": ")[2].split(b"&")]
+    return {unquote(n.decode()): unquote(v.decode()) if equals else None for n, equals, v in pairs}
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
-    [(b"/opt/caf\xc3\xa9/bin:/bin", b"/opt/caf\xc3\xa9/bin:/bin"), (b"", b"."), (b"/bin:" * 4000, b"/bin:" * 4000)],
+    "path", ["/opt/café/bin:/bin", "", "/bin:" * 4000, "/bin\r\nX-Assent-Project: /", "/bin:\x7f&A=b"]
 )
-def test_the_daemon_hears_of_every_path_there_is(daemon, path, told):
+def test_the_daemon_hears_of_every_path_there_is(daemon, path):
     there = daemon(answer())
     assert run(there.home, PATH=path).returncode == 0
     there.close()
-    assert b"X-Assent-Path: " + told in there.asked[0].split(b"\r\n")
+    assert told(there)["PATH"] == path
 
 
-@pytest.mark.parametrize("path", [b"/bin\r\nX-Assent-Project: /", b"/bin:\x7f", b"/bin:" * 8000])
-def test_a_path_that_can_not_be_told_is_a_denial(daemon, path):
-    done = run(daemon(b"").home, PATH=path)
+@pytest.mark.parametrize(
+    ("environ", "why"), [({"PATH": "/bin:" * 8000}, b"PATH is too long"), ({"A" * 70_000: ""}, b"too large")]
+)
+def test_an_environment_that_can_not_be_told_is_a_denial(daemon, environ, why):
+    done = run(daemon(b"").home, **environ)
     assert done.returncode == 2
-    assert b"PATH can not be told" in done.stderr
+    assert why in done.stderr
+
+
+def test_the_daemon_hears_the_values_of_what_programs_act_on_and_the_names_of_the_rest(daemon):
+    there = daemon(answer())
+    said = {"GIT_PAGER": "a b\nc", "FOO_CONFIG_DIR": "/x", "BASH_FUNC_ls%%": "() { x; }", "LESSOPEN": "x" * 9_000}
+    hidden = {"EDITION": "1", "GITHUB_TOKEN": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret", "PGPASSWORD": "s3cret"}
+    assert run(there.home, **said, **hidden).returncode == 0
+    there.close()
+    assert b"s3cret" not in there.asked[0]
+    assert told(there).items() >= {**said, "LESSOPEN": None, **dict.fromkeys(hidden)}.items()
+
+
+def test_the_hook_knows_the_variables_that_the_catalog_judges():
+    known = {*tables().more, *variables.tables().perilous}
+    assert sorted(known) == [glob.decode() for glob in hook_client._JUDGED]
+
+
+WORDS = st.sampled_from(
+    ["API", "KEY", "TOKEN", "PASS", "PWD", "AUTH", "URL", "DATABASE", "GIT", "CONN", "STRING", "PAT"]
+)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=4).map("_".join))
+def test_no_value_of_a_secret_is_told(name):
+    if is_secret_variable(name):
+        assert hook_client._is_secret(name.encode()), name
+        assert hook_client._is_secret(name.lower().encode())
+
+
+def test_what_the_catalog_judges_by_its_value_is_no_secret_to_the_hook():
+    written = {glob for glob in (*tables().values, *tables().paths) if "*" not in glob}
+    assert [name for name in written if hook_client._is_secret(name.encode())] == []
 
 
 def test_no_variable_that_the_agent_does_not_set_itself_says_where_it_works(daemon, tmp_path):

@@ -211,8 +211,8 @@ GRANTS = [
     ({"rule": Rule(tool="Bash", pattern="ma")}, False),
     ({"rule": Rule(tool="Bash", pattern="make:*")}, True),
     ({"rule": None}, False),
-    ({"rule": None, "digest": exact_digest(MAKE.call, "Bash")}, True),
-    ({"rule": None, "digest": exact_digest(LS.call, "Bash")}, False),
+    ({"rule": None, "digest": exact_digest(MAKE.call, MAKE.reading)}, True),
+    ({"rule": None, "digest": exact_digest(LS.call, LS.reading)}, False),
     ({"boundary": READ_ONLY}, False),
 ]
 

@@ -204,15 +204,17 @@ def test_a_program_on_the_agents_path_in_the_workspace_is_not_the_known_one(daem
     shadow.chmod(0o755)
     call = body(daemon, "claude-code", "ls shadowed")
     assert not said_no("claude-code", local.post("/api/hooks/claude-code", json=call))
-    path = {"x-assent-path": f"{shadow.parent}:/usr/bin"}
+    path = {"x-assent-environment": f"PATH={shadow.parent}:/usr/bin"}
     assert said_no("claude-code", local.post("/api/hooks/claude-code", json=call, headers=path))
 
 
 def test_a_search_path_that_nobody_can_read_is_a_no(daemon, local):
     call = body(daemon, "claude-code", "ls unread")
-    folder = {b"x-assent-path": "/opt/café:/usr/bin".encode()}
+    folder = {b"x-assent-environment": b"PATH=/opt/caf%C3%A9:/usr/bin"}
     assert not said_no("claude-code", local.post("/api/hooks/claude-code", json=call, headers=folder))
-    broken = local.post("/api/hooks/claude-code", json=call, headers={b"x-assent-path": b"/opt/\xff:/usr/bin"})
+    broken = local.post(
+        "/api/hooks/claude-code", json=call, headers={b"x-assent-environment": b"PATH=/opt/%FF:/usr/bin"}
+    )
     assert said_no("claude-code", broken)
     assert b"PATH is not text" in broken.content
 

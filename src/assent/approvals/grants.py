@@ -132,7 +132,7 @@ def _subject(answer: Answer, call: ToolCall, decision: Decision) -> tuple[Rule |
     if answer.pattern is not None:
         return read_pattern(answer.pattern, tool), None
     if answer.verdict is ALLOW:
-        return None, exact_digest(call, tool)
+        return None, exact_digest(call, decision.reading)
     thing = refused_thing(call, decision.reading)
     return (thing, None) if isinstance(thing, Rule) else (None, thing)
 

@@ -11,6 +11,14 @@ from assent.catalog.loader import read_data, read_yaml
 from assent.model import UNKNOWN
 
 
+class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Variables that only interpreters and tools of one kind look at."""
+
+    names: tuple[str, ...]
+    by: frozenset[str]
+    """More programs that do not."""
+
+
 class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which variables may be set, in globs (`LC_*`); a value is an expression."""
 
@@ -24,6 +32,11 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Programs that run nothing, and look at no variable but those above."""
     unheard: str
     """What the name of a variable is that means nothing to them."""
+    aloof: frozenset[str]
+    """Programs that look at no variable of a family, nor start a program that does."""
+    families: tuple[Family, ...]
+    only: dict[str, frozenset[str]]
+    """Variables that nobody but these looks at."""
     builtins: frozenset[str]
     """What bash runs itself, wherever a program of that name may lie."""
     settings: tuple[str, ...]
@@ -35,14 +48,15 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @functools.cache
-def _tables() -> Variables:
+def tables() -> Variables:
+    """Return the tables."""
     file = "variables.yaml"
     return msgspec.convert(read_yaml(read_data("tables", file), file), Variables)
 
 
 @functools.cache
 def _globs(kind: str) -> re.Pattern[str]:
-    names = getattr(_tables(), kind)
+    names = getattr(tables(), kind)
     return re.compile("|".join(re.escape(n).replace(r"\*", ".*") for n in names))
 
 
@@ -50,21 +64,37 @@ def environment_is_harmless(name: str, value: str) -> bool:
     """Tell whether a program may be started with this variable set; a name nobody knows is not harmless."""
     if _globs("harmless").fullmatch(name):
         return True
-    allowed = _tables().harmless_values.get(name)
+    allowed = tables().harmless_values.get(name)
     return allowed is not None and UNKNOWN not in value and re.fullmatch(allowed, value) is not None
 
 
+@functools.lru_cache(maxsize=4096)
 def is_unheard(name: str, program: str) -> bool:
     """Tell whether a program surely does not look at a variable of this name."""
-    tables = _tables()
-    if program not in tables.deaf or _globs("perilous").fullmatch(name) is not None:
+    known = tables()
+    if name in known.only:
+        return program not in known.only[name]
+    aloof = program in known.deaf or program in known.aloof or program in known.builtins
+    if any(aloof or program in family.by for family in known.families if _matches(family.names, name)):
+        return True
+    if program not in known.deaf or is_perilous(name):
         return False
-    return re.fullmatch(tables.unheard, name) is not None
+    return re.fullmatch(known.unheard, name) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def _matches(names: tuple[str, ...], name: str) -> bool:
+    return re.fullmatch("|".join(re.escape(n).replace(r"\*", ".*") for n in names), name) is not None
+
+
+def is_perilous(name: str) -> bool:
+    """Tell whether programs or the shell itself are known to act on a variable of this name."""
+    return _globs("perilous").fullmatch(name) is not None
 
 
 def assignment_is_inert(name: str) -> bool:
     """Tell whether assigning a variable in the shell changes nothing but later words of the line."""
-    return _globs("perilous").fullmatch(name) is None or _globs("harmless").fullmatch(name) is not None
+    return not is_perilous(name) or _globs("harmless").fullmatch(name) is not None
 
 
 def setting_is_harmless(key: str) -> bool:
@@ -74,7 +104,7 @@ def setting_is_harmless(key: str) -> bool:
 
 def is_builtin(name: str) -> bool:
     """Tell whether bash runs a command itself."""
-    return name in _tables().builtins
+    return name in tables().builtins
 
 
 def turns_programs(name: str, value: str) -> bool:
@@ -84,9 +114,9 @@ def turns_programs(name: str, value: str) -> bool:
 
 def turning_names() -> tuple[str, ...]:
     """Return the variables that turn programs, where they have names of their own and are no families."""
-    return tuple(name for name in _tables().turning if "*" not in name)
+    return tuple(name for name in tables().turning if "*" not in name)
 
 
 def emptied_names() -> tuple[str, ...]:
     """Return those that mean nothing where they are empty."""
-    return _tables().emptied
+    return tables().emptied

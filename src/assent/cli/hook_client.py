@@ -42,6 +42,39 @@ _SCRUBBED = (b"PYTHONEXECUTABLE", b"__PYVENV_LAUNCHER__")
 _STARTS = b'"SessionStart"'
 """Stands in what is asked when a session begins: then it is the daemon who says what is wrong with the project."""
 _SHELLS = (b"/bin/bash", b"/bin/sh", b"/bin/zsh", b"/usr/bin/bash", b"/usr/bin/zsh", b"/usr/bin/fish")
+_JUDGED = (
+    b"*PATH *VIMRC *_CMD *_COMMAND *_CONFIG *_CONFIG_* *_EDITOR *_FLAGS *_HOME *_HOST *_OPTIONS *_OPTS *_PAGER "
+    b"*_PRELOAD *_PROXY *_WRAPPER *_proxy ANSIBLE_* AR ASDF_* ASSENT_* AWS_* AZURE_* BASH BASHOPTS BASHPID BASH_* "
+    b"BAT_* BROWSER BUNDLE_* BUN_* BZIP* CARGO_* CC CCACHE_* CDPATH CFLAGS CLASSPATH CLOUDSDK_* CMAKE_* COMP_* "
+    b"CONDA_* CPP CURL_* CXX CXXFLAGS DELTA_* DENO_* DIRENV_CONFIG DIRSTACK DOCKER_* DYLD_* EDITOR ELECTRON_* "
+    b"ELIXIR_* ENV ERL_* EXECIGNORE EXINIT FCEDIT FIGNORE FONTCONFIG_* FPATH FZF_* GCONV_* GEM_* GH_* GIO_* GIT_* "
+    b"GLAB_* GLIBC_* GLOBIGNORE GNUPG* GO* GOOGLE_* GPG_* GRADLE_* GREP_* GROFF_* GST_* GTK_* GUILE_* GVIMINIT "
+    b"GZIP HELM_* HG* HIST* HISTCMD HISTFILE HOME HOSTALIASES HOSTNAME IFS INPUTRC JAVA_* JDK_* JQ_* JULIA_* "
+    b"KRB5_* KUBE* LANG LANGUAGE LC_* LD LDFLAGS LD_* LEIN_* LESS* LOCALDOMAIN LOCPATH LOGNAME LUA_* MAGICK_* "
+    b"MAIL* MAKE* MALLOC_* MAN* MANPAGER MAVEN_* MISE_* MORE MYSQL_* NLSPATH NODE_* NPM_* NULLCMD OCAML* ODBC* "
+    b"OLDPWD OPENSSL_* OPTIND PAGER PATH PDM_* PERL* PG* PHP* PIPENV_* PIP_* PKG_CONFIG* POETRY_* POSIXLY_CORRECT "
+    b"PRE_COMMIT_* PROMPT_* PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 PSQLRC PSQL_* PWD PYENV_* PYTHON* QT_* RANDOM "
+    b"RBENV_* READNULLCMD REQUESTS_* RIPGREP_* RSYNC_* RUBY* RUST* R_* SECONDS SHELL SHELLOPTS SRANDOM SSH_* SSL_* "
+    b"STARSHIP_* SUDO_* SVN_* TAR_* TCL* TERM TERMCAP TERMINFO TERMINFO_DIRS TERRAGRUNT_* TEXINPUTS TEXMF* TF_* "
+    b"TMPDIR TZ TZDIR USER UV_* VAGRANT_* VAULT_* VIMINIT VIRTUAL_ENV VISUAL VOLTA_* WGETRC XDG_* XZ_* YARN_* "
+    b"ZDOTDIR ZSTD_* _JAVA_* npm_* which_declare "
+).split()
+"""Variables that programs act on, in globs: the catalog's own, of which the values are told."""
+_SECRET = frozenset(
+    (
+        b"SECRET TOKEN PASS PASSWD PASSWORD PASSPHRASE CRED CREDS CREDENTIAL CREDENTIALS AUTH COOKIE DSN PAT "
+        b"WEBHOOK JWT BEARER APIKEY ACCESSKEY PRIVATEKEY PGPASSWORD CONNSTR CONNSTRING CONNECTIONSTR "
+        b"CONNECTIONSTRING DATABASEURL DATABASEURI REDISURL REDISURI MONGOURL MONGOURI MONGODBURL MONGODBURI "
+        b"POSTGRESURL POSTGRESURI POSTGRESQLURL POSTGRESQLURI MYSQLURL MYSQLURI AMQPURL AMQPURI BROKERURL "
+        b"BROKERURI SMTPURL SMTPURI "
+    ).split()
+)
+"""Words in the name of a variable that holds a secret: its value is told to nobody."""
+_NAMES_OF_FILES = (b"AWS_SHARED_CREDENTIALS_FILE", b"GOOGLE_APPLICATION_CREDENTIALS")
+"""Variables that name a file with a secret in it, and are none."""
+_LARGEST_ENVIRONMENT = 40 << 10
+_LONGEST_VALUE = 8 << 10
+_AS_IT_IS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:,+@~-")
 _SPEAKERS = {"codex": (b"BASH_ENV", b"SHELLOPTS"), "gemini": (b"BASH_ENV", b"SHELLOPTS")}
 """What can have the shell that runs a hook's line speak before it: of what follows then, only the code is heard."""
 
@@ -344,13 +377,47 @@ def _surroundings(agent: str, project: bytes) -> "Iterator[tuple[bytes, bytes]]"
         yield b"X-Assent-Heard", b"code"
     if _is_sendable(project):
         yield b"X-Assent-Project", project
-    for name, variable in ((b"X-Assent-Path", b"PATH"), (b"X-Assent-Shell", b"SHELL")):
-        value = posix.environ.get(variable)
-        if value is None:
-            continue
-        if not _is_sendable(value):
-            raise RefusedError(variable.decode() + " can not be told, and decides what would run")
-        yield name, value or b"."  # an empty one leads to the current folder
+    yield b"X-Assent-Environment", _environment()
+
+
+def _environment() -> bytes:
+    """Tell what the agent's commands start with: the values of what programs act on, and the names of the rest."""
+    exact = {glob for glob in _JUDGED if b"*" not in glob}
+    heads = tuple([glob[:-1] for glob in _JUDGED if glob[-1:] == b"*" and glob[:1] != b"*"])
+    tails = tuple([glob[1:] for glob in _JUDGED if glob[:1] == b"*" and glob[-1:] != b"*"])
+    inner = [glob[1:-1] for glob in _JUDGED if glob[:1] == b"*" == glob[-1:]]
+    told = []
+    for name, value in posix.environ.items():
+        longest = _LONGEST_HEADER if name == b"PATH" else _LONGEST_VALUE
+        if len(value) > longest and name == b"PATH":
+            raise RefusedError("PATH is too long to be told, and decides what would run")
+        judged = name in exact or name.startswith(heads) or name.endswith(tails) or any(part in name for part in inner)
+        told.append(_escaped(name))
+        if judged and len(value) <= longest and not _is_secret(name):
+            told[-1] += b"=" + _escaped(value)
+    found = b"&".join(told)
+    if len(found) > _LARGEST_ENVIRONMENT:
+        raise RefusedError("the agent's environment is too large to be told; start the agent with fewer variables")
+    return found
+
+
+def _is_secret(name: bytes) -> bool:
+    """Tell whether a variable may hold a secret, by its name; what the shell itself obeys is none."""
+    upper = name.upper()
+    words = upper.split(b"_")
+    if name.startswith((b"BASH_FUNC_", b"LD_", b"DYLD_")) or name in _NAMES_OF_FILES:
+        return False
+    if len(words) > 1 and words[-1] in (b"KEY", b"PWD", b"SK"):
+        return True
+    pairs = {words[i] + words[i + 1] for i in range(len(words) - 1)}
+    return not _SECRET.isdisjoint((*words, *pairs)) or b"APIKEY" in upper or b"SECRETKEY" in upper
+
+
+def _escaped(text: bytes) -> bytes:
+    """Write a text so that it stands in a header, whatever it holds."""
+    if _AS_IT_IS.issuperset(text):
+        return text
+    return b"".join([bytes((byte,)) if byte in _AS_IT_IS else b"%%%02X" % byte for byte in text])
 
 
 def _is_sendable(value: bytes) -> bool:

@@ -1,7 +1,7 @@
 """The vocabulary: immutable records with no behaviour beyond themselves."""
 
 from assent.model.approval import Answer, Approval, Enablement, QuestionKind, State
-from assent.model.call import Session, ToolCall, Trace, Workspace, bound_digest, read_trace
+from assent.model.call import Environment, Session, ToolCall, Trace, Workspace, bound_digest, read_trace
 from assent.model.canonical import canonical, digest
 from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome, Stake
 from assent.model.errors import (
@@ -82,6 +82,7 @@ __all__ = [
     "Decision",
     "Effect",
     "Enablement",
+    "Environment",
     "Event",
     "EventType",
     "Extensible",

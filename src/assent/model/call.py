@@ -21,6 +21,33 @@ class Workspace(msgspec.Struct, frozen=True):
     """Nobody fixed them, and no project was found: see `Session.guessed`."""
 
 
+class Environment(msgspec.Struct, frozen=True, eq=False, dict=True):
+    """The variables that an agent's commands start with, of those that matter: each with its value, sorted by name.
+
+    None stands for a value that was not told.
+    """
+
+    variables: tuple[tuple[str, str | None], ...] = ()
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """Identify the environment by all of it; worked out once."""
+        return digest(["assent.environment.v1", self.variables])
+
+    @functools.cached_property
+    def path(self) -> tuple[str, ...]:
+        """Return the folders in which programs are looked for; an empty part is the current folder."""
+        told = dict(self.variables).get("PATH")
+        return () if told is None else tuple(dict.fromkeys(part or "." for part in told.split(":")))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare by content: each is told anew with every call."""
+        return self is other or (isinstance(other, Environment) and self.digest == other.digest)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+
 class Session(msgspec.Struct, frozen=True, kw_only=True):
     """An agent at work. The workspace is fixed by the user, never by a call."""
 
@@ -38,8 +65,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """A run of the daemon's own: reads outside the workspace ask as well."""
     remote: bool = False
     """The agent's disk is not the daemon's, which therefore looks at nothing there."""
-    path: tuple[str, ...] = ()
-    """Where the agent looks for programs, beside where the daemon does."""
+    environment: Environment | None = None
+    """What the agent's commands start with; None if that was not told, and then nothing is assumed of it."""
     shell: str = ""
     """What runs the agent's lines, if that was told: bash, zsh, pwsh …"""
 
@@ -84,11 +111,15 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return digest(["assent.call.v1", self.tool, self.input, self.cwd])
 
 
-def bound_digest(call: ToolCall, session: Session, tool: str, boundary: SandboxProfile | None) -> str:
-    """Identify what an approval binds to: who, where, what, and inside which boundary.
+def bound_digest(
+    call: ToolCall, session: Session, tool: str, boundary: SandboxProfile | None, environment: str = ""
+) -> str:
+    """Identify what an approval binds to: who, where, what, inside which boundary, and in which environment.
 
-    Not covered: call id, deadline, mode, trace, step, and which fields are called secret. `tool` is the canonical
-    name, so that aliases share an approval.
+    `environment` is that of `Reading`: empty where it changes nothing about the call. Not covered: call id, deadline,
+    mode, trace, step, and which fields are called secret. `tool` is the canonical name, so that aliases share an
+    approval.
     """
     who = [session.user, session.agent, session.id, session.workspace]
-    return digest(["assent.approval.v1", who, call.cwd, tool, call.input, boundary])
+    told = [environment] if environment else []
+    return digest(["assent.approval.v1", who, call.cwd, tool, call.input, boundary, *told])

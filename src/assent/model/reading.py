@@ -53,6 +53,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Machines that such words name: it may contact them."""
     obeys: str = ""
     """Whose settings in the project the command obeys: `git`, `cargo` …"""
+    variable: str = ""
+    """The variable of the agent's environment that it is about, if it is about one."""
+    early: bool = False
+    """It takes effect in the agent's own shell, before a sandbox could hold it."""
     through: tuple[str, ...] = ()
     """The layers a command was found behind, outermost first."""
     impact: str | None = None
@@ -86,6 +90,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str
     unreadable: str | None = None
     """Why the call, or a part of it, could not be read; then every command rule is a maybe."""
+    environment: str = ""
+    """The digest of the environment, where that changes what the call runs."""
     facts: dict[str, str] = {}
     """What was looked up outside the call, and what is `unknown`."""
 

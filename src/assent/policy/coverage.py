@@ -14,6 +14,7 @@ from assent.model import (
     Grant,
     Operation,
     Opinion,
+    Reading,
     SandboxProfile,
     Source,
     ToolCall,
@@ -78,7 +79,7 @@ class Coverage(msgspec.Struct, frozen=True):
 
     def _covers(self, grant: Grant, operation: Operation) -> bool:
         if grant.digest is not None:
-            return grant.digest == exact_digest(self.view.call, self.view.reading.tool)
+            return grant.digest == exact_digest(self.view.call, self.view.reading)
         if grant.rule is None:
             return False
         matcher = compile_rule(grant.rule)
@@ -90,9 +91,10 @@ class Coverage(msgspec.Struct, frozen=True):
         return () if operation.owner is None or operation.own_cover else (operation.owner,)
 
 
-def exact_digest(call: ToolCall, tool: str) -> str:
-    """Identify a call for a grant without a pattern: exactly this tool, input and cwd."""
-    return digest(["assent.grant.v1", tool, call.input, call.cwd])
+def exact_digest(call: ToolCall, reading: Reading) -> str:
+    """Identify a call for a grant without a pattern: exactly this tool, input and cwd, in the same environment."""
+    told = [reading.environment] if reading.environment else []
+    return digest(["assent.grant.v1", reading.tool, call.input, call.cwd, *told])
 
 
 def is_in_force(grant: Grant, view: View) -> bool:

@@ -57,6 +57,7 @@ _PRECEDENCE = dict.fromkeys(Source, 99) | {
 _ALLOWING = {**_PRECEDENCE, Source.CLASSIFIER: 100}
 _SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
+_early = operator.attrgetter("early")
 _rank, _rule = operator.attrgetter("rank"), operator.attrgetter("rule")
 _verdict_rank, _boundary = operator.attrgetter("verdict.rank"), operator.attrgetter("boundary")
 
@@ -139,6 +140,8 @@ def _judge(
 
 def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
     """Tell whether a mode that runs things in the sandbox may do so with this call."""
+    if any(map(_early, view.reading.operations)):
+        return False
     return row.dangerous == "sandbox" or (_can_set_up(sandbox, view.facts) and can_hold(sandbox, view.reading))
 
 
@@ -237,5 +240,5 @@ def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxPro
         interactive=view.session.interactive and merged.interactive,
         policy_version=merged.version,
         policy_sources=merged.sources,
-        digest=bound_digest(view.call, view.session, view.reading.tool, boundary),
+        digest=bound_digest(view.call, view.session, view.reading.tool, boundary, view.reading.environment),
     )

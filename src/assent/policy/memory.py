@@ -107,7 +107,7 @@ def key_of(call: ToolCall, session: Session, place: Place, expired: int) -> Key 
     kinds = tuple(map(type, given.values()))
     if not _PLAIN.issuperset(kinds):
         return None
-    where = (call.cwd, place.workspace, place.linked)
+    where = (call.cwd, place.workspace, place.linked, place.ambient)
     return call.tool, where, session, call.override, expired, tuple(given), kinds, tuple(given.values())
 
 

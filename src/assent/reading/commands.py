@@ -16,6 +16,7 @@ from assent.catalog.revealing import find_revealed
 from assent.catalog.signs import may_load
 from assent.model import COMMAND_EXECUTE, DANGEROUS, DESTRUCTIVE, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
 from assent.patience import step
+from assent.reading.ambient import Threat
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.effects import argument_effects, role_effects, surroundings
 from assent.reading.findings import Findings
@@ -99,6 +100,9 @@ def read_line(
     meter = place.meter or Meter()
     reader = _Reader(place.metered(meter), meter, base or place.cwd)
     reader.read_script(Frame(script, line=shown))
+    for threat in place.ambient.threats:
+        if threat.early and threat not in reader.heard:
+            reader.obey(threat)
     if reader.looks:
         reader.look_again()
     findings = reader.findings
@@ -135,6 +139,8 @@ class _Reader:
         self.findings = Findings(meter)
         self.looks: list[tuple[int, Match]] = []
         """What is safe as long as no file of the project says otherwise."""
+        self.heard: set[Threat] = set()
+        """What was said of the environment."""
 
     def read_script(self, frame: Frame) -> list[Trace]:
         """Read every command, and return what each was found to be."""
@@ -226,6 +232,14 @@ class _Reader:
             self._around(command, index)
         if self.place.facts.assent_paths:
             self._used(command, index)
+        for threat in self.place.ambient.threats:
+            if threat not in self.heard and threat.reaches(name):
+                self.obey(threat)
+
+    def obey(self, threat: Threat) -> None:
+        """Add a variable of the environment that a command, or the shell itself, would obey; once for each line."""
+        self.heard.add(threat)
+        self.findings.add(threat.operation)
 
     def _used(self, command: Command, index: int) -> None:
         """Add the use of a folder that is Assent's own."""

@@ -13,8 +13,9 @@ import assent.regex as re
 from assent.catalog import Lexicon, places, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.catalog.roots import refuse_root
-from assent.model import UNKNOWN, CallError, Facts, Session, ToolCall, fold, within
+from assent.model import UNKNOWN, CallError, Environment, Facts, Session, ToolCall, fold, within
 from assent.patience import step
+from assent.reading.ambient import UNTOLD, Ambient, judge_environment
 from assent.reading.meter import LETTERS, PATH, Meter
 
 T = TypeVar("T")
@@ -81,12 +82,15 @@ class Place(msgspec.Struct, frozen=True):
     """What runs the lines, if that is known."""
     linked: tuple[str, ...] = ()
     """Where links of the control plane lead: to write there is to write the control plane."""
+    ambient: Ambient = UNTOLD
+    """What the environment does to the commands of a call."""
     meter: Meter | None = None
     """What reading a line at this place has taken so far, if that is counted."""
 
     def metered(self, meter: Meter) -> Place:
         """Return the same place for one call whose looks at paths are counted."""
-        return Place(self.facts, self.cwd, self.workspace, self.run, self.lexicon, self.shell, self.linked, meter)
+        known = self.facts, self.cwd, self.workspace, self.run, self.lexicon, self.shell, self.linked, self.ambient
+        return Place(*known, meter)
 
     def spend(self, cost: int) -> bool:
         """Pay for some work; False if there is to be no more of it."""
@@ -260,7 +264,7 @@ def normal(path: str) -> str:
 
 def place_of(call: ToolCall, session: Session, facts: Facts, lexicon: Lexicon = NOTHING) -> Place:
     """Gather a call's surroundings; a folder that cannot be a workspace (see `refuse_root`) is none."""
-    return _place(call.cwd, session.workspace, session.run, session.path, session.shell, facts, lexicon)
+    return _place(call.cwd, session.workspace, session.run, session.environment, session.shell, facts, lexicon)
 
 
 @functools.lru_cache(maxsize=256)
@@ -268,7 +272,7 @@ def _place(
     folder: str | None,
     workspace: tuple[str, ...],
     run: bool,  # noqa: FBT001 - a key
-    path: tuple[str, ...],
+    environment: Environment | None,
     shell: str,
     facts: Facts,
     lexicon: Lexicon,
@@ -276,11 +280,14 @@ def _place(
     """Make a place; the same for all calls that stand there, as long as these facts hold."""
     cwd = normal(folder) if folder and folder.startswith("/") else None
     roots = _roots(workspace, facts.home, facts.assent_paths, facts.resolve, int(facts.now)) if workspace else ()
-    if path:
+    if environment is not None and environment.path and facts.disk == "known":
         # Both count: a program of the workspace that either would find is one that may run.
-        facts = msgspec.structs.replace(facts, path=tuple(dict.fromkeys((*path, *facts.path))))
+        facts = msgspec.structs.replace(facts, path=tuple(dict.fromkeys((*environment.path, *facts.path))))
     linked = _linked(roots, cwd, facts.home, facts.control_links, int(facts.now))
-    return Place(facts, cwd, roots, run, lexicon, shell, linked)
+    place = Place(facts, cwd, roots, run, lexicon, shell, linked)
+    if environment is None:
+        return place
+    return msgspec.structs.replace(place, ambient=judge_environment(environment, place))
 
 
 @functools.lru_cache(maxsize=256)

@@ -9,7 +9,8 @@ from collections.abc import Set as AbstractSet
 import assent.regex as re
 from assent.catalog import Entry, is_builtin, lookup
 from assent.model import SAFE, UNKNOWN, within
-from assent.reading.paths import Place
+from assent.reading.ambient import is_shared
+from assent.reading.paths import Located, Place
 from assent.shell.tree import Word
 
 _BIN = frozenset(
@@ -33,7 +34,10 @@ def find_program(word: Word, functions: AbstractSet[str], place: Place) -> tuple
         return text, None, f"{text} is a function that the line defines"
     folder, slash, name = text.rpartition("/")
     if not slash and place.facts.path and (found := _find_local(name, place)):
-        return text, None, f"{name} is a program in the workspace: {found}"
+        where = (
+            "where anybody may write" if is_shared(found) and not place.inside(Located(found)) else "in the workspace"
+        )
+        return text, None, f"{name} is a program {where}: {found}"
     if name.startswith("ld") and _LOADER.fullmatch(name):
         return name, lookup("ld.so"), ""
     if slash and folder not in _BIN:
@@ -91,7 +95,7 @@ def _without_version(name: str) -> str:
 
 def _find_local(name: str, place: Place) -> str | None:
     """Find a program by this name in the workspace, where the search path leads there."""
-    folders = _local_folders(place.facts.path, place.workspace)
+    folders = _local_folders(place.facts.path, place.workspace, place.facts.home)
     if not folders or is_builtin(name):
         return None
     for folder in folders:
@@ -102,6 +106,10 @@ def _find_local(name: str, place: Place) -> str | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _local_folders(path: tuple[str, ...], workspace: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the folders of the search path that are not surely outside the workspace."""
-    return tuple(f for f in path if not f.startswith("/") or any(within(f, root) for root in workspace))
+def _local_folders(path: tuple[str, ...], workspace: tuple[str, ...], home: str | None) -> tuple[str, ...]:
+    """Return the folders of the search path that are not surely outside the workspace, or that everybody may write."""
+    return tuple(f for f in path if not f.startswith("/") or _is_open(f, home) or any(within(f, r) for r in workspace))
+
+
+def _is_open(folder: str, home: str | None) -> bool:
+    return is_shared(folder) and not (home is not None and within(folder, home))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import operator
 import shlex
 from collections.abc import Callable
 from typing import Any, TypeAlias, assert_never
@@ -68,6 +69,7 @@ _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
 _PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
 _LineReader: TypeAlias = Callable[..., tuple[tuple[Operation, ...], str | None]]
+_variable = operator.attrgetter("variable")
 _DELETE, _GREP = find_tool("Delete"), find_tool("Grep")
 _PATCHES = ("apply_patch", "patch")
 """Tools that have nothing but their patch to go by."""
@@ -93,6 +95,7 @@ def read(call: ToolCall, place: Place) -> Reading:
         tier=worst.tier,
         reason=worst.reason,
         unreadable=unreadable,
+        environment=place.ambient.digest if place.ambient.threats and any(map(_variable, operations)) else "",
         facts={"disk": place.facts.disk},
     )
 
@@ -200,7 +203,8 @@ def _moved(call: ToolCall, place: Place) -> Place:
     folders = {place.locate(folder).path for folder in given}
     cwd = folders.pop()
     moved = cwd if not folders and UNKNOWN not in cwd else None
-    return Place(place.facts, moved, place.workspace, place.run, place.lexicon, place.shell, place.linked)
+    known = place.workspace, place.run, place.lexicon, place.shell, place.linked, place.ambient
+    return Place(place.facts, moved, *known)
 
 
 def _extras(call: ToolCall) -> tuple[Operation, ...]:

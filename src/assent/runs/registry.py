@@ -112,7 +112,7 @@ class Runs:
         run = self._runs.get(who.run)
         if run is None:
             raise NotFoundError(f"the run {who.run} is over, or done by another daemon: its program asks there")
-        more = {"modes": session.modes, "path": session.path, "shell": session.shell}
+        more = {"modes": session.modes, "environment": session.environment, "shell": session.shell}
         return put_in(run, call), run.session(session.agent, **more)
 
     def hear(self, topic: str, ref: str, value: Any) -> None:

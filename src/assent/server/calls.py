@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from assent.model import CallError, Session, ToolCall, Workspace, read_trace
 from assent.server.messages import Refusal
+from assent.server.surroundings import HEADER, read_environment
 
 if TYPE_CHECKING:
     from assent.agents.hook import HookCall
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 512
 _MOST_SESSIONS = 10_000
-_PATH, _PROJECT, _TRACE = b"x-assent-path", b"x-assent-project", b"traceparent"
+_PROJECT, _TRACE = b"x-assent-project", b"traceparent"
 _NO_HEADERS: dict[bytes, bytes] = {}
 
 
@@ -52,7 +53,6 @@ def place_call(
     _check_names(asked, who)
     cwd = asked.cwd or None
     workspace = _look(cwd, who, projects, is_over=asked.moment == "after")
-    is_here = workspace is not None
     if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
         started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
         workspace = desks.find(who.token, asked.session, started, workspace)
@@ -68,7 +68,7 @@ def place_call(
         modes=asked.modes,
         interactive=who.interactive is not False,
         remote=who.remote,
-        path=_search_path(headers.get(_PATH, b"")) if is_here else (),
+        environment=read_environment(headers[HEADER]) if HEADER in headers else None,
         shell=asked.shell,
     )
     return call, session
@@ -98,12 +98,3 @@ def _check_names(asked: HookCall, who: Principal) -> None:
     for name in (asked.tool, asked.session, asked.call_id):
         if name is not None and len(name) > LONGEST_NAME:
             raise Refusal(400, f"A name is longer than {LONGEST_NAME} characters")
-
-
-def _search_path(header: bytes) -> tuple[str, ...]:
-    """Read where the agent looks for programs; an empty part is the current folder."""
-    try:
-        text = header.decode()
-    except UnicodeDecodeError:
-        raise CallError("The agent's PATH is not text, so that nobody knows what would run") from None
-    return tuple(dict.fromkeys(part or "." for part in text.split(":"))) if text else ()

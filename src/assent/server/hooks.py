@@ -15,6 +15,7 @@ from assent.model import ASK, CallError, ConfigError, Mode
 from assent.server.asking import judge, place
 from assent.server.messages import JSON, Refusal, Reply, Request, reply
 from assent.server.outcomes import record_outcome
+from assent.server.surroundings import HEADER, read_environment
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
@@ -51,7 +52,8 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(404, "There is no agent by that name")
     asked: HookCall | None = None
     try:
-        asked = _with_shell(agent.parse(request.body), request)
+        asked = agent.parse(request.body)
+        asked = _with_shell(asked, request)
         answer = _refuse_project(daemon, request, asked) or await _answer_once(daemon, request, asked, agent)
     except CallError as error:
         answer = HookAnswer(allow=False, reason=f"Blocked: {error}")
@@ -120,8 +122,10 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
 
 
 def _with_shell(asked: HookCall, request: Request) -> HookCall:
-    told = request.headers.get(b"x-assent-shell", b"")
-    shell = shell_of(request.params["agent"], told.decode("ascii", "replace"))
+    told = request.headers.get(b"x-assent-shell", b"").decode("ascii", "replace")
+    if not told and HEADER in request.headers:
+        told = dict(read_environment(request.headers[HEADER]).variables).get("SHELL") or ""
+    shell = shell_of(request.params["agent"], told)
     return msgspec.structs.replace(asked, shell=shell) if shell else asked
 
 

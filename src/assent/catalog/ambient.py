@@ -1,0 +1,83 @@
+"""The environment that commands start in: which variables are judged, and what the user's own values look like.
+
+A name that is in no table is nothing a program is known to act on.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from assent.catalog.entry import BOUNDED, Expression, expression
+from assent.catalog.loader import read_data, read_yaml
+from assent.catalog.secrets import is_secret_variable
+from assent.catalog.variables import environment_is_harmless, is_perilous
+
+Kind: TypeAlias = Literal["paths", "strict", "plain"]
+"""How a value is judged that no expression knows: by where it leads, not at all, or by whether it leads anywhere."""
+
+
+class Ambient(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Globs over names; a value is an expression in which `@name` stands for a path of the user's own."""
+
+    more: tuple[str, ...]
+    any: tuple[str, ...]
+    values: dict[str, str]
+    paths: tuple[str, ...]
+    strict: tuple[str, ...]
+    early: tuple[str, ...]
+
+
+@functools.cache
+def tables() -> Ambient:
+    """Return the tables."""
+    file = "environment.yaml"
+    return msgspec.convert(read_yaml(read_data("tables", file), file), Ambient)
+
+
+def _glob(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile("|".join(re.escape(n).replace(r"\*", ".*") for n in names))
+
+
+@functools.cache
+def _globs(kind: str) -> re.Pattern[str]:
+    return _glob(getattr(tables(), kind))
+
+
+def is_judged(name: str) -> bool:
+    """Tell whether programs are known to act on a variable of this name, so that its value matters."""
+    return is_perilous(name) or _globs("more").fullmatch(name) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def matters(name: str, value: str | None) -> bool:
+    """Tell whether a variable has to be judged where it is; None is a value that was not told."""
+    if not is_judged(name) or _globs("any").fullmatch(name) is not None:
+        return False
+    if value is None and is_secret_variable(name) and not name.startswith("BASH_FUNC_"):
+        return False  # a credential: programs send it, and run nothing because of it
+    return value is None or not environment_is_harmless(name, value)
+
+
+def is_early(name: str) -> bool:
+    """Tell whether the agent's own shell, or whatever it starts, obeys a variable before a sandbox holds anything."""
+    return _globs("early").fullmatch(name) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def expression_of(name: str) -> Expression | None:
+    """Return what the user's own values of a variable look like, if that is known."""
+    values = tables().values
+    written = values.get(name) or next((v for n, v in values.items() if "*" in n and _glob((n,)).fullmatch(name)), None)
+    return None if written is None else expression(BOUNDED + written)
+
+
+@functools.lru_cache(maxsize=1024)
+def kind_of(name: str) -> Kind:
+    """Tell how other values of a variable are judged."""
+    if _globs("paths").fullmatch(name) is not None:
+        return "paths"
+    return "strict" if _globs("strict").fullmatch(name) is not None else "plain"
