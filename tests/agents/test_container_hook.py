@@ -10,9 +10,11 @@ import socket
 import subprocess
 import threading
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 
+from assent.cli import hook_client
 from assent.cli.hook_script import script
 
 SHELLS = [["dash"], ["busybox", "sh"], ["bash", "--posix"]]
@@ -233,3 +235,60 @@ def test_the_token_is_not_among_the_arguments_of_any_process(hook, tmp_path):
     (spy / "curl").chmod(0o755)
     assert_denied(hook("http://127.0.0.1:1", PATH=f"{spy}:/usr/bin:/bin"))
     assert TOKEN not in (tmp_path / "arguments").read_text()
+
+
+def told(seen) -> dict[str, str | None]:
+    pairs = [part.partition("=") for part in seen[0][1]["X-Assent-Environment"].split("&")]
+    return {unquote(name): unquote(value) if equals else None for name, equals, value in pairs}
+
+
+def test_the_environment_is_told_without_its_secrets(hook):
+    said = {
+        "GIT_PAGER": "less -R",
+        "PYTHONPATH": "/ws:src",
+        "LESSOPEN": "|./x %s;&",
+        "EDITOR": "",
+        "npm_config_x": "a=b",
+    }
+    hidden = {"FOO": "1", "GITHUB_TOKEN": "s3cret", "PGPASSWORD": "s3cret", "AWS_SECRET_ACCESS_KEY": "s3cret"}
+    unsure = {
+        "GIT_EXTERNAL_DIFF": "cat\n./evil",
+        "PAGER": "less'x'",
+        "MANPAGER": "x" * 600 + " y",
+        "GIT_DIR": "a'b\nc='",
+    }
+    with answering(replying()) as (url, seen):
+        assert hook(url, **said, **hidden, **unsure).returncode == 0
+    found = told(seen)
+    assert "s3cret" not in str(found)
+    assert found.items() >= {**said, **dict.fromkeys(hidden), "ASSENT_TOKEN": None}.items()
+    for name, value in unsure.items():
+        assert found[name] in (None, value)  # never a part of it
+
+
+def test_no_line_of_a_value_hides_another_variable(hook):
+    """What stands in one variable may look like another: then that one is named twice, which the daemon refuses."""
+    with answering(replying()) as (url, seen):
+        hook(url, A="\nexport GIT_DIR='/dev/null'\nexport GIT_DIR=\"x\"", GIT_DIR="./evil")
+    names = [part.partition("=")[0] for part in seen[0][1]["X-Assent-Environment"].split("&")]
+    assert names.count("GIT_DIR") > 1 or told(seen)["GIT_DIR"] == "./evil"
+
+
+def test_functions_of_the_environment_are_named_where_they_can_be_listed(hook, tmp_path):
+    (tmp_path / "bin" / "tr").symlink_to(shutil.which("tr"))
+    with answering(replying()) as (url, seen):
+        hook(url, **{"BASH_FUNC_ls%%": "() { ./evil; }"})
+    assert told(seen)["BASH_FUNC_ls%%"] is None
+
+
+def test_an_environment_that_is_too_large_is_a_denial(hook):
+    with answering(replying()) as (url, seen):
+        done = hook(url, **{"A" * 50_000: "1"})
+    assert_denied(done)
+    assert seen == []
+
+
+def test_the_script_knows_the_variables_that_the_catalog_judges():
+    listed = script().partition("# JUDGED\n")[2].partition("# END")[0]
+    globs = listed.partition("case $1 in")[2].partition(")")[0].replace("\\\n", " ").split("|")
+    assert [glob.strip() for glob in globs] == [glob.decode() for glob in hook_client._JUDGED]

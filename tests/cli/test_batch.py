@@ -43,7 +43,18 @@ def test_each_line_is_answered_in_order(world):
     assert found[2]["impact_scope"]
 
 
+def test_a_line_may_say_what_its_command_would_start_with(world):
+    found = answers(
+        world,
+        '{"command": "git diff", "environment": {"GIT_EXTERNAL_DIFF": "./evil"}}',
+        '{"command": "git diff", "environment": {"PAGER": "less", "GITHUB_TOKEN": null}}',
+        '{"command": "git diff"}',
+    )
+    assert [a["decision"] for a in found] == ["ask", "allow", "allow"]
+
+
 BAD = [
+    ('{"command": "ls", "environment": {"A": 1}}', "environment"),
     ("", "not JSON"),
     ("nonsense", "not JSON"),
     ('{"command": "ls"', "not JSON"),

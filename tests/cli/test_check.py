@@ -274,3 +274,33 @@ def test_a_file_that_decides_later_is_no_other_by_another_name(here, capsys, nam
             assert main(["check", "--mode", mode, *words]) == exits.ASK
             assert "decides what runs later" in capsys.readouterr().out
     assert main(["check", "--mode", mode, "--tool", "Write", "kept/other"]) == exits.OK
+
+
+def test_a_check_assumes_nothing_of_the_environment_unless_it_is_told(here, capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("GIT_EXTERNAL_DIFF", "./evil")
+    assert main(["check", "git diff"]) == exits.OK
+    assert main(["check", "--env", "GIT_EXTERNAL_DIFF", "git diff"]) == 3
+    assert main(["check", "--env", "GIT_EXTERNAL_DIFF=", "git diff"]) == exits.OK
+    assert main(["check", "--env=PAGER=less", "--env", "GIT_DIR=x", "git diff"]) == 3
+    assert "`GIT_DIR` in the agent's environment" in capsys.readouterr().out
+    file = tmp_path / "environ"
+    file.write_bytes(b"PAGER=less\0GIT_DIR=x\0")
+    assert main(["check", "--env-from", str(file), "git diff"]) == 3
+    assert main(["explain", "--env-from", str(file), "git diff"]) == 3
+    file.write_text("PAGER=less\nFOO=a=b\n")
+    assert main(["check", "--env-from", str(file), "git diff"]) == exits.OK
+
+
+@pytest.mark.parametrize(
+    ("words", "complaint"),
+    [
+        (["--env", "NOT_THERE_AT_ALL", "ls"], "`NOT_THERE_AT_ALL` is not NAME=VALUE"),
+        (["--env", "=x", "ls"], "`=x` is not NAME=VALUE"),
+        (["--env-from", "/not/there", "ls"], "cannot be read"),
+        (["--env-from", "/dev/zero", "ls"], "is larger than"),
+        (["--env", "A=1", "--batch"], "as `environment`"),
+    ],
+)
+def test_an_environment_that_can_not_be_had_is_wrong_usage(here, capsys, words, complaint):
+    assert main(["check", *words]) == exits.USAGE
+    assert complaint in capsys.readouterr().err

@@ -196,6 +196,9 @@ def test_on_an_unseen_disk_nothing_of_the_daemons_machine_is_assumed():
 
     assert judged("git status", HOME="/root", PATH="/usr/local/bin:/usr/bin") is Tier.SAFE
     assert judged("git status", HOME="/ws/home") is Tier.DANGEROUS
+    assert judged("git status", HOME="home") is Tier.DANGEROUS
+    assert judged("git status", HOME="/tmp") is Tier.SAFE
+    assert judged("git status", XDG_CONFIG_HOME="/tmp") is Tier.DANGEROUS
     assert judged("git status", GIT_SSH_COMMAND="ssh -i ~/.ssh/id") is Tier.DANGEROUS
     assert judged("git status", PATH="/opt/bin:/ws/bin:/usr/bin") is Tier.DANGEROUS
     assert judged("cd x", PATH="bin:/usr/bin") is Tier.DANGEROUS

@@ -39,6 +39,97 @@ fi
 case $token in '' | *[!A-Za-z0-9_.~-]*) refuse "Blocked: there is no token for Assent" ;; esac
 command -v curl >/dev/null 2>&1 || refuse "Blocked: curl is not installed"
 
+# What the agent's commands start with: values of what programs act on, names of the rest, and no secret. What `export -p`
+# writes on one line is told; a value that takes several, or has quotes in it, is not.
+judged() {
+    # JUDGED
+    case $1 in
+        *PATH | *VIMRC | *_CMD | *_COMMAND | *_CONFIG | *_CONFIG_* | *_EDITOR | *_FLAGS | *_HOME | *_HOST | \
+        *_OPTIONS | *_OPTS | *_PAGER | *_PRELOAD | *_PROXY | *_WRAPPER | *_proxy | ANSIBLE_* | AR | ASDF_* | \
+        ASSENT_* | AWS_* | AZURE_* | BASH | BASHOPTS | BASHPID | BASH_* | BAT_* | BROWSER | BUNDLE_* | BUN_* \
+        | BZIP* | CARGO_* | CC | CCACHE_* | CDPATH | CFLAGS | CLASSPATH | CLOUDSDK_* | CMAKE_* | COMP_* | \
+        CONDA_* | CPP | CURL_* | CXX | CXXFLAGS | DELTA_* | DENO_* | DIRENV_CONFIG | DIRSTACK | DOCKER_* | \
+        DYLD_* | EDITOR | ELECTRON_* | ELIXIR_* | ENV | ERL_* | EXECIGNORE | EXINIT | FCEDIT | FIGNORE | \
+        FONTCONFIG_* | FPATH | FZF_* | GCONV_* | GEM_* | GH_* | GIO_* | GIT_* | GLAB_* | GLIBC_* | \
+        GLOBIGNORE | GNUPG* | GO* | GOOGLE_* | GPG_* | GRADLE_* | GREP_* | GROFF_* | GST_* | GTK_* | GUILE_* \
+        | GVIMINIT | GZIP | HELM_* | HG* | HIST* | HISTCMD | HISTFILE | HOME | HOSTALIASES | HOSTNAME | IFS \
+        | INPUTRC | JAVA_* | JDK_* | JQ_* | JULIA_* | KRB5_* | KUBE* | LANG | LANGUAGE | LC_* | LD | LDFLAGS \
+        | LD_* | LEIN_* | LESS* | LOCALDOMAIN | LOCPATH | LOGNAME | LUA_* | MAGICK_* | MAIL* | MAKE* | \
+        MALLOC_* | MAN* | MANPAGER | MAVEN_* | MISE_* | MORE | MYSQL_* | NLSPATH | NODE_* | NPM_* | NULLCMD \
+        | OCAML* | ODBC* | OLDPWD | OPENSSL_* | OPTIND | PAGER | PATH | PDM_* | PERL* | PG* | PHP* | \
+        PIPENV_* | PIP_* | PKG_CONFIG* | POETRY_* | POSIXLY_CORRECT | PRE_COMMIT_* | PROMPT_* | \
+        PROMPT_COMMAND | PS0 | PS1 | PS2 | PS3 | PS4 | PSQLRC | PSQL_* | PWD | PYENV_* | PYTHON* | QT_* | \
+        RANDOM | RBENV_* | READNULLCMD | REQUESTS_* | RIPGREP_* | RSYNC_* | RUBY* | RUST* | R_* | SECONDS | \
+        SHELL | SHELLOPTS | SRANDOM | SSH_* | SSL_* | STARSHIP_* | SUDO_* | SVN_* | TAR_* | TCL* | TERM | \
+        TERMCAP | TERMINFO | TERMINFO_DIRS | TERRAGRUNT_* | TEXINPUTS | TEXMF* | TF_* | TMPDIR | TZ | TZDIR \
+        | USER | UV_* | VAGRANT_* | VAULT_* | VIMINIT | VIRTUAL_ENV | VISUAL | VOLTA_* | WGETRC | XDG_* | \
+        XZ_* | YARN_* | ZDOTDIR | ZSTD_* | _JAVA_* | npm_* | which_declare) return 0 ;;
+    esac
+    # END
+    return 1
+}
+secret() {
+    case $1 in
+        AWS_SHARED_CREDENTIALS_FILE | GOOGLE_APPLICATION_CREDENTIALS) return 1 ;; # they name a file
+        *[Tt][Oo][Kk][Ee][Nn]* | *[Ss][Ee][Cc][Rr][Ee][Tt]* | *[Pp][Aa][Ss][Ss][Ww]* | *PASSPHRASE* | *_PASS | *_PASS_*) return 0 ;;
+        *CRED | *CRED_* | *CREDS* | *CREDENTIAL* | *_AUTH | *_AUTH_* | AUTH_* | *COOKIE* | *DSN* | *_PAT | *_PAT_*) return 0 ;;
+        *WEBHOOK* | *JWT* | *BEARER* | *CONN_* | *CONNECTION_* | *_KEY | *_key | *_PWD | *_SK | *APIKEY*) return 0 ;;
+        *API_KEY* | *ACCESS_KEY* | *PRIVATE_KEY* | MYSQL_UR[IL]) return 0 ;;
+    esac
+    return 1
+}
+escape() {
+    escaped=
+    while [ -n "$1" ]; do
+        tail=${1#?}
+        char=${1%"$tail"}
+        case $char in
+            [A-Za-z0-9_./:,+@~-]) escaped=$escaped$char ;;
+            *) escaped=$escaped$(printf '%%%02X' "'$char") ;;
+        esac
+        set -- "$tail"
+    done
+}
+tell() {
+    name=$1 value=$2
+    case $name in '' | *[!A-Za-z0-9_]*) return ;; esac
+    environment=$environment\&$name
+    if ! judged "$name" || secret "$name" || [ "${#value}" -gt 8000 ]; then return; fi
+    case $value in
+        \'*\'*\'* | \"*[\"\\\$\`]*\") return ;;
+        \'*\') value=${value#\'} value=${value%\'} ;;
+        \"*\") value=${value#\"} value=${value%\"} ;;
+        *[!A-Za-z0-9_./:,+@~-]*) return ;;
+    esac
+    case $value in
+        *[!A-Za-z0-9_./:,+@~-]*) [ "${#value}" -le 500 ] || return; escape "$value" ;;
+        *) escaped=$value ;;
+    esac
+    environment=$environment=$escaped
+}
+environment=
+listed=$(export -p) || refuse "Blocked: the environment can not be told"
+# Functions that bash would take over are no names to other shells: they are found where there is a `tr` to look with.
+functions=$({ tr '\0' '\n' <"/proc/$$/environ" || env; } 2>/dev/null) || functions=
+while IFS= read -r line; do
+    line=${line#declare -x }
+    line=${line#export }
+    case $line in *=*) tell "${line%%=*}" "${line#*=}" ;; esac
+done <<LISTED
+$listed
+LISTED
+while IFS= read -r line; do
+    case $line in
+        BASH_FUNC_*=*)
+            escape "${line%%=*}"
+            environment=$environment\&$escaped
+            ;;
+    esac
+done <<LISTED
+$functions
+LISTED
+[ "${#environment}" -le 40000 ] || refuse "Blocked: the agent's environment is too large to be told"
+
 # The token goes by a descriptor: arguments can be read by every process. No settings file and no proxy have a say.
 answer=$(
     curl -q --config /dev/fd/3 --noproxy '*' --globoff --silent --include --max-time "$((wait + margin))" \
@@ -46,6 +137,7 @@ answer=$(
         --header 'Content-Type: application/json' --header 'Expect:' \
         "${ASSENT_URL%/}/api/hooks/$agent?wait=$wait" 3<<CONFIG 2>/dev/null
 header = "Authorization: Bearer $token"
+header = "X-Assent-Environment: ${environment#&}"
 CONFIG
 ) || refuse "Blocked: Assent can not be reached, or did not answer in time"
 

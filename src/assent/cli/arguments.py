@@ -7,6 +7,7 @@ import contextlib
 import os
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from assent.cli.environments import add_environment_options
 from assent.model import MODE_ALIASES, AssentError, Mode
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ def add_call_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="also decide by this file, as if it were your own (may be repeated)",
     )
+    add_environment_options(parser)
     add_output_option(parser)
     parser.add_argument(
         "command",

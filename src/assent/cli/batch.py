@@ -10,6 +10,7 @@ from assent.cli.arguments import MODES
 from assent.cli.calls import LONGEST_INPUT, call_of, find_folder, read_line
 from assent.cli.engines import refuse
 from assent.model import AssentError, CallError
+from assent.reading.ambient import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,8 @@ def _decide(data: bytes | None, engines: Engines, base: str) -> Answer:
     try:
         if line.cwd is not None:
             call = call_of(line, find_folder(line.cwd, base))
-        return answer_of(engines.bench(call.cwd or base).decide(call, modes))
+        told = None if line.environment is None else select(line.environment)
+        return answer_of(engines.bench(call.cwd or base).decide(call, modes, told))
     except AssentError as error:
         return answer_of(refuse(call, error))
 

@@ -27,6 +27,8 @@ class Line(msgspec.Struct, frozen=True):
     input: dict[str, Any] | None = None
     cwd: str | None = None
     mode: str | None = None
+    environment: dict[str, str | None] | None = None
+    """What the command would start with; null is a value that is not told."""
 
 
 _LINE = msgspec.json.Decoder(Line)

@@ -10,6 +10,7 @@ from assent.cli.answers import answer_of, encode
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
 from assent.cli.engines import Engines
+from assent.cli.environments import read_environment
 from assent.cli.notices import Notices
 from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.model import AssentError
@@ -42,8 +43,11 @@ def run(argv: list[str]) -> int:
     engines = Engines(mode=given.mode, files=given.policy, notices=Notices())
     bench = engines.bench(cwd)
     if given.batch:
+        if given.env or given.env_from:
+            raise AssentError("--batch takes the environment of each call from its line, as `environment`")
         return _run_batch(engines, cwd, given.command)
-    decision = bench.decide(call_from_words(given.tool, given.command, cwd))
+    environment = read_environment(given.env, given.env_from)
+    decision = bench.decide(call_from_words(given.tool, given.command, cwd), environment=environment)
     if given.json:
         say(encode(answer_of(decision)).decode())
     else:

@@ -11,7 +11,7 @@ from assent.config.facts import Observer, observe
 from assent.config.layers import Layers, LivePolicies
 from assent.config.places import Places, find_places
 from assent.engine import Engine
-from assent.model import AssentError, Decision, Facts, Layer, Mode, Policy, Session, ToolCall
+from assent.model import AssentError, Decision, Environment, Facts, Layer, Mode, Policy, Session, ToolCall
 from assent.policy.guard import Guard
 
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ class Bench(msgspec.Struct, frozen=True):
     engine: Engine
     guard: Guard
 
-    def decide(self, call: ToolCall, modes: tuple[Mode, ...] = ()) -> Decision:
-        """Decide one call; `modes` may only tighten."""
+    def decide(self, call: ToolCall, modes: tuple[Mode, ...] = (), environment: Environment | None = None) -> Decision:
+        """Decide one call; `modes` may only tighten. Without an environment nothing is assumed of it."""
         found = self.found.workspace
-        session = Session(workspace=found.roots, guessed=found.guessed, modes=modes)
+        session = Session(workspace=found.roots, guessed=found.guessed, modes=modes, environment=environment)
         return self.engine.decide(call, session, guard=self.guard)
 
     def with_policy(self, policy: Policy) -> Bench:

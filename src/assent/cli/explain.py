@@ -10,6 +10,7 @@ from assent.cli.answers import encode
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
 from assent.cli.engines import Bench, Engines
+from assent.cli.environments import read_environment
 from assent.cli.nesting import Node, nest
 from assent.cli.notices import Notices
 from assent.cli.outlines import Outline, Span, draw, line
@@ -52,7 +53,7 @@ def run(argv: list[str]) -> int:
     cwd = find_folder(given.cwd)
     bench = Engines(mode=given.mode, files=given.policy, notices=Notices()).bench(cwd)
     call = call_from_words(given.tool, given.command, cwd)
-    decision = bench.decide(call)
+    decision = bench.decide(call, environment=read_environment(given.env, given.env_from))
     if given.json:
         say(encode(decision).decode())
     else:

@@ -116,8 +116,8 @@ def _reason(name: str, value: str | None, place: Place) -> str | None:
 
 def _is_other_home(value: str, place: Place) -> str | None:
     home = place.facts.home
-    if home is None:
-        return _misled(value, place)
+    if home is None:  # any folder may be the agent's own there, but none of the project
+        return None if value[:1] == "/" and not _is_project(value, place) else "leads into the project"
     if value in (home, place.facts.resolve(home)) or (value[:1] == "/" and home in place.locate(value).names):
         return None
     return f"names another home than yours (`{home}`), with other settings"
@@ -154,10 +154,15 @@ def _is_own(path: str, place: Place) -> bool:
 
 def _is_outside(name: str, place: Place) -> bool:
     home = place.facts.home
-    here = (place.cwd,) if place.cwd and place.cwd != home else ()
-    if any(within(fold(name), fold(root)) for root in place.workspace or here):
+    if _is_project(name, place):
         return False
     return (home is not None and within(name, home)) or not is_shared(name)
+
+
+def _is_project(name: str, place: Place) -> bool:
+    """Tell whether a path lies in the workspace, or where there is none in the folder of the call."""
+    here = (place.cwd,) if place.cwd and place.cwd != place.facts.home else ()
+    return any(within(fold(name), fold(root)) for root in place.workspace or here)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -173,6 +178,7 @@ def _judge_path(environment: Environment, place: Place) -> Threat | None:
     for part in environment.path:
         if part in _SYSTEM:
             return None
-        if why := _misled(part, place):
+        if not part.startswith("/") or _is_project(part, place):
+            why = f"leads to programs of the project (`{part}`) before the system's"
             return Threat("PATH", ":".join(environment.path), why, early=False)
     return None
