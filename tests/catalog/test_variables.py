@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from assent.catalog import assignment_is_inert, environment_is_harmless, is_unheard, setting_is_harmless
+from assent.catalog import (
+    ambient,
+    assignment_is_inert,
+    environment_is_harmless,
+    is_unheard,
+    setting_is_harmless,
+    variables,
+)
 from assent.catalog.variables import emptied_names, turning_names, turns_programs
 from assent.model import UNKNOWN
 
@@ -140,3 +147,10 @@ def test_what_a_project_may_well_set_turns_nothing(name: str, value: str) -> Non
 def test_what_can_be_set_to_nothing_turns_programs_and_has_a_name_of_its_own() -> None:
     assert set(emptied_names()) < set(turning_names())
     assert not [name for name in turning_names() if "*" in name]
+
+
+def test_what_turns_programs_is_judged_in_the_environment_too():
+    """But for what only tells an agent where its own settings are."""
+    agents = {"GEMINI_CLI_TRUST_WORKSPACE", "OPENCODE_CONFIG*", "OPENCODE_PERMISSION"}
+    names = {name.replace("*", "X") for name in variables.tables().turning if name not in agents}
+    assert {name for name in names if not ambient.is_judged(name)} == set()

@@ -6,17 +6,18 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-import assent.cli
+from assent.agents.wiring import MARK, Client
+from assent.cli import hook_client
+from assent.config.hooks import HOOK_SCRIPT, place_hook
 from assent.model import CallError
 from assent.server.surroundings import LARGEST, read_environment
 from daemons import until
 
-CLIENT = Path(assent.cli.__file__).parent / "hook_client.py"
-LOOKS = ("git diff", "rg x", "ls", "tar tf a.tar", "python3 --version", "node --version", "less a.txt")
+AGENT = "import subprocess, sys; sys.exit(subprocess.run(['/bin/sh', '-c', sys.argv[1]]).returncode)"
+"""As agents run their hooks."""
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,12 @@ def project(daemon):
 def hook(daemon, project):
     """Run the hook as an agent does that was started with these variables, and tell whether the line may run."""
 
+    place_hook(str(daemon.state / "hook"))
+    script = str(daemon.state / "hook" / HOOK_SCRIPT)
+
+    def client(agent):
+        return Client(python=sys.executable, script=script, agent=agent, home=str(daemon.state), key=agent)
+
     def run(line, agent="claude-code", **environ):
         events = {"gemini": "BeforeTool", "opencode": "tool.execute.before"}
         tool = {"gemini": "run_shell_command", "opencode": "bash"}.get(agent, "Bash")
@@ -48,7 +55,7 @@ def hook(daemon, project):
         call |= {"tool_input": {"command": line}, "cwd": str(project)}
         usual = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(daemon.home), "SHELL": "/bin/bash"}
         done = subprocess.run(
-            [sys.executable, "-I", "-S", CLIENT, agent, str(daemon.state), agent, "2"],
+            [sys.executable, "-c", AGENT, client(agent).line(2)],
             input=json.dumps(call).encode(),
             capture_output=True,
             check=False,
@@ -77,6 +84,7 @@ ATTACKS = [
     ("XDG_CONFIG_HOME", "P", "git diff"),
     ("HOME", "P", "git diff"),
     ("HOME", "P", "ls"),
+    ("LC_ALL", "../../P", "ls"),
     ("LD_AUDIT", "P/evil.so", "ls"),
     ("LD_LIBRARY_PATH", "P", "ls"),
     ("LD_LIBRARY_PATH", "/usr/lib:", "ls"),
@@ -126,6 +134,10 @@ def test_a_variable_that_leads_into_the_project_makes_no_line_run_unasked(hook, 
 def test_what_is_run_before_every_line_is_refused_by_the_hook_itself(hook, project, name):
     assert not hook("ls", **{name: f"{project}/evil"})
     assert name in hook.said
+
+
+def test_the_hook_knows_the_shell_that_its_line_starts():
+    assert hook_client._MARK.decode() == MARK
 
 
 def test_what_the_attack_would_have_done(project):

@@ -39,25 +39,30 @@ _STARTERS = (
 )
 """What has a file run before every line of an agent, or in its shell's place."""
 _SCRUBBED = (b"PYTHONEXECUTABLE", b"__PYVENV_LAUNCHER__")
+_MARK = b"assent-hook"
+"""How the shell of a hook's line is called."""
+_ADDED = (b"LC_ALL", b"LC_CTYPE")
+"""What that line, and Python, set for this client alone."""
 _STARTS = b'"SessionStart"'
 """Stands in what is asked when a session begins: then it is the daemon who says what is wrong with the project."""
 _SHELLS = (b"/bin/bash", b"/bin/sh", b"/bin/zsh", b"/usr/bin/bash", b"/usr/bin/zsh", b"/usr/bin/fish")
 _JUDGED = (
     b"*PATH *VIMRC *_CMD *_COMMAND *_CONFIG *_CONFIG_* *_EDITOR *_FLAGS *_HOME *_HOST *_OPTIONS *_OPTS *_PAGER "
     b"*_PRELOAD *_PROXY *_WRAPPER *_proxy ANSIBLE_* AR ASDF_* ASSENT_* AWS_* AZURE_* BASH BASHOPTS BASHPID BASH_* "
-    b"BAT_* BROWSER BUNDLE_* BUN_* BZIP* CARGO_* CC CCACHE_* CDPATH CFLAGS CLASSPATH CLOUDSDK_* CMAKE_* COMP_* "
-    b"CONDA_* CPP CURL_* CXX CXXFLAGS DELTA_* DENO_* DIRENV_CONFIG DIRSTACK DOCKER_* DYLD_* EDITOR ELECTRON_* "
-    b"ELIXIR_* ENV ERL_* EXECIGNORE EXINIT FCEDIT FIGNORE FONTCONFIG_* FPATH FZF_* GCONV_* GEM_* GH_* GIO_* GIT_* "
-    b"GLAB_* GLIBC_* GLOBIGNORE GNUPG* GO* GOOGLE_* GPG_* GRADLE_* GREP_* GROFF_* GST_* GTK_* GUILE_* GVIMINIT "
-    b"GZIP HELM_* HG* HIST* HISTCMD HISTFILE HOME HOSTALIASES HOSTNAME IFS INPUTRC JAVA_* JDK_* JQ_* JULIA_* "
-    b"KRB5_* KUBE* LANG LANGUAGE LC_* LD LDFLAGS LD_* LEIN_* LESS* LOCALDOMAIN LOCPATH LOGNAME LUA_* MAGICK_* "
-    b"MAIL* MAKE* MALLOC_* MAN* MANPAGER MAVEN_* MISE_* MORE MYSQL_* NLSPATH NODE_* NPM_* NULLCMD OCAML* ODBC* "
-    b"OLDPWD OPENSSL_* OPTIND PAGER PATH PDM_* PERL* PG* PHP* PIPENV_* PIP_* PKG_CONFIG* POETRY_* POSIXLY_CORRECT "
-    b"PRE_COMMIT_* PROMPT_* PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 PSQLRC PSQL_* PWD PYENV_* PYTHON* QT_* RANDOM "
-    b"RBENV_* READNULLCMD REQUESTS_* RIPGREP_* RSYNC_* RUBY* RUST* R_* SECONDS SHELL SHELLOPTS SRANDOM SSH_* SSL_* "
-    b"STARSHIP_* SUDO_* SVN_* TAR_* TCL* TERM TERMCAP TERMINFO TERMINFO_DIRS TERRAGRUNT_* TEXINPUTS TEXMF* TF_* "
-    b"TMPDIR TZ TZDIR USER UV_* VAGRANT_* VAULT_* VIMINIT VIRTUAL_ENV VISUAL VOLTA_* WGETRC XDG_* XZ_* YARN_* "
-    b"ZDOTDIR ZSTD_* _JAVA_* npm_* which_declare "
+    b"BAT_* BROWSER BUNDLE_* BUN_* BZIP* CARGO_* CC CCACHE_* CDPATH CFLAGS CLASSPATH CLAUDE_CODE_SHELL* "
+    b"CLAUDE_ENV_FILE CLOUDSDK_* CMAKE_* COMP_* CONDA_* CPP CURL_* CXX CXXFLAGS DELTA_* DENO_* DIRENV_CONFIG "
+    b"DIRSTACK DOCKER_* DYLD_* EDITOR ELECTRON_* ELIXIR_* ENV ERL_* EXECIGNORE EXINIT FCEDIT FIGNORE FONTCONFIG_* "
+    b"FPATH FZF_* GCONV_* GEM_* GH_* GIO_* GIT_* GLAB_* GLIBC_* GLOBIGNORE GNUPG* GO* GOOGLE_* GPG_* GRADLE_* "
+    b"GREP_* GROFF_* GST_* GTK_* GUILE_* GVIMINIT GZIP HELM_* HG* HIST* HISTCMD HISTFILE HOME HOSTALIASES HOSTNAME "
+    b"IFS INPUTRC JAVA_* JDK_* JQ_* JULIA_* KRB5_* KUBE* LANG LANGUAGE LC_* LD LDFLAGS LD_* LEIN_* LESS* "
+    b"LOCALDOMAIN LOCPATH LOGNAME LUA_* MAGICK_* MAIL* MAKE* MALLOC_* MAN* MANPAGER MAVEN_* MISE_* MORE MYSQL_* "
+    b"NLSPATH NODE_* NPM_* NULLCMD OCAML* ODBC* OLDPWD OPENSSL_* OPTIND PAGER PATH PDM_* PERL* PG* PHP* PIPENV_* "
+    b"PIP_* PKG_CONFIG* POETRY_* POSIXLY_CORRECT PRE_COMMIT_* PROMPT_* PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 PSQLRC "
+    b"PSQL_* PWD PYENV_* PYTHON* QT_* RANDOM RBENV_* READNULLCMD REQUESTS_* RIPGREP_* RSYNC_* RUBY* RUST* R_* "
+    b"SECONDS SHELL SHELLOPTS SRANDOM SSH_* SSL_* STARSHIP_* SUDO_* SVN_* TAR_* TCL* TERM TERMCAP TERMINFO "
+    b"TERMINFO_DIRS TERRAGRUNT_* TEXINPUTS TEXMF* TF_* TMPDIR TZ TZDIR USER UV_* VAGRANT_* VAULT_* VIMINIT "
+    b"VIRTUAL_ENV VISUAL VOLTA_* WGETRC XDG_* XZ_* YARN_* ZDOTDIR ZSTD_* _JAVA_* __PYVENV_LAUNCHER__ npm_* "
+    b"which_declare "
 ).split()
 """Variables that programs act on, in globs: the catalog's own, of which the values are told."""
 _SECRET = frozenset(
@@ -159,15 +164,49 @@ def _refuse_turned(turned: "TurnedError | None", *, heard: "bytes | bool") -> No
 
 def _scrubbed() -> "list[bytes]":
     """Name what the shell around this client took out of its environment: it is still in the agent's."""
+    given = _read_of(posix.getppid(), b"environ").split(b"\0")
+    return [name for name in _SCRUBBED for each in given if each.startswith(name + b"=") and each != name + b"="]
+
+
+def _read_of(process: int, what: bytes) -> bytes:
+    """Read the words that a process was given, or its variables; nothing where that is hidden."""
     try:
-        found = posix.open(b"/proc/%d/environ" % posix.getppid(), posix.O_RDONLY | posix.O_CLOEXEC)
+        found = posix.open(b"/proc/%d/%s" % (process, what), posix.O_RDONLY | posix.O_CLOEXEC)
     except OSError:
-        return []
+        return b""
     try:
-        given = posix.read(found, 1 << 22).split(b"\0")
+        pieces = []
+        while piece := posix.read(found, 1 << 20):
+            pieces.append(piece)
+        return b"".join(pieces)
+    except OSError:
+        return b""
     finally:
         posix.close(found)
-    return [name for name in _SCRUBBED for each in given if each.startswith(name + b"=") and each != name + b"="]
+
+
+def _agents_environment() -> "dict[bytes, bytes]":
+    """Return what the agent's commands start with: the shells of the hook's line hide some of it, and add to it.
+
+    Functions that bash would take over are no variables to other shells, which hand none of them on: those that the
+    agent itself was started with are heard of from its own process.
+    """
+    found = dict(posix.environ)
+    shell = posix.getppid()
+    if _MARK not in _read_of(shell, b"cmdline").split(b"\0"):
+        return found
+    for name in _ADDED:
+        found.pop(name, None)
+    above = _read_of(shell, b"stat").rpartition(b")")[2].split()[1:2]
+    functions = _variables_of(int(above[0])) if above else {}
+    functions = {name: value for name, value in functions.items() if name.startswith(b"BASH_FUNC_")}
+    return {**functions, **_variables_of(shell), **found}
+
+
+def _variables_of(process: int) -> "dict[bytes, bytes]":
+    """Return the variables that a process was started with."""
+    pairs = [each.partition(b"=") for each in _read_of(process, b"environ").split(b"\0")]
+    return {name: value for name, equals, value in reversed(pairs) if equals}
 
 
 def _leads_into(value: bytes, project: bytes) -> bool:
@@ -387,7 +426,7 @@ def _environment() -> bytes:
     tails = tuple([glob[1:] for glob in _JUDGED if glob[:1] == b"*" and glob[-1:] != b"*"])
     inner = [glob[1:-1] for glob in _JUDGED if glob[:1] == b"*" == glob[-1:]]
     told = []
-    for name, value in posix.environ.items():
+    for name, value in _agents_environment().items():
         longest = _LONGEST_HEADER if name == b"PATH" else _LONGEST_VALUE
         if len(value) > longest and name == b"PATH":
             raise RefusedError("PATH is too long to be told, and decides what would run")
