@@ -127,7 +127,7 @@ def random_call(rng: random.Random) -> ToolCall:
             return ToolCall(tool=tool, input={"url": rng.choice(URLS), "prompt": "what is it?"}, cwd=cwd)
         case "Bash":
             return ToolCall(tool=tool, input={"command": random_line(rng)}, cwd=cwd)
-    return ToolCall(tool=tool, input={"thing": 1}, cwd=cwd)
+    return ToolCall(tool=tool, input={"thing": rng.choice((1, *FILES))}, cwd=cwd)
 
 
 def _file_input(tool: str, path: str) -> dict[str, str]:

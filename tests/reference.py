@@ -256,7 +256,7 @@ def except_for(rule: Rule, pattern: str) -> Rule:
 def matches(case: Case, tool: str, pattern: str | None, op: Operation, effect: str) -> Certainty:
     kind = ABOUT.get(tool, CALL)
     if kind is CALL:
-        return YES if op.kind is CALL and fnmatchcase(op.resource, tool) else NO
+        return YES if fnmatchcase(case.call.tool, tool) else NO
     if (tool, pattern) == ("Bash", None) and effect != "allow":  # about the tool, and so about all it does
         return YES if case.call.tool == "Bash" and (op.owner is None or op.own_cover) else NO
     if effect == "allow" and (op.resource == UNKNOWN or tool not in (case.call.tool, "Bash", "Read", "Write")):

@@ -86,7 +86,12 @@ def read(case: Case) -> list[Operation]:
             return [Operation(kind=NET, resource=call.input["url"].split("/")[2], tier=SAFE, reason="")]
         case "Bash":
             return _line(case, call.input["command"])
-    return [Operation(kind=CALL, resource=call.tool, tier=DANGEROUS, reason="")]
+    named = call.input["thing"]
+    # Nobody knows where such a tool stands, nor what it does with a file.
+    bases = dict.fromkeys((call.cwd or "/", *case.session.workspace)) if isinstance(named, str) else ()
+    paths = dict.fromkeys(posixpath.join(base, named) for base in bases)
+    touched = [_file(case, kind, path, SAFE) for path in paths for kind in (READ, WRITE)]
+    return [Operation(kind=CALL, resource=call.tool, tier=DANGEROUS, reason=""), *touched]
 
 
 def _line(case: Case, line: str) -> list[Operation]:

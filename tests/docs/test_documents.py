@@ -54,7 +54,7 @@ def as_call(text: str, cwd: Path) -> ToolCall:
     if tool in FIELDS:
         return ToolCall(tool=tool, input={FIELDS[tool]: rest}, cwd=str(cwd))
     if tool.startswith("mcp__") or tool == "Frobnicate":
-        return ToolCall(tool=tool, input={}, cwd=str(cwd))
+        return ToolCall(tool=tool, input=json.loads(rest or "{}"), cwd=str(cwd))
     return ToolCall(tool="Bash", input={"command": text}, cwd=str(cwd))
 
 

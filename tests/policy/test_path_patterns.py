@@ -10,7 +10,7 @@ import pytest
 from assent.model import UNKNOWN, Certainty, Rule, Session, Verdict
 from assent.policy.guard import Guard
 from assent.policy.layers import merge
-from assent.policy.matching import starts_of
+from assent.policy.paths import starts_of
 from scenes import HOME, WS, executes, judge, look, match, policy, reads, run, view_of, world, writes
 
 YES, MAYBE, NO = Certainty.YES, Certainty.MAYBE, Certainty.NO

@@ -50,7 +50,11 @@ STRUCTURED = [
     ("ask_user", {}, [("tool.call", "AskUserQuestion", "safe")]),
     ("Task", {"prompt": "x"}, [("tool.call", "Agent", "dangerous")]),
     ("PowerShell", {"command": "ls"}, [("tool.call", "PowerShell", "dangerous")]),
-    ("mcp__x__y", {"path": "a"}, [("tool.call", "mcp__x__y", "dangerous")]),
+    (
+        "mcp__x__y",
+        {"path": "a"},
+        [("tool.call", "mcp__x__y", "dangerous"), ("fs.read", "/ws/a", "safe"), ("fs.write", "/ws/a", "safe")],
+    ),
 ]
 
 
@@ -284,8 +288,7 @@ def test_a_search_of_contents_above_assent_s_own_files_reads_them(path, shown):
 @pytest.mark.parametrize("spelling", ["C:\\x", "c:/x", "\\\\host\\x", "file://host/x", "https://x.example/y"])
 @pytest.mark.parametrize("tool", ["Read", "Write", "Edit"])
 def test_a_path_of_another_system_is_not_known(tool, spelling):
-    (found,) = operations(tool, {"file_path": spelling})
-    assert found[1:] == (UNKNOWN, "dangerous")
+    assert operations(tool, {"file_path": spelling})[0][1:] == (UNKNOWN, "dangerous")
 
 
 @pytest.mark.parametrize("path", ["/dev/fd/3", "/proc/self/fd/4", "/proc/1/fd/5"])

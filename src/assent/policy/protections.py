@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import functools
 
-import msgspec
-
 import assent.regex as re
 from assent.model import (
     ASK,
@@ -20,11 +18,10 @@ from assent.model import (
     Opinion,
     Source,
     Verdict,
-    fold,
-    within,
 )
 from assent.policy.patterns import basename
 from assent.policy.view import View
+from assent.reading.own import own_of
 
 OWN_COMMANDS = frozenset({"approve", "deny", "token", "policy", "trust", "init", "uninit", "launch", "serve"})
 """What only a person may say to Assent."""
@@ -100,6 +97,8 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
         found.append(_opinion(DENY, "self-protection", why, index))
     elif replaces or ((operation.mentions or kind is FS_WRITE) and _is_in_doubt(operation, view)):
         found.append(_opinion(ASK, "self-protection", _NEAR, index, firm=True))
+    elif operation.hosts and any(_own_endpoint(host, view) for host in operation.hosts):
+        found.append(_opinion(ASK, "self-protection", "it may talk to Assent itself", index, firm=True))
     elif kind is FS_WRITE and (why := _control(operation, view)):
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
     if operation.secret and not embedded and kind in (FS_READ, COMMAND_EXECUTE):
@@ -110,8 +109,10 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
 
 def _control(operation: Operation, view: View) -> str | None:
     """Say why a write may change what runs later."""
+    # Below whatever folder it lies, its name says what it is.
+    named = operation.known or operation.globbed or operation.resource.rfind(UNKNOWN + "/") == 0
     shown = operation.shown
-    if (operation.known or operation.globbed) and view.traits(operation).control_plane:
+    if named and view.traits(operation).control_plane:
         return f"{shown} decides what runs later: a person must agree to each change"
     if operation.holds:
         return f"in {shown} may be what decides what runs later: a person must agree to each change"
@@ -136,8 +137,7 @@ def _self_harm(operation: Operation, view: View) -> str | None:
         return _own_endpoint(operation.resource, view)
     if kind is TOOL_CALL:
         return None
-    facts = view.place.facts
-    own = _own(facts.assent_paths, facts.assent_files)
+    own = own_of(view.facts)
     harm = own.harm(operation, operation.resource)
     if harm is None and operation.target is not None and operation.target != operation.resource:
         harm = own.harm(operation, operation.target)
@@ -146,65 +146,10 @@ def _self_harm(operation: Operation, view: View) -> str | None:
 
 def _is_in_doubt(operation: Operation, view: View) -> bool:
     """Tell whether an operation may touch what is Assent's own, where that is not known before it runs."""
-    own = _own(view.facts.assent_paths, view.facts.assent_files)
+    own = own_of(view.facts)
     if operation.mentions:
         return any(map(own.is_at, operation.mentions))
     return not operation.known and not operation.globbed and own.is_after(operation.resource.partition(UNKNOWN)[0])
-
-
-class _Own(msgspec.Struct, frozen=True):
-    """What belongs to Assent, its names folded."""
-
-    paths: frozenset[str]
-    below: tuple[str, ...]
-    """What every path below these starts with."""
-    files: frozenset[str]
-
-    inside: tuple[str, ...]
-    """What every path below one of the files starts with, which may be folders."""
-
-    def harm(self, operation: Operation, name: str) -> str | None:
-        """Find a touch of Assent's own files; a tree that is changed as a whole counts with all that is in it."""
-        low = fold(name)
-        if low in self.paths or low.startswith(self.below):
-            return "it touches Assent's own files"
-        if operation.kind is not FS_WRITE:
-            return None
-        if operation.sweep and _holds(low, self.paths):
-            return "it touches Assent's own files"
-        if low in self.files or low.startswith(self.inside):
-            return "it changes how Assent is configured"
-        if operation.sweep and _holds(low, self.files):
-            return "it changes how Assent is configured"
-        return None
-
-    def is_at(self, path: str) -> bool:
-        """Tell whether a path is Assent's own."""
-        low = fold(path)
-        return low in self.paths or low in self.files or low.startswith((*self.below, *self.inside))
-
-    def is_after(self, known: str) -> bool:
-        """Tell whether a path that starts so, and of which no more is known, may be Assent's own."""
-        low = fold(known)
-        return low.startswith("/") and any(p.startswith(low) for p in (*self.paths, *self.files))
-
-
-def _holds(folder: str, paths: frozenset[str]) -> bool:
-    return any(within(p, folder) for p in paths)
-
-
-@functools.lru_cache(maxsize=64)
-def _own(paths: tuple[str, ...], files: tuple[str, ...]) -> _Own:
-    low, written = _folded(paths), _folded(files)
-    return _Own(low, _below(low), written, _below(written))
-
-
-def _below(paths: frozenset[str]) -> tuple[str, ...]:
-    return tuple(p + "/" for p in sorted(paths))
-
-
-def _folded(paths: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(fold(p).rstrip("/") for p in paths)
 
 
 def _about_assent(operation: Operation) -> tuple[str | None, bool]:

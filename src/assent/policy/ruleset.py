@@ -20,7 +20,8 @@ from assent.model import (
     fold,
 )
 from assent.patience import step
-from assent.policy.matching import Matcher, compile_rule, lines_within, starts_of
+from assent.policy.matching import Matcher, compile_rule, lines_within
+from assent.policy.paths import starts_of
 from assent.policy.patterns import basename, host_name
 from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob

@@ -91,18 +91,55 @@ _TEXTS = frozenset(
 _COUNTS = frozenset(
     ("replace_all", "replaceAll", "offset", "limit", "head_limit", "insert_line", "multiline", "-i", "-n")
 )
+CONTENT = frozenset(
+    (
+        *("content", "contents", "text", "new_string", "old_string", "newString", "oldString", "new_str", "old_str"),
+        *("insert_text", "file_text", "file_content", "fileContent", "new_source", "old_source", "code", "code_edit"),
+        *("TargetContent", "ReplacementContent", "CodeContent", "replacement", "replace", "search", "find", "new"),
+        *("old", "pattern", "instruction", "instructions", "Instruction", "explanation", "description", "Description"),
+        *("patch", "diff", "input", "patchText", "patch_text", "command", "prompt", "reason"),
+    )
+)
+"""What tools that write are given to write, and words about it."""
+SOUGHT = frozenset(
+    (
+        *("pattern", "query", "regex", "search_term", "glob_pattern", "output_mode", "type", "description"),
+        *FILTER_FIELDS,
+    )
+)
+"""What tools that search are given to look for."""
+PROSE = frozenset(
+    (
+        *(
+            "todos",
+            "content",
+            "status",
+            "activeForm",
+            "id",
+            "priority",
+            "plan",
+            "step",
+            "steps",
+            "explanation",
+            "title",
+        ),
+        *("questions", "question", "header", "options", "label", "description", "follow_up", "answers", "answer"),
+        *("query", "queries", "search_term", "allowed_domains", "blocked_domains", "max_results", "num_results"),
+        *("bash_id", "shell_id", "task_id", "filter", "text", "message", "summary", "reason", "prompt", "preview"),
+    )
+)
+"""What tools that only talk are given: words, whatever stands in them."""
 _NAMES_A_FILE = re.compile(r"(?i)(?:path|file|folder|directory|dir|uri)(?:_?name)?s?$|^(?:path|file|folder|dir|uri)_")
 _MAY_NAME_ONE = re.compile(r"(?i)target|dest|dst|source|src|output|location|^(?:to|from|name)$")
 _LOOKS_LIKE_ONE = ("/", "~", "./", "../", "file:", "\\")
 _NOT_PLAIN = frozenset("\n\r")
+_PLAINLY = re.compile(r"(?:~/)?[\w./][\w./@+,#=!&()\[\] -]*(?<! )")
+"""A path that everybody reads alike."""
+_NUMBERS = (int, bool, float)
 
 
 def named_paths(given: dict[str, Any], place: Place, patched: Collection[str] = ()) -> list[Located]:
     """Return every file that an input names, with those that its patch does; the unknown one if it names none."""
-    if not patched and given.keys() <= _SIMPLE:
-        named = [value for field, value in given.items() if field in PATH_FIELDS]
-        if len(named) == 1 and isinstance(named[0], str):
-            return [place.locate(text_of(named[0]))]  # as most calls are
     found = dict.fromkeys((*map(text_of, patched), *sorted(set(_named(given))))) or {UNKNOWN: None}
     if not given.keys() <= _PLAIN:
         found |= dict.fromkeys(sorted(set(_beside(given, 0))))
@@ -113,6 +150,26 @@ def named_paths(given: dict[str, Any], place: Place, patched: Collection[str] = 
     if not bases and len(found) == 1:
         return [place.locate(*found)]
     return list(dict.fromkeys(place.locate(name, base) for name in found for base in (None, *sorted(bases))))
+
+
+def only_path(given: dict[str, Any], words: frozenset[str]) -> str | None:
+    """Return the one path of an ordinary input, or nothing if it has none; None if the input is not ordinary.
+
+    In an ordinary one the path is spelled plainly, and beside it are words and numbers alone.
+    """
+    found = ""
+    for field, value in given.items():
+        kind = type(value)
+        if kind is str:
+            if field in PATH_FIELDS:
+                if found or len(value) > LONGEST_PATH or ".." in value or not _PLAINLY.fullmatch(value):
+                    return None
+                found = value
+            elif field not in words:
+                return None
+        elif kind not in _NUMBERS or field in _TELLING:
+            return None
+    return found
 
 
 def folders_in(given: dict[str, Any], place: Place) -> list[Located]:
@@ -146,7 +203,10 @@ def other_paths(given: dict[str, Any], place: Place) -> list[Located]:
 
 
 _WILD = frozenset("*?[{")
-_BASES = frozenset(FOLDER_FIELDS) - PATH_FIELDS
+_FOLDERS = frozenset(FOLDER_FIELDS)
+_BASES = _FOLDERS - PATH_FIELDS
+_TELLING = PATH_FIELDS | PATH_LISTS | _FOLDERS | frozenset(FILTER_FIELDS)
+"""Fields that say which files a call is about."""
 _SIMPLE = PATH_FIELDS | _TEXTS | _COUNTS
 _PLAIN = _SIMPLE | PATH_LISTS | _BASES
 
@@ -206,6 +266,11 @@ def _may_be_file(field: str, value: str) -> bool:
     if not value or len(value) > LONGEST_PATH or not _NOT_PLAIN.isdisjoint(value):
         return False
     return _MAY_NAME_ONE.search(field) is not None or value.startswith(_LOOKS_LIKE_ONE)
+
+
+def names_a_file(field: str) -> bool:
+    """Tell whether a field says by its own name that a file or folder stands in it."""
+    return field in _FOLDERS or (bool(field) and _NAMES_A_FILE.search(field) is not None)
 
 
 def patterns_in(given: dict[str, Any]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import operator
@@ -14,36 +13,19 @@ import assent.regex as re
 from assent.model import (
     COMMAND_EXECUTE,
     DANGEROUS,
-    FS_READ,
-    FS_WRITE,
     SAFE,
     TOOL_CALL,
     UNKNOWN,
-    CallError,
     Operation,
     Reading,
-    Tier,
     ToolCall,
-    within,
 )
-from assent.reading.fields import (
-    FILTER_FIELDS,
-    FOLDER_FIELDS,
-    PATH_FIELDS,
-    PATH_LISTS,
-    check_number,
-    folders_in,
-    named_paths,
-    other_paths,
-    patterns_in,
-    text_of,
-    texts_of,
-)
+from assent.reading import structured
+from assent.reading.fields import FOLDER_FIELDS, PROSE, text_of
 from assent.reading.meter import Meter
-from assent.reading.paths import INHERITED, Located, Place
+from assent.reading.paths import Place
 from assent.reading.tools import Tool, find_tool
 
-PATCH_FIELDS = ("command", "patch", "input", "patchText", "patch_text", "diff")
 COMMAND_FIELDS = ("command", "input", "cmd", "CommandLine", "commandLine")
 _ESCALATIONS = (
     "dangerouslyDisableSandbox",
@@ -63,16 +45,14 @@ _PLAIN = frozenset(
     )
 )
 """What else a shell tool is given that changes nothing about its line."""
+_OF_A_LINE = (_KNOWN | _PLAIN) - {*_ENVIRONMENTS, *_FEEDS}
+"""Fields of a shell tool that are read as its line, or that name nothing."""
 _MAY_RUN = re.compile(r"(?i)(?:command|cmd|argv|(?<!de)script|program|exec|code|stdin|^line$|^run$)")
 _ABOUT_IT = re.compile(r"(?i)(?:description|timeout|title|summary|reason|id|ms|mode)$")
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
-_GLOB_FIELDS = ("pattern", "query", "glob_pattern", "glob")
-_PATTERN_FIELDS = (*_GLOB_FIELDS, "regex", "search_term")
 _LineReader: TypeAlias = Callable[..., tuple[tuple[Operation, ...], str | None]]
 _variable = operator.attrgetter("variable")
-_DELETE, _GREP = find_tool("Delete"), find_tool("Grep")
-_PATCHES = ("apply_patch", "patch")
-"""Tools that have nothing but their patch to go by."""
+_FETCHED = frozenset(("url", "uri", "prompt"))
 _NO_COMMAND = (
     Operation(
         kind=COMMAND_EXECUTE,
@@ -110,21 +90,26 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "command":
             return _command(call, place)
         case "read":
-            return _read_files(call, place), None
+            return structured.read_files(call, place), None
         case "write":
-            return _writes(tool, call, place), None
+            return structured.write_files(tool, call, place), None
         case "search":
-            return _search(tool, call, place), None
+            return structured.search_files(tool, call, place), None
         case "fetch":
             from assent.reading import web  # noqa: PLC0415 - few calls contact anybody
 
-            return web.fetch(call.tool, call.input), None
+            found = web.fetch(call.tool, call.input)
+            others = {f: v for f, v in call.input.items() if f not in _FETCHED or not isinstance(v, str)}
+            return found + structured.beside(tool, others, place, found), None
         case "inert":
-            return (_plain(tool, SAFE, tool.does),), None
+            return structured.of_unknown_use(structured.plain(tool, SAFE, tool.does), call.input, place, PROSE), None
         case "foreign-shell":
-            return (_plain(tool, DANGEROUS, tool.does),), "a line of another shell"
+            return structured.of_unknown_use(
+                structured.plain(tool, DANGEROUS, tool.does), call.input, place
+            ), "a line of another shell"
         case "unknown":
-            return (_unknown(tool, call, place),), None
+            does = tool.does or "what this tool does is not known"
+            return structured.of_unknown_use(structured.plain(tool, DANGEROUS, does), call.input, place), None
         case _:
             assert_never(tool.shape)
 
@@ -157,7 +142,8 @@ def _commands(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str 
         )
         found += tuple(_shifted(o, len(found)) for o in operations)
         unreadable = unreadable or why
-    return found + _extras(call), unreadable
+    others = {field: value for field, value in call.input.items() if field not in _OF_A_LINE}
+    return found + _extras(call) + structured.beside(find_tool(call.tool), others, place), unreadable
 
 
 @functools.cache
@@ -235,137 +221,3 @@ def _shifted(operation: Operation, by: int) -> Operation:
     if not by or operation.owner is None:
         return operation
     return msgspec.structs.replace(operation, owner=operation.owner + by)
-
-
-def _is_named(located: Located, place: Place) -> bool:
-    """Tell whether a file is named: wholly, or but for the folder in which a call that has none is made."""
-    if located.known:
-        return True
-    folder, _, name = located.path.partition("/")
-    return place.cwd is None and folder == UNKNOWN and bool(name) and UNKNOWN not in name
-
-
-def _read_files(call: ToolCall, place: Place) -> tuple[Operation, ...]:
-    """Read the files that are named one by one, and what patterns beside them may name."""
-    found = [_reads(p, place, "reads a file") for p in named_paths(call.input, place)]
-    patterns = list(patterns_in(call.input))
-    check_number(len(found), len(patterns))
-    names = (place.locate(name) for pattern in patterns for name in _filtered(pattern, _GREP))
-    return (*found, *(_reads(p, place, "reads files", sweep=True) for p in names))
-
-
-def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) -> Operation:
-    return Operation(
-        kind=FS_READ,
-        resource=located.path,
-        target=located.target,
-        tier=SAFE if _is_named(located, place) else DANGEROUS,
-        reason=reason if _is_named(located, place) else "it does not say which file it reads",
-        sweep=sweep,
-        secret=place.is_secret(located) or INHERITED.match(located.path) is not None,
-    )
-
-
-def _writes(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
-    """Find what is written: by a patch, by the fields that name a path, or by both."""
-    given = call.input
-    if given.keys().isdisjoint(PATCH_FIELDS):
-        return _written(tool, named_paths(given, place), place)
-    from assent.reading.patches import read_patch  # noqa: PLC0415 - few writes are patches
-
-    values = [given[f] for f in PATCH_FIELDS if given.get(f) is not None]
-    patches = [read_patch(value) for value in values if _is_patch(value)]
-    tool = _DELETE if any(patch.deletes for patch in patches) else tool
-    located = named_paths(given, place, [p for patch in patches for p in patch.paths])
-    all_read = len(patches) == len(values) and all(patch.paths for patch in patches)
-    if call.tool.lower() in _PATCHES and not all_read:
-        located.append(Located(UNKNOWN))
-    return _written(tool, list(dict.fromkeys(located)), place)
-
-
-def _written(tool: Tool, located: list[Located], place: Place) -> tuple[Operation, ...]:
-    """Return the writes of these paths; of folders that go, with what is in them."""
-    found = tuple([_write(tool, p, place) for p in located])
-    if tool is not _DELETE:
-        return found
-    from assent.reading.folders import lose  # noqa: PLC0415 - few calls delete
-    from assent.reading.touching import Ground  # noqa: PLC0415
-
-    meter = Meter()
-    ground = Ground(place.metered(meter), place.cwd)
-    lost = [operation for p in located for operation in lose(p, ground)]
-    if meter.left < 0:
-        raise CallError("it deletes more than is looked at")
-    return (*found, *lost)
-
-
-def _is_patch(value: Any) -> bool:
-    return isinstance(value, str) and ("\n" in value or value.startswith("***"))
-
-
-def _write(tool: Tool, located: Located, place: Place) -> Operation:
-    tier, reason = SAFE, "writes a file"
-    traits = place.traits(located.path, located.target)
-    if not _is_named(located, place):
-        tier, reason = DANGEROUS, "it does not say which file it writes"
-    elif tool.name == "Delete":
-        tier, reason = DANGEROUS, "deletes a file"
-    elif traits.sensitive:
-        tier, reason = DANGEROUS, "writes to a sensitive path"
-    return Operation(
-        kind=FS_WRITE,
-        resource=located.path,
-        target=located.target,
-        tier=tier,
-        reason=reason,
-        sweep=tool.name == "Delete",
-        secret=traits.secret,
-    )
-
-
-def _search(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
-    """Read a search: it walks its folder, and a file pattern may name files elsewhere."""
-    given = call.input
-    fields = _GLOB_FIELDS if tool.name == "Glob" else FILTER_FIELDS
-    patterns = [text for f in fields if given.get(f) is not None for text in texts_of(given[f])]
-    unsaid = not any(isinstance(given.get(f), str) for f in _PATTERN_FIELDS)
-    has_path = any(given[f] is not None for f in (PATH_FIELDS | PATH_LISTS) & given.keys())
-    roots = named_paths(given, place) if has_path else [place.locate("."), *other_paths(given, place)]
-    roots += folders_in(given, place)  # which of them it goes by is the tool's choice
-    check_number(len(roots), len(patterns))
-    names = [n for p in patterns for n in _filtered(p, tool)]
-    check_number(len(roots) * (1 + len(names)))
-    files = [place.locate(n, r.path) for r in roots for n in names]
-    if tool.name != "Glob":
-        # A look into all files below a folder shows what Assent keeps there.
-        own = place.facts.assent_paths
-        files += [Located(p) for p in own if any(r.known and within(p, r.path) for r in roots)]
-    found = [_reads(r, place, "searches files", sweep=True) for r in (*roots, *files)]
-    if unsaid:
-        found.append(_plain(tool, DANGEROUS, "it does not say what it searches for"))
-    return tuple(found)
-
-
-def _filtered(pattern: str, tool: Tool) -> list[str]:
-    """Return the names that a filter may mean; where only names are shown, it is the filter itself."""
-    from assent.reading.wildcards import let_through, spelled_out  # noqa: PLC0415 - only searches have filters
-
-    named = () if tool.name == "Glob" else map(spelled_out, let_through(pattern))
-    return list(dict.fromkeys((pattern, *named)))
-
-
-def _unknown(tool: Tool, call: ToolCall, place: Place) -> Operation:
-    """Return the call of a tool of which nobody knows what it does; in a run, with the files that it names."""
-    found = _plain(tool, DANGEROUS, tool.does or "what this tool does is not known")
-    if not place.run:
-        return found
-    import msgspec  # noqa: PLC0415 - only in runs
-
-    with contextlib.suppress(CallError):  # what can be no path is none
-        names = (name for located in named_paths(call.input, place) if located.known for name in located.names)
-        return msgspec.structs.replace(found, mentions=tuple(dict.fromkeys(names)))
-    return found
-
-
-def _plain(tool: Tool, tier: Tier, reason: str) -> Operation:
-    return Operation(kind=TOOL_CALL, resource=tool.name, tier=tier, reason=reason)

@@ -70,7 +70,7 @@ def _apart(name: str) -> tuple[str, str, str]:
 
 def may_be_secret(path: str) -> bool:
     """Tell whether a pattern is after a secret that it does not spell out."""
-    return _secrets().find(path) is not None
+    return secret_of(path) is not None
 
 
 def let_through(text: str) -> tuple[str, ...]:
@@ -82,12 +82,8 @@ def _find_let_through(text: str) -> tuple[str, ...]:
     bare = _MAGIC.sub("", text).replace("\\", "").strip("^$")
     if not bare or _LEFT_OUT.match(text):
         return ()
-    try:
-        found = braces.expand(bare)
-    except braces.TooManyError:
-        found = [bare]
     names: list[str] = []
-    for each in found:
+    for each in expanded(bare):
         name = each.removeprefix("**/").lstrip("/")
         names.append(name)
         if _LEADING.match(name):
@@ -100,7 +96,25 @@ _let_through = functools.lru_cache(maxsize=1024)(_find_let_through)
 
 def spelled_out(path: str) -> str:
     """Return the secret that a pattern is after, or the pattern."""
-    return (_secrets().find("/" + path) or path).lstrip("/")
+    return (secret_of("/" + path) or path).lstrip("/")
+
+
+def secret_of(path: str) -> str | None:
+    """Return the secret that a pattern is after; None if it is after none."""
+    return _secrets().find(path)
+
+
+def expanded(text: str) -> list[str]:
+    """Return the patterns that braces make of a text; itself, if they make too many."""
+    try:
+        return braces.expand(text)
+    except braces.TooManyError:
+        return [text]
+
+
+def may_find(pattern: tuple[str, ...], path: str) -> bool:
+    """Tell whether a pattern may find a path, something in it, or a folder that it lies in; a star finds any name."""
+    return leads_to(pattern, segments(path), above=True, hidden=True)
 
 
 def control_plane(path: str) -> str | None:
