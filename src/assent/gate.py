@@ -14,13 +14,23 @@ from typing import Any, TypeAlias
 import msgspec
 
 from assent.approvals import questions
+from assent.approvals.binding import bind, find_unseen
 from assent.approvals.book import Approvals, refuse_agents
 from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
 from assent.approvals.errors import AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
 from assent.approvals.limits import Limits, find_excess
-from assent.approvals.outcome import places_of, refuse_moved, refuse_unasked, relied_on, strict, turn_down
+from assent.approvals.outcome import (
+    ask_again,
+    find_difference,
+    places_of,
+    refuse_unasked,
+    refuse_unseen,
+    relied_on,
+    strict,
+    turn_down,
+)
 from assent.approvals.records import Records
 from assent.approvals.standing import are_standing, check_run, use_enablement
 from assent.approvals.summary import summarise
@@ -91,6 +101,17 @@ class Weighed(msgspec.Struct, frozen=True, gc=False):
 
 class _StaleError(Exception):
     """What a decision relied on has changed since."""
+
+    why: str = ""
+    """What a person is told, if it is what they said yes to."""
+
+
+class _ChangedError(_StaleError):
+    """What a person said yes to is no longer what would run."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class Gate:
@@ -175,13 +196,14 @@ class Gate:
         *,
         waiting: bool,
         heard: tuple[Consent, Decision] | None = None,
+        again: str = "",
     ) -> Ruling:
         fault: Exception = StoreError("what people said kept changing while it was decided")
         for _ in range(_MOST_TRIES):
             try:
-                return await self._decide(call, session, prefix, aside, waiting=waiting, heard=heard)
-            except _StaleError:
-                heard = None
+                return await self._decide(call, session, prefix, aside, waiting=waiting, heard=heard, again=again)
+            except _StaleError as stale:
+                heard, again = None, stale.why or again
                 with contextlib.suppress(StoreError):
                     await asyncio.to_thread(self._standing.reload)
             except Exception as error:  # noqa: BLE001 - whatever it is, an undecided or unrecorded call is denied
@@ -204,9 +226,9 @@ class Gate:
         When the time is up the ruling is the ask, and the question stays pending without its caller. `on_ask` is
         told of the question before the wait.
         """
-        end = time.monotonic() + wait
+        end, again = time.monotonic() + wait, ""
         while True:
-            ruling = await self.decide(call, session, prefix=prefix, waiting=wait > 0, aside=aside)
+            ruling = await self._try(call, session, prefix, aside, waiting=wait > 0, again=again)
             if ruling.approval is None or ruling.decision.verdict is not ASK:
                 return ruling
             approval = await self._await_answer(ruling.approval, end, on_ask)
@@ -214,6 +236,8 @@ class Gate:
                 return ruling
             try:
                 settled = await self._conclude(call, session, approval, ruling.decision, aside)
+            except _ChangedError as changed:
+                settled, again = None, changed.why
             except Exception as error:  # noqa: BLE001 - as in `decide`
                 return await self._refuse(call, session, error)
             if settled is not None:
@@ -235,8 +259,10 @@ class Gate:
             raise AlreadyAnsweredError(approval)
         seen, changed = approval.decision, answer.modified_input
         if changed is not None:
-            seen = self._check_modified(msgspec.structs.replace(approval.call, input=changed), approval)
-        answer = msgspec.structs.replace(answer, places=places_of(seen))
+            run = msgspec.structs.replace(approval.call, input=changed)
+            seen = self._check_modified(run, approval)
+            seen = await asyncio.to_thread(bind, run, approval.session, seen)
+        answer = msgspec.structs.replace(answer, places=places_of(seen), bound=seen.reading.bound)
         by = principal.user
         lasts = answer.scope is not Scope.ONCE
         grant = await asyncio.to_thread(make_grant, approval, answer, by) if lasts else None
@@ -281,6 +307,7 @@ class Gate:
         *,
         waiting: bool,
         heard: tuple[Consent, Decision] | None,
+        again: str,
     ) -> Ruling:
         named = named_ticket(call)
         honoured = None if named is None else await self.tickets.honour(named, call, session)
@@ -292,9 +319,9 @@ class Gate:
             relied = relied_on(decision) if consent.grants else ()
             return await self._record(call, session, decision, relied, aside.after(decision, call))
         if verdict is ASK:
-            return await self._ask(Case(call, session, decision, prefix, waiting, aside))
+            return await self._ask(Case(call, session, decision, prefix, waiting, aside, again=again))
         if _may_be_enabled(consent, decision):
-            case = Case(call, session, decision, prefix, waiting, aside)
+            case = Case(call, session, decision, prefix, waiting, aside, again=again)
             return await self._reconsider(consent, case)
         return await self._record(call, session, decision, ())
 
@@ -345,6 +372,9 @@ class Gate:
     async def _ask(self, case: Case) -> Ruling:
         """Use the answer that waits for this call; else join the pending question, or open one."""
         approval_id = questions.new_id(case.prefix, self._store.wall_clock())
+        decision = await asyncio.to_thread(bind, case.call, case.session, case.decision)
+        decision = ask_again(decision, case.again) if case.again else decision
+        case = msgspec.structs.replace(case, decision=decision)
         asked: list[Approval] = []
 
         def work(cursor: Cursor) -> Put:
@@ -419,10 +449,11 @@ class Gate:
         decision = await self._weighing.release(run, session, approval, heard)
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
-        if answer is None or answer.places != places_of(decision):
-            return await self._turn_down(run, session, approval, decision, moved=True)
         if changed is None and decision.digest != approval.digest:
             return None
+        decision = await self._check_bound(run, session, approval, decision)
+        if decision.verdict is not ALLOW:
+            return await self._turn_down(run, session, approval, decision)
         if changed is not None:
             decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
         ticket = self.tickets.make(run, session, decision)
@@ -452,15 +483,27 @@ class Gate:
             position=entry.position,
         )
 
+    async def _check_bound(self, run: ToolCall, session: Session, approval: Approval, decision: Decision) -> Decision:
+        """Return the decision, as a denial where it can not be checked; raise if what would run is something else."""
+        decision = await asyncio.to_thread(bind, run, session, decision)
+        unseen = find_unseen(decision.reading.bound)
+        if unseen is not None:
+            return refuse_unseen(decision, unseen)
+        difference = find_difference(approval.answer, decision)
+        if difference is not None:
+            await self._store.commit(lambda cursor: questions.use_answer(cursor, approval))
+            raise _ChangedError(difference)
+        return decision
+
     async def _turn_down(
-        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision, *, moved: bool = False
+        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision
     ) -> Ruling:
-        """Deny what was not approved, or what a yes no longer is about; either way the answer is used up."""
-        decision = refuse_moved(decision) if moved else turn_down(decision, approval)
+        """Deny what was not approved, or what nobody can tell to be what was; either way the answer is used up."""
+        decision = decision if decision.verdict is DENY else turn_down(decision, approval)
         entry = self._records.make(call, session, decision)
 
         def work(cursor: Cursor) -> None:
-            if approval is not None and (moved or approval.state is State.REJECTED):
+            if approval is not None and approval.state in (State.APPROVED, State.REJECTED):
                 questions.use_answer(cursor, approval)
             cursor.defer(self._log, entry)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
+from assent.approvals.binding import bind, find_change
 from assent.approvals.events import unavailable
 from assent.approvals.tickets import (
     LIFE,
@@ -74,6 +76,7 @@ class Tickets:
             digest=decision.digest,
             boundary=msgspec.structs.replace(decision.boundary, cwd=line.folder),
             approval=decision.approval_action_id,
+            bound=decision.reading.bound,
             created_at=now,
             expires_at=now + LIFE,
         )
@@ -111,6 +114,7 @@ class Tickets:
         decision = self._weighing.holds(ticket)
         if decision is None:
             raise TicketError("this decision no longer holds; make the same call again")
+        await _check_bound(ticket, decision)
         if not await self._store.commit(lambda cursor: use_ticket(cursor, ticket_id)):
             raise TicketError("this decision was used before, or has run out; make the same call again")
         return ticket, decision
@@ -152,6 +156,15 @@ class Tickets:
         if ticket is None or (principal.user != ticket.session.user and principal.role is not Role.ADMIN):
             raise NotFoundError(f"there is no decision `{ticket_id}`")
         return ticket
+
+
+async def _check_bound(ticket: Ticket, decision: Decision) -> None:
+    """Raise `TicketError` if what a person said yes to is no longer what would run."""
+    if ticket.approval is None or ticket.call is None:
+        return
+    now = await asyncio.to_thread(bind, ticket.call, ticket.session, decision)
+    if (change := find_change(ticket.bound, now.reading.bound)) is not None:
+        raise TicketError(f"since the approval, {change}; make the same call again")
 
 
 def _origin(run: str, ticket: Ticket | None, principal: Principal) -> Origin:

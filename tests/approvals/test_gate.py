@@ -367,7 +367,7 @@ def test_a_grant_is_for_whom_it_was_given(node, changes, scope, holds):
 
 def test_a_grant_is_listed_and_ends_when_it_is_revoked_together_with_the_yes_that_made_it(node):
     async def main():
-        asked = await ask(node)
+        asked = await ask(node, INSTALL)
         await node.gate.answer(asked.id, ALWAYS, ANN)
         (grant,) = await node.approvals.grants(user="ann")
         assert await node.approvals.grants(user="bob") == ()
@@ -379,7 +379,7 @@ def test_a_grant_is_listed_and_ends_when_it_is_revoked_together_with_the_yes_tha
         with pytest.raises(NotFoundError):
             await node.approvals.revoke_grant(grant.id, ANN)
         assert await node.approvals.grants() == ()
-        assert (await ask(node)).id != asked.id
+        assert (await ask(node, INSTALL)).id != asked.id
 
     run(main())
 

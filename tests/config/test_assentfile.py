@@ -185,6 +185,12 @@ FIRST_DENY = "permissions.deny: Permission rule at index 0 is invalid:"
             "Expected permissions.read.allow.0 to be a string.",
             "put it in quotes",
         ),
+        (
+            "permissions:\n  forbidden: ['Read(a/**)']",
+            2,
+            'Invalid permissions.forbidden.0 "Read(a/**)": it holds another rule, `Read(a/**)`; write `a/**` alone',
+            "",
+        ),
         ("permissions:\n  forbidden: ['']", 2, "Expected permissions.forbidden.0 not to be empty.", ""),
         (
             f"permissions:\n  forbidden: [{LONG}]",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.model import Layer, Origin, Rule, RuleError
-from assent.policy.rules import LONGEST_RULE, parse_rule, parse_rules
+from assent.policy.rules import LONGEST_RULE, check_pattern, parse_pattern, parse_rule, parse_rules
 
 WELL_FORMED = {
     "Bash": ("Bash", None),
@@ -17,6 +17,9 @@ WELL_FORMED = {
     "WebFetch(domain:example.com)": ("WebFetch", "domain:example.com"),
     "Write(/tmp/a b/**)": ("Write", "/tmp/a b/**"),
     "Tool(())": ("Tool", "()"),
+    "Bash(echo '(' \\) \")\")": ("Bash", "echo '(' \\) \")\""),
+    "Write(/tmp/a(b)": ("Write", "/tmp/a(b"),
+    "Bash(exec(x))": ("Bash", "exec(x)"),
 }
 
 
@@ -36,6 +39,14 @@ MALFORMED = {
     "  (ls)": 'Invalid permission rule "(ls)": tool name is empty',
     "()": 'Invalid permission rule "()": tool name is empty',
     "Bash()": 'Invalid permission rule "Bash()": pattern inside parentheses is empty',
+    "Bash(Bash(npx)": 'Invalid permission rule "Bash(Bash(npx)": its parentheses do not match; '
+    "put quotes around one that is meant",
+    "Bash(npx))": 'Invalid permission rule "Bash(npx))": its parentheses do not match; '
+    "put quotes around one that is meant",
+    "Bash(Bash(npx))": 'Invalid permission rule "Bash(Bash(npx))": it holds another rule, `Bash(npx)`; '
+    "write `npx` alone",
+    "Write(Write(src/**))": 'Invalid permission rule "Write(Write(src/**))": it holds another rule, '
+    "`Write(src/**)`; write `src/**` alone",
     "Bash(  )": 'Invalid permission rule "Bash(  )": pattern inside parentheses is empty',
 }
 
@@ -99,3 +110,39 @@ def test_what_is_no_list_is_refused(given):
 def test_a_text_in_place_of_a_list_is_no_list_of_letters():
     with pytest.raises(RuleError, match='expected a list of rules, not the text "Bash"'):
         parse_rules("Bash")
+
+
+PATTERNS = {
+    "npm test:*": "Bash(npm test:*)",
+    "Bash(npm test:*)": "Bash(npm test:*)",
+    "Bash": "Bash",
+    "Edit(src/**)": "Edit(src/**)",
+    "python -c 'print(1)'": "Bash(python -c 'print(1)')",
+}
+
+
+@pytest.mark.parametrize(("text", "rule"), PATTERNS.items())
+def test_a_pattern_is_a_whole_rule_or_what_stands_in_its_parentheses(text, rule):
+    assert parse_pattern(text, "Bash").text == rule
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    {
+        "Bash(npx": "missing closing parenthesis; did you mean `Bash(npx)`?",
+        "Bash (npx": "missing closing parenthesis; did you mean `Bash (npx)`?",
+        "Bash(npx))": "put quotes around one that is meant; write the pattern alone",
+        "Bash()": "pattern inside parentheses is empty; write the pattern alone",
+        "npx)": "put quotes around one that is meant",
+    }.items(),
+)
+def test_a_malformed_pattern_is_no_rule_for_its_own_text(text, hint):
+    with pytest.raises(RuleError) as caught:
+        parse_pattern(text, "Bash")
+    assert str(caught.value).endswith(hint)
+
+
+def test_a_rule_is_no_pattern():
+    check_pattern("src/**")
+    with pytest.raises(RuleError, match="it holds another rule"):
+        check_pattern("Write(src/**)")

@@ -126,7 +126,8 @@ def test_a_yes_that_waits_for_its_call_is_for_where_its_paths_led(seeing, tmp_pa
         await node.gate.answer(approval.id, YES, ANN)
         swap(tmp_path / "notes", tmp_path / "secret")
         moved = await node.gate.decide(call, SESSION)
-        assert (verdict_of(moved), "leads elsewhere" in moved.decision.decision_reason) == (DENY, True)
+        assert (verdict_of(moved), "leads elsewhere" in moved.approval.reason) == (ASK, True)
+        assert moved.approval.id != approval.id
         swap(tmp_path / "notes", tmp_path / "notes-again")
         assert verdict_of(await node.gate.decide(call, SESSION)) is ASK
 
@@ -143,7 +144,7 @@ def test_what_a_person_changed_is_written_where_it_led_when_they_said_so(seeing,
             if is_moved:
                 swap(tmp_path / "other", tmp_path / "secret")
             ruling = await node.gate.decide(call, SESSION)
-            assert (verdict_of(ruling), ruling.updated_input) == ((DENY, None) if is_moved else (ALLOW, changed))
+            assert (verdict_of(ruling), ruling.updated_input) == ((ASK, None) if is_moved else (ALLOW, changed))
 
     asyncio.run(main(*seeing))
 

@@ -354,6 +354,10 @@ def test_patterns_that_are_none_change_nothing(client, tmp_path):
     for fields, wrong in (
         ({"allow": [""]}, "allow[0]: expected 1 to 4096 characters"),
         ({"deny": ["ok", "x" * 5000]}, "deny[1]: expected 1 to 4096 characters"),
+        (
+            {"allow": ["Write(src/**)"]},
+            "allow[0]: it holds another rule, `Write(src/**)`; write `src/**` alone",
+        ),
         ({"tool": "fly"}, 'tool: no guard is called "fly"'),
         ({"allow": [f"a{n}" for n in range(1001)]}, "allow, deny: more than 1000 in all"),
     ):

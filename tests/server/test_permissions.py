@@ -236,6 +236,28 @@ def test_a_pattern_widens_a_standing_answer_and_a_bad_one_is_refused(agent, pers
     assert agent.post("/api/hooks/classify", json=body).json()["allow"] is False
 
 
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("Bash(npx", "did you mean `Bash(npx)`?"),
+        ("npx)", "its parentheses do not match"),
+        ("Bash(Bash(npx))", "it holds another rule"),
+        ("npx a && npx b", "write one rule for each command"),
+        ("npx\u200b x", "invisible characters"),
+        ("*(npx)", "an allow needs a tool's full name"),
+    ],
+)
+def test_a_malformed_pattern_is_refused_with_a_suggestion_and_nothing_is_stored(agent, person, pattern, said):
+    wanted = ask(agent, f"npx tool-{abs(hash(pattern))}")
+    before = person.get("/api/grants").json()["grants"]
+    for more in ({"decision": "approve_always"}, {"decision": "approve", "scope": "session"}):
+        refused = answer(person, wanted, pattern=pattern, **more)
+        assert (refused.status_code, said in refused.text) == (400, True)
+    assert person.post("/api/policy/try", json={"rule": pattern}).status_code == 400
+    assert person.get("/api/grants").json()["grants"] == before
+    assert person.get(f"/api/permissions/{wanted}").json()["status"] == "pending"
+
+
 def test_waiting_for_one_question_ends_with_its_answer(agent, person):
     wanted = ask(agent, "node waits.js")
     assert agent.get(f"/api/permissions/{wanted}?wait=0.1").json()["status"] == "pending"

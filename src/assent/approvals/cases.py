@@ -57,6 +57,8 @@ class Case(msgspec.Struct, frozen=True):
     waiting: bool
     aside: Aside = NOTHING_ASIDE
     enablement: Enablement | None = None
+    again: str = ""
+    """Why an earlier yes to the same call no longer counts."""
     denial: Decision | None = None
     """What holds unless a question about the call, or its answer, is there."""
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
-import os
 import secrets
-import stat
 
+from assent.approvals.binding import ABSENT, UNSEEN, look_at
 from assent.approvals.errors import ContradictionError
 from assent.approvals.outcome import places_of
 from assent.model import (
@@ -22,6 +19,7 @@ from assent.model import (
     Grant,
     Operation,
     Origin,
+    Policy,
     Rule,
     Scope,
     Session,
@@ -30,11 +28,12 @@ from assent.model import (
 )
 from assent.policy.coverage import exact_digest
 from assent.policy.guard import session_decision
+from assent.policy.lint import lint
 from assent.policy.matching import compile_rule
 from assent.policy.refusals import refused_thing
-from assent.policy.rules import parse_rule
+from assent.policy.rules import parse_pattern
 
-LARGEST_PROGRAM = 8 << 20
+_NO_FILE = (ABSENT, UNSEEN)
 
 
 def check_answer(answer: Answer, now: float) -> None:
@@ -52,7 +51,10 @@ def check_answer(answer: Answer, now: float) -> None:
 
 
 def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
-    """Return what an answer leaves behind for later calls; nothing, if it is for once. Reads the files it binds."""
+    """Return what an answer leaves behind for later calls; nothing, if it is for once.
+
+    Raises `ContradictionError` where it could never hold.
+    """
     call, decision = approval.call, approval.decision
     if answer.scope is Scope.ONCE or call is None or decision is None or _is_kept_by_run(approval, answer):
         return None
@@ -65,7 +67,7 @@ def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
         rule=rule,
         digest=digest,
         places=places_of(decision) if allows and digest is not None else "",
-        files=tuple((path, hash_file(path)) for path in own_programs(decision, session)) if allows else (),
+        files=_bound_files(decision, session) if allows else (),
         scope=answer.scope,
         user=session.user,
         agent=session.agent,
@@ -101,55 +103,50 @@ def binds(grant: Grant, decision: Decision, session: Session) -> bool:
     """Tell whether a grant was given for exactly these files and places, and each file is what it was then."""
     if grant.digest is not None and grant.places != places_of(decision):
         return False
-    bound = dict(grant.files)
-    return all(bound.get(path) and bound[path] == hash_file(path) for path in own_programs(decision, session))
+    bound, wanted = dict(grant.files), own_programs(decision, session)
+    return all(bound.get(path) not in (None, *_NO_FILE) for path in wanted) and all(
+        bound[path] == state for path, state in look_at(wanted)
+    )
 
 
-def hash_file(path: str) -> str:
-    """Return the SHA-256 of a file; empty if it can not be read whole."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - paths are strings here
-    except (OSError, ValueError):
-        return ""
-    # The time of the last change of status, unlike that of the content, can not be set back.
-    return _hash(path, (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-
-
-@functools.lru_cache(maxsize=1024)
-def _hash(path: str, _stamp: tuple[int, ...]) -> str:
-    try:
-        # O_NONBLOCK: a pipe put in the file's place must not make anyone wait.
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - as above
-            whole = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            data = file.read(LARGEST_PROGRAM + 1) if whole else b""
-    except (OSError, ValueError):
-        return ""
-    return hashlib.sha256(data).hexdigest() if whole and len(data) <= LARGEST_PROGRAM else ""
+def _bound_files(decision: Decision, session: Session) -> tuple[tuple[str, str], ...]:
+    """Return the files that a standing yes is for, as they were when the question was put."""
+    seen = dict(decision.reading.bound)
+    found = tuple((path, seen.get(path, UNSEEN)) for path in own_programs(decision, session))
+    for path, state in found:
+        if state == ABSENT:
+            raise ContradictionError(
+                f"`{path}` did not exist when this was asked, and a standing approval holds for a file as it is; "
+                "approve this call once, or wait until the agent asks again"
+            )
+        if state == UNSEEN:
+            raise ContradictionError(f"`{path}` can't be read, so no standing approval can hold for it; approve once")
+    return found
 
 
 def _subject(answer: Answer, call: ToolCall, decision: Decision) -> tuple[Rule | None, str | None]:
     tool = decision.reading.tool
     if answer.pattern is not None:
-        return read_pattern(answer.pattern, tool), None
+        return read_pattern(answer.pattern, tool, allows=answer.verdict is ALLOW), None
     if answer.verdict is ALLOW:
         return None, exact_digest(call, decision.reading)
     thing = refused_thing(call, decision.reading)
     return (thing, None) if isinstance(thing, Rule) else (None, thing)
 
 
-def read_pattern(pattern: str, tool: str) -> Rule:
+def read_pattern(pattern: str, tool: str, *, allows: bool = True) -> Rule:
     """Read a pattern: a whole rule, or what stands in the parentheses of one for the tool that was asked about.
 
-    Raises `ContradictionError` for what is no rule.
+    Raises `ContradictionError` for what is no rule, and for an allow that can never match or is not what it looks like.
     """
-    text = pattern.strip()
-    head, opening, _ = text.partition("(")
-    whole = opening and text.endswith(")") and head.replace("_", "").replace("-", "").isalnum()
     try:
-        rule = parse_rule(text if whole or text == tool else f"{tool}({text})", Origin(file="an answer"))
+        rule = parse_pattern(pattern, tool, Origin(file="an answer"))
         compile_rule(rule)
     except AssentError as error:
         raise ContradictionError(str(error)) from None
+    wrong = (f for f in lint((Policy(allow=(rule,)),)) if f.severity == "error") if allows else ()
+    for finding in wrong:
+        raise ContradictionError(f'Invalid pattern "{rule.text}": {finding.message}; {finding.suggestion}')
     return rule
 
 

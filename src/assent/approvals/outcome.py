@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from assent.model import DENY, Approval, Decision, Opinion, Source, State, digest
+from assent.approvals.binding import find_change
+from assent.model import DENY, Answer, Approval, Decision, Opinion, Source, State, digest
 
 
 def relied_on(decision: Decision) -> tuple[str, ...]:
@@ -37,9 +38,15 @@ def places_of(decision: Decision) -> str:
     return digest(["assent.places.v1", [(o.kind, o.resource, o.target) for o in decision.reading.operations]])
 
 
-def refuse_moved(decision: Decision) -> Decision:
-    """Turn an allow into the denial of a call that leads elsewhere than what was asked about."""
-    reason = "a path in it leads elsewhere than when it was asked about"
+def find_difference(answer: Answer | None, decision: Decision) -> str | None:
+    """Say in what a call differs from the one that was said yes to; None if in nothing."""
+    if answer is None or answer.places != places_of(decision):
+        return "a path in it leads elsewhere"
+    return find_change(answer.bound, decision.reading.bound)
+
+
+def refuse_unseen(decision: Decision, reason: str) -> Decision:
+    """Turn an allow into the denial of a call of which nobody can tell whether it still is what was approved."""
     opinion = Opinion(verdict=DENY, source=Source.ERROR, policy="person", reason=reason)
     return msgspec.structs.replace(
         decision,
@@ -60,6 +67,12 @@ def refuse_unasked(decision: Decision, reason: str) -> Decision:
         decision_reason=reason,
         opinions=(*decision.opinions, opinion),
     )
+
+
+def ask_again(decision: Decision, why: str) -> Decision:
+    """Say in a question why it is put once more."""
+    reason = f"since the last approval, {why}; {decision.decision_reason}"
+    return msgspec.structs.replace(decision, decision_reason=reason)
 
 
 def _outcome(approval: Approval | None) -> tuple[Source, str]:

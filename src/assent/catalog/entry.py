@@ -109,6 +109,9 @@ Kind: TypeAlias = Literal[
 """Whose settings in a project can name code: what `Facts.trap` is asked about."""
 
 
+_SENDING: frozenset[Role] = frozenset(("cwd", "helper", "setting"))
+"""Values that say what else runs, by which settings, or where."""
+
 BOUNDED = "\0"
 """Stands before an expression that must not be able to take long."""
 
@@ -265,6 +268,21 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     Subcommands obey what the level above does, unless they say otherwise.
     """
+    loads: str = ""
+    """Files that it takes code from, in the folder that it works in: `Makefile`, `*.mk`, or with `^` before the name in
+    the folders above too. `@args` are the files that its arguments name, `@args/` also folders that hold such files,
+    `%module` is the module that it is told to run.
+
+    Subcommands load what the level above does, unless they say otherwise.
+    """
+    redirects: str = ""
+    """Options that have it run another project, another program or by other settings; an allow must spell them out.
+
+    `-[abc]` may stand among other letters in one word; `NAME=` is a variable as an argument, `*=` any. Subcommands
+    have those of the level above too, unless that is `leading`.
+    """
+    leading: bool = False
+    """Options of this level stand before the subcommand alone."""
     informs: str | None = None
     """Words that make it print about itself and end, where nothing else stands behind the name or the subcommand.
 
@@ -284,6 +302,14 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     def table(self) -> dict[str, Option]:
         """Return every option it knows, by spelling."""
         return _table(self.flags, tuple(self.values.items()), tuple(self.optional.items()))
+
+    @functools.cached_property
+    def redirecting(self) -> str:
+        """Return the options that redirect it: those that it says do, and those whose value is of that kind."""
+        kinds = _SENDING if self.redirects or self.loads or self.obeys else _SENDING - {"cwd"}
+        found = (names for names, role in (*self.values.items(), *self.optional.items()) if role in kinds)
+        by_kind = [name.partition("/")[0] for names in found for name in names.split()]
+        return " ".join((self.redirects, *by_kind)).strip()
 
     @functools.cached_property
     def _spellings(self) -> list[str]:

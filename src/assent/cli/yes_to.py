@@ -6,6 +6,7 @@ import msgspec
 
 from assent.model import YES, AssentError
 from assent.policy.patterns import compile_command
+from assent.policy.rules import check_pattern
 from assent.reading.globs import compile_glob, escape_glob
 from assent.runs.messages import RequestPermission
 from assent.runs.tools import TOOLS, guarded_name
@@ -27,6 +28,7 @@ class YesTo(msgspec.Struct, frozen=True):
         if name not in TOOLS:
             raise AssentError(f"no tool is called `{tool}`; there are {', '.join(TOOLS)}")
         if pattern:
+            check_pattern(pattern)
             (compile_command if name == "run_command" else compile_glob)(pattern)
         return cls(name, pattern or None, cwd)
 

@@ -37,7 +37,7 @@ from assent.model import (
 )
 from assent.policy.examples import check_examples
 from assent.policy.patterns import compile_command
-from assent.policy.rules import parse_rule
+from assent.policy.rules import check_pattern, parse_rule
 from assent.reading.globs import compile_glob
 
 if TYPE_CHECKING:
@@ -188,6 +188,7 @@ def _read_commands(field: Field) -> tuple[str, ...]:
 def _checked(entry: Field, compile_pattern: Callable[[str], object]) -> str:
     text = entry.text()
     try:
+        check_pattern(text)
         compile_pattern(text)
     except RuleError as error:
         raise entry.error(f'Invalid {entry.name} "{shorten(text)}": {error}') from None

@@ -40,7 +40,9 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     destructive: bool = False
     """A wider allow covers destructive calls too."""
     places: str = ""
-    """Where the paths of what was asked about led, as a hash; whoever keeps the answer fills it in."""
+    """Where the paths of what was asked about led, as a hash; whoever keeps the answer fills it in …"""
+    bound: tuple[tuple[str, str], ...] = ()
+    """… and what it runs: paths, each with what was found there when the question was put."""
 
 
 class Approval(msgspec.Struct, frozen=True, kw_only=True):

@@ -59,6 +59,10 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """It takes effect in the agent's own shell, before a sandbox could hold it."""
     through: tuple[str, ...] = ()
     """The layers a command was found behind, outermost first."""
+    redirects: tuple[int, ...] = ()
+    """Which of a command's words lead it to another project, program or setting, by index: an allow must spell them."""
+    loads: tuple[str, ...] = ()
+    """What a command takes code from: folders (`/code/.`) with names to look for there, and what it is sent to."""
     impact: str | None = None
     rollback: str | None = None
 
@@ -94,6 +98,8 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The digest of the environment, where that changes what the call runs."""
     facts: dict[str, str] = {}
     """What was looked up outside the call, and what is `unknown`."""
+    bound: tuple[tuple[str, str], ...] = ()
+    """What it runs and where, as a person was asked about it: paths, each with what was found there."""
 
     @property
     def destructive(self) -> bool:

@@ -21,7 +21,9 @@ class Ticket(msgspec.Struct, frozen=True, kw_only=True):
     """The decision's: who, what, where, and inside which boundary."""
     boundary: SandboxProfile
     approval: str | None = None
-    """The question whose yes led to it."""
+    """The question whose yes led to it …"""
+    bound: tuple[tuple[str, str], ...] = ()
+    """… and what that yes was bound to."""
     created_at: float
     expires_at: float
     used_at: float | None = None

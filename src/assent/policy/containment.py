@@ -50,7 +50,15 @@ def _commands(wide: CommandPattern | None, narrow: CommandPattern | None, *, bro
         return narrow == wide
     if narrow.words[: len(wide.words)] != wide.words:
         return False
-    return broad or wide.open_ended or (narrow == wide)
+    if narrow == wide:
+        return True
+    # An option may redirect what runs, and then the wider allow does not cover it.
+    further = narrow.words[len(wide.words) :] if wide.words else ()
+    return broad or (wide.open_ended and not any(_may_redirect(word) for word in (*further, *narrow.heads)))
+
+
+def _may_redirect(word: str) -> bool:
+    return word.startswith("-") or "=" in word
 
 
 def _globs(wide: Glob, narrow: Glob, *, broad: bool, narrow_broad: bool) -> bool:

@@ -19,6 +19,7 @@ from assent.model import (
     MAYBE,
     NET_CONNECT,
     NO,
+    SAFE,
     YES,
     Certainty,
     Operation,
@@ -76,9 +77,11 @@ class Matcher(msgspec.Struct, frozen=True):
     exceptions: tuple[Matcher, ...] = ()
 
     def match(self, operation: Operation, view: View, *, broad: bool) -> Certainty:
-        """Answer for one operation."""
+        """Answer for one operation. To allow, a rule must spell every option that redirects what runs."""
         step(1 + len(operation.resource) // _LONG)
         answer = self._answer(operation, view, broad=broad)
+        if answer is YES and not broad and self.command is not None and _is_redirected(operation):
+            answer = YES if self.command.spells(operation.argv, operation.redirects) else NO
         if answer is NO and broad and not self._is_about_a_tool() and view.is_unreadable(operation):
             answer = MAYBE
         if answer is not NO and any(e.match(operation, view, broad=False) is YES for e in self.exceptions):
@@ -186,6 +189,11 @@ class Matcher(msgspec.Struct, frozen=True):
         if broad:
             return any(n.lower() == self.tool.lower() for n in names)
         return self.tool in names
+
+
+def _is_redirected(operation: Operation) -> bool:
+    """Tell whether options lead a command to other code; one that only looks is safe there too."""
+    return bool(operation.redirects) and operation.tier is not SAFE
 
 
 def lines_within(argv: tuple[str, ...]) -> list[tuple[str, ...]]:

@@ -44,6 +44,22 @@ class CommandPattern(msgspec.Struct, frozen=True):
     """More words may follow, also for an allow."""
     expression: str | None = None
     """For a `*` before the end: an expression over the joined words."""
+    heads: tuple[str, ...] = ()
+    """The words from the first with a `*` in it, each as far as it is literal; a `*` stands for the rest."""
+
+    def spells(self, argv: tuple[str, ...], indexes: tuple[int, ...]) -> bool:
+        """Tell whether each of some words of a command that it matches stands in the pattern, as far as its `=`."""
+        if not self.words and self.expression is None:
+            return True  # it names no program: whatever one runs is covered
+        free = list(self.heads)
+        for index in indexes:
+            if index < len(self.words):
+                continue
+            head = next((h for h in free if _is_spelled(argv[index], h)), None)
+            if head is None:
+                return False
+            free.remove(head)
+        return True
 
     @property
     def program(self) -> str | None:
@@ -96,7 +112,23 @@ def compile_command(text: str) -> CommandPattern:
     expression = "(?s)" + _GAP.join(re.escape(w) if isinstance(w, str) else w.pattern for w in pieces)
     expression += f"(?:{_GAP}.*)?" if open_ended else ""
     compile_expression(expression)
-    return CommandPattern(tuple(str(w) for w in pieces[:literal]), open_ended, expression)
+    heads = tuple(_head(piece) for piece in pieces[literal:])
+    return CommandPattern(tuple(str(w) for w in pieces[:literal]), open_ended, expression, heads)
+
+
+def _head(piece: str | re.Pattern[str]) -> str:
+    """Return a word of a pattern as far as it is literal."""
+    if isinstance(piece, str):
+        return piece
+    return re.sub(r"\\(.)", r"\1", piece.pattern.partition(".*")[0]) + "*"
+
+
+def _is_spelled(word: str, head: str) -> bool:
+    """Tell whether a word of a pattern says which option a word is: all of it, or up to its value."""
+    if not head.endswith("*"):
+        return word == head
+    literal = head[:-1]
+    return literal.endswith("=") and word.startswith(literal)
 
 
 def split_program(pattern: str) -> str:

@@ -6,9 +6,13 @@ from collections.abc import Iterable, Mapping
 
 import assent.regex as re
 from assent.model import Origin, Rule, RuleError
+from assent.reading.tools import find_tool
 
 LONGEST_RULE = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_WHOLE = re.compile(r"[\w*.-]+\s*\(")
+"""How a text begins that is a rule, and not the pattern of one."""
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
 
 
 def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record
@@ -34,7 +38,46 @@ def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an
     pattern = rest[:-1].strip()
     if not pattern:
         raise RuleError(f'Invalid permission rule "{shown}": pattern inside parentheses is empty')
+    if fault := _fault_of(tool, pattern):
+        raise RuleError(f'Invalid permission rule "{shown}": {fault}')
     return Rule(tool=tool, pattern=pattern, origin=origin)
+
+
+def parse_pattern(text: str, tool: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record
+    """Read a whole rule, or what stands in the parentheses of one for this tool; raises `RuleError` as `parse_rule`."""
+    pattern = text.strip()
+    if not _WHOLE.match(pattern):
+        return parse_rule(pattern if pattern == tool else f"{tool}({pattern})", origin)
+    try:
+        return parse_rule(pattern, origin)
+    except RuleError as error:
+        hint = f"did you mean `{pattern[:80]})`?" if "missing closing" in str(error) else "write the pattern alone"
+        raise RuleError(f"{error}; {hint}") from None
+
+
+def check_pattern(text: str) -> None:
+    """Raise `RuleError` for a rule that stands where the pattern of a path or a command belongs."""
+    if fault := _nested(text.strip()):
+        raise RuleError(fault)
+
+
+def _fault_of(tool: str, pattern: str) -> str | None:
+    """Say what in a pattern is only there by mistake."""
+    if find_tool(tool).shape != "command":
+        return _nested(pattern)
+    unquoted = _QUOTED.sub("", pattern)
+    if unquoted.count("(") != unquoted.count(")"):
+        return "its parentheses do not match; put quotes around one that is meant"
+    return _nested(pattern)
+
+
+def _nested(pattern: str) -> str | None:
+    """Say that a pattern is a rule itself."""
+    tool, opening, rest = pattern.partition("(")
+    known = find_tool(tool.strip())
+    if not opening or known.shape == "unknown" or known.name != tool.strip():
+        return None
+    return f"it holds another rule, `{pattern}`; write `{rest.removesuffix(')')}` alone"
 
 
 def parse_rules(texts: Iterable[str]) -> tuple[Rule, ...]:

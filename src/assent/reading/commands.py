@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
+from posixpath import basename
 
 import msgspec
 
@@ -47,7 +48,7 @@ from assent.reading.opening import (
 )
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Located, Place
-from assent.reading.programs import alternatives, find_own, find_program, find_strict, is_asked_about
+from assent.reading.programs import alternatives, find_entry, find_own, find_program, find_strict, is_asked_about
 from assent.reading.roles import (
     LANGUAGES,
     QUIET,
@@ -58,6 +59,7 @@ from assent.reading.roles import (
 )
 from assent.reading.sending import mark_sent
 from assent.reading.senses import Sense, understand, understand_find, understand_moved
+from assent.reading.sources import find_loads, find_redirects
 from assent.reading.touching import Ground, is_own, locate, reading, secret_variable, working
 from assent.reading.unknowns import settle
 from assent.shell import parse
@@ -355,13 +357,25 @@ class _Reader:
         said = Judgement(DANGEROUS, self._foreign(foreign_shell(command.words)) or reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
-        index = self._execution(command, frame, said, command.words[1:], opaque=True)
+        index = self._execution(command, frame, said, command.words[1:], opaque=True, alone=self._namesake(command))
         if "/" in command.words[0].text:
             ground = Ground(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
         for names in alternatives(command.words[0]):
             self.read_command(msgspec.structs.replace(command, words=(*names, *command.words[1:])), frame)
         return Trace(index)
+
+    def _namesake(self, command: Command) -> Operation | None:
+        """Return what a program that lies in some other folder is by its words, if it does what its name says."""
+        name = basename(command.words[0].text)
+        entry = find_entry(name)
+        if entry is None:
+            return None
+        argv = tuple(map(_text, command.words))
+        match = match_words(name, entry, command.words[1:])
+        found = msgspec.structs.replace(_plain(quote(command.words), DANGEROUS, ""), argv=argv)
+        redirects = find_redirects(match, command.words)
+        return msgspec.structs.replace(found, redirects=redirects, loads=find_loads(match, redirects, command))
 
     def _foreign(self, shell: str | None) -> str:
         """Say that a line is meant for another shell, if it is."""
@@ -389,9 +403,11 @@ class _Reader:
         else:
             opaque = sense.extra or match.fault is not None or entry.options == "any"
             said = name_resources(said, match, roles, command.folders)
+            loads = find_loads(match, sense.alone.redirects, command) if match.loads else ()
+            alone = msgspec.structs.replace(sense.alone, loads=loads) if loads else sense.alone
             unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
             opaque = opaque or not kinds.isdisjoint(_RUNNING) or "--" in map(_text, command.words)
-            index = self._execution(command, frame, said, unseen, opaque=opaque, alone=sense.alone)
+            index = self._execution(command, frame, said, unseen, opaque=opaque, alone=alone)
         sweep = entry.sweep or (bool(clauses) and any(map(_sweeps, clauses)))
         if judged or sweep or entry.connects or not kinds <= QUIET:
             for folder in command.folders:
@@ -533,6 +549,8 @@ class _Reader:
                 mentions=mentioned_paths(unseen, self.place, command.cwd) if unseen else (),
                 hosts=mentioned_hosts(unseen) if unseen else (),
                 through=through,
+                redirects=() if alone is None else alone.redirects,
+                loads=() if alone is None else alone.loads,
                 impact=said.impact or None,
                 rollback=said.rollback or None,
             )

@@ -48,6 +48,10 @@ class Match(msgspec.Struct, frozen=True):
     """Whose settings in the project it obeys."""
     before: tuple[Word, ...] = ()
     """The words of a value that has several, but for the last."""
+    loads: str = ""
+    """What it takes code from, as the catalog has it."""
+    module: Word | None = None
+    """A module that it runs, of which the catalog knows nothing."""
 
 
 def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
@@ -69,6 +73,8 @@ def match_words(name: str, entry: Entry, words: tuple[Word, ...]) -> Match:
         tuple(scan.commands),
         scan.obeys,
         tuple(scan.before),
+        scan.loads,
+        scan.module,
     )
 
 
@@ -99,6 +105,7 @@ class _Scan:
     loose = -1
     """The word behind an option whose value, if any, is attached."""
     start = 0
+    module: Word | None = None
 
     def __init__(self, name: str, entry: Entry, words: tuple[Word, ...]) -> None:
         self.name, self.entry, self.words = name, entry, words
@@ -114,6 +121,7 @@ class _Scan:
         self.commands: list[tuple[Word, ...]] = []
         self.before: list[Word] = []
         self.obeys = entry.obeys
+        self.loads = entry.loads
         self.booleans = entry.booleans
         self.questions = _QUESTIONS if entry.questions is None else entry.questions
         """Words that, where nothing else stands there, only make the program print about itself."""
@@ -211,6 +219,7 @@ class _Scan:
         self.booleans = child.booleans or self.booleans
         self.questions = self.questions if child.questions is None else child.questions
         entry = (lookup(child.like) if child.like else None) or child
+        self.loads = entry.loads or self.loads
         said = entry.floating if child.floating is None else child.floating
         self.floating = self.floating if said is None else said
         self.name, self.entry = f"{self.name} {name}", entry
@@ -223,7 +232,7 @@ class _Scan:
         child = self.entry.children.get(name) if word.known and self.present <= _AROUND_MODULES else None
         if child is None:
             self.present.add(option.name)
-            self.ended = True
+            self.ended, self.module = True, word
         else:
             self.start = self.position
             self._enter(name, child)

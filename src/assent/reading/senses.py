@@ -19,6 +19,7 @@ from assent.reading.opening import words_behind
 from assent.reading.options import Match, match_words
 from assent.reading.paths import Place
 from assent.reading.roles import RUNNING, Judgement
+from assent.reading.sources import find_redirects
 from assent.shell.tree import Command, Word
 
 MOST_KEPT = 2_048
@@ -106,6 +107,7 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
         reason=said.reason,
         plain=plain_words(match, command),
         obeys=match.obeys,
+        redirects=find_redirects(found, command.words),
     )
     kinds = frozenset(map(_first, roles))
     by_words = bool(match.entry.runs or match.commands) or not kinds.isdisjoint(RUNNING) or bool(words_behind(match))

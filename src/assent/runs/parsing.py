@@ -7,6 +7,7 @@ from typing import Any, get_type_hints
 import msgspec
 
 from assent.model import AssentError
+from assent.policy.rules import check_pattern
 from assent.reading.globs import compile_glob
 from assent.runs.messages import CLIENT_MESSAGES, ClientMessage, ErrorCode
 
@@ -89,6 +90,7 @@ def _fault_of(glob: str) -> str | None:
     if not glob or len(glob) > LONGEST_GLOB:
         return f"expected 1 to {LONGEST_GLOB} characters"
     try:
+        check_pattern(glob)
         compile_glob(glob)
     except AssentError as error:
         return str(error)
