@@ -85,6 +85,7 @@ def settle(case: Case, operations: list[Operation], op: Operation, mode: Mode, v
     if op.kind in (READ, WRITE, EXEC) and (within(op.resource, ASSENT) or goes_with(ASSENT, op)):
         return DENY, False
     asks = [Ask(firm=True, built_in=True)] if op.kind is WRITE and op.resource in CONTROL else []
+    asks += [Ask(firm=True, built_in=True)] if case.session.confined and leaves(case, op) else []
     boxed = False
     if not (case.embedded and mode is Mode.BYPASS):
         if denied(case, op):
@@ -193,7 +194,10 @@ def path_default(case: Case, op: Operation) -> tuple[Verdict, bool]:
 
 def covered(case: Case, operations: list[Operation], op: Operation) -> bool:
     """Tell whether an allow surely speaks for the operation."""
-    rules = (r for p in counted(case) for r in p.allow)
+    rules = [r for p in counted(case) for r in p.allow]
+    named = any(r.tool == case.call.tool and r.pattern is None and r.expires is None for r in rules)
+    if case.embedded and named and op.tier is not DESTRUCTIVE and not case.unreadable:
+        return True  # in that format a bare name is about the whole call
     if any(reaches(case, r, operations, op, destructive=r.destructive) for r in rules):
         return True
     allowed = "allow" in (*case.hooks, *case.hosts) or (op.kind is not EXEC and listed(case, op))
@@ -216,8 +220,14 @@ def listed(case: Case, op: Operation) -> bool:
 
 
 def granted(case: Case, operations: list[Operation], op: Operation) -> bool:
-    grants = [(g, g.rule) for g in case.consent.grants if g.rule and binds(case, g)]
+    kept = case.session.run and leaves(case, op)
+    grants = [(g, g.rule) for g in case.consent.grants if g.rule and binds(case, g) and (g.outside or not kept)]
     return any(reaches(case, rule, operations, op, destructive=g.destructive) for g, rule in grants)
+
+
+def leaves(case: Case, op: Operation) -> bool:
+    """Tell whether a path lies outside the workspace, which no folder at all holds."""
+    return op.kind in (READ, WRITE, EXEC) and not (case.session.workspace and inside(case, op.resource))
 
 
 def binds(case: Case, grant: Grant) -> bool:

@@ -17,13 +17,14 @@ from assent.approvals import questions
 from assent.approvals.binding import bind, find_unseen
 from assent.approvals.book import Approvals, refuse_agents
 from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
-from assent.approvals.errors import AlreadyAnsweredError, RefusedError
+from assent.approvals.errors import AdminNeededError, AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
 from assent.approvals.limits import Limits, find_excess
 from assent.approvals.outcome import (
     ask_again,
     find_difference,
+    leaves_run,
     places_of,
     refuse_unasked,
     refuse_unseen,
@@ -49,6 +50,7 @@ from assent.model import (
     Event,
     NotFoundError,
     Principal,
+    Role,
     Scope,
     Session,
     State,
@@ -246,9 +248,10 @@ class Gate:
     async def answer(self, approval_id: str, answer: Answer, principal: Principal) -> Approval:
         """Answer a question for good, durably, and wake whoever waits. A no counts also where it cannot be written yet.
 
-        Raises `NotFoundError` (also for what the principal may not see), `ForbiddenError` (an agent's token),
-        `AlreadyAnsweredError` (`.approval` says how and by whom), `ContradictionError` (a bad pair of scope and
-        verdict, a pattern that is no rule), or `RefusedError` (`.decision`: policy denies the modified input).
+        Raises `NotFoundError` (also for what the principal may not see), `ForbiddenError` (an agent's token; for what
+        leaves a run's workspace `AdminNeededError`), `AlreadyAnsweredError` (`.approval` says how and by whom),
+        `ContradictionError` (a bad pair of scope and verdict, a pattern that is no rule), or `RefusedError`
+        (`.decision`: policy denies the modified input).
         """
         refuse_agents(principal)
         check_answer(answer, self._store.wall_clock())
@@ -262,10 +265,13 @@ class Gate:
             run = msgspec.structs.replace(approval.call, input=changed)
             seen = self._check_modified(run, approval)
             seen = await asyncio.to_thread(bind, run, approval.session, seen)
+        by_admin = principal.role is Role.ADMIN
+        if answer.verdict is ALLOW and not by_admin:
+            _refuse_beyond(approval, seen)
         answer = msgspec.structs.replace(answer, places=places_of(seen), bound=seen.reading.bound)
         by = principal.user
         lasts = answer.scope is not Scope.ONCE
-        grant = await asyncio.to_thread(make_grant, approval, answer, by) if lasts else None
+        grant = await asyncio.to_thread(make_grant, approval, answer, by, outside=by_admin) if lasts else None
         try:
             return await self._store.commit(
                 lambda cursor: questions.answer_question(
@@ -526,6 +532,13 @@ class Gate:
             return await self._record(call, session, decision, ())
         except Exception:  # noqa: BLE001 - it is denied either way
             return Ruling(decision=decision)
+
+
+def _refuse_beyond(approval: Approval, seen: Decision) -> None:
+    """Raise `AdminNeededError` where a yes, as it was asked for or as changed, would let a run leave its workspace."""
+    asked = approval.decision
+    if leaves_run(seen, approval.session) or (asked is not None and leaves_run(asked, approval.session)):
+        raise AdminNeededError(approval)
 
 
 def _weigh(call: ToolCall, session: Session, begun: Callable[[], tuple[Consent, Decision]] | None) -> Weighed:

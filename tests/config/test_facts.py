@@ -32,8 +32,8 @@ def test_the_world_is_described(environ, monkeypatch):
     assert seen.assent_paths == (environ["ASSENT_HOME"],)
     written = ("/m/assent.yaml", f"{environ['HOME']}/.config/assent/assent.yaml")
     assert seen.assent_files[:2] == written
-    # The program itself, where it is installed.
-    assert {name.rpartition("/")[2] for name in seen.assent_files[2:]} <= {"assent"}
+    # Where strategies come from, and the program itself, where it is installed.
+    assert {name.rpartition("/")[2] for name in seen.assent_files[2:]} <= {"assent", "strategies"}
     assert seen.assent_endpoints == ENDPOINTS == ("127.0.0.1:7422", "localhost:7422", "[::1]:7422")
 
 

@@ -14,6 +14,7 @@ from websockets.sync.client import connect
 from assent.model.principal import Role
 from assent.server.table import ROUTES
 from daemons import PATIENT, Running
+from runners import Runner
 
 ROLES = ("nobody", "agent", "user", "admin")
 # What each role may do, said once more by hand: a route that is opened wider by mistake is found here.
@@ -236,3 +237,24 @@ def test_through_no_decided_call_does_an_agent_answer(daemon, tokens, question):
         told = agent.post("/api/hooks/classify", json=body).json()
         assert told["allow"] is False, line
         assert "requestId" not in told, line
+
+
+def test_whoever_started_a_run_does_not_answer_what_leaves_its_workspace(daemon, tokens):
+    """A run asks for somebody: what lies outside is for an admin to allow, by whatever route the starter tries."""
+    with Runner(daemon, tokens["user"]) as user, Runner(daemon) as admin:
+        run = user.launch("two-at-once")
+        asked = [user.hear("request_permission", runId=run) for _ in range(2)]
+        for each in asked:
+            assert "/../" not in each["resource"]
+            for word in ("allow", "allow-session"):
+                user.decide(run, each, word)
+                assert user.hear("error")["code"] == "FORBIDDEN"
+            for reply in attempts(daemon, tokens["user"], each["requestId"]):
+                told = daemon.api(tokens["admin"]).get(f"/api/permissions/{each['requestId']}").json()
+                assert told["status"] == "pending", reply.request.url
+        assert not (daemon.home / "left.txt").exists()
+        admin.decide(run, asked[0], "allow")
+        user.hear("permission_resolved", runId=run, decision="allow")
+        user.decide(run, asked[1], "deny")
+        user.hear("strategy_completed", runId=run)
+    assert not (daemon.home / "right.txt").exists()

@@ -1,6 +1,7 @@
 """P11: if the boundary that was asked for can not be set up, the command does not run, and the answer says why."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import msgspec
@@ -11,6 +12,8 @@ from assent.policy.profiles import profile
 from assent.reading.paths import Place
 from assent.sandbox import Sandbox, Unavailable, mechanisms, probe
 from assent.sandbox import launch as launching
+from daemons import Running, until
+from runners import Runner, write_strategy
 
 
 @pytest.fixture
@@ -158,3 +161,52 @@ def test_off_is_never_taken_for_a_boundary(place):
 
     with pytest.raises(Unavailable, match="no boundary"):
         asyncio.run(run())
+
+
+OUTSIDE = (
+    ("read_file", "{path: ../outside.txt}"),
+    ("write_file", "{path: ../outside.txt, content: changed}"),
+    ("edit_file", "{path: ../outside.txt, old: secret, new: changed}"),
+    ("list_dir", "{path: ..}"),
+    ("search_files", "{pattern: secret, path: ..}"),
+    ("run_command", "{command: 'cat ../outside.txt'}"),
+    ("run_command", "{command: 'echo changed > ../outside.txt'}"),
+)
+KEPT = "secret 4711"
+ENDS = ("strategy_completed", "strategy_error")
+HIDDEN = 'python3 -c \'open("../outside.txt", "w").write("changed")\''
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory):
+    root = tmp_path_factory.mktemp("p11")
+    (root / "shared").mkdir()
+    with Running(root, "--rate", "0", "--strategies", str(root / "shared")) as running:
+        (running.home / "outside.txt").write_text(KEPT)
+        yield running
+
+
+@pytest.mark.parametrize(("tool", "given"), OUTSIDE)
+def test_no_tool_of_a_run_leaves_its_workspace_by_the_word_of_whoever_started_it(served, tool, given):
+    step = f"- {{agent: a, tool: {tool}, input: {given}}}"
+    path = write_strategy(served.root / "shared", step, "leaving")
+    with Runner(served, served.mint("user", user="ursula")) as user:
+        run = user.launch(path)
+        asked = user.hear("request_permission", runId=run)
+        user.decide(run, asked, "allow")
+        assert user.hear("error")["code"] == "FORBIDDEN"
+        user.decide(run, asked, "deny")
+        user.hear("strategy_error", runId=run)
+        assert "4711" not in str([m for m in user.heard if m["type"] != "request_permission"])
+    assert (served.home / "outside.txt").read_text() == KEPT
+
+
+def test_what_nobody_can_read_from_a_command_of_a_run_the_sandbox_keeps_inside(served):
+    path = write_strategy(
+        served.root / "shared", f"- agent: a\n  tool: run_command\n  input: {json.dumps({'command': HIDDEN})}"
+    )
+    with Runner(served, served.mint("user", user="ursula")) as user:
+        run = user.launch(path)
+        user.decide(run, user.hear("request_permission", runId=run), "allow")
+        until(lambda: user.quiet() is not None and any(kind in ENDS for kind in user.kinds()))
+    assert (served.home / "outside.txt").read_text() == KEPT

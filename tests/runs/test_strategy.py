@@ -8,8 +8,9 @@ from assent.agents.wiring import Pointing
 from assent.model import ConfigError, Layer, Mode
 from assent.runs.files import ToolError
 from assent.runs.inputs import holds_input, with_input
+from assent.runs.library import BUNDLED, open_library
 from assent.runs.processes import point_at
-from assent.runs.strategy import BUNDLED, Parallel, Step, list_strategies, parse_strategy
+from assent.runs.strategy import Parallel, Step, parse_strategy
 from assent.runs.tools import RunCommand, WriteFile, guarded_name
 
 STEP = "{agent: a, tool: read_file, input: {path: x}}"
@@ -168,7 +169,7 @@ def test_what_a_run_is_given_becomes_no_part_of_a_programs_text(words):
 
 
 def test_every_bundled_strategy_can_be_read_and_says_what_it_is_for():
-    found = list_strategies(None)
+    found = open_library(None).list()
     assert len(found) >= 3
     assert {strategy.kind for _, strategy in found} == {"steps", "process"}
     assert all(path.startswith(BUNDLED) and strategy.description for path, strategy in found)
@@ -178,7 +179,7 @@ def test_the_users_own_strategies_are_listed_and_broken_ones_left_out(tmp_path):
     (tmp_path / "strategies").mkdir()
     (tmp_path / "strategies" / "mine.yaml").write_text(f"name: mine\nsteps: [{STEP}]")
     (tmp_path / "strategies" / "broken.yaml").write_text("name: [")
-    assert [s.name for path, s in list_strategies(str(tmp_path)) if not path.startswith(BUNDLED)] == ["mine"]
+    assert [s.name for path, s in open_library(str(tmp_path)).list() if not path.startswith(BUNDLED)] == ["mine"]
 
 
 def test_tools_have_one_guard_whatever_an_agent_calls_them():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from assent.model import Approval, AssentError, Decision
+from assent.model import Approval, AssentError, Decision, ForbiddenError
 
 
 class AlreadyAnsweredError(AssentError):
@@ -19,6 +19,16 @@ class RefusedError(AssentError):
     def __init__(self, decision: Decision) -> None:
         super().__init__(decision.decision_reason)
         self.decision = decision
+
+
+class AdminNeededError(ForbiddenError):
+    """What a run does outside its workspace is an admin's to allow, and nobody's who started it."""
+
+    def __init__(self, approval: Approval) -> None:
+        super().__init__(
+            f"only an admin may allow `{approval.id}`, such as the owner of the daemon's machine (`assent approve`):"
+            f" it leaves the workspace of run `{approval.session.id}`, or changes what runs later"
+        )
 
 
 class ContradictionError(AssentError):

@@ -50,7 +50,7 @@ def check_answer(answer: Answer, now: float) -> None:
         raise ContradictionError("a changed call is allowed once; say a pattern to allow more")
 
 
-def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
+def make_grant(approval: Approval, answer: Answer, by: str, *, outside: bool = False) -> Grant | None:
     """Return what an answer leaves behind for later calls; nothing, if it is for once.
 
     Raises `ContradictionError` where it could never hold.
@@ -74,6 +74,7 @@ def make_grant(approval: Approval, answer: Answer, by: str) -> Grant | None:
         session=session.id if answer.scope is Scope.SESSION else None,
         run=session.run if allows else None,
         workspace=session.workspace,
+        outside=outside and allows,
         boundary=decision.boundary if allows else None,
         destructive=answer.destructive,
         expires_at=answer.until,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 
 from assent.approvals.binding import find_change
-from assent.model import DENY, Answer, Approval, Decision, Opinion, Source, State, digest
+from assent.model import ASK, DENY, Answer, Approval, Decision, Opinion, Session, Source, State, digest
+from assent.policy.settling import SAID_YES
 
 
 def relied_on(decision: Decision) -> tuple[str, ...]:
@@ -36,6 +37,20 @@ def places_of(decision: Decision) -> str:
     if decision.reading.tool == "Bash":
         return ""
     return digest(["assent.places.v1", [(o.kind, o.resource, o.target) for o in decision.reading.operations]])
+
+
+_BEYOND = ("run-workspace", "control-plane")
+
+
+def leaves_run(decision: Decision, session: Session) -> bool:
+    """Tell whether a call of a run would do what its sandbox keeps commands from, by an ask that was put.
+
+    That is: touch what lies outside its workspace, or write what decides later what runs.
+    """
+    if not session.run:
+        return False
+    asks = [o for o in decision.opinions if o.verdict is ASK and o.overruled in (None, SAID_YES)]
+    return any(o.policy in _BEYOND or (o.source is Source.PATH_POLICY and not session.confined) for o in asks)
 
 
 def find_difference(answer: Answer | None, decision: Decision) -> str | None:

@@ -152,7 +152,8 @@ def _watched(managed: str, *values: str | None) -> tuple[str | None, tuple[str, 
 @functools.lru_cache(maxsize=16)
 def _own_places(watched: tuple[str, ...], _stamps: tuple[_Stamp, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ours, hooks, managed, user = watched
-    written = [managed, user, *_read_hooks(hooks), *_program()]
+    strategies = os.path.join(os.path.dirname(user), "strategies")
+    written = [managed, user, strategies, *_read_hooks(hooks), *_program()]
     links = [link for path in (ours, *written) for link in _find_links(path)]
     return _both_names([ours]), tuple(dict.fromkeys((*_both_names(written), *links)))
 

@@ -132,6 +132,12 @@ def project_root(cwd: str, environ: Mapping[str, str] = os.environ) -> str | Non
     return next((folder for folder in marked if refuse_folder(folder, environ) is None), (*marked, start)[0])
 
 
+def find_project(folder: str, environ: Mapping[str, str] = os.environ) -> str | None:
+    """Return the project that a folder lies in, or would lie in if it is not there yet; None if there is none."""
+    above = (each for path in _both_names(folder) for each in ancestors(path))
+    return next((each for each in above if _marks_project(each) and refuse_folder(each, environ) is None), None)
+
+
 def workspace_of(cwd: str, environ: Mapping[str, str] = os.environ) -> Workspace:
     """Return the project root as the workspace; without a project the cwd, as a guess; neither if it cannot be one.
 

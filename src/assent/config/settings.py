@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -51,6 +52,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: float = 30.0
     grace: float = 10.0
     lease: float = 30.0
+    strategies: tuple[str, ...] = ()
     agent_prompt: AgentPrompt = "inbox"
     notify_desktop: bool = True
     notify_url: str = ""
@@ -133,6 +135,14 @@ def _names(text: str) -> tuple[str, ...]:
     return names
 
 
+def _folders(text: str) -> tuple[str, ...]:
+    folders = tuple(filter(None, (part.strip() for part in text.split(","))))
+    for folder in folders:
+        if not os.path.isabs(folder):  # noqa: PTH117 - paths are strings here
+            raise ValueError(f"`{folder}` is not an absolute path")
+    return tuple(map(os.path.normpath, folders))
+
+
 def _url(text: str) -> str:
     if not _URL.fullmatch(text.rstrip("/").lower()):
         raise ValueError("it must be a scheme, a host and perhaps a port: https://assent.example")
@@ -175,6 +185,7 @@ SETTINGS = (
     Setting("heartbeat", read_duration, "TIME", "how often a WebSocket hears a heartbeat"),
     Setting("grace", read_duration, "TIME", "how long a stopping daemon waits for requests under way"),
     Setting("lease", _lease, "TIME", "how long a daemon may be silent before others on its store end its runs"),
+    Setting("strategies", _folders, "DIR,…", "more folders whose strategies a user's token may run"),
     Setting(
         "agent_prompt",
         _choice("inbox", "defer"),

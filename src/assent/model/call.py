@@ -63,6 +63,8 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     interactive: bool = True
     run: bool = False
     """A run of the daemon's own: reads outside the workspace ask as well."""
+    confined: bool = False
+    """A run that no admin started: what lies outside the workspace is an admin's to allow, each time."""
     remote: bool = False
     """The agent's disk is not the daemon's, which therefore looks at nothing there."""
     environment: Environment | None = None

@@ -62,6 +62,8 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     run: bool | None = None
     """Whether it was given in a run: a strategy names its agents as it likes, and one is not the other."""
     workspace: tuple[str, ...] | None = None
+    outside: bool = False
+    """An admin gave it: in a run it covers what lies outside the workspace too."""
     boundary: SandboxProfile | None = None
     destructive: bool = False
     expires_at: float | None = None

@@ -69,6 +69,8 @@ class Coverage(msgspec.Struct, frozen=True):
                 if opinion.verdict is ALLOW and opinion.source is Source.SESSION:
                     return opinion.policy
         for grant in self.consent.grants:
+            if not grant.outside and self.view.session.run and self.view.is_outside(operation):
+                continue
             if (grant.destructive or not destructive) and self._is_meant(grant) and self._covers(grant, operation):
                 return f"grant {grant.id}"
         return None

@@ -101,6 +101,9 @@ def protect(index: int, operation: Operation, view: View, *, embedded: bool) -> 
         found.append(_opinion(ASK, "self-protection", "it may talk to Assent itself", index, firm=True))
     elif kind is FS_WRITE and (why := _control(operation, view)):
         found.append(_opinion(ASK, "control-plane", why, index, firm=True))
+    if view.session.confined and view.is_outside(operation):
+        why = f"{operation.shown} is outside the run's workspace: only an admin may allow it"
+        found.append(_opinion(ASK, "run-workspace", why, index, firm=True))
     if operation.secret and not embedded and kind in (FS_READ, COMMAND_EXECUTE):
         why = f"{operation.shown} holds secrets" if kind is FS_READ else operation.reason
         found.append(_opinion(ASK, "secrets", why, index))

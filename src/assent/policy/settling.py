@@ -13,6 +13,7 @@ from assent.policy.guard import Guard
 from assent.policy.modes import Row
 from assent.policy.view import View
 
+SAID_YES = "a person said yes to this call"
 _verdict = operator.attrgetter("verdict")
 
 
@@ -58,8 +59,8 @@ def _answer(
 ) -> Iterator[Opinion]:
     operation = view.reading.operations[index]
     if yes:
-        yield msgspec.structs.replace(ask, overruled="a person said yes to this call")
-        yield _allow(index, Source.PERSON, "person", "a person said yes to this call")
+        yield msgspec.structs.replace(ask, overruled=SAID_YES)
+        yield _allow(index, Source.PERSON, "person", SAID_YES)
     elif granted is not None and not ask.firm:
         yield msgspec.structs.replace(ask, overruled=granted)
         source = Source.SESSION if not granted.startswith("grant ") else Source.GRANT

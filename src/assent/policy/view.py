@@ -9,6 +9,8 @@ import msgspec
 from assent.model import (
     COMMAND_EXECUTE,
     FS_EXEC,
+    FS_READ,
+    FS_WRITE,
     TOOL_CALL,
     UNKNOWN,
     Facts,
@@ -46,6 +48,12 @@ class View(msgspec.Struct, frozen=True):
     def is_unreadable(self, operation: Operation) -> bool:
         """Tell whether an operation stands for a line that could not be read: it may be anything."""
         return self.reading.unreadable is not None and operation.kind in (COMMAND_EXECUTE, TOOL_CALL)
+
+    def is_outside(self, operation: Operation) -> bool:
+        """Tell whether an operation is about a path that may lie outside the workspace, or there is none."""
+        if operation.kind not in (FS_READ, FS_WRITE, FS_EXEC) or (operation.known and operation.resource[:1] != "/"):
+            return False
+        return not self.place.workspace or self.traits(operation).outside
 
     def traits(self, operation: Operation) -> Traits:
         """Tell what an operation's path is, by any of its names."""

@@ -1,7 +1,7 @@
 """From a wish to a run: its strategy and folder found, what decides in it settled, and nothing begun."""
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH112, PTH118, PTH120
+# ruff: noqa: PTH112, PTH120
 
 from __future__ import annotations
 
@@ -43,10 +43,6 @@ def load(path: str, wished: str | None) -> tuple[str, Strategy]:
     """Read the strategy, and find the folder that the run is to be in."""
     if wished is not None and (not wished.startswith("/") or "\0" in wished):
         raise ConfigError("cwd must be an absolute path")
-    if not path.startswith("/"):
-        if wished is None:
-            raise ConfigError("strategyPath must be absolute, or relative to a cwd that is given")
-        path = os.path.join(wished, path)
     strategy = load_strategy(path)
     cwd = os.path.realpath(wished if wished is not None else os.path.dirname(path))
     if not os.path.isdir(cwd):

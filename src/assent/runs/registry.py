@@ -17,14 +17,17 @@ from assent.approvals.errors import AlreadyAnsweredError
 from assent.model import (
     Approval,
     ConfigError,
+    ForbiddenError,
     NotFoundError,
     Principal,
+    Role,
     Session,
     State,
     ToolCall,
     Verdict,
 )
 from assent.policy.guard import Patch
+from assent.policy.profiles import NAMES
 from assent.runs.audience import Subscriber
 from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_question, stop_elsewhere
 from assent.runs.execution import run_steps
@@ -33,6 +36,7 @@ from assent.runs.ground import Ground
 from assent.runs.guards import MOST_GLOBS
 from assent.runs.history import PastRun, read_back
 from assent.runs.leases import Lease
+from assent.runs.library import Library
 from assent.runs.messages import (
     GuardChain,
     PermissionDecision,
@@ -58,7 +62,6 @@ from assent.runs.records import (
 )
 from assent.runs.recovery import RESTARTED, SILENT, close_left
 from assent.runs.run import Run
-from assent.runs.strategy import list_strategies
 from assent.store.cursor import Cursor
 from assent.weighing import Decider
 
@@ -73,11 +76,11 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 class Runs:
     """The runs of one daemon. Everything but `hear` happens on its loop."""
 
-    def __init__(self, ground: Ground, *, node: str, lease: float, config_home: str | None) -> None:
+    def __init__(self, ground: Ground, *, node: str, lease: float, library: Library) -> None:
         self._ground = ground
         self._node = node
         self._lease = Lease(ground, node, lease)
-        self._config_home = config_home
+        self._library = library
         self._runs: dict[str, Run] = {}
         self._preparing: dict[str, asyncio.Future[None]] = {}
         self._chores: set[asyncio.Task[None]] = set()
@@ -193,6 +196,7 @@ class Runs:
         if run is None:
             raise ProtocolError("START_FAILED", f"Prepared run not found: {run_id}")
         self._check(run.record, who)
+        run.confined |= who.role is not Role.ADMIN
         try:
             await run.start(given or "", run_steps if run.strategy.process is None else run_process)
         except ToolError as error:
@@ -258,6 +262,8 @@ class Runs:
     async def update_policy(self, wish: UpdatePolicy, who: Principal) -> None:
         """Add to the path policies of a run's guards."""
         run = self._find_active(wish.run_id, who)
+        if (wish.allow or wish.default == "allow") and not run.confined and who.role is not Role.ADMIN:
+            raise ProtocolError("FORBIDDEN", f"an admin started run {run.id}: only an admin may allow more in it")
         guards = run.guards.named(wish.tool)
         if not guards:
             raise ProtocolError("VALIDATION_ERROR", f'Invalid message: tool: no guard is called "{wish.tool}"')
@@ -313,7 +319,7 @@ class Runs:
 
     async def list_strategies(self) -> tuple[StrategySummary, ...]:
         """Return the strategies that lie ready."""
-        found = await self._in_thread(lambda: list_strategies(self._config_home))
+        found = await self._in_thread(self._library.list)
         return tuple(StrategySummary(s.name, path, s.kind, s.description) for path, s in found)
 
     # Within
@@ -351,7 +357,14 @@ class Runs:
             made.set_result(None)
 
     async def _make_new(self, run_id: str, wish: PrepareRun, path: str, who: Principal) -> Run | None:
-        run = await make_run(self._ground, wish, path, id=run_id, user=who.user, node=self._node)
+        by_admin = who.role is Role.ADMIN
+        if not by_admin and wish.profile not in (None, *NAMES):
+            raise ForbiddenError(f"only an admin may start a run in the profile `{wish.profile}`")
+        find = functools.partial(self._library.find, path, wish.cwd, anywhere=by_admin)
+        found = await self._in_thread(find)
+        run = await make_run(self._ground, wish, found, id=run_id, user=who.user, node=self._node)
+        self._library.check_folder(run.setting.cwd)
+        run.confined = not by_admin
         entry = self._ground.log.prepare(status_event(run.record))
 
         def work(cursor: Cursor) -> bool:

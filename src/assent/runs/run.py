@@ -76,6 +76,8 @@ class Run:
         self.ground = ground
         self.setting = setting
         self.interactive = interactive
+        self.confined = True
+        """Whether somebody else than an admin prepared or started it: then only an admin lets it leave its folder."""
         self.profile: str | None = None
         """The profile that a person chose for its process."""
         self.input = ""
@@ -119,6 +121,7 @@ class Run:
             guessed=self.setting.guessed,
             interactive=self.interactive,
             run=True,
+            confined=self.confined,
             **more,
         )
 

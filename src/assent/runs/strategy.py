@@ -1,12 +1,7 @@
 """A strategy: a YAML file that says what runs under the guard, as steps or as a process. It may only tighten."""
 
-# Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH118, PTH120, PTH207
-
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
 
@@ -32,7 +27,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
-BUNDLED = os.path.join(os.path.dirname(__file__), "strategies")
 MOST_STEPS = 1000
 PROCESS_SECONDS = 3600.0
 LONGEST_NUMBER = 18
@@ -142,18 +136,6 @@ def parse_strategy(data: bytes, path: str) -> Strategy:
         flow=_flow(top["steps"]) if "steps" in top else (),
         process=_process(top["process"]) if "process" in top else None,
     )
-
-
-def list_strategies(config_home: str | None) -> list[tuple[str, Strategy]]:
-    """Return what lies ready: Assent's own, and the user's; a file that can not be read is left out."""
-    folders = [BUNDLED] + ([os.path.join(config_home, "strategies")] if config_home else [])
-    found = []
-    for path in [p for folder in folders for p in sorted(glob.glob(os.path.join(glob.escape(folder), "*.yaml")))]:
-        try:
-            found.append((path, load_strategy(path)))
-        except ConfigError:
-            continue
-    return found
 
 
 def _node(part: Step | Parallel) -> FlowNode:

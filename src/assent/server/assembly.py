@@ -32,6 +32,7 @@ from assent.model import Event, EventType, NotFoundError, Session, ToolCall
 from assent.model.principal import Role
 from assent.runs.engines import Engines
 from assent.runs.ground import Ground
+from assent.runs.library import open_library
 from assent.runs.registry import Runs
 from assent.runs.run import Run
 from assent.sandbox.environment import places_of
@@ -79,7 +80,9 @@ def assemble(
 ) -> Iterator[Daemon]:
     """Open everything, lend it as one, and close it in order."""
     endpoints = tuple(f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]"))
-    projects = Projects(journal, endpoints=(*endpoints, *settings.names), environ=environ)
+    own_files = tuple(name for folder in settings.strategies for name in (folder, os.path.realpath(folder)))
+    projects = Projects(journal, endpoints=(*endpoints, *settings.names), own_files=own_files, environ=environ)
+    library = open_library(os.path.dirname(user_file(environ)), settings.strategies)
     with open_store(settings.store or None, home=home) as store:
         log = Log(store, home)
         _place_launchers(home, log, environ)
@@ -89,8 +92,7 @@ def assemble(
         gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home, limits=limits)
         keys = Identities(store, cookie=cookie_name(settings, port))
         ground = _lay_ground(gate, store, log, projects, journal, keys, environ)
-        config_home = os.path.dirname(user_file(environ))
-        decide_in.runs = runs = Runs(ground, node=log.writer, lease=settings.lease, config_home=config_home)
+        decide_in.runs = runs = Runs(ground, node=log.writer, lease=settings.lease, library=library)
         daemon = Daemon(
             settings=settings,
             door=make_door(settings, port),

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from assent.approvals.errors import AlreadyAnsweredError, AmbiguousError, ContradictionError, RefusedError
+from assent.approvals.errors import (
+    AdminNeededError,
+    AlreadyAnsweredError,
+    AmbiguousError,
+    ContradictionError,
+    RefusedError,
+)
 from assent.model import AssentError, ForbiddenError, NotFoundError, StoreError
 from assent.server.messages import Refusal, StoppingError
 
@@ -22,7 +28,7 @@ def refusal_of(error: Exception) -> Refusal | None:
         case NotFoundError():
             return Refusal(404, "Not found")
         case ForbiddenError():
-            return Refusal(403, "Forbidden")
+            return Refusal(403, str(error) if isinstance(error, AdminNeededError) else "Forbidden")
         case StoppingError():
             return Refusal(503, "The daemon is stopping")
         case StoreError():

@@ -67,6 +67,7 @@ class Projects:
         journal: Journal,
         *,
         endpoints: tuple[str, ...] = (),
+        own_files: tuple[str, ...] = (),
         environ: Mapping[str, str] = os.environ,
         managed_file: str = MANAGED_FILE,
         clock: Callable[[], float] = time.monotonic,
@@ -76,7 +77,7 @@ class Projects:
         self._managed = managed_file
         self._clock = clock
         self._files = RuleFiles()
-        self.seen = _Eyes(environ, endpoints)
+        self.seen = _Eyes(environ, endpoints, own_files)
         """The world as the daemon sees it."""
         self._blind = _Blindness(endpoints)
         self._seats: dict[Places, _Seat] = {}
@@ -173,9 +174,9 @@ def _refusing(error: AssentError) -> Engine:
 
 
 class _Eyes:
-    """The world as the daemon sees it, with the addresses it really listens on; in one turn of the loop, once."""
+    """The world as the daemon sees it, with the addresses and files of its settings; once in a turn of the loop."""
 
-    def __init__(self, environ: Mapping[str, str], endpoints: tuple[str, ...]) -> None:
+    def __init__(self, environ: Mapping[str, str], endpoints: tuple[str, ...], own_files: tuple[str, ...]) -> None:
         self._observer = Observer(environ)
         moment = Moment()
         # Most paths of a turn lie in few folders.
@@ -185,6 +186,7 @@ class _Eyes:
         self._exists = moment.once(exists)
         self._has_dashes = moment.once(has_dashes)
         self._endpoints = endpoints
+        self._own_files = own_files
         self._last: tuple[Facts, Facts] | None = None
 
     def __call__(self) -> Facts:
@@ -194,6 +196,7 @@ class _Eyes:
             known = msgspec.structs.replace(
                 seen,
                 assent_endpoints=addresses,
+                assent_files=tuple(dict.fromkeys((*seen.assent_files, *self._own_files))),
                 resolve=self._resolve,
                 trap=self._trap,
                 is_program=self._is_program,

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from assent.approvals.errors import AmbiguousError
+from assent.approvals.errors import AdminNeededError, AmbiguousError
 from assent.audit.following import follow
 from assent.audit.search import Query, Record
 from assent.model import Answer, Approval, AssentError, Event, State, Verdict
@@ -166,6 +166,8 @@ async def respond(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(404, NO_PENDING.format(session))
     try:
         approval = await daemon.gate.answer(waiting.id, answer, who)
+    except AdminNeededError:
+        raise
     except AssentError as error:
         raise Refusal(404, NO_PENDING.format(session), detail=str(error)) from None
     daemon.note_answer(approval, who)
