@@ -200,6 +200,13 @@ def test_a_refusal_can_reach_further(daemon, agent, words, said, elsewhere):
     assert [asking(session)["reason"].partition(":")[0] for session in ("a", "b")] == ["Blocked", elsewhere]
 
 
+def test_a_malformed_pattern_is_refused_with_a_suggestion_and_the_question_stays(daemon, agent):
+    wanted = ask(agent, "node malformed.js")["requestId"]
+    done = daemon.run("approve", wanted, "--always", "--pattern", "Bash(npx")
+    assert (done.returncode != 0, "did you mean `Bash(npx)`?" in done.stderr) == (True, True)
+    assert wanted in daemon.run("pending").stdout
+
+
 @pytest.mark.parametrize("verb", ["approve", "deny"])
 def test_an_answer_is_not_for_a_session_and_for_good(daemon, verb):
     done = daemon.run(verb, "x", "--session", "--always")

@@ -112,6 +112,8 @@ def read_redirects(spelled: str) -> Redirects:
 def find_redirects(match: Match, words: tuple[Word, ...]) -> tuple[int, ...]:
     """Return the indexes of the words that lead a command to another project, program or setting."""
     own = match.entry.redirecting
+    if not own and not match.parents and match.entry.options != "any":
+        return ()
     before = read_redirects(" ".join((own, *(parent.redirecting for parent, _, _ in match.parents))))
     shared = [parent.redirecting for parent, _, _ in match.parents if not parent.leading]
     behind = read_redirects(" ".join((own, *shared)))
