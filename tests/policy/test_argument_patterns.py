@@ -81,6 +81,7 @@ def test_a_link_that_leads_out_is_not_covered():
 
 #: a pattern of plain text, what a tool is given, whether an allow covers the whole call, and what a deny says
 TEXT = [
+    ("[z-a]", {"x": "src/a.py"}, False, ALLOW),
     ("*prod*", {"to": "my prod db"}, True, DENY),
     ("*prod*", {"to": "my dev db"}, False, ALLOW),
     ("*prod*", {"to": "src/prod.py"}, True, DENY),

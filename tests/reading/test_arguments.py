@@ -10,6 +10,7 @@ from assent.engine import Engine
 from assent.model import UNKNOWN, CallError, Facts, ToolCall, Verdict
 from assent.reading.arguments import DEEPEST, LONGEST_JSON, MOST_VALUES, find_arguments
 from assent.reading.fields import MOST_PATHS
+from assent.reading.spellings import MOST, spellings
 from scenes import HOME, SESSION, place, policy, world
 
 U = UNKNOWN
@@ -328,3 +329,7 @@ def test_a_shell_tool_s_other_fields_are_looked_at():
         assert engine.decide(call, SESSION).verdict is not Verdict.ALLOW
     call = ToolCall(tool="Bash", input={"command": "ls", "log": "/ws/src/x.log"}, cwd="/ws")
     assert engine.decide(call, SESSION).verdict is Verdict.ALLOW
+
+
+def test_a_string_is_taken_for_so_many_paths_and_no_more():
+    assert MOST < len(spellings("file:" * 20 + "a.py", FACTS)) <= MOST + 4

@@ -41,7 +41,7 @@ def shown(found: list[Operation]) -> list[str]:
         ("*.pem", "/code/app/….pem", True),
         ("~/*", "/home/u/…", False),
         ("~/.local/share/assen?/token", OWN, False),
-        ("~/.local/share/*/token", OWN, False),
+        ("~/.local/share/*/token", OWN, True),
         ("~/.loc*", "/home/u/.loc…", False),
     ],
 )
