@@ -268,7 +268,8 @@ class Gate:
         by_admin = principal.role is Role.ADMIN
         if answer.verdict is ALLOW and not by_admin:
             _refuse_beyond(approval, seen)
-        answer = msgspec.structs.replace(answer, places=places_of(seen), bound=seen.reading.bound)
+        bound = seen.reading.bound if answer.verdict is ALLOW else ()
+        answer = msgspec.structs.replace(answer, places=places_of(seen), bound=bound)
         by = principal.user
         lasts = answer.scope is not Scope.ONCE
         grant = await asyncio.to_thread(make_grant, approval, answer, by, outside=by_admin) if lasts else None

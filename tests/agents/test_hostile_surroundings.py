@@ -50,9 +50,11 @@ def test_a_call_that_is_too_long_to_be_decided_does_not_run(wired, name):
 
 
 @pytest.mark.parametrize("name", ["codex", "gemini"])
-def test_what_a_users_shell_says_first_drowns_no_answer(wired, name, tmp_path):
-    greeting, escaped = tmp_path / "greeting.sh", Path("/usr/local") / f"assent-{uuid4()}"
+def test_what_a_users_shell_says_first_drowns_no_answer(wired, name, request):
+    # The user's own: a file that everybody could write would be asked about.
+    greeting, escaped = (Path("/usr/local") / f"assent-{uuid4()}" for _ in range(2))
     greeting.write_text("echo hello\n")
+    request.addfinalizer(greeting.unlink)
     place = wired(name, "auto", BASH_ENV=str(greeting))
     (place.project / "treasure.txt").write_text("there is no other copy\n")
     (place.project / "boxed.sh").write_text(f"touch ran-boxed {escaped}\n")

@@ -173,7 +173,8 @@ def test_a_run_is_listed_shown_with_what_guards_its_tools_and_stopped(people, da
     ida = daemon.mint("user", user="ida")
     step = "- {agent: w, tool: run_command, input: {command: node x.js}}\n"
     with Runner(daemon, ida) as runner:
-        run = runner.launch(write_strategy(tmp_path, step, name="waits"))
+        ready = daemon.home / ".config" / "assent" / "strategies"
+        run = runner.launch(write_strategy(ready, step, name="waits"))
         runner.find("request_permission", runId=run)
         assert [each["runId"] for each in people["ida"].get("/api/runs").json()["runs"]] == [run]
         shown = people["ida"].get(f"/api/runs/{run}").json()

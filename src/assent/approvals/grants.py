@@ -33,8 +33,6 @@ from assent.policy.matching import compile_rule
 from assent.policy.refusals import refused_thing
 from assent.policy.rules import parse_pattern
 
-_NO_FILE = (ABSENT, UNSEEN)
-
 
 def check_answer(answer: Answer, now: float) -> None:
     """Raise `ContradictionError` if the parts of an answer do not fit together."""
@@ -67,7 +65,7 @@ def make_grant(approval: Approval, answer: Answer, by: str, *, outside: bool = F
         rule=rule,
         digest=digest,
         places=places_of(decision) if allows and digest is not None else "",
-        files=_bound_files(decision, session) if allows else (),
+        files=_bound_files(decision, session, answer) if allows else (),
         scope=answer.scope,
         user=session.user,
         agent=session.agent,
@@ -105,17 +103,20 @@ def binds(grant: Grant, decision: Decision, session: Session) -> bool:
     if grant.digest is not None and grant.places != places_of(decision):
         return False
     bound, wanted = dict(grant.files), own_programs(decision, session)
-    return all(bound.get(path) not in (None, *_NO_FILE) for path in wanted) and all(
+    return all(bound.get(path) not in (None, UNSEEN) for path in wanted) and all(
         bound[path] == state for path, state in look_at(wanted)
     )
 
 
-def _bound_files(decision: Decision, session: Session) -> tuple[tuple[str, str], ...]:
-    """Return the files that a standing yes is for, as they were when the question was put."""
+def _bound_files(decision: Decision, session: Session, answer: Answer) -> tuple[tuple[str, str], ...]:
+    """Return the files that a standing yes is for, as they were when the question was put.
+
+    For a time, a yes may be for a file that is not there: it ends when there is one.
+    """
     seen = dict(decision.reading.bound)
     found = tuple((path, seen.get(path, UNSEEN)) for path in own_programs(decision, session))
     for path, state in found:
-        if state == ABSENT:
+        if state == ABSENT and answer.scope is Scope.ALWAYS and answer.until is None:
             raise ContradictionError(
                 f"`{path}` did not exist when this was asked, and a standing approval holds for a file as it is; "
                 "approve this call once, or wait until the agent asks again"

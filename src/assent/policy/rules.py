@@ -12,7 +12,7 @@ LONGEST_RULE = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _WHOLE = re.compile(r"[\w*.-]+\s*\(")
 """How a text begins that is a rule, and not the pattern of one."""
-_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""", re.DOTALL)
+_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""")
 
 
 def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record

@@ -18,7 +18,7 @@ from assent.model import (
 )
 from assent.policy.view import View
 
-_PRODUCTION = re.compile(r"(?i)(?:.*[^a-z])?prod(?:uction)?(?:[^a-z].*)?")
+_PRODUCTION = re.compile(r"(?i)(?<![a-z])prod(?:uction)?(?![a-z])")
 _RUNS = re.compile(r"(?i)\b(?:runs?|code|scripts?|evaluates|program)\b")
 
 
@@ -42,7 +42,7 @@ def _names_production(operation: Operation) -> bool:
     """Tell whether a command that is not safe names a production system, by an option or an argument."""
     if operation.kind is not COMMAND_EXECUTE or operation.tier is SAFE:
         return False
-    return any(_PRODUCTION.fullmatch(word) for word in operation.argv[1:])
+    return any(_PRODUCTION.search(word) for word in operation.argv[1:])
 
 
 def _runs_code(operation: Operation) -> bool:

@@ -25,7 +25,7 @@ _CALLED = frozenset({"command_not_found_handle", "command_not_found_handler"})
 _SHARED = ("/tmp", "/var/tmp", "/dev/shm", "/private/tmp", "/private/var/tmp")  # noqa: S108 - named, not used
 """Where everybody may write."""
 _SYSTEM = frozenset(("/bin", "/usr/bin", "/usr/local/bin", "/sbin", "/usr/sbin", "/usr/local/sbin"))
-_URL = re.compile(r"(?!file:)[A-Za-z][A-Za-z0-9+.-]*+://[^\s'\"]*+")
+_URL = re.compile(r"(?<![A-Za-z0-9+.-])(?!file:)[A-Za-z][A-Za-z0-9+.-]*+://[^\s'\"]*+")
 _ABSOLUTE = re.compile(r"(?<![\w.%+~@!-])~?/[^\s:;,'\"|&<>$`()*?\\]*+")
 _LEADING = re.compile(r"[/$`|;&<>(){}\\\n!]|(?:^|[\s:;,='\"])\.")
 """What a value that only tells something does not hold: the rest of a relative path, or of a shell line."""
