@@ -66,13 +66,20 @@ def agent(daemon):
     return daemon.api(daemon.mint("agent", agent="coder"))
 
 
+def _script(project) -> str:
+    """Put a script into the project: a standing answer holds for a file that is there."""
+    name = f"job-{next(_numbers)}.js"
+    (project / name).write_text("// nothing\n")
+    return name
+
+
 @pytest.fixture
 def ask(daemon, agent, person):
     """Ask about a command and return the question's id; what is left open is denied afterwards."""
 
     def question(command: str | None = None, *, tool="bash", session="s-1", cwd=str(daemon.project), **given) -> str:
         if command is not None or not given:
-            given["command"] = command or f"node job-{next(_numbers)}.js"
+            given["command"] = command or f"node {_script(daemon.project)}"
         body = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         return agent.post("/api/hooks/classify", json=body).json()["requestId"]
 
