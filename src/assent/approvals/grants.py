@@ -116,7 +116,7 @@ def _bound_files(decision: Decision, session: Session, answer: Answer) -> tuple[
     seen = dict(decision.reading.bound)
     found = tuple((path, seen.get(path, UNSEEN)) for path in own_programs(decision, session))
     for path, state in found:
-        if state == ABSENT and answer.scope is Scope.ALWAYS and answer.until is None:
+        if state == ABSENT and (answer.pattern or (answer.scope is Scope.ALWAYS and answer.until is None)):
             raise ContradictionError(
                 f"`{path}` did not exist when this was asked, and a standing approval holds for a file as it is; "
                 "approve this call once, or wait until the agent asks again"
