@@ -179,16 +179,25 @@ def sign_bundle(log: Log, bundle: dict[str, Any]) -> dict[str, Any]:
 
 
 def verify_bundle(
-    data: bytes, *, expected: tuple[str, bytes] | None = None, keys: tuple[str, ...] = ()
+    data: bytes,
+    *,
+    expected: tuple[str, bytes] | None = None,
+    keys: tuple[str, ...] = (),
+    neighbours: dict[str, str] | None = None,
 ) -> BundleReport:
-    """Check a bundle by itself. `expected` is this installation's id and key, `keys` others to trust, in hex."""
+    """Check a bundle by itself.
+
+    `expected` is this installation's id and key; `keys` are others to trust, in hex, and `neighbours` those of the
+    nodes that share its store, by their ids.
+    """
+    own = {} if expected is None else {expected[0]: expected[1].hex()}
     try:
-        return _verify(data, expected, tuple(key.lower() for key in keys))
+        return _verify(data, (neighbours or {}) | own, tuple(key.lower() for key in keys))
     except _BrokenError as error:
         return BundleReport(ok=False, broken=str(error))
 
 
-def _verify(data: bytes, expected: tuple[str, bytes] | None, keys: tuple[str, ...]) -> BundleReport:
+def _verify(data: bytes, nodes: dict[str, str], keys: tuple[str, ...]) -> BundleReport:
     bundle = _decode(data)
     signature = _convert(bundle.get("signature"), Signature, "signature")
     chain = _convert(bundle.get("chain"), Chain, "chain")
@@ -198,11 +207,11 @@ def _verify(data: bytes, expected: tuple[str, bytes] | None, keys: tuple[str, ..
     runtime = bundle.get("runtime")
     if not isinstance(runtime, dict) or runtime.get("runtimeId") != signature.writer:
         raise _BrokenError("it does not say of itself that it is of the installation that its signature names")
-    if expected is not None and signature.writer == expected[0] and _hex(signature.key) != expected[1]:
-        raise _BrokenError("it claims to be of this installation, and is signed by another key")
-    known = signature.key in keys or (expected is not None and _hex(signature.key) == expected[1])
+    if nodes.get(signature.writer, signature.key) != signature.key:
+        raise _BrokenError("it claims to be of an installation that is known here, and is signed by another key")
+    known = signature.key in keys or signature.writer in nodes
     linked = _check_records(chain.records, bundle.get("sessionId"))
-    sealed = _count_sealed(chain, signature)
+    sealed = _count_sealed(chain, signature, nodes)
     _check_timeline(bundle.get("timeline"), chain.records)
     return BundleReport(
         ok=known,
@@ -235,14 +244,15 @@ def _check_records(records: tuple[Kept, ...], session: Any) -> int:
     return linked
 
 
-def _count_sealed(chain: Chain, signature: Signature) -> int:
-    """Check the seals of whoever signed the bundle, and count the records before them. Others' keys are not known."""
+def _count_sealed(chain: Chain, signature: Signature, nodes: dict[str, str]) -> int:
+    """Check the seals of whoever signed the bundle and of known nodes, and count the signer's records before them."""
+    known = nodes | {signature.writer: signature.key}
     by_hash = {(record.writer, record.seq): record.hash for record in chain.records}
     ends: dict[str, int] = {}
     for kept in chain.seals:
-        if kept.writer != signature.writer:
+        if kept.writer not in known:
             continue
-        if not kept.seal.is_genuine(_hex(signature.key)):
+        if not kept.seal.is_genuine(_hex(known[kept.writer])):
             raise _BrokenError(f"the seal after record {kept.position} is wrong")
         if by_hash.get((kept.writer, kept.seq), kept.hash) != kept.hash:
             raise _BrokenError(f"the seal after record {kept.position} is of another log")

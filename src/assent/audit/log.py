@@ -13,6 +13,7 @@ from assent.audit.chain import COLUMNS, genesis, hash_row
 from assent.audit.entry import Entry, make_entries, make_entry
 from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
+from assent.audit.neighbours import LOOK_SECONDS, Neighbours
 from assent.audit.sealing import End, Sealer, check_key
 from assent.audit.seals import SEAL_EVERY, SEAL_SECONDS
 from assent.config.spool import drop_left, list_left, read_left
@@ -82,6 +83,10 @@ class Log:
         self._tell_fault()
         self.take_in()
         store.every(SEAL_SECONDS, self._is_unsealed, self._seal)
+        if home is not None:
+            neighbours = Neighbours(self._node.id, home)
+            store.write(neighbours.learn)
+            store.every(LOOK_SECONDS, neighbours.are_new, neighbours.learn)
 
     @property
     def writer(self) -> str:

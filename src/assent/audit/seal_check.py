@@ -16,6 +16,7 @@ from assent.audit.chain import genesis
 from assent.audit.check import Broken, BrokenError
 from assent.audit.keys import find_public_key
 from assent.audit.mark import Mark, read_mark
+from assent.audit.neighbours import read_neighbours
 from assent.audit.seals import SEAL_EVERY, SEAL_SECONDS, Last, Seal, no_seal, read_seal, select_seals
 from assent.audit.snapshot import Snapshot, open_snapshot
 from assent.store.address import Address
@@ -133,6 +134,7 @@ class _Check:
         self._snapshot = snapshot
         self._seals = select_seals(numbered=snapshot.counts_seals()) + _SEALS
         self._trust = trust
+        self._neighbours = read_neighbours(trust.home)
         self._own = own
         self._mark = None if mark is None else mark.last
         self._fault = "" if mark is None else mark.fault
@@ -152,6 +154,8 @@ class _Check:
         is_own = self._own is not None and writer == self._own[0]
         if is_own and self._own is not None and key != self._own[1]:
             raise BrokenError("the key of this installation was replaced in the log", writer=writer)
+        if self._neighbours.get(writer, key.hex()) != key.hex():
+            raise BrokenError("the key of this node is not the one it had when it was first seen", writer=writer)
         anchored = {path: _Anchored(path, writer, size) for path, size in self._files.items()}
         self._check_key(writer, key, [anchored[path].key for path in self._trust.copies], is_own=is_own)
         last = self._follow(writer, key, anchored, self._mark if is_own else None)

@@ -16,6 +16,7 @@ import msgspec
 from assent.audit.bundle import LARGEST, BundleReport, verify_bundle
 from assent.audit.keys import find_public_key
 from assent.audit.log import Log
+from assent.audit.neighbours import read_neighbours
 from assent.audit.search import MOST_ROWS, Query, Record, export, find, make_page, read_record
 from assent.audit.snapshot import open_snapshot
 from assent.audit.verify import Report, verify_log
@@ -89,7 +90,7 @@ def _parse(argv: list[str]) -> Any:
         metavar="HEX",
         action="append",
         default=[],
-        help="the key to trust, or several; with --bundle, beside this home's",
+        help="the key to trust, or several; with --bundle, beside those this home knows",
     )
     verify.add_argument(
         "--anchors", metavar="FILE", action="append", default=[], help="a copy of the anchors, kept elsewhere"
@@ -165,7 +166,7 @@ def _copies(paths: list[str]) -> tuple[str, ...]:
 
 
 def _verify_bundle(given: Any, home: str) -> int:
-    """Check a bundle by itself, with the key of this home or one that was given."""
+    """Check a bundle by itself, with the keys that this home knows or one that was given."""
     try:
         with open(given.bundle, "rb") as file:  # noqa: PTH123 - paths are strings here
             data = file.read(LARGEST + 1)
@@ -174,7 +175,8 @@ def _verify_bundle(given: Any, home: str) -> int:
     if len(data) > LARGEST:
         raise AssentError(f"`{given.bundle}` is larger than {LARGEST >> 20} MiB")
     own = find_public_key(home) if os.path.isdir(home) else None  # noqa: PTH112 - as above
-    report = verify_bundle(data, expected=own, keys=tuple(given.key))
+    neighbours = {} if own is None else read_neighbours(home)
+    report = verify_bundle(data, expected=own, keys=tuple(given.key), neighbours=neighbours)
     say(msgspec.json.encode(report).decode() if given.json else _describe_bundle(report))
     return exits.OK if report.ok else exits.FOUND
 
