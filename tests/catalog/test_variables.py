@@ -116,6 +116,35 @@ def test_a_name_that_a_library_may_know_is_not(name: str) -> None:
     assert not is_unheard(name, "ls")
 
 
+def test_a_line_that_gives_a_program_what_turns_programs_means_something_by_it() -> None:
+    names = {name.replace("*", "X") for name in (*variables.tables().turning, *variables.tables().perilous)}
+    assert not [(name, each) for name in names for each in variables.tables().deaf if is_unheard(name, each)]
+
+
+#: each with a program that looks at it, and one that does not
+OBEYED = [
+    ("CDPATH", "cd", "ls"),
+    ("FZF_DEFAULT_OPTS", "fzf", "git"),
+    ("RIPGREP_CONFIG_PATH", "rg", "grep"),
+    ("PYTHONPATH", "git", "cat"),
+    ("PYTHONPATH", "python3", "cd"),
+    ("GIT_DIR", "git", "find"),
+    ("KUBECONFIG", "kubectl", "git"),
+    ("npm_config_prefix", "npm", "gh"),
+    ("MY_VAR", "git", "ls"),
+]
+
+
+@pytest.mark.parametrize(("name", "by", "never"), OBEYED)
+def test_a_variable_of_the_environment_counts_for_the_programs_that_look_at_it(name, by, never):
+    assert (ambient.is_obeyed(name, by), ambient.is_obeyed(name, never)) == (True, False)
+
+
+@pytest.mark.parametrize("program", ["ls", "git", "cd", "rg", "python3"])
+def test_what_every_program_looks_at_counts_for_all(program):
+    assert all(ambient.is_obeyed(name, program) for name in ("LD_PRELOAD", "HOME", "http_proxy", "TERMINFO"))
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

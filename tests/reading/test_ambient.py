@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.catalog import ambient as tables
-from assent.catalog import is_unheard, variables
+from assent.catalog import variables
 from assent.engine import Engine
 from assent.model import Environment, Facts, Mode, Policy, Session, Tier, ToolCall, bound_digest
 from assent.reading import read
@@ -49,9 +49,9 @@ PROGRAMS = ("git status", "ls", "rg x", "python3 --version", "curl https://a.exa
 def test_what_the_catalog_judges_inline_is_judged_in_the_environment(glob, value):
     name = example(glob)
     for line in PROGRAMS:
-        if tier(f"{name}={value} {line}") is not Tier.SAFE:
-            heard = not is_unheard(name, line.split()[0])
-            assert (tier(line, **{name: value}) is Tier.DANGEROUS) is heard, line
+        obeyed = tables.is_early(name) or tables.is_obeyed(name, line.split()[0])
+        inline = tier(f"{name}={value} {line}") is Tier.DANGEROUS
+        assert (tier(line, **{name: value}) is Tier.DANGEROUS) is (inline and obeyed), line
 
 
 def test_few_names_pass_with_any_value():

@@ -14,10 +14,18 @@ import msgspec
 from assent.catalog.entry import BOUNDED, Expression, expression
 from assent.catalog.loader import read_data, read_yaml
 from assent.catalog.secrets import is_secret_variable
-from assent.catalog.variables import environment_is_harmless, is_perilous
+from assent.catalog.variables import environment_is_harmless, is_builtin, is_deaf, is_perilous, is_unheard
 
 Kind: TypeAlias = Literal["paths", "strict", "plain"]
 """How a value is judged that no expression knows: by where it leads, not at all, or by whether it leads anywhere."""
+
+
+class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Variables that only interpreters and tools of one kind look at."""
+
+    names: tuple[str, ...]
+    by: frozenset[str]
+    """More programs that do not."""
 
 
 class Ambient(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +36,11 @@ class Ambient(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     values: dict[str, str]
     paths: tuple[str, ...]
     strict: tuple[str, ...]
+    aloof: frozenset[str]
+    """Programs that look at no variable of a family, nor start a program that does."""
+    families: tuple[Family, ...]
+    only: dict[str, frozenset[str]]
+    """Variables that nobody but these looks at."""
     early: tuple[str, ...]
 
 
@@ -38,6 +51,7 @@ def tables() -> Ambient:
     return msgspec.convert(read_yaml(read_data("tables", file), file), Ambient)
 
 
+@functools.lru_cache(maxsize=256)
 def _glob(names: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile("|".join(re.escape(n).replace(r"\*", ".*") for n in names))
 
@@ -65,6 +79,20 @@ def matters(name: str, value: str | None) -> bool:
 def is_early(name: str) -> bool:
     """Tell whether the agent's own shell, or whatever it starts, obeys a variable before a sandbox holds anything."""
     return _globs("early").fullmatch(name) is not None
+
+
+@functools.lru_cache(maxsize=4096)
+def is_obeyed(name: str, program: str) -> bool:
+    """Tell whether a program may look at a variable that stands in its environment anyway.
+
+    What a line itself gives to a program is judged more strictly: whoever wrote it there meant something by it.
+    """
+    known = tables()
+    if name in known.only:
+        return program in known.only[name]
+    aloof = is_deaf(program) or is_builtin(program) or program in known.aloof
+    families = (family for family in known.families if _glob(family.names).fullmatch(name))
+    return not (any(aloof or program in family.by for family in families) or is_unheard(name, program))
 
 
 @functools.lru_cache(maxsize=1024)

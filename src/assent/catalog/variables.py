@@ -11,14 +11,6 @@ from assent.catalog.loader import read_data, read_yaml
 from assent.model import UNKNOWN
 
 
-class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Variables that only interpreters and tools of one kind look at."""
-
-    names: tuple[str, ...]
-    by: frozenset[str]
-    """More programs that do not."""
-
-
 class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Which variables may be set, in globs (`LC_*`); a value is an expression."""
 
@@ -32,11 +24,6 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Programs that run nothing, and look at no variable but those above."""
     unheard: str
     """What the name of a variable is that means nothing to them."""
-    aloof: frozenset[str]
-    """Programs that look at no variable of a family, nor start a program that does."""
-    families: tuple[Family, ...]
-    only: dict[str, frozenset[str]]
-    """Variables that nobody but these looks at."""
     builtins: frozenset[str]
     """What bash runs itself, wherever a program of that name may lie."""
     settings: tuple[str, ...]
@@ -68,23 +55,16 @@ def environment_is_harmless(name: str, value: str) -> bool:
     return allowed is not None and UNKNOWN not in value and re.fullmatch(allowed, value) is not None
 
 
+def is_deaf(program: str) -> bool:
+    """Tell whether a program runs nothing, and looks at no variable but those that are known."""
+    return program in tables().deaf
+
+
 @functools.lru_cache(maxsize=4096)
 def is_unheard(name: str, program: str) -> bool:
-    """Tell whether a program surely does not look at a variable of this name."""
-    known = tables()
-    if name in known.only:
-        return program not in known.only[name]
-    aloof = program in known.deaf or program in known.aloof or program in known.builtins
-    if any(aloof or program in family.by for family in known.families if _matches(family.names, name)):
-        return True
-    if program not in known.deaf or is_perilous(name):
-        return False
-    return re.fullmatch(known.unheard, name) is not None
-
-
-@functools.lru_cache(maxsize=4096)
-def _matches(names: tuple[str, ...], name: str) -> bool:
-    return re.fullmatch("|".join(re.escape(n).replace(r"\*", ".*") for n in names), name) is not None
+    """Tell whether a variable that a line gives a program means nothing to it: one that nobody is known to act on."""
+    acted_on = is_perilous(name) or _globs("turning").fullmatch(name) is not None
+    return is_deaf(program) and not acted_on and re.fullmatch(tables().unheard, name) is not None
 
 
 def is_perilous(name: str) -> bool:

@@ -1,7 +1,7 @@
 """The environment that a call would run in: which of its variables can make the call's commands run other code.
 
-A variable is judged as an inline `VAR=… command` is, and by what its value says besides: the user's own settings, and
-paths outside of the project, change nothing.
+A variable that an inline `VAR=… command` may not give is judged by its value and for each program: the user's own
+settings and paths outside of the project change nothing, nor does a variable that the program does not look at.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import assent.regex as re
-from assent.catalog import is_builtin, is_unheard
-from assent.catalog.ambient import expression_of, is_early, kind_of, matters
+from assent.catalog import is_builtin
+from assent.catalog.ambient import expression_of, is_early, is_obeyed, kind_of, matters
 from assent.model import COMMAND_EXECUTE, DANGEROUS, UNKNOWN, CallError, Environment, Operation, fold, within
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Threat(msgspec.Struct, frozen=True):
         """Tell whether a program may obey it."""
         if self.function:
             return self.early or program == self.function
-        return self.early or not is_unheard(self.name, program)
+        return self.early or is_obeyed(self.name, program)
 
     @property
     def operation(self) -> Operation:
