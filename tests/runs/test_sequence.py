@@ -74,10 +74,13 @@ def test_what_is_swapped_for_a_link_while_it_is_asked_about_is_not_written(daemo
         asked.rmdir()
         asked.symlink_to(other)
         client.decide(run, question, "allow")
-        again = client.hear("request_permission")
+        again = client.hear("request_permission", resource=str(other / "f"))
         client.decide(run, again, "deny")
-        client.hear("strategy_error")
-    assert again["resource"] != question["resource"] or "elsewhere" in str(again["details"])
+        message = client.hear("strategy_error")["error"]["message"]
+    assert again["requestId"] != question["requestId"]
+    assert again["details"]["why"].startswith("since the last approval, a path in it leads elsewhere; ")
+    assert "denied: refused by " in message
+    assert client.kinds().count("request_permission") == 2
     assert not list(other.iterdir())
 
 
@@ -92,10 +95,13 @@ def test_a_link_that_is_pointed_elsewhere_while_it_is_asked_about_leads_nowhere_
         link.unlink()
         link.symlink_to(tmp_path / "second")
         client.decide(run, question, "allow")
-        again = client.hear("request_permission")
+        again = client.hear("request_permission", resource=str(tmp_path / "second"))
         client.decide(run, again, "deny")
-        client.hear("strategy_error")
-    assert again["resource"] != question["resource"] or "elsewhere" in str(again["details"])
+        message = client.hear("strategy_error")["error"]["message"]
+    assert again["requestId"] != question["requestId"]
+    assert again["details"]["why"].startswith("since the last approval, a path in it leads elsewhere; ")
+    assert "denied: refused by " in message
+    assert client.kinds().count("request_permission") == 2
 
 
 def test_a_client_may_go_and_come_back_in_the_middle_of_a_question(daemon, tmp_path):
