@@ -28,8 +28,6 @@ BOUNDED = {
     ("assent.reading.hosts", "_NAME"): 253,
     ("assent.reading.mentions", "_SCHEME"): 32,
     ("assent.reading.programs", "_VERSION"): 64,
-    ("assent.policy.lint", "_QUOTED"): 4096,
-    ("assent.policy.rules", "_QUOTED"): 4096,
 }
 """What is only held against a text that was found to be no longer than this, or against the catalog's own files."""
 ATTACKED = {

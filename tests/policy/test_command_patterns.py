@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from assent.model import UNKNOWN, Certainty, Rule, RuleError
 from assent.policy.matching import compile_rule
-from assent.policy.patterns import compile_command
+from assent.policy.patterns import compile_command, unquoted
 from scenes import WS, judge, look, match, policy, rules, run, world, writes
 
 YES, MAYBE, NO = Certainty.YES, Certainty.MAYBE, Certainty.NO
@@ -332,3 +332,18 @@ def test_what_an_opaque_command_mentions_may_be_what_a_deny_is_about(rule, named
 def test_a_deny_knows_a_program_by_its_plain_name():
     view = look(run("grm x", plain=("rm", "x")))
     assert judge(view, policy(mode="bypassPermissions", deny=["Bash(rm:*)"])).verdict.value == "deny"
+
+
+@pytest.mark.parametrize(
+    ("text", "bare"),
+    [
+        ("a 'b;' c", "a  c"),
+        ('a "b\\";" *', "a  *"),
+        ("a \\; b", "a  b"),
+        ("don't; go", "don't; go"),
+        ('a "b; c', 'a "b; c'),
+        ("a\\", "a\\"),
+    ],
+)
+def test_what_is_quoted_is_left_out_and_a_quote_that_does_not_end_quotes_nothing(text, bare):
+    assert unquoted(text) == bare

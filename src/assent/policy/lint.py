@@ -19,6 +19,7 @@ import assent.regex as re
 from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall, is_hidden
 from assent.policy.containment import contains
 from assent.policy.matching import Matcher, compile_rule
+from assent.policy.patterns import unquoted
 from assent.policy.phrasing import phrase
 from assent.reading import read
 from assent.reading.paths import place_of
@@ -86,7 +87,6 @@ RUNS_ANYTHING = frozenset(
 _KNOWN_TOOLS = tuple(t.name for t in TOOLS)
 _STRICTEST_FIRST = ("deny", "ask", "allow")
 _FOLDER = "/project"
-_QUOTED = re.compile(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.")
 Severity: TypeAlias = Literal["error", "warning", "hint"]
 _ODDITIES: tuple[tuple[re.Pattern[str], Severity, str, str], ...] = (
     (
@@ -295,9 +295,9 @@ def _pattern(entry: Entry) -> Iterator[Finding]:
 
 
 def _command(entry: Entry, pattern: str) -> Iterator[Finding]:
-    unquoted = _QUOTED.sub("", pattern)
+    bare = unquoted(pattern)
     for oddity, severity, message, suggestion in _ODDITIES:
-        if oddity.search(unquoted):
+        if oddity.search(bare):
             yield _finding(severity, entry, message, suggestion)
     if re.search(r"\w\*$", pattern):
         yield _finding("hint", entry, "it matches longer program or word names too", f"did you mean {pattern[:-1]}:*?")

@@ -116,6 +116,11 @@ def compile_command(text: str) -> CommandPattern:
     return CommandPattern(tuple(str(w) for w in pieces[:literal]), open_ended, expression, heads)
 
 
+def unquoted(text: str) -> str:
+    """Return the pattern of a command rule without what is quoted or escaped in it."""
+    return "".join(star + space + plain for *_, star, space, plain in _TOKEN.findall(text))
+
+
 def _head(piece: str | re.Pattern[str]) -> str:
     """Return a word of a pattern as far as it is literal."""
     if isinstance(piece, str):

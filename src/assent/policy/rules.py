@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 
 import assent.regex as re
 from assent.model import Origin, Rule, RuleError
+from assent.policy.patterns import unquoted
 from assent.reading.tools import find_tool
 
 LONGEST_RULE = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _WHOLE = re.compile(r"[\w*.-]+\s*\(")
 """How a text begins that is a rule, and not the pattern of one."""
-_QUOTED = re.compile(r"""'[^']*'|"(?:[^"\\]|\\.)*"|\\.""")
 
 
 def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record
@@ -65,8 +65,8 @@ def _fault_of(tool: str, pattern: str) -> str | None:
     """Say what in a pattern is only there by mistake."""
     if find_tool(tool).shape != "command":
         return _nested(pattern)
-    unquoted = _QUOTED.sub("", pattern)
-    if unquoted.count("(") != unquoted.count(")"):
+    bare = unquoted(pattern)
+    if bare.count("(") != bare.count(")"):
         return "its parentheses do not match; put quotes around one that is meant"
     return _nested(pattern)
 
