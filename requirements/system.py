@@ -15,6 +15,8 @@ PACKAGES = {
     "dash": "dash",
     "gcc": "gcc",
     "git": "git",
+    "libc6-dev": "/usr/include/fcntl.h",
+    "locales": "/usr/share/i18n/locales/tr_TR",
     "npm": "npm",
     "python3-pip": "/usr/lib/python3/dist-packages/pip",
     "postgresql": "/usr/lib/postgresql/*/bin/initdb",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from assent.agents.wiring import is_current
-from daemons import Running
+from charsets import plant_character_set
+from daemons import Running, until
 
 EVENTS = {"claude-code": "PreToolUse", "codex": "PreToolUse", "gemini": "BeforeTool"}
 FILES = {"claude-code": ".claude/settings.json", "codex": ".codex/hooks.json", "gemini": ".gemini/settings.json"}
@@ -114,31 +115,18 @@ def test_the_library_of_another_python_is_refused_by_name(daemon, planted):
     assert (done.returncode, b"PYTHONEXECUTABLE has every Python take its library" in done.stderr) == (2, True)
 
 
-CONVERTER = """
-#include <fcntl.h>
-#include <stddef.h>
-static void __attribute__((constructor)) plant(void) {{ int f = open("{}", O_CREAT | O_WRONLY, 0600); (void) f; }}
-int gconv_init(void *s) {{ return 0; }}
-int gconv(void *s, void *d, const unsigned char **i, const unsigned char *e, unsigned char **o, size_t *c, int f, int g)
-{{ return 4; }}
-"""
-
-
-@pytest.mark.skipif(not shutil.which("localedef") or not shutil.which("gcc"), reason="needs a locale of its own")
-def test_a_character_set_of_the_project_is_not_loaded(daemon, planted):
-    mark = daemon.root / "ran"
-    (planted / "x.c").write_text(CONVERTER.format(mark))
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", planted / "planted.so", planted / "x.c"], check=True)
-    (planted / "gconv-modules").write_text(
-        "module ISO-8859-9// INTERNAL planted 1\nmodule INTERNAL ISO-8859-9// planted 1\n"
-    )
-    made = ["localedef", "--no-archive", "-c", "-i", "tr_TR", "-f", "ISO-8859-9", planted / "xx"]
-    subprocess.run(made, check=False, capture_output=True)
-    hostile = {"LOCPATH": str(planted), "LC_ALL": "xx", "GCONV_PATH": str(planted)}
-    text = call(daemon, "claude-code", "ls")
-    with contextlib.suppress(subprocess.TimeoutExpired):  # such surroundings are asked about, and nobody answers
-        assert run(daemon, "claude-code", text, shell="/bin/sh", **hostile).returncode in (0, 2)
-    assert not mark.exists()
+@pytest.mark.parametrize(("decision", "code"), [("approve", 0), ("reject", 2)])
+def test_a_character_set_of_the_project_is_not_loaded_and_is_asked_about(daemon, planted, decision, code):
+    hostile, person = plant_character_set(planted, daemon.root / "ran"), daemon.api(daemon.owner)
+    with ThreadPoolExecutor() as pool:
+        text = call(daemon, "claude-code", "ls")
+        hook = pool.submit(run, daemon, "claude-code", text, shell="/bin/sh", **hostile)
+        (asked,) = until(lambda: person.get("/api/permissions").json()["pending"])
+        said = person.post("/api/permissions", json={"requestId": asked["id"], "decision": decision})
+        done = hook.result()
+    assert (said.status_code, done.returncode) == (200, code), done
+    assert "`GCONV_PATH` in the agent's environment leads to" in asked["reason"]
+    assert not (daemon.root / "ran").exists()
 
 
 SETTINGS = {

@@ -20,6 +20,7 @@ from pathlib import Path
 import pytest
 
 from assent.config.launcher import LAUNCHER
+from charsets import plant_character_set
 from daemons import Running
 
 NOBODY = 65534
@@ -232,34 +233,8 @@ def test_what_is_hidden_does_not_depend_on_the_agents_home(daemon, agent, escape
     assert done.stdout == ""
 
 
-CONVERTER = """
-#include <fcntl.h>
-#include <stdlib.h>
-static void __attribute__((constructor)) plant(void) {{ int f = open("{}", O_CREAT | O_WRONLY, 0600); (void) f; }}
-int gconv_init(void *s) {{ return 0; }}
-int gconv(void *s, void *d, const unsigned char **i, const unsigned char *e, unsigned char **o, size_t *c, int f, int g)
-{{ return 4; }}
-"""
-
-
-@pytest.mark.skipif(not shutil.which("localedef") or not shutil.which("gcc"), reason="needs a locale of its own")
-def test_a_character_set_of_the_project_is_not_loaded(daemon, agent, escape, tmp_path):
-    modules = Path(tempfile.mkdtemp(prefix="gconv-", dir=daemon.project))
-    (modules / "planted.c").write_text(CONVERTER.format(escape))
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", modules / "planted.so", modules / "planted.c"], check=True)
-    (modules / "gconv-modules").write_text(
-        "module ISO-8859-9// INTERNAL planted 1\nmodule INTERNAL ISO-8859-9// planted 1\n"
-    )
-    subprocess.run(
-        ["localedef", "--no-archive", "-c", "-i", "tr_TR", "-f", "ISO-8859-9", modules / "xx"],
-        check=False,
-        capture_output=True,
-    )
-    hostile = {"LOCPATH": str(modules), "LC_ALL": "xx", "GCONV_PATH": str(modules)}
-    # First that this is an attack at all: any Python that starts so loads it.
-    subprocess.run([sys.executable, "-I", "-S", "-c", "''", "\u00e9"], env=hostile, check=False, capture_output=True)
-    assert escape.exists()
-    escape.unlink()
+def test_a_character_set_of_the_project_is_not_loaded(daemon, agent, escape):
+    hostile = plant_character_set(Path(tempfile.mkdtemp(prefix="gconv-", dir=daemon.project)), escape)
     line = decide(agent, daemon, "gconv.sh", attack(escape))
     launcher = shlex.split(line)
     done = subprocess.run(launcher, env=hostile, cwd=daemon.project, capture_output=True, text=True, check=False)
