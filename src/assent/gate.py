@@ -26,6 +26,7 @@ from assent.approvals.outcome import (
     find_difference,
     leaves_run,
     places_of,
+    refuse_changed,
     refuse_unasked,
     refuse_unseen,
     relied_on,
@@ -86,6 +87,8 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """The input that does so: the same call, inside its boundary."""
     held: bool = False
     """The call is that input already, and may run as it is."""
+    changed: ToolCall | None = None
+    """What a person changed the call to, where its caller must make that call itself: it passes once."""
     position: int = 0
     """Where in the log its (last) event is; 0 if it could not be written, and then it is a deny."""
 
@@ -452,7 +455,7 @@ class Gate:
         changed = None if answer is None else answer.modified_input
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
         # What was said about the input that was asked about says nothing about another.
-        heard = aside.heard if changed is None else ()
+        heard, asked = aside.heard if changed is None else (), decision
         decision = await self._weighing.release(run, session, approval, heard)
         if decision.verdict is not ALLOW:
             return await self._record(run, session, strict(decision), ())
@@ -461,8 +464,9 @@ class Gate:
         decision = await self._check_bound(run, session, approval, decision)
         if decision.verdict is not ALLOW:
             return await self._turn_down(run, session, approval, decision)
-        if changed is not None:
-            decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
+        if changed is not None and decision.boundary is None and not call.rewritable:
+            return await self._hand_over(call, session, approval, (asked, decision), run)
+        decision = decision if changed is None else _with_input(decision, approval)
         ticket = self.tickets.make(run, session, decision)
         decision = _with_ticket(decision, ticket)
         entry = self._records.make(run, session, decision)
@@ -489,6 +493,25 @@ class Gate:
             instead=self.tickets.rewrite(ticket),
             position=entry.position,
         )
+
+    async def _hand_over(
+        self, call: ToolCall, session: Session, approval: Approval, decided: tuple[Decision, Decision], run: ToolCall
+    ) -> Ruling | None:
+        """Deny a call that a person changed; the yes goes over to the changed one. None if another call used it."""
+        asked, released = decided
+        denial = refuse_changed(asked, approval)
+        entry = self._records.make(call, session, denial)
+
+        def work(cursor: Cursor) -> Approval | None:
+            moved = questions.move_answer(cursor, approval, released.digest)
+            if moved is not None:
+                self._log.append(cursor, (entry,))
+            return moved
+
+        moved = await self._store.commit(work)
+        if moved is None:
+            return None
+        return Ruling(decision=denial, approval=moved, changed=run, position=entry.position)
 
     async def _check_bound(self, run: ToolCall, session: Session, approval: Approval, decision: Decision) -> Decision:
         """Return the decision, as a denial where it can not be checked; raise if what would run is something else."""
@@ -562,6 +585,10 @@ def _weigh(call: ToolCall, session: Session, begun: Callable[[], tuple[Consent, 
 def _may_be_enabled(consent: Consent, denial: Decision) -> bool:
     """Tell whether a person's answer to this one call could make more than a denial of it."""
     return denial.reading.destructive and not consent.destructive
+
+
+def _with_input(decision: Decision, approval: Approval) -> Decision:
+    return msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
 
 
 def _with_ticket(decision: Decision, ticket: Ticket | None) -> Decision:

@@ -293,11 +293,38 @@ def test_a_changed_input_runs_instead_and_is_decided_by_itself(node):
         assert (await node.approvals.get(asked.id)).state is State.PENDING
         changed = {"command": "node other.js"}
         await node.gate.answer(asked.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
-        ruling = await node.gate.decide(line(ASKED), SESSION)
+        call = msgspec.structs.replace(line(ASKED), rewritable=True)
+        ruling = await node.gate.decide(call, SESSION)
         assert (verdict_of(ruling), ruling.updated_input) == (ALLOW, changed)
         assert ruling.decision.reading.operations[0].argv == ("node", "other.js")
         kept = await node.approvals.get(asked.id)
         assert kept.answer.modified_input is None
+
+    run(main())
+
+
+def test_a_yes_to_a_changed_call_goes_over_to_it_once_and_to_no_other_session(node):
+    async def main():
+        asked = await ask(node)
+        changed = {"command": "node other.js"}
+        await node.gate.answer(asked.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+        ruling = await node.gate.decide(line(ASKED), SESSION)
+        assert (verdict_of(ruling), ruling.updated_input) == (DENY, None)
+        assert ruling.changed.input == changed
+        elsewhere = msgspec.structs.replace(SESSION, id="elsewhere")
+        assert verdict_of(await node.gate.decide(line("node other.js"), elsewhere)) is ASK
+        assert verdict_of(await node.gate.decide(line("node other.js"), SESSION)) is ALLOW
+        assert verdict_of(await node.gate.decide(line("node other.js"), SESSION)) is ASK
+
+    run(main())
+
+
+def test_a_changed_call_is_handed_over_to_one_of_two_that_repeat_it_at_once(node):
+    async def main():
+        asked = await ask(node)
+        await node.gate.answer(asked.id, Answer(verdict=ALLOW, modified_input={"command": "node other.js"}), ANN)
+        both = await asyncio.gather(*(node.gate.decide(line(ASKED), SESSION) for _ in range(2)))
+        assert sorted(verdict_of(each).value for each in both) == ["ask", "deny"]
 
     run(main())
 

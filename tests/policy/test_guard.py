@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from assent.model import UNKNOWN, YES, Layer, PathPolicy, Source, ToolCall, Verdict
+from assent.model import UNKNOWN, YES, Consent, Layer, PathPolicy, Source, ToolCall, Verdict
 from assent.policy.guard import CHAIN_ORDER, Guard, SessionDecision, command_texts, session_decision
 from assent.policy.layers import merge
 from scenes import (
@@ -291,6 +291,21 @@ def test_a_patch_adds_to_the_lists_and_replaces_the_default():
     open_again = shut.patch("write", default=ALLOW)
     assert judge(look(writes("/srv/a"), tool="Write"), guard=open_again).verdict is ALLOW
     assert judge(look(writes("/srv/a"), tool="Write"), guard=guard()).verdict is ASK
+
+
+def test_a_default_of_allow_answers_what_the_classifier_asks_and_nothing_else():
+    opened = guard().patch("write", default=ALLOW)
+    sensitive = look(writes("/ws/credentials", tier=DANGEROUS), tool="Write")
+    assert judge(sensitive, guard=guard()).verdict is ASK
+    decided = judge(sensitive, guard=opened)
+    assert (decided.verdict, decided.decision_source) == (ALLOW, Source.SESSION)
+    assert judge(sensitive, guard=guard().patch("read", default=ALLOW)).verdict is ASK
+    assert judge(sensitive, guard=guard().patch("write", default=ASK)).verdict is ASK
+    assert judge(look(writes("/dev/sda", tier=DESTRUCTIVE), tool="Write"), guard=opened).verdict is DENY
+    enabled = Consent(destructive=True)
+    assert judge(look(writes("/dev/sda", tier=DESTRUCTIVE), tool="Write"), guard=opened, consent=enabled).verdict is ASK
+    assert judge(look(run("node x", tier=DANGEROUS), tool="Bash"), guard=opened).verdict is ASK
+    assert judge(look(writes("/ws/.git/hooks/pre-commit"), tool="Write"), guard=opened).verdict is ASK
 
 
 def test_a_patch_for_reads_leaves_writes_alone():

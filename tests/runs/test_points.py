@@ -213,6 +213,16 @@ def test_a_default_that_is_replaced_answers_for_what_no_list_names(client, tmp_p
     assert not asked(client)
 
 
+def test_a_default_of_allow_also_answers_what_the_classifier_asks_about(client, daemon, tmp_path):
+    sensitive = write(daemon.project / "credentials.json") + write(daemon.project / ".envrc", on_error="continue")
+    run = client.prepare(write_strategy(tmp_path, sensitive))["runId"]
+    client.send("update_policy", runId=run, tool="write_file", mode="write", default="allow")
+    client.send("start_run", runId=run)
+    client.hear("strategy_completed")
+    assert [status for status, _ in results(client)] == ["completed", "error"]
+    assert not asked(client)
+
+
 # 5. Everyone learns of it
 
 

@@ -203,7 +203,7 @@ def test_its_token_may_only_ask_its_questions_are_the_runs_and_it_ends_with_it(c
     body = {"toolName": "bash", "toolInput": {"command": "./tool.sh"}, "cwd": str(sub), "toolCallId": "c1"}
     assert agent.post("/api/hooks/classify", json=body).json()["allow"] is False
     question = client.hear("request_permission")
-    assert (question["runId"], question["agentName"], question["toolName"]) == (run, "helper", "bash")
+    assert (question["runId"], question["agentName"], question["toolName"]) == (run, "helper", "run_command")
     patch = "*** Begin Patch\n*** Update File: ../.git/config\n@@\n-a\n+b\n*** End Patch"
     for tool, given in (
         ("bash", {"command": "cat ../.env"}),

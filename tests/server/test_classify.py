@@ -186,13 +186,61 @@ def test_a_held_call_is_refused_by_a_no_with_the_words_of_the_person(agent, pers
     assert told[0]["feedback"] == "use make"
 
 
-def test_a_held_call_gets_what_the_person_changed_it_to(agent, person):
-    thread, told, question = answer_soon(person, agent, "node held-3.js --wipe")
-    change = {"requestId": question["id"], "decision": "approve", "modifiedInput": "node held-3.js --look"}
-    assert person.post("/api/permissions", json=change).status_code == 200
+def change(person, question, command):
+    body = {"requestId": question["id"], "decision": "approve", "modifiedInput": command}
+    assert person.post("/api/permissions", json=body).status_code == 200
+
+
+def test_a_held_call_gets_what_the_person_changed_it_to_if_it_said_that_it_honours_it(agent, person):
+    thread, told, question = answer_soon(person, agent, "node held-3.js --wipe", honoursUpdatedInput=True)
+    change(person, question, "node held-3.js --look")
     thread.join(60)
     assert told[0]["allow"] is True
     assert told[0]["updatedInput"] == {"command": "node held-3.js --look"}
+
+
+@pytest.mark.parametrize("more", [{}, {"honoursUpdatedInput": False}])
+def test_a_caller_that_knows_four_fields_is_told_to_run_the_changed_line_which_then_passes_once(agent, person, more):
+    wiping, looking = f"node four-{len(more)}.js --wipe", f"node four-{len(more)}.js --look"
+    asked = ask(agent, wiping, **more).json()
+    change(person, {"id": asked["requestId"]}, looking)
+    repeat = ask(agent, wiping, **more).json()
+    assert repeat.keys() == {"allow", "tier", "reason"}
+    assert repeat["allow"] is False
+    assert repeat["reason"].endswith(f"Run this instead: {looking}")
+    assert ask(agent, looking, sessionId="another").json()["allow"] is False
+    assert ask(agent, looking).json()["allow"] is True
+    assert ask(agent, looking).json()["allow"] is False
+    assert ask(agent, wiping).json()["allow"] is False
+
+
+def test_a_held_caller_that_knows_four_fields_is_told_to_run_the_changed_line(agent, person):
+    thread, told, question = answer_soon(person, agent, "node held-5.js --wipe")
+    change(person, question, "node held-5.js --look")
+    thread.join(60)
+    assert told[0]["allow"] is False
+    assert "updatedInput" not in told[0]
+    assert told[0]["reason"].endswith("Run this instead: node held-5.js --look")
+    assert ask(agent, "node held-5.js --look").json()["allow"] is True
+
+
+def test_a_repeat_that_honours_the_change_is_allowed_with_it(agent, person):
+    asked = ask(agent, "node honours.js --wipe").json()
+    change(person, {"id": asked["requestId"]}, "node honours.js --look")
+    repeat = ask(agent, "node honours.js --wipe", honoursUpdatedInput=True).json()
+    assert (repeat["allow"], repeat["updatedInput"]) == (True, {"command": "node honours.js --look"})
+
+
+def test_a_changed_call_of_another_tool_is_told_as_its_input(agent, person):
+    def write(path):
+        body = {"toolName": "unheard_of", "toolInput": {"path": path}}
+        return agent.post("/api/hooks/classify", json=body).json()
+
+    asked = write("a")
+    change(person, {"id": asked["requestId"]}, {"path": "b"})
+    assert write("a")["reason"].endswith('Make this call instead: {"path":"b"}')
+    assert write("b")["allow"] is True
+    assert write("b")["allow"] is False
 
 
 def test_a_held_call_whose_token_was_revoked_is_not_allowed_by_a_later_yes(daemon, person):

@@ -371,11 +371,25 @@ def refs_of(event):
     return [ref for value in found for ref in ([value] if isinstance(value, str) else value)]
 
 
-def test_every_ref_leads_somewhere(agent, person, session):
+def test_a_host_that_does_not_say_it_honours_a_changed_input_is_told_to_make_the_changed_call(agent, person, session):
     body = {"toolName": "bash", "toolInput": {"command": "npm publish"}}
     action = evaluate(agent, body, session)["actionId"]
     assert respond(person, action, modifiedInput="npm publish --dry-run").status_code == 200
     facts = evaluate(agent, body, session)
+    assert "updatedInput" not in facts
+    told = facts["permissionDecision"]
+    assert (told["decision"], told["decision_source"]) == ("deny", "person")
+    assert told["decision_reason"].endswith("Run this instead: npm publish --dry-run")
+    changed = {"toolName": "bash", "toolInput": {"command": "npm publish --dry-run"}}
+    assert evaluate(agent, changed, session)["permissionDecision"]["decision"] == "allow"
+    assert evaluate(agent, changed, session)["permissionDecision"]["decision"] == "ask"
+
+
+def test_every_ref_leads_somewhere(agent, person, session):
+    body = {"toolName": "bash", "toolInput": {"command": "npm publish"}}
+    action = evaluate(agent, body, session)["actionId"]
+    assert respond(person, action, modifiedInput="npm publish --dry-run").status_code == 200
+    facts = evaluate(agent, {**body, "honoursUpdatedInput": True}, session)
     assert facts["updatedInput"] == {"command": "npm publish --dry-run"}
     heard = events_of(person, session, 6)
     refs = {ref for event in heard.events for ref in refs_of(event)} | {e["eventId"] for e in heard.events}

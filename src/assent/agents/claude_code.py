@@ -32,6 +32,8 @@ ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS, Mode.PLAN})
 """The modes in which an `ask` surely puts a question to the user."""
 _NEEDS_THE_USER = ("AskUserQuestion", "ExitPlanMode")
 """Tools that are a question themselves: an allow would answer it with nothing."""
+REWRITES: frozenset[Moment] = frozenset({"before", "permission"})
+"""When the agent runs the input that a hook gives it instead of its own."""
 
 
 def parse(data: bytes) -> HookCall:

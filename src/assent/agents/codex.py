@@ -27,6 +27,8 @@ EVENTS: dict[str, Moment] = {
     "SessionStart": "start",
 }
 _CHANGED = "the call was changed, which can not be done here; make the changed call instead"
+REWRITES: frozenset[Moment] = frozenset({"before"})
+"""When the agent runs the input that a hook gives it instead of its own."""
 
 
 def parse(data: bytes) -> HookCall:

@@ -6,10 +6,22 @@ from typing import Any
 
 import msgspec
 
-from assent.agents.hook import ALLOWED, REFUSED, HookAnswer, HookCall, Rendered, decode_object, take_input, take_text
+from assent.agents.hook import (
+    ALLOWED,
+    REFUSED,
+    HookAnswer,
+    HookCall,
+    Moment,
+    Rendered,
+    decode_object,
+    take_input,
+    take_text,
+)
 from assent.model import CallError
 
 EVENT = "pre_tool_use"
+REWRITES: frozenset[Moment] = frozenset({"before"})
+"""When the agent runs the input that a hook gives it instead of its own."""
 
 
 def parse(data: bytes) -> HookCall:

@@ -23,6 +23,8 @@ from assent.model import Mode
 ASKABLE = frozenset({Mode.DEFAULT, Mode.ACCEPT_EDITS})
 """The modes in which an `ask` surely puts a question to the user."""
 EVENTS: dict[str, Moment] = {"BeforeTool": "before", "AfterTool": "after", "SessionStart": "start"}
+REWRITES: frozenset[Moment] = frozenset({"before"})
+"""When the agent runs the input that a hook gives it instead of its own."""
 
 
 def parse(data: bytes) -> HookCall:

@@ -28,6 +28,7 @@ def parse(data: bytes) -> HookCall:
         call_id=take_text(given, "toolCallId", "tool_call_id", "tool_use_id"),
         agent=take_text(given, "agentId", "agent_id"),
         user=take_text(given, "userId", "user_id"),
+        rewritable=given.get("honoursUpdatedInput", given.get("honours_updated_input")) is True,
     )
 
 

@@ -50,6 +50,8 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     """A mode the agent reports, where it tightens: what it would ask less about is none of its business here."""
     reported: Mode | None = None
     """The mode the agent reports, whatever it is."""
+    rewritable: bool = False
+    """Whoever asks runs `updatedInput` where the answer has one."""
     shell: str = ""
     """What runs its lines, if its hook told."""
 

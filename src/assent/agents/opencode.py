@@ -131,6 +131,8 @@ export const Assent = async ({ client, directory }) => {
   }
 }
 """
+REWRITES: frozenset[Moment] = frozenset({"before"})
+"""When the agent runs the input that a hook gives it instead of its own."""
 
 
 def plugin_line(text: str) -> str | None:

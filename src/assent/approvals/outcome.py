@@ -72,6 +72,20 @@ def refuse_unseen(decision: Decision, reason: str) -> Decision:
     )
 
 
+def refuse_changed(decision: Decision, approval: Approval) -> Decision:
+    """Turn an ask into the denial of a call of which a person allowed a changed form."""
+    reason = f"{approval.by} allowed a changed form of this call, and not this one"
+    opinion = Opinion(verdict=DENY, source=Source.PERSON, policy="person", reason=reason)
+    return msgspec.structs.replace(
+        decision,
+        verdict=DENY,
+        decision_source=Source.PERSON,
+        decision_reason=reason,
+        approval_action_id=approval.id,
+        opinions=(*decision.opinions, opinion),
+    )
+
+
 def refuse_unasked(decision: Decision, reason: str) -> Decision:
     """Turn an ask into the denial of a call that nobody can be asked about now."""
     opinion = Opinion(verdict=DENY, source=Source.ERROR, policy="limits", reason=reason)

@@ -44,6 +44,10 @@ _USE = (
     "UPDATE approvals SET used_at = ?, answer = ? WHERE id = ? AND state = ? AND used_at IS NULL "
     "AND expires_at > ? AND resolved_at <= ?"
 )
+_MOVE = (
+    "UPDATE approvals SET digest = ?, answer = ? WHERE id = ? AND digest = ? AND state = 'approved' "
+    "AND used_at IS NULL AND expires_at > ? AND resolved_at <= ?"
+)
 
 
 def new_id(prefix: str, now: float) -> str:
@@ -123,6 +127,18 @@ def use_answer(cursor: Cursor, approval: Approval) -> Approval | None:
     used = msgspec.structs.replace(approval, used_at=now, answer=answer)
     cursor.announce(TOPIC, approval.id, used)
     return used
+
+
+def move_answer(cursor: Cursor, approval: Approval, digest: str) -> Approval | None:
+    """Bind an unused yes to the call that the person changed it to; None if it has been used, or has run out."""
+    now = cursor.now
+    answer = None if approval.answer is None else msgspec.structs.replace(approval.answer, modified_input=None)
+    kept = None if answer is None else encode(answer)
+    if cursor.execute(_MOVE, digest, kept, approval.id, approval.digest, now, now + CLOCK_SLACK) != 1:
+        return None
+    moved = msgspec.structs.replace(approval, digest=digest, answer=answer)
+    cursor.announce(TOPIC, approval.id, moved)
+    return moved
 
 
 def use_with_grants(cursor: Cursor, grant_ids: Iterable[str], digest: str) -> None:

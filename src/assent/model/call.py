@@ -104,6 +104,8 @@ class ToolCall(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """Written down with what is decided, and heard by nobody who decides."""
     step: str | None = None
     """The step of a run that makes it; written down, and heard by nobody who decides."""
+    rewritable: bool = False
+    """Whoever makes it runs what a person changed its input to. Others are told to make the changed call instead."""
     secrets: tuple[str, ...] = ()
     """Names of input fields that their tool calls secret: decided about as they are, and masked in the log."""
 
@@ -119,8 +121,8 @@ def bound_digest(
     """Identify what an approval binds to: who, where, what, inside which boundary, and in which environment.
 
     `environment` is that of `Reading`: empty where it changes nothing about the call. Not covered: call id, deadline,
-    mode, trace, step, and which fields are called secret. `tool` is the canonical name, so that aliases share an
-    approval.
+    mode, trace, step, whether it is rewritable, and which fields are called secret. `tool` is the canonical name, so
+    that aliases share an approval.
     """
     who = [session.user, session.agent, session.id, session.workspace]
     told = [environment] if environment else []

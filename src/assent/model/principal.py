@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-TokenKind: TypeAlias = Literal["bearer", "cookie", "link"]
+TokenKind: TypeAlias = Literal["bearer", "cookie", "link", "ticket"]
 
 
 class Role(enum.StrEnum):

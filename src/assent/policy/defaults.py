@@ -31,6 +31,7 @@ _TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
 _SAID: dict[Cell, Verdict] = {"allow": ALLOW, "ask": ASK, "deny": DENY}
 """Cells that say the same about everything."""
+_DIMENSIONS = {FS_READ: "read", FS_WRITE: "write"}
 _LONGEST_KEPT = 200
 """Characters of a reason of which the opinion is kept: longer ones do not come again."""
 _STRICT, _UNTRUSTED = Mode.STRICT, Mode.UNTRUSTED
@@ -59,8 +60,23 @@ def defaults(
         found.append(_blocked(index, operation, enabled=consent.destructive))
         opened |= not consent.destructive
     if not opened:
-        found.append(_cell(index, operation, row, guard, held=held))
+        cell = _cell(index, operation, row, guard, held=held)
+        chosen = cell.verdict is ASK and _is_chosen(operation, guard)
+        found.append(_by_choice(index, operation) if chosen else cell)
     return found
+
+
+def _is_chosen(operation: Operation, guard: Guard) -> bool:
+    """Tell whether a person replaced the default of such reads or writes by allow; what is destructive stays asked."""
+    dimension = _DIMENSIONS.get(operation.kind)
+    chosen = any(p.dimension == dimension and p.default is ALLOW for p in guard.patches)
+    return chosen and operation.tier is not DESTRUCTIVE
+
+
+def _by_choice(index: int, operation: Operation) -> Opinion:
+    name = f"{_DIMENSIONS[operation.kind]}-path-policy"
+    reason = "the default of this run was replaced by allow"
+    return Opinion(verdict=ALLOW, source=Source.SESSION, policy=name, reason=reason, operation=index)
 
 
 def looks(row: Row, view: View, guard: Guard) -> list[Opinion] | None:

@@ -68,6 +68,7 @@ class ToolGuard:
 
         `then` is written with an allow, in the same transaction: that it begins.
         """
+        call = msgspec.structs.replace(call, rewritable=True)
         return await self._gate.settle(call, session, _FOREVER, aside=Aside(then=then), on_ask=self._on_ask)
 
     def _change(self, rules: Guard) -> None:

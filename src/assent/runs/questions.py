@@ -25,7 +25,7 @@ from assent.policy.guard import SessionDecision, command_text, only_file, sessio
 from assent.runs.guards import Guards, ToolGuard
 from assent.runs.messages import Decision as Word
 from assent.runs.messages import Outcome, RequestPermission, SubjectKind, stamp
-from assent.runs.tools import TOOLS
+from assent.runs.tools import TOOLS, guarded_name
 
 SHOWN_CONTENT = 4000
 """How many characters of what is about to be written a question shows."""
@@ -99,7 +99,7 @@ def request_message(run_id: str, approval: Approval, call: ToolCall, decision: D
         request_id=approval.id,
         run_id=run_id,
         agent_name=approval.agent,
-        tool_name=call.tool,
+        tool_name=guarded_name(call.tool),
         tool_call_id=approval.call_id,
         operation=shown[0],
         resource=shown[1],

@@ -82,7 +82,7 @@ class Endpoints(Looking):
 
     @Endpoint
     @staticmethod
-    def classify(
+    def classify(  # noqa: PLR0913 - as many as the route takes
         tool: str,
         given: dict[str, Any],
         *,
@@ -90,12 +90,14 @@ class Endpoints(Looking):
         session: str | None = None,
         call_id: str | None = None,
         mode: str | None = None,
+        honours_updated_input: bool | None = None,
         wait: float | None = None,
     ) -> Ask[Classified]:
-        """Ask, as an agent, whether a call may run."""
-        body = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session, "toolCallId": call_id}
+        """Ask, as an agent, whether a call may run; `honours_updated_input` says that a changed input is run."""
+        body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
+        body |= {"toolCallId": call_id, "mode": mode, "honoursUpdatedInput": honours_updated_input}
         query = {"wait": wait}
-        return Ask("POST", "/api/hooks/classify", "classify:Classified", body={**body, "mode": mode}, query=query)
+        return Ask("POST", "/api/hooks/classify", "classify:Classified", body=body, query=query)
 
     @Endpoint
     @staticmethod
@@ -111,16 +113,18 @@ class Endpoints(Looking):
         interactive: bool | None = None,
         runs_in: SandboxProfile | None = None,
         secrets: Sequence[str] | None = None,
+        honours_updated_input: bool | None = None,
         traceparent: str | None = None,
         wait: float | None = None,
     ) -> Ask[Evaluated]:
         """Have an action decided, as an agent, with the facts behind it; `opinion` can only tighten.
 
         `runs_in` says that it runs at once if it may, and inside what: that is recorded with the decision. `secrets`
-        names fields that are masked there.
+        names fields that are masked there. `honours_updated_input` says that a changed input is run.
         """
         body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         body |= {"toolCallId": call_id, "mode": mode, "hostOpinion": opinion, "interactive": interactive}
+        body |= {"honoursUpdatedInput": honours_updated_input}
         return Ask(
             "POST",
             "/api/runtime/evaluate_permission",

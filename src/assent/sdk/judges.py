@@ -190,6 +190,7 @@ class Embedded:
             asked(question_of(approval))
 
         aside = Aside(tuple(heard), lambda run: self._begin(run, session), unbound=True)
+        call = msgspec.structs.replace(call, rewritable=True)
         ruling = await self.gate.settle(call, session, self._expiry + _SLACK, aside=aside, on_ask=tell)
         return judgement_of(ruling)
 

@@ -82,6 +82,7 @@ class Remote:
                 interactive=session.interactive,
                 runs_in=self.profile,
                 secrets=call.secrets or None,
+                honours_updated_input=True,
                 traceparent=_traceparent(call),
                 wait=wait,
             )

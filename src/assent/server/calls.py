@@ -58,7 +58,14 @@ def place_call(
         workspace = desks.find(who.token, asked.session, started, workspace)
     found = Workspace(who.workspace) if who.workspace else workspace or Workspace()
     trace = read_trace(headers[_TRACE].decode("latin-1")) if _TRACE in headers else None
-    call = ToolCall(tool=asked.tool, input=asked.input, cwd=cwd, call_id=asked.call_id, trace=trace)
+    call = ToolCall(
+        tool=asked.tool,
+        input=asked.input,
+        cwd=cwd,
+        call_id=asked.call_id,
+        trace=trace,
+        rewritable=asked.rewritable,
+    )
     session = Session(
         id=asked.session or who.token,
         user=who.user,

@@ -34,6 +34,8 @@ class ClassifyBody(msgspec.Struct, frozen=True, rename="camel"):
     tool_call_id: str | None = None
     mode: str | None = None
     """A mode that the agent is in; it may only tighten."""
+    honours_updated_input: bool = False
+    """The caller runs `updatedInput` where the answer has one; else it is told to make the changed call."""
 
 
 class Classified(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -45,7 +47,7 @@ class Classified(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     request_id: str | None = None
     """The question that is pending."""
     updated_input: dict[str, Any] | None = None
-    """What to run instead: a person changed it."""
+    """What to run instead: a person changed it. Only for callers that said they honour it."""
     feedback: str | None = None
 
 
@@ -93,6 +95,7 @@ def _read(request: Request) -> HookCall:
         agent=body.agent_id,
         user=body.user_id,
         modes=(MODES[body.mode],) if body.mode is not None else (),
+        rewritable=body.honours_updated_input,
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.agents import claude_code, codex, docker_agent, gemini, generic, opencode
-from assent.agents.hook import REFUSED, HookAnswer, HookCall, Rendered
+from assent.agents.hook import REFUSED, HookAnswer, HookCall, Moment, Rendered
 from assent.agents.shells import shell_of
 from assent.config.projectvariables import find_turning, tell_turning
 from assent.model import ASK, CallError, ConfigError, Mode
@@ -33,10 +33,6 @@ _REWRITERS = (claude_code, codex, gemini, opencode)
 _HELD = "it runs inside the sandbox"
 _SILENT = HookAnswer(allow=False, abstain=True, reason="")
 _LONGEST_HEADER = 2000
-_FIXED = (
-    "the call was changed, and what starts with the agent's shell may speak before this hook, so that the change would "
-    "not be heard (take BASH_ENV and SHELLOPTS out of the agent's environment); make this call instead: "
-)
 _STILL_THE_SAME = 900.0
 """For how many seconds a decision also answers the agent's own question about that call."""
 
@@ -53,7 +49,7 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
     asked: HookCall | None = None
     try:
         asked = agent.parse(request.body)
-        asked = _with_shell(asked, request)
+        asked = _with_shell(_with_rewriting(asked, request, agent), request)
         answer = _refuse_project(daemon, request, asked) or await _answer_once(daemon, request, asked, agent)
     except CallError as error:
         answer = HookAnswer(allow=False, reason=f"Blocked: {error}")
@@ -101,7 +97,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
-    heard = request.headers.get(b"x-assent-heard") != b"code"
+    heard = _is_heard(request)
     if daemon.settings.agent_prompt == "defer" and request.who.run is None and heard and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
         decision = daemon.gate.preview(call, session)
@@ -112,13 +108,22 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)
     answer = judged.answer
-    if answer.updated_input is not None and not heard:
-        changed = msgspec.json.encode(answer.updated_input).decode()
-        return msgspec.structs.replace(answer, allow=False, updated_input=None, reason=f"Blocked: {_FIXED}{changed}")
     if answer.instead is not None and asked.moment == "before" and agent in _REWRITERS and heard:
         # The agent runs the same line inside its boundary, and never notices.
         return msgspec.structs.replace(answer, allow=True, updated_input=answer.instead, reason=_HELD)
     return msgspec.structs.replace(answer, person=answer.allow and judged.ruling.approval is not None)
+
+
+def _with_rewriting(asked: HookCall, request: Request, agent: ModuleType) -> HookCall:
+    """Say whether a changed input would be run: never where something may speak before the hook, and hide it."""
+    rewrites: frozenset[Moment] = getattr(agent, "REWRITES", frozenset())
+    rewritable = (asked.rewritable or asked.moment in rewrites) and _is_heard(request)
+    return msgspec.structs.replace(asked, rewritable=rewritable)
+
+
+def _is_heard(request: Request) -> bool:
+    """Tell whether the agent surely hears more of the hook than the code it ends with."""
+    return request.headers.get(b"x-assent-heard") != b"code"
 
 
 def _with_shell(asked: HookCall, request: Request) -> HookCall:

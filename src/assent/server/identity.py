@@ -32,8 +32,8 @@ _PEER = "peer"
 """Stands for a token where the other end of the Unix socket is all that is known."""
 
 
-_QUERY = SELECT_TOKENS + " WHERE revoked_at IS NULL AND kind <> 'link'"
-_ONE = "SELECT 1 FROM tokens WHERE hash = :hash AND revoked_at IS NULL AND kind <> 'link'"
+_QUERY = SELECT_TOKENS + " WHERE revoked_at IS NULL AND kind NOT IN ('link', 'ticket')"
+_ONE = "SELECT 1 FROM tokens WHERE hash = :hash AND revoked_at IS NULL AND kind NOT IN ('link', 'ticket')"
 LOOKS_A_SECOND = 20
 """How many unknown secrets a second are looked up in the store; twice as many may come at once …"""
 MOST_STRANGERS = 4096
@@ -160,12 +160,21 @@ class Identities:
         baked = _cookie_secret(headers.get(b"cookie", b""), self.cookie.encode())
         return baked, None if baked is None else "cookie"
 
+    def bears_secret(self, headers: dict[bytes, bytes]) -> bool:
+        """Tell whether headers bear a token; a cookie comes along by itself, and is none."""
+        return self._secret(headers)[1] == "bearer"
+
     def is_good(self, principal: Principal) -> bool:
         """Tell whether what somebody proved themselves with a while ago still counts."""
         if principal.token == _PEER:
             return True
         token = self._tokens.get(principal.token)
         return token is not None and is_valid(token, self._clock())
+
+    def holder(self, token_id: str) -> Principal | None:
+        """Return the holder of a token in force, by its id."""
+        token = self._tokens.get(token_id)
+        return principal_of(token) if token is not None and is_valid(token, self._clock()) else None
 
     def find(self, secret: bytes, *, kind: str = "bearer") -> Principal | None:
         """Return the holder of a secret; None if it is not good, or of another kind."""

@@ -16,11 +16,13 @@ from assent.server.messages import Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from assent.model.principal import Principal
     from assent.store.cursor import Cursor
 
 TOPIC = "tokens"
 LINK_SECONDS = 15 * 60.0
 COOKIE_SECONDS = 14 * 86400.0
+TICKET_SECONDS = 30.0
 COLUMNS = (
     "id, kind, role, user_id, agent_id, label, remote, interactive, workspace, created_at, expires_at, revoked_at, "
     "used_at, run, hash"
@@ -30,6 +32,7 @@ _INSERT = (
     "INSERT INTO tokens (id, hash, kind, role, user_id, agent_id, label, remote, interactive, workspace, created_at, "
     "expires_at, run) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 )
+_USE_UP = "UPDATE tokens SET used_at = ?, revoked_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL"
 _ROOTS = msgspec.json.Decoder(tuple[str, ...])
 
 
@@ -97,10 +100,7 @@ def redeem(code: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[
         link = token_of(rows[0]) if rows else None
         if link is None or not is_valid(link, cursor.now):
             raise Refusal(401, "This link was used before, or is too old; ask for another: assent token link")
-        guarded = (
-            "UPDATE tokens SET used_at = ?, revoked_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL"
-        )
-        if cursor.execute(guarded, cursor.now, cursor.now, link.id) != 1:
+        if cursor.execute(_USE_UP, cursor.now, cursor.now, link.id) != 1:
             raise Refusal(401, "This link was used before; ask for another: assent token link")
         cursor.announce(TOPIC, link.id)
         wish = Wish(role=link.role, user=link.user, label="browser", seconds=seconds, kind="cookie")
@@ -122,6 +122,31 @@ def open_session(secret: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> C
         return issue(wish, token.user, log)(cursor)
 
     return work
+
+
+def issue_ticket(who: Principal, log: Log, *, seconds: float = TICKET_SECONDS) -> Callable[[Cursor], Issued]:
+    """Return the job that makes a ticket: it opens one socket, once and soon, as whoever asked for it."""
+    wish = Wish(role=who.role, user=who.user, label=_ticket_of(who.token), seconds=seconds, kind="ticket")
+    return issue(wish, who.user, log)
+
+
+def use_ticket(secret: str) -> Callable[[Cursor], str]:
+    """Return the job that uses a ticket up and gives the id of the token it was got with, or raises `Refusal`."""
+
+    def work(cursor: Cursor) -> str:
+        rows = cursor.fetch(SELECT_TOKENS + " WHERE hash = ? AND kind = 'ticket'", hash_secret(secret))
+        ticket = token_of(rows[0]) if rows else None
+        now = cursor.now
+        if ticket is None or not is_valid(ticket, now) or cursor.execute(_USE_UP, now, now, ticket.id) != 1:
+            raise Refusal(401, "Unauthorized: this ticket was used before, or is too old")
+        return ticket.label.removeprefix(_ticket_of(""))
+
+    return work
+
+
+def _ticket_of(token_id: str) -> str:
+    """Name a ticket after the token it was got with."""
+    return f"socket, by {token_id}"
 
 
 def _session_of(token_id: str) -> str:

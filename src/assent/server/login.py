@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model.principal import Role
-from assent.server.keys import COOKIE_SECONDS, open_session, redeem, revoke, revoke_sessions
+from assent.server.keys import (
+    COOKIE_SECONDS,
+    TICKET_SECONDS,
+    issue_ticket,
+    open_session,
+    redeem,
+    revoke,
+    revoke_sessions,
+)
 from assent.server.messages import Refusal, Reply, Request, reply
 
 if TYPE_CHECKING:
@@ -37,6 +45,14 @@ class LoggedOut(msgspec.Struct, frozen=True):
     sessions: int
 
 
+class SocketTicket(msgspec.Struct, frozen=True, rename="camel"):
+    """What opens one WebSocket, once: `?ticket=…` in its address."""
+
+    ticket: str
+    expires_in: float
+    """For how many seconds it is good."""
+
+
 _BODY = msgspec.json.Decoder(LoginBody)
 
 
@@ -53,6 +69,12 @@ async def log_in(daemon: Daemon, request: Request) -> Reply:
     daemon.journal.note("info", "login", user=issued.token.user, id=issued.token.id)
     cookie = daemon.bake(issued.secret, int(COOKIE_SECONDS))
     return reply(Who(issued.token.user, issued.token.role), headers=((b"set-cookie", cookie),))
+
+
+async def give_ticket(daemon: Daemon, request: Request) -> Reply:
+    """Give a ticket for a page that can only say `new WebSocket(url)`: no token of theirs may stand in an address."""
+    issued = await daemon.store.commit(issue_ticket(request.who, daemon.log))
+    return reply(SocketTicket(issued.secret, TICKET_SECONDS))
 
 
 async def who_is_it(_daemon: Daemon, request: Request) -> Reply:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from assent.agents.hook import HookAnswer
 from assent.model import State
+from assent.policy.guard import command_text
+from assent.reading.tools import find_tool
 from assent.sandbox.lines import find_line
 
 if TYPE_CHECKING:
@@ -47,7 +51,7 @@ def _reason(ruling: Ruling, *, waited: bool) -> str:
             lacking = "" if decision.available else ", which can not be set up here"
             return f"Blocked: it may only run inside the sandbox profile {name}{lacking}: {reason}{_way_in(ruling)}"
         case "deny":
-            return f"{_heading(ruling)}: {reason}"
+            return f"{_heading(ruling)}: {reason}{tell_change(ruling)}"
 
 
 def _way_in(ruling: Ruling) -> str:
@@ -55,6 +59,17 @@ def _way_in(ruling: Ruling) -> str:
     line = None if ruling.ticket is None else find_line(ruling.ticket.call) if ruling.ticket.call else None
     given = None if line is None or ruling.instead is None else ruling.instead[line.field]
     return "" if given is None else f". Run this instead: {given if isinstance(given, str) else shlex.join(given)}"
+
+
+def tell_change(ruling: Ruling) -> str:
+    """Tell which call a person allowed instead, to a caller that does not say it honours a changed input."""
+    changed = ruling.changed
+    if changed is None:
+        return ""
+    line = command_text(changed) if find_tool(changed.tool).shape == "command" else ""
+    if not line:
+        return f". Make this call instead: {msgspec.json.encode(changed.input).decode()}"
+    return f". Run this instead: {line}"
 
 
 def _heading(ruling: Ruling) -> str:

@@ -40,6 +40,7 @@ from assent.server.envelopes import (
 from assent.server.messages import Refusal, Reply, Request, StoppingError, Stream, read_seconds, reply
 from assent.server.narration import Narrator, read_place
 from assent.server.permissions import DecisionBody, read_answer
+from assent.server.rulings import tell_change
 from assent.server.sse import frame
 
 if TYPE_CHECKING:
@@ -73,6 +74,8 @@ class EvaluateBody(msgspec.Struct, frozen=True, rename="camel"):
     """False where the host has nobody to ask: then an ask is a denial, and no question is left behind."""
     runs_in: SandboxProfile | None = None
     """The boundary inside which the host runs the action at once, if it may: recorded with the decision."""
+    honours_updated_input: bool = False
+    """The host runs `updatedInput` where the answer has one; else it is told to make the changed call."""
     secret_fields: Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)] = ()
     """Fields of the input that their tool calls secret: masked where the log has what a call runs with."""
 
@@ -154,6 +157,7 @@ async def evaluate(daemon: Daemon, request: Request) -> Reply:
         session=body.session_id,
         call_id=body.tool_call_id,
         modes=(MODES[body.mode],) if body.mode is not None else (),
+        rewritable=body.honours_updated_input,
     )
     call, session = place(daemon, request, asked)
     call = msgspec.structs.replace(call, secrets=body.secret_fields) if body.secret_fields else call
@@ -191,8 +195,9 @@ def _hear(opinion: HostOpinion | None) -> tuple[Opinion, ...]:
 def _evaluated(ruling: Ruling) -> Evaluated:
     decision, approval = ruling.decision, ruling.approval
     answer: Answer | None = None if approval is None else approval.answer
+    told = msgspec.structs.replace(decision, decision_reason=decision.decision_reason + tell_change(ruling))
     return Evaluated(
-        permission_decision=decision_facts(decision),
+        permission_decision=decision_facts(told),
         permission_state=state_facts(decision),
         sandbox_profile=profile_facts(decision.boundary, applied=False),
         action_id=None if approval is None else approval.id,

@@ -16,6 +16,7 @@ from assent.server.doors import gather_headers, is_local, peer_of
 from assent.server.faults import refusal_of
 from assent.server.hub import ALL_USERS, now, request_message, write_message
 from assent.server.identity import SUBPROTOCOL
+from assent.server.keys import use_ticket
 from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
@@ -134,11 +135,24 @@ class Sockets:
         self._daemon.door.check(headers, local=is_local(scope), page=False)
         if scope["path"] not in PATHS:
             raise Refusal(404, "Not found")
-        await self._daemon.keys.meet(headers)
-        principal, cookie = self._daemon.keys.identify(headers, peer=peer_of(scope))
+        principal, cookie = await self._identify(scope, headers)
         if cookie and b"origin" not in headers:
             raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
         return run_sockets.admit(principal) if scope["path"] == run_sockets.PATH else principal
+
+    async def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[Principal | None, bool]:
+        """Return who connects, and whether a cookie says so. A ticket counts before a cookie, and a token before it."""
+        keys, peer = self._daemon.keys, peer_of(scope)
+        ticket = _read_query(scope).get("ticket", [""])[0]
+        if not ticket or peer is not None or keys.bears_secret(headers):
+            await keys.meet(headers)
+            return keys.identify(headers, peer=peer)
+        self._daemon.rates.take("ticket")
+        try:
+            used = await self._daemon.store.commit(use_ticket(ticket))
+        except Refusal:
+            return None, False
+        return keys.holder(used), False
 
     async def _talk(self, principal: Principal, user: str, scope: Scope, receive: Receive, send: Send) -> None:
         abort = scope["state"]["abort"]
@@ -225,10 +239,7 @@ class Sockets:
 
 def _check(scope: Scope, principal: Principal | None) -> tuple[Principal, str]:
     """Refuse whoever may not listen: first without a user, then without a token, then with the wrong one."""
-    try:
-        given = parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=32)
-    except ValueError:  # far too many
-        given = {}
+    given = _read_query(scope)
     user = given.get("userId", [""])[0]
     if not user:
         raise CloseError(4001, "Missing userId")
@@ -238,6 +249,13 @@ def _check(scope: Scope, principal: Principal | None) -> tuple[Principal, str]:
     if principal.role is Role.AGENT or principal.user != user or (everyone and principal.role is not Role.ADMIN):
         raise CloseError(4403, "Forbidden")
     return principal, ALL_USERS if everyone else user
+
+
+def _read_query(scope: Scope) -> dict[str, list[str]]:
+    try:
+        return parse_qs(scope["query_string"].decode("latin-1"), max_num_fields=32)
+    except ValueError:  # far too many
+        return {}
 
 
 def _decode(event: Message) -> ClientMessage:

@@ -458,6 +458,14 @@ ROUTES: tuple[Route, ...] = (
         errors=(401,),
     ),
     Route(
+        method="POST",
+        path="/api/login/ticket",
+        roles=PEOPLE,
+        handler=login.give_ticket,
+        summary="Get a ticket that opens one WebSocket, once and soon: `?ticket=…` in its address.",
+        gives=login.SocketTicket,
+    ),
+    Route(
         method="DELETE",
         path="/api/login",
         roles=PEOPLE,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
     from assent.server.messages import Request
 
-Key: TypeAlias = tuple[str, Mode | None, bool, str | None, str, Session]
+Key: TypeAlias = tuple[str, Mode | None, bool, bool, str | None, str, Session]
 
 _STILL_THE_SAME = 10.0
 """For how many seconds after its answer a call can be announced by the other hook."""
@@ -48,7 +48,15 @@ class Twins:
         different rights, or another workspace, it is not the same one, and each is decided.
         """
         call, session = place(daemon, request, asked)
-        key = (asked.event, asked.reported, "observe" in request.query, call.call_id, call.digest, session)
+        key = (
+            asked.event,
+            asked.reported,
+            "observe" in request.query,
+            call.rewritable,
+            call.call_id,
+            call.digest,
+            session,
+        )
         first = self._join(key, request.who.token)
         if first is not None:
             answer = await daemon.hold(request, _heard(first))
