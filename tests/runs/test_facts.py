@@ -2,54 +2,13 @@
 
 from __future__ import annotations
 
-import jsonschema
+import json
+
 import pytest
 
+from draft import hold_to_draft
 from runners import Runner, write_strategy
 from serving import Listener
-
-#: Written from the draft's tables: what an event is, and which facts it has about a constrained action.
-TEXT = {"type": "string", "minLength": 1}
-DECISION = {
-    "type": "object",
-    "required": [
-        "decision", "decision_source", "decision_reason", "rule_refs", "updated_input_ref", "approval_action_id",
-        "expires_at", "scope", "destructive", "impact_scope", "rollback_advice",
-    ],
-    "properties": {"decision": {"enum": ["allow", "deny", "ask", "unavailable", "sandboxed"]}, "decision_source": TEXT},
-}  # fmt: skip
-PROFILE = {
-    "type": "object",
-    "required": [
-        "mode", "cwd", "read_roots", "write_roots", "network", "environment_ref", "process_limits", "violation_refs",
-    ],
-    "properties": {"violation_refs": {"type": "array", "items": TEXT}},
-}  # fmt: skip
-STATE = {"type": "object", "required": ["mode", "policy_sources", "interactive"]}
-EVENT = {
-    "type": "object",
-    "required": ["type", "eventId", "timestamp", "sessionId", "sequence", "payload"],
-    "properties": {
-        "type": TEXT,
-        "eventId": TEXT,
-        "timestamp": {"type": "string", "format": "date-time"},
-        "sequence": {"type": "integer", "minimum": 0},
-        "payload": {"type": "object"},
-        "refs": {"type": "object"},
-        "permissionDecision": DECISION,
-        "sandboxProfile": PROFILE,
-        "permissionState": STATE,
-    },
-}
-CONSTRAINED = ("permission.", "sandbox.", "tool.", "process.", "action.")
-
-
-def hold_to_draft(events):
-    for event in events:
-        jsonschema.validate(event, EVENT)
-        if event["type"].startswith(CONSTRAINED):
-            assert {"permissionDecision", "permissionState", "sandboxProfile"} <= set(event), event
-    assert [e["sequence"] for e in events] == list(range(len(events)))
 
 
 @pytest.fixture
@@ -115,3 +74,38 @@ def test_a_boundary_that_cannot_be_set_up_is_on_record_as_unavailable_before_any
     failed = next(e for e in events if e["type"] == "tool.failed")
     assert failed["permissionDecision"]["decision"] == "unavailable"
     assert failed["sandboxProfile"]["applied"] is False
+
+
+def test_the_program_of_a_process_run_shows_the_facts_in_every_event(client, daemon, tmp_path):
+    path = tmp_path / "process.yaml"
+    command = ["sh", "-c", "echo out; touch /etc/never"]
+    path.write_text(json.dumps({"name": "p", "process": {"agent": "helper", "command": command}}))
+    run = client.launch(path)
+    client.hear("strategy_error")
+    evidence, events = timeline(daemon, run)
+    kinds = {e["type"] for e in events}
+    assert {
+        "permission.evaluated",
+        "sandbox.applied",
+        "process.started",
+        "process.failed",
+        "sandbox.violation",
+    } <= kinds
+    assert {e["runId"] for e in events} == {run}
+    process = next(e for e in events if e["type"] == "process.failed")
+    assert process["sandboxProfile"]["violation_refs"]
+    assert evidence["status"]["process"] == evidence["status"]["sandbox"] == "exported"
+
+
+@pytest.mark.parametrize("answer", ["allow", "deny", "allow-session", "deny-session"])
+def test_a_question_of_a_run_and_its_answer_show_the_facts(client, daemon, tmp_path, answer):
+    target = tmp_path / "x.txt"
+    step = f"- {{agent: a, name: only, tool: write_file, input: {{path: {target}, content: x}}}}"
+    run = client.launch(write_strategy(tmp_path, step))
+    client.decide(run, client.hear("request_permission"), answer)
+    client.hear("strategy_completed" if answer.startswith("allow") else "strategy_error")
+    _, events = timeline(daemon, run)
+    told = [e for e in events if e["type"].startswith(("permission.", "action.", "tool."))]
+    assert {(e["runId"], e["stepId"], e["turnId"] == e["toolCallId"]) for e in told} == {(run, "only", True)}
+    resolved = next(e for e in events if e["type"] == "action.resolved")
+    assert resolved["payload"]["decision"] == answer.partition("-")[0]

@@ -77,6 +77,8 @@ class StateFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What held when it was decided."""
 
     mode: Mode
+    rules: tuple[str, ...]
+    """The rules that spoke to this call, by their refs; `permission_state` has all there are."""
     interactive: bool
     policy_sources: tuple[str, ...]
     policy_version: str
@@ -170,6 +172,7 @@ def state_facts(decision: Decision) -> StateFacts:
     """Return what held."""
     return StateFacts(
         mode=decision.mode,
+        rules=decision.rule_refs,
         interactive=decision.interactive,
         policy_sources=decision.policy_sources,
         policy_version=decision.policy_version,
