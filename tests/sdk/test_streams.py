@@ -92,6 +92,46 @@ def test_a_turn_asks_waits_for_the_answer_and_goes_on(ann, name):
     assert RAN == ["a.txt"]
 
 
+def chat(client, message, session=None, **more):
+    body = {
+        "message": message,
+        "tenantId": "",
+        "userId": "",
+        "mode": "chat",
+        **({"sessionId": session} if session else {}),
+    }
+    return client.stream("POST", "/api/stream", json={**body, **more})
+
+
+@pytest.mark.parametrize("decision", ["approved", "rejected"])
+def test_a_chat_that_knows_no_session_is_told_its_own_and_goes_on_in_it(ann, decision):
+    RAN.clear()
+    names, session = [f"{decision}-1", f"{decision}-2"], None
+    for name in names:
+        with chat(ann, name, session) as answer:
+            assert session in (None, answer.headers["x-session-id"])
+            session, heard = answer.headers["x-session-id"], []
+            for event in read_session_stream(answer.iter_text()):
+                heard.append(event)
+                if event["type"] == "permission_request":
+                    assert respond(ann, session, decision).json() == {"ok": True}
+        assert (heard[0]["type"], heard[-1]["type"]) == ("turn.start", "turn.complete")
+        assert [e["decision"] for e in heard if e["type"] == "permission_resolved"] == [decision]
+    assert len(session) > 20
+    assert (names if decision == "approved" else []) == RAN
+
+
+def test_a_chat_is_somebodys_as_every_session_is(served, ann):
+    with chat(ann, "x", "broken") as answer:
+        assert answer.status_code == 403
+    with served.client(authorization="Bearer nobody") as nobody, chat(nobody, "x") as answer:
+        assert answer.status_code == 401
+    with chat(ann, "x", "s" * 201) as answer:
+        assert answer.status_code == 400
+    with ann.stream("POST", "/api/stream", json={"message": "x"}, headers={"origin": "https://evil.test"}) as answer:
+        assert answer.status_code == 403
+
+
 def test_a_rejected_call_is_an_error_for_the_model_with_what_the_person_said(ann, name):
     heard = ask(ann, name, "b.txt")
     heard.wait_for("permission_request")

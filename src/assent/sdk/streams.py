@@ -34,6 +34,8 @@ class TurnBody(msgspec.Struct, frozen=True):
     """A message to the agent."""
 
     message: str
+    session_id: str | None = msgspec.field(name="sessionId", default=None)
+    """Where no address says which session it is: without one, a new one."""
 
 
 def create_stream_route(
@@ -43,8 +45,11 @@ def create_stream_route(
     create_permission_approval_handler: Callable[[str], ApprovalHandler | None] | None = None,
     origins: Iterable[str] = (),
     path: str = "/api/sessions",
+    chat_path: str = "/api/stream",
 ) -> Router:
     """Return the routes of an application's sessions: `{path}/{id}/stream` and `{path}/{id}/respond`.
+
+    A message to `chat_path` names its session in the body, or begins a new one; `X-Session-Id` says which.
 
     `authorize` says whose request it is; without a user nothing is shown and nothing answered. Pages of other origins
     than the application's own, and `origins`, are refused. Without a maker of handlers an ask is a deny.
@@ -57,6 +62,7 @@ def create_stream_route(
             Route(f"{path}/{{session_id}}/stream", routes.stream, methods=["GET"]),
             Route(f"{path}/{{session_id}}/stream", routes.turn, methods=["POST"]),
             Route(f"{path}/{{session_id}}/respond", routes.respond, methods=["POST"]),
+            Route(chat_path, routes.chat, methods=["POST"]),
         ]
     )
 
@@ -95,14 +101,22 @@ class _Routes:
     @_answered
     async def stream(self, request: Request) -> Response:
         """Follow a session, from where the reader was."""
-        session = await self._find(request)
+        session = await self._find(request, request.path_params["session_id"])
         return _stream(session.id, _follow(session, request.headers.get("last-event-id")))
 
     @_answered
     async def turn(self, request: Request) -> Response:
         """Have the agent answer a message, and stream that turn; who hangs up does not end it."""
-        session = await self._find(request)
+        session = await self._find(request, request.path_params["session_id"])
+        return self._begin(session, await _read(request, TurnBody))
+
+    @_answered
+    async def chat(self, request: Request) -> Response:
+        """Do the same in the session that the message names, or in a new one."""
         body = await _read(request, TurnBody)
+        return self._begin(await self._find(request, body.session_id or f"session_{secrets.token_hex(16)}"), body)
+
+    def _begin(self, session: AgentSession, body: TurnBody) -> Response:
         if self._app.turn is None:
             raise Refusal(404, "This application takes no messages")
         after, turn_id = session.feed.last, f"turn_{secrets.token_hex(8)}"
@@ -114,7 +128,7 @@ class _Routes:
     @_answered
     async def respond(self, request: Request) -> Response:
         """Answer a question."""
-        session = await self._find(request)
+        session = await self._find(request, request.path_params["session_id"])
         body = await _read(request, RespondBody)
         if body.is_about_question:
             if not session.answer_question(body.text, tool_call_id=body.tool_call_id):
@@ -126,9 +140,8 @@ class _Routes:
             raise Refusal(404, NO_PENDING.format(session.id)) from None
         return JSONResponse({"ok": True})
 
-    async def _find(self, request: Request) -> AgentSession:
+    async def _find(self, request: Request, session_id: str) -> AgentSession:
         self._check_origin(request)
-        session_id = request.path_params["session_id"]
         if len(session_id) > LONGEST_ID:
             raise Refusal(400, "The session's id is too long")
         user = await self._who(request, session_id)
