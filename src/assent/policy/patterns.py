@@ -21,8 +21,11 @@ _LONGEST_GLOB = 512
 """Signs of a pattern that is held against a name."""
 _GAP = "\x1f"
 _TRAILING = re.compile(r"(?::\*{1,2}|(?<!\s)\s++\*{1,2})$")
-_FIRST_COLON = re.compile(r"^([A-Za-z0-9_.+@-]{2,}):\s*(?=[^\s/]|/[^/])")
-"""A program and the colon that may stand for the blank behind it; not the `https://` of an address, nor a drive."""
+_FIRST_COLON = re.compile(
+    r"^([A-Za-z0-9_.+@-]{2,}(?=:\s*(?:[^\s/]|/[^/]))|[A-Za-z0-9](?=:\s*[^\s/\\])|[\w.+@~/-]*/[\w.+@-]+(?=:[^\s/]+(?:\s|$))):\s*"
+)
+"""A program and the colon that may stand for the blank behind it: not the `https://` of an address, nor a drive, nor a
+colon within a path."""
 _TOKEN = re.compile(r"""\\(.)|'([^']*)'|"((?:[^"\\]|\\.)*)"|(\*+)|(\s+)|([^\s'"\\*]+|['"\\])""", re.DOTALL)
 SYSTEM_FOLDERS = (
     "/bin/",
