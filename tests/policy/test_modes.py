@@ -249,3 +249,24 @@ def test_a_bare_tool_covers_less_for_a_time_and_in_a_policy_of_our_own():
     assert judge(line, policy(mode="strict", allow=[until], embedded=True)).verdict is Verdict.DENY
     assert judge(line, policy(mode="strict", allow=["Bash"])).verdict is Verdict.DENY
     assert judge(line, policy(mode="strict", allow=["Bash"], ask=["Write"], embedded=True)).verdict is Verdict.ASK
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [
+        ("git status", Verdict.ALLOW),
+        ("git log $X", Verdict.ALLOW),
+        ("git log 2>/dev/null", Verdict.ALLOW),
+        ("git status; rm -rf /", Verdict.DENY),
+        ("git log | head", Verdict.DENY),
+        ("git log $(date)", Verdict.DENY),
+        ("git log > /elsewhere/x", Verdict.DENY),
+        ("git clone https://a.test/a /etc/a", Verdict.DENY),
+        ("git -c core.pager=x log", Verdict.DENY),
+        ("GIT_PAGER=x git log", Verdict.DENY),
+        ("git push --force", Verdict.DENY),
+    ],
+)
+def test_under_a_strict_embedded_policy_a_pattern_covers_its_commands_and_nothing_besides(line, outcome):
+    strict = policy(mode="strict", allow=["Bash(git:*)"], embedded=True)
+    assert judge(view_of("Bash", {"command": line}), strict).verdict is outcome
