@@ -17,9 +17,9 @@ from assent.approvals import questions
 from assent.approvals.binding import bind, find_unseen
 from assent.approvals.book import Approvals, refuse_agents
 from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
-from assent.approvals.errors import AdminNeededError, AlreadyAnsweredError, RefusedError
+from assent.approvals.errors import AdminNeededError, AlreadyAnsweredError, ContradictionError, RefusedError
 from assent.approvals.events import evaluated
-from assent.approvals.grants import check_answer, make_grant
+from assent.approvals.grants import check_answer, make_grant, read_pattern
 from assent.approvals.limits import Limits, find_excess
 from assent.approvals.outcome import (
     ask_again,
@@ -49,6 +49,7 @@ from assent.model import (
     Consent,
     Decision,
     Event,
+    Grant,
     NotFoundError,
     Principal,
     Role,
@@ -59,6 +60,7 @@ from assent.model import (
     Ticket,
     ToolCall,
 )
+from assent.policy.proposing import propose
 from assent.sandbox.lines import named_ticket
 from assent.store.cursor import Cursor
 from assent.store.store import Store
@@ -384,7 +386,8 @@ class Gate:
         approval_id = questions.new_id(case.prefix, self._store.wall_clock())
         decision = await asyncio.to_thread(bind, case.call, case.session, case.decision)
         decision = ask_again(decision, case.again) if case.again else decision
-        case = msgspec.structs.replace(case, decision=decision)
+        proposal = self._propose(case.call, case.session, decision)
+        case = msgspec.structs.replace(case, decision=decision, proposal=proposal)
         asked: list[Approval] = []
 
         def work(cursor: Cursor) -> Put:
@@ -403,6 +406,20 @@ class Gate:
         if ruling is None:
             raise _StaleError
         return ruling
+
+    def _propose(self, call: ToolCall, session: Session, decision: Decision) -> str:
+        """Return the pattern that a wider yes to a call could name; empty unless it surely covers the repeat."""
+        pattern = propose(decision.reading)
+        if not pattern:
+            return ""
+        try:
+            rule = read_pattern(pattern, decision.reading.tool)
+        except ContradictionError:
+            return ""
+        grant = Grant(id="proposal", verdict=ALLOW, rule=rule, scope=Scope.ALWAYS)
+        trial = Consent(grants=(grant,))
+        decided = self._weighing.engines(call, session).decide(call, session, trial)
+        return pattern if decided.verdict is ALLOW else ""
 
     def _put_question(self, cursor: Cursor, approval_id: str, case: Case) -> Put:
         decision, call = case.decision, case.call

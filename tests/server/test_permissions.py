@@ -213,7 +213,7 @@ def test_another_tools_modified_input_is_an_object_or_its_text(agent, person):
         wanted = agent.post("/api/hooks/classify", json=call).json()["requestId"]
         assert answer(person, wanted, modifiedInput="level 1").status_code == 400
         assert answer(person, wanted, modifiedInput=modified).status_code == 200
-        told = agent.post("/api/hooks/classify", json=call).json()
+        told = agent.post("/api/hooks/classify", json={**call, "honoursUpdatedInput": True}).json()
         assert (told["allow"], told["updatedInput"]) == (True, {"level": 1})
 
 

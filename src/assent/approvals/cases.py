@@ -59,6 +59,8 @@ class Case(msgspec.Struct, frozen=True):
     enablement: Enablement | None = None
     again: str = ""
     """Why an earlier yes to the same call no longer counts."""
+    proposal: str = ""
+    """What a wider yes could name."""
     denial: Decision | None = None
     """What holds unless a question about the call, or its answer, is there."""
 
@@ -87,7 +89,7 @@ class Case(msgspec.Struct, frozen=True):
             tier=decision.reading.tier,
             reason=visible(veil.text(decision.decision_reason)),
             summary=visible(veil.text(summary)),
-            decision=decision,
+            decision=msgspec.structs.replace(decision, proposal=self.proposal),
             kind=self.kind,
             created_at=now,
             expires_at=expires,

@@ -28,6 +28,7 @@ export function ruleFor(argv) {
 
 // What a wider answer would cover: proposed, for the person to narrow or widen.
 export function proposal(question) {
+  if (question.proposedPattern) return question.proposedPattern;
   const rank = { destructive: 0, dangerous: 1, safe: 2 };
   const worst = [...(question.operations || [])].sort((a, b) => rank[a.tier] - rank[b.tier]);
   const command = worst.find((each) => each.argv?.length && !each.argv.some((word) => word.includes(UNKNOWN)));

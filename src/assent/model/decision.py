@@ -107,6 +107,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
     opinions: tuple[Opinion, ...] = ()
     stakes: tuple[Stake, ...] = ()
     """What is at stake, where it is asked about or denied; of what is allowed nothing is said."""
+    proposal: str = ""
+    """Of a question: the pattern that a wider yes could name, which surely covers the repeat; empty if none does."""
     mode: Mode = Mode.DEFAULT
     interactive: bool = True
     policy_version: str = ""

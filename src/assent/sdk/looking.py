@@ -9,7 +9,7 @@ from assent.sdk.requests import Ask, Endpoint, quoted
 if TYPE_CHECKING:
     from assent.server.grants import Ended
     from assent.server.history import EventPage, Place
-    from assent.server.login import LoggedOut, Who
+    from assent.server.login import LoggedOut, SocketTicket, Who
     from assent.server.overview import History, SessionList
     from assent.server.policies import PolicyView, Preview
     from assent.server.runs import GuardedRun, Runs
@@ -176,6 +176,12 @@ class Looking:
     def log_out(*, everywhere: bool | None = None) -> Ask[LoggedOut]:
         """End the sessions of one's browsers."""
         return Ask("DELETE", "/api/login", "login:LoggedOut", query={"everywhere": everywhere})
+
+    @Endpoint
+    @staticmethod
+    def socket_ticket() -> Ask[SocketTicket]:
+        """Get a ticket that opens one WebSocket, once and soon."""
+        return Ask("POST", "/api/login/ticket", "login:SocketTicket", body={})
 
     @Endpoint
     @staticmethod

@@ -145,6 +145,7 @@ def write_message(kind: str, **data: Any) -> str:
 
 def request_message(approval: Approval) -> str:
     """Announce a question."""
+    proposal = approval.decision.proposal if approval.decision is not None else ""
     return write_message(
         "permission_request",
         id=approval.id,
@@ -153,6 +154,7 @@ def request_message(approval: Approval) -> str:
         reason=approval.reason,
         agentId=approval.agent,
         expiresAt=millis(approval.expires_at),
+        **({"proposedPattern": proposal} if proposal else {}),
     )
 
 

@@ -57,6 +57,8 @@ class Permission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     feedback: str | None = None
     used: bool = False
     destructive: bool = False
+    proposed_pattern: str = ""
+    """What `pattern` could be for similar calls, while it is pending; it covers this call too."""
     stakes: tuple[Stake, ...] = ()
     """What is at stake, in plain words, while it is pending."""
     impact_scope: str | None = None
@@ -96,6 +98,18 @@ class DecisionBody(msgspec.Struct, frozen=True, rename="camel"):
     destructive: bool = False
 
 
+class Stored(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """What a wider answer left behind."""
+
+    covers: str
+    """In words."""
+    pattern: str | None = None
+    """The rule; None where it is for exactly that call."""
+    grant_id: str | None = None
+    """By which it is revoked; None where a run keeps it until it ends."""
+    expires_at: int | None = None
+
+
 class DecisionResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """What was done."""
 
@@ -104,6 +118,8 @@ class DecisionResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
     decision: str
     scope: Scope | None = None
     status: State | None = None
+    stored: Stored | None = None
+    """What holds for later calls."""
 
 
 _BODY = msgspec.json.Decoder(DecisionBody)
@@ -173,7 +189,22 @@ async def decide_permission(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(404, "Request not found") from None
     daemon.note_answer(approval, request.who)
     scope = answer.scope if answer.scope is not Scope.ONCE else None
-    return reply(DecisionResult(True, body.request_id, body.decision, scope, approval.state))  # noqa: FBT003 - a field
+    stored = None if scope is None else await _find_stored(daemon, approval)
+    done = DecisionResult(True, body.request_id, body.decision, scope, approval.state, stored)  # noqa: FBT003 - a field
+    return reply(done)
+
+
+async def _find_stored(daemon: Daemon, approval: Approval) -> Stored:
+    """Say what an answer left behind for later calls: a pattern where one was named, else exactly that call."""
+    found = await daemon.approvals.grants(user=approval.user)
+    grant = next((g for g in found if g.approval == approval.id), None)
+    pattern = None if grant is None or grant.rule is None else grant.rule.text
+    return Stored(
+        covers=f"exactly this call: {approval.summary}" if pattern is None else f"calls that match {pattern}",
+        pattern=pattern,
+        grant_id=None if grant is None else grant.id,
+        expires_at=None if grant is None or grant.expires_at is None else millis(grant.expires_at),
+    )
 
 
 async def read_answer(daemon: Daemon, who: Principal, body: DecisionBody) -> Answer:
@@ -262,6 +293,7 @@ def describe(approval: Approval) -> Permission:
         feedback=answer.feedback if answer is not None else None,
         used=approval.used_at is not None,
         destructive=approval.tier is Tier.DESTRUCTIVE,
+        proposed_pattern=approval.decision.proposal if approval.decision is not None else "",
         stakes=approval.decision.stakes if approval.decision is not None else (),
         impact_scope=reading.impact_scope if reading is not None else None,
         rollback_advice=reading.rollback_advice if reading is not None else None,
