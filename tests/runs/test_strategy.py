@@ -186,3 +186,42 @@ def test_tools_have_one_guard_whatever_an_agent_calls_them():
     assert guarded_name("Bash") == guarded_name("shell") == "run_command"
     assert guarded_name("Write") == "write_file"
     assert guarded_name("Whatever") == "Whatever"
+
+
+FOREIGN = """{
+  "name": "Answer", "version": "1.0", "description": "asks and answers",
+  "agents": {
+    "user": {"type": "user", "config": {"requireInput": true}},
+    "helper": {"model": "a/b", "systemPrompt": "help", "tools": ["read"]},
+    "judge": {"type": "llm", "description": "judges"}
+  },
+  "flow": {"name": "main", "type": "sequential", "steps": [
+    {"agent": "user"},
+    {"name": "round", "type": "cycle", "steps": [{"agent": "helper"}, {"agent": "judge"}]}
+  ]}
+}"""
+
+
+def test_a_file_of_the_published_design_is_read_and_what_has_no_counterpart_is_named():
+    with pytest.raises(ConfigError) as caught:
+        parse(FOREIGN)
+    error = caught.value
+    assert (error.file, error.line) == ("s.yaml", 3)
+    for named in ("'user' (user: config)", "'helper' (llm: model, systemPrompt, tools)", "'judge' (llm)"):
+        assert named in error.message
+    assert "the flow (user, helper, judge)" in error.suggestion
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: x\nagents: {}\nflow: {}\nmcpServers: {}", "nothing for: mcpServers."),
+        ("name: x\nagents: []\nflow: []", "nothing for: agents."),
+        ("name: x\nagents: {a: 1}\nflow: {steps: 3}", "nothing for: 'a' (llm)."),
+        ("name: x\nagents: {}\nflow: {}\nmore: 1", "Unknown configuration field 'more'"),
+    ],
+)
+def test_a_damaged_file_of_the_published_design_is_refused_as_well(text, said):
+    with pytest.raises(ConfigError) as caught:
+        parse(text)
+    assert said in str(caught.value)
