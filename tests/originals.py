@@ -17,3 +17,31 @@ def read_session_stream(pieces: Iterable[str]) -> Iterator[dict[str, Any]]:
             line = part.strip()
             if line.startswith("data: "):
                 yield json.loads(line[6:])
+
+
+def may_run(answer: dict[str, Any]) -> bool:
+    """Read an answer of the classify hook as its own callers do: four fields, and nothing else."""
+    known = {name: answer[name] for name in ("allow", "tier", "reason", "requestId") if name in answer}
+    assert isinstance(known["allow"], bool)
+    assert known["tier"] in ("safe", "dangerous", "destructive")
+    assert isinstance(known["reason"], str)
+    return known["allow"]
+
+
+def print_run(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Print a run as the example clients of that protocol do, field by field."""
+    for msg in messages:
+        match msg["type"]:
+            case "agent_streaming" if msg["event"]["type"] == "text":
+                yield msg["event"]["text"]
+            case "agent_streaming" if msg["event"]["type"] == "done":
+                result = msg["event"]["result"]
+                yield f"done {result['text']} {result['finishReason']} {result['usage']['promptTokens'] + 0}"
+            case "step_completed":
+                yield f"step {msg['stepName']} {msg['result']['text']} {msg['result']['usage']['completionTokens'] + 0}"
+            case "agent_output":
+                yield f"{msg['agentName']}: {msg['text']} {msg['usage']['promptTokens'] + 0}"
+            case "strategy_completed":
+                yield f"completed {msg['result']} {msg['usage']['promptTokens'] + msg['usage']['completionTokens']}"
+            case "strategy_error":
+                yield f"failed {msg['error']['code']} {msg['error']['message']}"

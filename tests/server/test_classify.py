@@ -9,6 +9,7 @@ import threading
 import pytest
 
 from daemons import until
+from originals import may_run
 
 SAFE = ["ls -la", "cat README.md", "git status", "grep -rn x src", "pwd", "docker ps", "npm view react version"]
 DANGEROUS = [
@@ -392,3 +393,16 @@ def test_the_workspace_is_the_tokens_where_it_has_one(daemon):
     outside = {"toolName": "write", "toolInput": {"path": "x"}, "cwd": str(daemon.project)}
     assert client.post("/api/hooks/classify", json=inside).json()["allow"] is True
     assert client.post("/api/hooks/classify", json=outside).json()["allow"] is False
+
+
+def test_a_caller_that_knows_four_fields_is_told_what_it_may_run(agent, person):
+    def said(command):
+        call = {"toolName": "bash", "toolInput": {"command": command}}
+        return agent.post("/api/hooks/classify", json=call).json()
+
+    assert may_run(said("ls")) is True
+    assert may_run(said("rm -rf /")) is False
+    asked = said("node four.js")
+    assert may_run(asked) is False
+    person.post("/api/permissions", json={"requestId": asked["requestId"], "decision": "approve"}).raise_for_status()
+    assert [may_run(said("node four.js")) for _ in range(2)] == [True, False]
