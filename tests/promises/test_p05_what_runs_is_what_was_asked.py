@@ -12,6 +12,7 @@ import pytest
 from assent import Engine, Session, ToolCall
 from assent.approvals import ContradictionError
 from assent.approvals.binding import LARGEST_FILE, MOST_PATHS
+from assent.approvals.named import MOST_NAMES
 from assent.model import ALLOW, ASK, DENY, Answer, Facts, Principal, Role, Scope
 from assent.sandbox.lines import find_line
 from assent.tickets import TicketError
@@ -100,6 +101,29 @@ RUNS = [
     ("./gradlew test", "build.gradle"),
     ("node_modules/.bin/jest", "package.json"),
     ("psql -f migrate.sql", "migrate.sql"),
+    ("sh < x", "x"),
+    ("fish x; ls $(", "x"),
+    ("ls $(fish x", "x"),
+    ("cat x | bash", "x"),
+    ('eval "$(cat x)"', "x"),
+    ("bash <(cat x)", "x"),
+    ("expect x.exp", "x.exp"),
+    ("cd sub; fish x", "sub/x"),
+    ("at -fx now", "x"),
+    ("LD_PRELOAD=./x.so ls", "x.so"),
+    ("PATH=.:$PATH x", "x"),
+    ("bash {a,b}.sh", "b.sh"),
+    ("bash *.sh", "a.sh"),
+    ('for f in *.sh; do bash "$f"; done', "a.sh"),
+    ("java -cp a.jar:b.jar Main", "b.jar"),
+    ("python3 -m pkg.tool", "pkg/__init__.py"),
+    ("python3 -m unittest", "test_x.py"),
+    ("pip install .", "setup.py"),
+    ("pytest tests", "tests/conftest.py"),
+    ("kubectl apply -f folder", "folder/a.yaml"),
+    ("cmake --build build", "build/Makefile"),
+    ("git commit -m x", ".git/hooks/pre-commit"),
+    ("make; " * 300 + "bash x", "x"),
 ]
 
 
@@ -116,6 +140,35 @@ def test_a_yes_is_not_for_a_file_that_changed_since(desk, text, file):
         await desk.node.gate.answer(again.approval.id, YES, ANN)  # who looked at the new content may allow that
         assert verdict_of(await desk.decide(desk.line(text))) is ALLOW
         assert verdict_of(await desk.decide(desk.line(text))) is ASK
+
+    asyncio.run(main())
+
+
+def test_very_many_named_files_are_bound_as_one(desk):
+    async def main():
+        for number in range(MOST_PATHS + 1):
+            desk.write(f"f{number}", "good")
+        call = desk.line("git add " + " ".join(f"f{number}" for number in range(MOST_PATHS + 1)))
+        await desk.approve(call)
+        assert verdict_of(await desk.decide(call)) is ALLOW
+        await desk.approve(call)
+        desk.write("f7", "evil")
+        again = await desk.decide(call)
+        assert (verdict_of(again), "one of the files that it names changed" in again.approval.reason) == (ASK, True)
+        many = desk.line("git add " + " ".join(f"g{number}" for number in range(MOST_NAMES + 1)))
+        await desk.approve(many)
+        assert verdict_of(await desk.decide(many)) is DENY
+
+    asyncio.run(main())
+
+
+def test_a_named_pipe_is_not_read_and_a_device_is_no_file(desk):
+    async def main():
+        await desk.approve(desk.line("npm x < /dev/null"))
+        assert verdict_of(await desk.decide(desk.line("npm x < /dev/null"))) is ALLOW
+        os.mkfifo(desk.folder / "pipe")
+        await desk.approve(desk.line("sh < pipe"))
+        assert verdict_of(await desk.decide(desk.line("sh < pipe"))) is DENY
 
     asyncio.run(main())
 

@@ -22,8 +22,8 @@ from typing import TypeAlias
 
 import msgspec
 
+from assent.approvals.named import MOST_NAMES, find_folders, find_named, find_patterns, first_of
 from assent.model import FS_EXEC, FS_WRITE, UNKNOWN, Decision, Session, ToolCall, digest
-from assent.reading.fields import FOLDER_FIELDS
 from assent.reading.sources import expand_loads
 from assent.reading.tools import find_tool
 
@@ -35,6 +35,8 @@ MOST_PATHS = 512
 _SETTLED = 2_000_000_000
 """Nanoseconds after which two changes of a file surely have different times."""
 ABSENT = "absent"
+FOLDED = "*"
+"""Stands for all the files that a line names, where there are very many."""
 UNSEEN = ""
 """Stands for what can not be looked at: it equals nothing, not even itself."""
 
@@ -59,20 +61,41 @@ def is_seen(decision: Decision, session: Session) -> bool:
 
 def look(call: ToolCall, session: Session, decision: Decision) -> Bound:
     """Look at everything that a call runs or takes code from, and at what a tool is about to change."""
-    found = set(itertools.islice(_paths(call, session.workspace, decision), 2 * MOST_PATHS))
     run = {o.target or o.resource for o in decision.reading.operations if o.kind is FS_EXEC}
-    return _look(found, run)
-
-
-def _look(paths: Iterable[str], run: AbstractSet[str]) -> Bound:
     looking = _Look()
+    seen = dict(_look(first_of(_paths(call, session.workspace, decision), MOST_PATHS), run, looking))
+    if find_tool(call.tool).shape == "command":
+        seen |= _fold({k: v for k, v in _look_named(call, decision, looking).items() if k not in seen})
+    return tuple(sorted(seen.items()))
+
+
+def _look(paths: Iterable[str], run: AbstractSet[str], looking: _Look) -> Bound:
     seen = {path: state for named in paths for path, state in looking.at(named, is_run=named in run)}
     return tuple(sorted(seen.items())) if len(seen) <= MOST_PATHS else ((UNKNOWN, UNSEEN),)
 
 
+def _look_named(call: ToolCall, decision: Decision, looking: _Look) -> dict[str, str]:
+    """Look at the files that a line names, whatever it does with them. Of those that are not there nothing is kept."""
+    operations = decision.reading.operations
+    named = find_named(call, decision.reading)
+    if named is None:
+        return {UNKNOWN: UNSEEN}
+    looking.most = MOST_NAMES
+    patterns = sorted(set(find_patterns(call, operations)))
+    return {path: state for each in (*named, *patterns) for path, state in looking.at(each, is_run=False)}
+
+
+def _fold(seen: dict[str, str]) -> dict[str, str]:
+    """Keep very many files as one; what is not seen stays by its name."""
+    if len(seen) <= MOST_PATHS:
+        return seen
+    unseen = {path: state for path, state in seen.items() if state == UNSEEN}
+    return {**dict(itertools.islice(unseen.items(), 1)), FOLDED: digest(sorted(seen.items()))}
+
+
 def look_at(programs: Collection[str]) -> Bound:
     """Look at files that are run."""
-    return _look(programs, set(programs))
+    return _look(programs, set(programs), _Look())
 
 
 def find_change(before: Bound, now: Bound) -> str | None:
@@ -98,6 +121,8 @@ def find_unseen(bound: Bound) -> str | None:
 
 
 def _say_changed(path: str, old: str, new: str) -> str:
+    if path == FOLDED:
+        return "one of the files that it names changed"
     if path.endswith("/"):
         return f"the working directory `{path.rstrip('/') or '/'}` is another folder now"
     if old == ABSENT:
@@ -109,7 +134,7 @@ def _paths(call: ToolCall, workspace: tuple[str, ...], decision: Decision) -> It
     reading = decision.reading
     shape = find_tool(call.tool).shape
     if shape == "command":
-        yield from _folders(call)
+        yield from (os.path.join(folder, "") for folder in find_folders(call))
     for operation in reading.operations:
         yield from expand_loads(operation.loads, workspace)
         if operation.kind is FS_EXEC or (operation.kind is FS_WRITE and shape == "write"):
@@ -117,19 +142,13 @@ def _paths(call: ToolCall, workspace: tuple[str, ...], decision: Decision) -> It
             yield from (p for p in (operation.target or operation.resource,) if UNKNOWN not in p and p.startswith("/"))
 
 
-def _folders(call: ToolCall) -> Iterator[str]:
-    """Yield the folders that a line may start in."""
-    named = [value for field in FOLDER_FIELDS if isinstance(value := call.input.get(field), str)]
-    if call.cwd is not None:
-        yield os.path.join(call.cwd, "")
-        yield from (os.path.join(call.cwd, name, "") for name in named)
-
-
 class _Look:
     """One look at many files, which together are not read beyond a bound."""
 
     def __init__(self) -> None:
         self._left = LARGEST_TOTAL
+        self.most = MOST_PATHS
+        """How many files in a folder are looked at."""
 
     def at(self, path: str, *, is_run: bool) -> Iterator[tuple[str, str]]:
         """Yield what is found at a path, or behind a pattern of names; of a folder that is run, with its files."""
@@ -168,8 +187,8 @@ class _Look:
         except (FileNotFoundError, NotADirectoryError):
             return
         except OSError:
-            names = [pattern] * (MOST_PATHS + 1)
-        if len(names) > MOST_PATHS:
+            names = [pattern] * (self.most + 1)
+        if len(names) > self.most:
             yield os.path.join(folder, pattern), UNSEEN
             return
         paths = [os.path.join(folder, name) for name in names]

@@ -271,14 +271,15 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     loads: str = ""
     """Files that it takes code from, in the folder that it works in: `Makefile`, `*.mk`, or with `^` before the name in
     the folders above too. `@args` are the files that its arguments name, `@args/` also folders that hold such files,
-    `%module` is the module that it is told to run.
+    `%module` is the module that it is told to run, `%package` the package that that is in.
 
     Subcommands load what the level above does, unless they say otherwise.
     """
     redirects: str = ""
     """Options that have it run another project, another program or by other settings; an allow must spell them out.
 
-    `-[abc]` may stand among other letters in one word; `NAME=` is a variable as an argument, `*=` any. Subcommands
+    `-[abc]` may stand among other letters in one word; `NAME=` is a variable as an argument, `*=` any. `--` says that
+    what follows such a word are options of the program that it starts, and redirect that. Subcommands
     have those of the level above too, unless that is `leading`.
     """
     leading: bool = False

@@ -23,7 +23,6 @@ MOST_LOADED = 512
 """Paths that are named for one command; one more stands for all the rest, and is known to nobody."""
 _MOST_FOLDERS = 64
 _LONGEST = 4096
-_ASSIGNED = re.compile(r"[A-Za-z_.][\w.-]*[:?+!]{0,3}=")
 _ANY_VARIABLE = "*="
 _LEADS = re.compile(
     r"--?(?!no[-_])(?:[a-z]+[-_.])*(?:"
@@ -31,7 +30,7 @@ _LEADS = re.compile(
     r"|prefix|cwd|cd|chdir|root(?:[-_]?dir)?|dir|directory|folder|workdir|basedir|project|context"
     r"|file|manifest(?:[-_](?:path|file))?|makefile|justfile|taskfile|gemfile|script|template|toolchain|sdk"
     r"|shell|exec|executable|executor|command|cmd|eval|call|program|binary|bin|wrapper|interpreter|python|node|java"
-    r"|runner|environment|env|env[-_]file|plugins?|extensions?|loader|preload|require|import|module|modules|libs?"
+    r"|runner|runtime|prog|environment|env|env[-_]file|plugins?|extensions?|loader|preload|require|import|module|modules|libs?"
     r"|pythonpath|classpath|path|options|define|setup|setup[-_]?files|hooks?|reporters?|formatter|parser|processor"
     r"|resolver|transform|rules?dir|kubeconfig|registry|index[-_]url"
     r")"
@@ -50,6 +49,8 @@ class Redirects(msgspec.Struct, frozen=True):
     """… and those that may stand among others in one word: `-kC`."""
     beginnings: tuple[str, ...] = ()
     """`SHELL=`; `*=` is any variable."""
+    handed_on: bool = False
+    """What follows `--` are options of the program that it starts."""
 
     def __bool__(self) -> bool:
         return any((self.names, self.letters, self.clustered, self.beginnings))
@@ -64,14 +65,12 @@ class Redirects(msgspec.Struct, frozen=True):
         name = text.partition("=")[0]
         if name in entry.table:
             return self._is_named(name)
-        if entry.options == "any" and _LEADS.fullmatch(name.lower()):
+        if _LEADS.fullmatch(name.lower()):
             return True  # an option that nobody has described, and that is called like one that does
         return self._is_named(name) or self._is_short_for(name) or self._has_letter(name)
 
     def _is_begun(self, text: str) -> bool:
-        if _ANY_VARIABLE in self.beginnings and _ASSIGNED.match(text):
-            return True
-        return text.startswith(self.beginnings)
+        return text.startswith(self.beginnings) or (_ANY_VARIABLE in self.beginnings and "=" in text)
 
     def _is_named(self, name: str) -> bool:
         """Tell so of a whole name, with one dash or two."""
@@ -99,29 +98,28 @@ class Redirects(msgspec.Struct, frozen=True):
 @functools.lru_cache(maxsize=1024)
 def read_redirects(spelled: str) -> Redirects:
     """Read how the catalog spells them; `-[abc]` are letters that may stand among others in one word."""
-    words = spelled.split()
+    words = [word for word in spelled.split() if word != "--"]
     groups = [word for word in words if word.startswith("-[")]
     return Redirects(
         frozenset(w for w in words if w.startswith("-") and len(w) > 2 and w not in groups),
         frozenset(w for w in words if w.startswith("-") and len(w) == 2),
         frozenset(letter for group in groups for letter in group[2:-1]),
         tuple(w for w in words if not w.startswith("-")),
+        "--" in spelled.split(),
     )
 
 
 def find_redirects(match: Match, words: tuple[Word, ...]) -> tuple[int, ...]:
     """Return the indexes of the words that lead a command to another project, program or setting."""
     own = match.entry.redirecting
-    if not own and not match.parents and match.entry.options != "any":
+    if not own and not match.parents and not _has_long(words):
         return ()
     before = read_redirects(" ".join((own, *(parent.redirecting for parent, _, _ in match.parents))))
     shared = [parent.redirecting for parent, _, _ in match.parents if not parent.leading]
     behind = read_redirects(" ".join((own, *shared)))
-    if not before and match.entry.options != "any":
-        return ()
     border, taken = 1 + match.start, {id(word) for _, _, word in match.values}
     found: list[int] = []
-    for index in range(1, _count_own(match, words)):
+    for index in range(1, _count_own(match, words, handed_on=behind.handed_on)):
         word, level = words[index], before if index < border else behind
         if id(word) in taken or (found and found[-1] == index - 1 and word.text[:1] == UNKNOWN):
             continue  # a value, and no option
@@ -130,10 +128,18 @@ def find_redirects(match: Match, words: tuple[Word, ...]) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _count_own(match: Match, words: tuple[Word, ...]) -> int:
+def _has_long(words: tuple[Word, ...]) -> bool:
+    """Tell whether there is a word that may be an option with a name."""
+    return any(word.text[:1] in ("-", UNKNOWN) and len(word.text) > 2 for word in words)
+
+
+def _count_own(match: Match, words: tuple[Word, ...], *, handed_on: bool) -> int:
     """Return how many words are the command's own: what it runs has its own options, and so has what follows `--`."""
     entry = match.entry
-    own = len(words) - len(match.operands) if entry.ordered or entry.runs else len(words)
+    if handed_on:
+        return len(words)
+    further = match.operands[entry.skip if entry.runs else 0 :] if entry.ordered or entry.runs else ()
+    own = next((index for index, word in enumerate(words) if further and word is further[0]), len(words))
     ends = [index for index in range(1, own) if words[index].text == "--"]
     return ends[0] if ends else own
 
@@ -181,10 +187,12 @@ def expand_loads(loads: tuple[str, ...], roots: tuple[str, ...]) -> Iterator[str
 
 def _filled(name: str, match: Match) -> str:
     """Fill in the module that is named; nothing if none is."""
-    if "%module" not in name:
+    if "%" not in name:
         return name
     module = match.module.text if match.module is not None else ""
-    return name.replace("%module", module.replace(".", "/")) if _fits(module) else ""
+    if not _fits(module):
+        return ""
+    return name.replace("%module", module.replace(".", "/")).replace("%package", module.partition(".")[0])
 
 
 def _fits(value: str) -> bool:
