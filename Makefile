@@ -7,7 +7,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 # What is compiled is kept: without it every process that the tests start compiles it all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check suite tools bench crash kill screenshots setup format lock clean
+.PHONY: run demo test check suite tools bench crash kill golden freeze screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
@@ -43,6 +43,12 @@ bench: $(VENV)/.dev   ## what is fast, as ratios within one run
 crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 200
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 20 --postgresql
+
+golden: $(VENV)/.dev  ## hold what must not change against what was frozen; FREEZE=1 freezes it, QUICK=1 takes a sample
+	@PYTHONPATH=tests $(BIN)/python -m golden.run $(if $(FREEZE),--freeze) $(if $(QUICK),--quick) $(if $(STRICT),--strict)
+
+freeze:               ## the same as `make golden FREEZE=1`
+	@$(MAKE) --no-print-directory golden FREEZE=1
 
 screenshots: $(VENV)/.dev   ## the pictures in docs/pictures, in light, in dark and on a phone
 	PYTHONPATH=tests $(BIN)/python tests/pictures.py
@@ -83,4 +89,4 @@ lock:                 ## renew the locks: names, versions and hashes, no address
 	$(PYTHON) requirements/lock.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
+	rm -rf $(VENV) .golden .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage*
