@@ -30,7 +30,7 @@ def agent(daemon):
 
 
 def ask(agent, command, **more):
-    body = {"toolName": "bash", "toolInput": {"command": command}, **more}
+    body = {"toolName": "bash", "toolInput": {"command": command}, "honoursUpdatedInput": True, **more}
     return agent.post("/api/hooks/classify", json=body).json()
 
 

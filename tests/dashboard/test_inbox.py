@@ -167,7 +167,9 @@ def test_an_edit_shows_its_difference_and_is_decided_again(page, ask, agent, dae
     page.keyboard.press("Control+Enter")
     expect(card(page, asked)).to_have_count(0)
     body = {"toolName": "bash", "toolInput": {"command": "node job.js --env production"}}
-    told = agent.post("/api/hooks/classify", json=body | {"cwd": str(daemon.project), "sessionId": "s-1"}).json()
+    told = agent.post(
+        "/api/hooks/classify", json=body | {"cwd": str(daemon.project), "sessionId": "s-1", "honoursUpdatedInput": True}
+    ).json()
     assert told["updatedInput"] == {"command": "node job.js --env staging"}
 
 
@@ -192,7 +194,9 @@ def test_nothing_that_a_call_is_given_is_left_out(page, ask, agent, daemon):
     page.keyboard.press("Control+Enter")
     expect(card(page, exact)).to_have_count(0)
     body = {"toolName": "transfer", "toolInput": {"amount": 9007199254740993, "note": 10**30}, "sessionId": "s-1"}
-    told = agent.post("/api/hooks/classify", json=body | {"cwd": str(daemon.project)}).json()
+    told = agent.post(
+        "/api/hooks/classify", json=body | {"cwd": str(daemon.project), "honoursUpdatedInput": True}
+    ).json()
     assert told["updatedInput"] == {"amount": 9007199254740995, "note": 10**30}
 
 

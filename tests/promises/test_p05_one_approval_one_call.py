@@ -88,8 +88,23 @@ def test_what_a_person_changed_is_what_runs_and_that_once(node):
         changed = {"command": "node safe.js"}
         await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
         assert verdict_of(await node.gate.decide(line("node safe.js"), SESSION)) is ASK
-        first = await node.gate.decide(line(ASKED), SESSION)
+        rewritable = msgspec.structs.replace(line(ASKED), rewritable=True)
+        first = await node.gate.decide(rewritable, SESSION)
         assert (verdict_of(first), first.updated_input) == (ALLOW, changed)
+        assert verdict_of(await node.gate.decide(rewritable, SESSION)) is ASK
+
+    asyncio.run(main())
+
+
+def test_a_caller_that_ignores_changed_input_runs_the_changed_call_once_and_the_asked_one_never(node):
+    async def main():
+        approval = await asked(node)
+        changed = {"command": "node safe.js"}
+        await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+        asked_again = await node.gate.decide(line(ASKED), SESSION)
+        assert (verdict_of(asked_again), asked_again.updated_input) == (DENY, None)
+        assert verdict_of(await node.gate.decide(line("node safe.js"), SESSION)) is ALLOW
+        assert verdict_of(await node.gate.decide(line("node safe.js"), SESSION)) is ASK
         assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is ASK
 
     asyncio.run(main())
@@ -143,7 +158,7 @@ def test_what_a_person_changed_is_written_where_it_led_when_they_said_so(seeing,
             await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
             if is_moved:
                 swap(tmp_path / "other", tmp_path / "secret")
-            ruling = await node.gate.decide(call, SESSION)
+            ruling = await node.gate.decide(msgspec.structs.replace(call, rewritable=True), SESSION)
             assert (verdict_of(ruling), ruling.updated_input) == ((ASK, None) if is_moved else (ALLOW, changed))
 
     asyncio.run(main(*seeing))
