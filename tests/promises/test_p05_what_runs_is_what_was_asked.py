@@ -303,7 +303,7 @@ def test_a_changed_call_runs_neither_as_it_was_nor_with_another_file(desk):
     async def main():
         desk.write("a.sh", "asked"), desk.write("b.sh", "edited")
         edited = {"command": "bash b.sh"}
-        call = desk.line("bash a.sh")
+        call = msgspec.structs.replace(desk.line("bash a.sh"), rewritable=True)
         await desk.approve(call, Answer(verdict=ALLOW, modified_input=edited))
         desk.write("b.sh", "evil")
         assert verdict_of(await desk.decide(desk.line("bash b.sh"))) is ASK
