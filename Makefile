@@ -7,13 +7,20 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 # What is compiled is kept: without it every process that the tests start compiles it all again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check suite tools bench crash kill golden freeze screenshots setup format lock clean
+.PHONY: run demo test quick check suite tools bench crash kill golden freeze screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
 
 demo: setup           ## show how Assent decides
 	@$(BIN)/assent demo
+
+# The pure part and what needs only Python and bash: no system packages, browser, database or sandbox.
+QUICK := tests/model tests/shell tests/catalog tests/reading tests/policy tests/test_engine.py tests/test_engine_memory.py \
+	tests/test_regex.py
+
+quick: $(VENV)/.dev   ## the tests of the pure part, under a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
 
 test:                 ## everything that is promised, at once what does not wait for another
 	@$(MAKE) --no-print-directory -j 3 check suite
