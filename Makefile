@@ -17,7 +17,8 @@ demo: setup           ## show how Assent decides
 
 # The pure part and what needs only Python and bash: no system packages, browser, database or sandbox.
 QUICK := tests/model tests/shell tests/catalog tests/reading tests/policy tests/test_engine.py tests/test_engine_memory.py \
-	tests/test_regex.py
+	tests/test_regex.py tests/corpora/test_corpora.py $(wildcard tests/promises/test_p01_* tests/promises/test_p02_* \
+	tests/promises/test_p03_* tests/promises/test_p07_* tests/promises/test_p12_*)
 
 quick: $(VENV)/.dev   ## the tests of the pure part, under a minute
 	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
