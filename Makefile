@@ -1,13 +1,13 @@
-# Few verbs, each doing what its name says. `make setup` is enough to use `.venv/bin/assent`.
+# `make setup` is enough to use `.venv/bin/assent`. CONTRIBUTING.md says which target to use when.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
 
-# What is compiled is kept: without it every process that the tests start compiles it all again.
+# Keep compiled bytecode: otherwise every process that the tests start compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test check suite tools bench crash kill golden freeze screenshots setup format lock clean
+.PHONY: run demo test quick check suite tools bench crash kill golden freeze screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
@@ -15,7 +15,15 @@ run: setup            ## the daemon, on SQLite, with a link to log in
 demo: setup           ## show how Assent decides
 	@$(BIN)/assent demo
 
-test:                 ## everything that is promised, at once what does not wait for another
+# The pure part and what needs only Python and bash: no system packages, browser, database or sandbox.
+QUICK := tests/model tests/shell tests/catalog tests/reading tests/policy tests/test_engine.py tests/test_engine_memory.py \
+	tests/test_regex.py tests/corpora/test_corpora.py $(wildcard tests/promises/test_p01_* tests/promises/test_p02_* \
+	tests/promises/test_p03_* tests/promises/test_p07_* tests/promises/test_p12_*)
+
+quick: $(VENV)/.dev   ## the tests of the pure part, under a minute
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+
+test:                 ## everything: checks and the whole suite, in parallel
 	@$(MAKE) --no-print-directory -j 3 check suite
 
 suite: $(VENV)/.dev tools
@@ -28,32 +36,32 @@ check: $(VENV)/.dev   ## format, lint, types, import direction
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# What the tests drive: programs of the system, agents, and what runs inside the browser.
+# What the tests use: system packages, agents, and scripts that run inside the browser.
 tools: $(VENV)/.python
 	@$(BIN)/python requirements/system.py
 	@$(BIN)/python requirements/agents.py
 	@$(MAKE) -s $(VENV)/.browser
 
-bench: $(VENV)/.dev   ## what is fast, as ratios within one run
+bench: $(VENV)/.dev   ## measurements, as ratios within one run
 	@$(BIN)/python requirements/system.py
 	@$(BIN)/python requirements/agents.py
 	@$(BIN)/python -m compileall -q src/assent
 	$(BIN)/python bench/run.py
 
-crash: $(VENV)/.dev   ## kill it at random moments under load, and hold its books against its answers
+crash: $(VENV)/.dev   ## kill the daemon at random moments under load, and compare its records with its answers
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 200
 	PYTHONPATH=tests $(BIN)/python tests/crash.py --rounds 20 --postgresql
 
-golden: $(VENV)/.dev  ## hold what must not change against what was frozen; FREEZE=1 freezes it, QUICK=1 takes a sample
+golden: $(VENV)/.dev  ## compare decisions, APIs, help and logs with what was frozen; FREEZE=1 freezes them, QUICK=1 takes a sample
 	@PYTHONPATH=tests $(BIN)/python -m golden.run $(if $(FREEZE),--freeze) $(if $(QUICK),--quick) $(if $(STRICT),--strict)
 
 freeze:               ## the same as `make golden FREEZE=1`
 	@$(MAKE) --no-print-directory golden FREEZE=1
 
-screenshots: $(VENV)/.dev   ## the pictures in docs/pictures, in light, in dark and on a phone
+screenshots: $(VENV)/.dev   ## take the pictures in docs/pictures: light, dark and on a phone
 	PYTHONPATH=tests $(BIN)/python tests/pictures.py
 
-kill: $(VENV)/.dev    ## start a thousand sandboxes and kill them at random: nothing is left behind
+kill: $(VENV)/.dev    ## kill a thousand sandboxes at random moments, and check that nothing is left behind
 	ASSENT_KILL_ROUNDS=500 $(BIN)/python -m pytest --timeout 3600 -o faulthandler_timeout=3600 tests/sandbox/test_killed.py
 
 setup: $(VENV)/.run   ## the Python environment, and a working .venv/bin/assent
@@ -67,7 +75,7 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# The locks name everything, with what it needs: nobody else chooses a version.
+# The locks name every package with its dependencies, so pip resolves no versions.
 $(VENV)/.run: $(VENV)/.python pyproject.toml requirements/run.lock requirements/build.lock
 	$(PIP) install --no-deps --require-hashes -r requirements/build.lock -r requirements/run.lock
 	$(PIP) install --no-deps --no-build-isolation -e .
@@ -78,7 +86,7 @@ $(VENV)/.dev: $(VENV)/.run requirements/dev.lock
 	$(PIP) install --no-deps --require-hashes -r requirements/dev.lock
 	@touch $@
 
-# What the tests use inside the browser: by names, versions and hashes, as npm is configured here.
+# Scripts that the tests run inside the browser: by names, versions and hashes, from the configured npm registry.
 $(VENV)/.browser: $(VENV)/.python requirements/browser/package-lock.json
 	@mkdir -p $(VENV)/browser
 	@cp requirements/browser/package.json requirements/browser/package-lock.json $(VENV)/browser

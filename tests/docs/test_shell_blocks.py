@@ -66,7 +66,7 @@ class Reader:
             shutil.rmtree(self.terminal.home / folder, ignore_errors=True)
 
     def fill(self, line: str) -> str:
-        """Put what one sees on the own screen where the page can not know it."""
+        """Put what one sees on the own screen where the page cannot know it."""
         if re.search(r"\b(approve|deny) (ID|hook_…)", line):
             return re.sub(r"\b(approve|deny) (ID|hook_…)", rf"\1 {self.question()}", line)
         if "tok_4f2c9a1b7d30" in line:
