@@ -112,7 +112,7 @@ def test_preparing_tells_everything_about_the_run(client, tmp_path):
             "kind": "sequence",
             "children": [{"name": "1 list_dir", "kind": "step", "children": []}],
         },
-        "conversation": {"records": [], "retentionEvents": [], "inputs": []},
+        "conversation": {"records": [], "retentionEvents": [], "inputs": [], "messages": []},
         "mcpServers": [],
     }
 
@@ -263,7 +263,7 @@ def test_a_run_that_is_over_takes_no_orders_and_is_read_back(client, tmp_path):
     assert (again["type"], again["result"]) == ("strategy_completed", done["result"])
     past = client.ask("prepare_run", "run_prepared", runId=run, requestId="past")
     assert past["requestId"] == "past"
-    records = past["conversation"]["records"]
+    records = past["conversation"]["messages"]
     assert [r["type"] for r in records] == ["step_started", "agent_streaming", "strategy_completed"]
     assert records[1]["event"]["output"] == done["result"]
 

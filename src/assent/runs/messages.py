@@ -184,20 +184,49 @@ class FlowNode(msgspec.Struct, frozen=True):
     children: tuple[FlowNode, ...] = ()
 
 
-class GivenInput(msgspec.Struct, frozen=True, rename="camel"):
-    """Something that a person gave to a run."""
+class Usage(msgspec.Struct, frozen=True, rename="camel"):
+    """Tokens that models were given and gave, as far as it is known here: guarded tools ask none."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class GivenInput(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Something that a person gave to a run, and before which record."""
 
     agent_name: str
     text: str
     ts: str
+    before_record_id: str | None = None
+
+
+class ModelMessage(msgspec.Struct, frozen=True):
+    """One message of a call: a text, or parts such as a tool's call and its result."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str | list[dict[str, Any]]
+
+
+class CallRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A step, or an agent's program, that is done: what it was told, what it did, and what it came to."""
+
+    id: str
+    agent_name: str
+    created_at: str
+    user_message: ModelMessage
+    response_messages: tuple[ModelMessage, ...]
+    text: str
+    usage: Usage = Usage()
+    finish_reason: Literal["stop", "error"] = "stop"
 
 
 class Conversation(msgspec.Struct, frozen=True, rename="camel"):
-    """What was said in a run so far; `records` are the messages themselves, the oldest dropped first."""
+    """What was said in a run so far, the oldest dropped first; `messages` are those that clients were sent."""
 
-    records: tuple[msgspec.Raw, ...] = ()
+    records: tuple[CallRecord, ...] = ()
     retention_events: tuple[msgspec.Raw, ...] = ()
     inputs: tuple[GivenInput, ...] = ()
+    messages: tuple[msgspec.Raw, ...] = ()
 
 
 class RunPrepared(DaemonMessage, frozen=True, kw_only=True, tag="run_prepared"):
@@ -226,13 +255,6 @@ class StepStarted(DaemonMessage, frozen=True, kw_only=True, tag="step_started"):
     run_id: str
     step_name: str
     message: str
-
-
-class Usage(msgspec.Struct, frozen=True, rename="camel"):
-    """Tokens that models were given and gave, as far as it is known here: guarded tools ask none."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
 
 
 class CallResult(msgspec.Struct, frozen=True, rename="camel"):
