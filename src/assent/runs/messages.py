@@ -20,6 +20,7 @@ ErrorCode: TypeAlias = Literal[
     "START_FAILED",
     "SUBSCRIBE_ERROR",
     "NO_PENDING_INPUT",
+    "NO_PENDING_QUESTION",
     "RUN_NOT_STEERABLE",
     "FORBIDDEN",
     "INTERNAL_ERROR",
@@ -141,6 +142,18 @@ class TrashList(ClientMessage, frozen=True, kw_only=True, tag="trash_list"):
     """Ask which deleted files the daemon keeps: none."""
 
 
+class TrashClear(ClientMessage, frozen=True, kw_only=True, tag="trash_clear"):
+    """Delete for good which deleted files the daemon keeps: none."""
+
+
+class QuestionResponse(ClientMessage, frozen=True, kw_only=True, tag="question_response"):
+    """Answer a question that an agent put in words: no agent of a run does."""
+
+    run_id: str
+    question_request_id: str
+    response: str
+
+
 class Ping(ClientMessage, frozen=True, kw_only=True, tag="ping"):
     """Ask for a sign of life."""
 
@@ -163,6 +176,8 @@ CLIENT_MESSAGES: tuple[type[ClientMessage], ...] = (
     GetAvailableModels,
     HubList,
     TrashList,
+    TrashClear,
+    QuestionResponse,
     Ping,
 )
 
@@ -479,6 +494,13 @@ class TrashListResult(DaemonMessage, frozen=True, kw_only=True, tag="trash_list_
     total_bytes: int
 
 
+class TrashClearResult(DaemonMessage, frozen=True, kw_only=True, tag="trash_clear_result"):
+    """What was deleted for good: nothing."""
+
+    cleared: int
+    bytes_freed: int
+
+
 class Pong(DaemonMessage, frozen=True, kw_only=True, tag="pong"):
     """A sign of life."""
 
@@ -510,6 +532,7 @@ DAEMON_MESSAGES: tuple[type[DaemonMessage], ...] = (
     AvailableModels,
     HubPackages,
     TrashListResult,
+    TrashClearResult,
     Pong,
     ErrorMessage,
 )
