@@ -147,6 +147,16 @@ def test_who_sees_everything_counts_each_session_without_gaps_also_those_of_the_
     assert {name: found for name, found in numbers.items() if found != list(range(len(found)))} == {}
 
 
+def test_a_question_that_timed_out_is_resolved_and_shows_its_facts(tmp_path):
+    with Running(tmp_path / "d", "--expiry", "1s") as daemon:
+        agent, owner = daemon.api(daemon.mint("agent", agent="coder")), daemon.api(daemon.owner)
+        evaluate(daemon, agent, "s", "node late.js")
+        until(lambda: "action.resolved" in {e["type"] for e in timeline(owner, "s")[1]})
+        resolved = next(e for e in timeline(owner, "s")[1] if e["type"] == "permission.resolved")
+        assert resolved["payload"]["state"] == "expired"
+        assert evaluate(daemon, agent, "s", "node late.js")["permissionDecision"]["decision"] != "allow"
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_every_mode_keeps_the_facts(daemon, agent, owner, session, mode):
     daemon.user_file.write_text(f"permissions:\n  mode: {mode}\n")
