@@ -45,3 +45,28 @@ def print_run(messages: Iterable[dict[str, Any]]) -> Iterator[str]:
                 yield f"completed {msg['result']} {msg['usage']['promptTokens'] + msg['usage']['completionTokens']}"
             case "strategy_error":
                 yield f"failed {msg['error']['code']} {msg['error']['message']}"
+
+
+def show_conversation(conversation: dict[str, Any]) -> Iterator[str]:
+    """Show a run that is opened again as the terminal interface of that protocol does: every field must be there."""
+    assert conversation["retentionEvents"] == []
+    before: dict[str | None, list[str]] = {}
+    for given in conversation["inputs"]:
+        before.setdefault(given.get("beforeRecordId"), []).append(f"you: {given['text']}")
+    for record in conversation["records"]:
+        assert record["userMessage"]["role"] == "user"
+        assert isinstance(record["createdAt"], str)
+        yield from before.get(record["id"], ())
+        yield f"{record['agentName']}: {record['text']} {record['finishReason']} {record['usage']['promptTokens'] + 0}"
+        yield from _parts(record["responseMessages"])
+    yield from before.get(None, ())
+
+
+def _parts(messages: list[dict[str, Any]]) -> Iterator[str]:
+    for message in messages:
+        assert message["role"] in ("assistant", "tool")
+        for part in message["content"] if isinstance(message["content"], list) else ():
+            if part["type"] == "tool-call":
+                yield f"called {part['toolName']} {json.dumps(part['input'])}"
+            elif part["type"] == "tool-result":
+                yield f"returned {part['toolName']} {part['output']}"

@@ -103,7 +103,7 @@ def test_what_happens_between_its_story_and_the_listening_is_told(daemon):
         wish = PrepareRun(run_id="r", strategy_path="/anything.yaml")  # one that is in flight is attached to
         run = await daemon.runs.prepare(wish, PERSON)
         told = json.loads(msgspec.json.encode(run.introduce(None)))
-        assert [record["stepName"] for record in told["conversation"]["records"]] == ["one"]
+        assert [record["stepName"] for record in told["conversation"]["messages"]] == ["one"]
         await give(daemon)
         await begin(daemon, "two")
         listener = Listener()

@@ -51,7 +51,7 @@ def test_a_run_is_answered_at_any_node_and_read_back_at_every(nodes, tmp_path):
         assert two.api(person).post("/api/permissions", json=answer).status_code == 200
         done = here.hear("strategy_completed")
         assert (tmp_path / "x").read_text() == "x"
-        told = there.ask("prepare_run", "run_prepared", runId=run)["conversation"]["records"]
+        told = there.ask("prepare_run", "run_prepared", runId=run)["conversation"]["messages"]
         assert (told[1]["decision"], told[-1]["result"]) == ("allow", done["result"])
 
 
@@ -64,7 +64,7 @@ def test_a_run_is_followed_answered_and_stopped_at_another_node(nodes, tmp_path)
         run = here.launch(strategy)
         question = here.hear("request_permission")
         told = there.ask("prepare_run", "run_prepared", runId=run)
-        assert [m["type"] for m in told["conversation"]["records"]] == ["step_started"]
+        assert [m["type"] for m in told["conversation"]["messages"]] == ["step_started"]
         seen = there.hear("request_permission")
         assert seen == question
         wrong = {"runId": run, "permissionRequestId": "nope", "decision": "allow"}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from originals import print_run, read_session_stream
+from originals import print_run, read_session_stream, show_conversation
 from runners import Runner, write_strategy
 
 STEPS = """
@@ -27,6 +27,45 @@ def test_the_example_clients_print_a_whole_run(run):
     assert "r: hello 0" in printed
     assert "done hello stop 0" in printed
     assert printed[-1] == "completed hello 0"
+
+
+def test_a_run_that_is_over_is_opened_again_with_what_was_said_in_it(daemon, tmp_path):
+    steps = STEPS + "- {agent: r, name: gone, tool: read_file, input: {path: b.txt}, on_error: continue}"
+    with Runner(daemon) as client:
+        run = client.prepare(write_strategy(tmp_path, steps))["runId"]
+        client.send("start_run", runId=run, input="begin")
+        gone = client.hear("strategy_completed")["result"]
+        shown = list(show_conversation(client.ask("prepare_run", "run_prepared", runId=run)["conversation"]))
+    assert [line for line in shown if not line.startswith(("called", "returned"))] == [
+        "you: begin",
+        f"w: wrote 5 bytes to {daemon.project}/a.txt stop 0",
+        "r: hello stop 0",
+        f"r: {gone} error 0",
+    ]
+    assert shown[2:4] == [
+        'called write_file {"content": "hello", "path": "a.txt"}',
+        f"returned write_file wrote 5 bytes to {daemon.project}/a.txt",
+    ]
+
+
+@pytest.mark.parametrize("over", [True, False])
+def test_a_run_in_flight_and_one_of_a_program_are_opened_the_same_way(daemon, tmp_path, over):
+    path = tmp_path / "program.yaml"
+    path.write_text("name: p\nprocess: {agent: sh, command: [sh, -c, 'echo out; echo no >&2; exit 3']}\n")
+    with Runner(daemon) as client, Runner(daemon) as late:
+        if over:
+            run = client.launch(path)
+            client.hear("strategy_error")
+        else:
+            run = client.launch(
+                write_strategy(tmp_path, f"{STEPS}- {{agent: r, tool: read_file, input: {{path: /etc/hostname}}}}")
+            )
+            client.hear("request_permission")
+        shown = list(show_conversation(late.ask("prepare_run", "run_prepared", runId=run)["conversation"]))
+        if not over:
+            client.send("stop_run", runId=run)
+    assert ("r: hello stop 0" in shown) is not over
+    assert any(line.startswith("sh: out\nno") and line.endswith("error 0") for line in shown) is over
 
 
 def test_the_page_shows_what_a_runs_tools_were_called_with_and_what_came_of_it(daemon, run):

@@ -112,7 +112,7 @@ def test_preparing_tells_everything_about_the_run(client, tmp_path):
             "kind": "sequence",
             "children": [{"name": "1 list_dir", "kind": "step", "children": []}],
         },
-        "conversation": {"records": [], "retentionEvents": [], "inputs": []},
+        "conversation": {"records": [], "retentionEvents": [], "inputs": [], "messages": []},
         "mcpServers": [],
     }
 
@@ -263,7 +263,7 @@ def test_a_run_that_is_over_takes_no_orders_and_is_read_back(client, tmp_path):
     assert (again["type"], again["result"]) == ("strategy_completed", done["result"])
     past = client.ask("prepare_run", "run_prepared", runId=run, requestId="past")
     assert past["requestId"] == "past"
-    records = past["conversation"]["records"]
+    records = past["conversation"]["messages"]
     assert [r["type"] for r in records] == ["step_started", "agent_streaming", "strategy_completed"]
     assert records[1]["event"]["output"] == done["result"]
 
@@ -453,11 +453,20 @@ def test_a_steps_mode_and_profile_only_tighten(client, daemon, tmp_path):
         ("get_available_models", "available_models", {"models": []}),
         ("hub_list", "hub_packages", {"operation": "list", "available": [], "installed": []}),
         ("trash_list", "trash_list_result", {"workspaces": [], "totalEntries": 0, "totalBytes": 0}),
+        ("trash_clear", "trash_clear_result", {"cleared": 0, "bytesFreed": 0}),
     ],
 )
 def test_what_this_daemon_has_none_of_is_answered_as_by_an_empty_one(client, request_, reply, fields):
     answer = client.ask(request_, reply, requestId="r", cwd="/x")
     assert {k: v for k, v in answer.items() if k not in ("type", "ts")} == {"requestId": "r", **fields}
+
+
+def test_no_question_in_words_is_ever_pending(client):
+    said = {"runId": "r", "questionRequestId": "q", "response": "yes"}
+    assert client.refused("question_response", **said) == (
+        "NO_PENDING_QUESTION",
+        "No pending question request q for run r",
+    )
 
 
 def test_a_second_subscription_repeats_nothing(client, daemon, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import sqlite3
 
 import pytest
@@ -47,6 +48,69 @@ def asked(client, run) -> list[tuple[str, str]]:
 
 
 # Requests and decisions
+
+
+@pytest.mark.parametrize(
+    ("tool", "given", "operation", "resource"),
+    [
+        ("read_file", {"path": "/etc/hostname"}, "fs.read", "/etc/hostname"),
+        ("write_file", {"path": "/opt/never", "content": "x"}, "fs.write", "/opt/never"),
+        ("run_command", {"command": "./said.sh"}, "fs.exec", "said.sh"),
+        ("run_command", {"command": "node -e 1"}, "command.execute", "node -e 1"),
+    ],
+)
+def test_a_question_names_its_operation_and_the_resolved_resource(
+    client, daemon, tmp_path, tool, given, operation, resource
+):
+    script = daemon.project / "said.sh"
+    script.write_text("#!/bin/sh\n")
+    script.chmod(0o755)
+    run = client.launch(write_strategy(tmp_path, step(tool, **given)))
+    question = client.hear("request_permission")
+    wanted = str(script) if resource == "said.sh" else resource
+    assert (question["toolName"], question["operation"], question["resource"]) == (tool, operation, wanted)
+    client.decide(run, question, "deny")
+    assert outcomes(client, run) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "code"),
+    [
+        ("permission_decision", {"permissionRequestId": "p", "decision": "allow"}, "NO_PENDING_PERMISSION"),
+        ("permission_decision", {"permissionRequestId": "p", "decision": "maybe"}, "VALIDATION_ERROR"),
+        ("update_policy", {"mode": "read"}, "RUN_NOT_FOUND"),
+        ("subscribe", {}, "SUBSCRIBE_ERROR"),
+        ("no_such_type", {}, "VALIDATION_ERROR"),
+    ],
+)
+def test_the_id_of_a_request_comes_back_on_its_error(client, kind, fields, code):
+    client.send(kind, runId="none", requestId="mine", **fields)
+    error = client.hear("error")
+    assert (error["code"], error["requestId"]) == (code, "mine")
+
+
+def test_every_message_says_when_it_was_sent(client, daemon, tmp_path):
+    run = client.launch(write_strategy(tmp_path, write(tmp_path / "x")))
+    client.send("update_policy", runId=run, mode="read", allow=["generated/**"])
+    client.decide(run, client.find("request_permission", runId=run), "allow-session")
+    outcomes(client, run)
+    for asked_for, told in (("ping", "pong"), ("list_runs", "run_list"), ("list_strategies", "strategy_list")):
+        client.ask(asked_for, told)
+    client.refused("stop_run", runId="none")
+    assert {"run_prepared", "request_permission", "policy_updated", "strategy_completed", "error"} <= set(
+        client.kinds()
+    )
+    when = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+    assert [m for m in client.heard if not when.fullmatch(m["ts"])] == []
+
+
+def test_a_policy_that_a_client_adds_is_told_to_everyone(client, other, tmp_path):
+    run = client.prepare(write_strategy(tmp_path, write(tmp_path / "x")))["runId"]
+    other.send("subscribe", runId=run)
+    other.ask("ping", "pong")
+    client.send("update_policy", runId=run, tool="read_file", mode="read", allow=["generated/**", "tmp/**"])
+    for each in (client, other):
+        assert each.hear("policy_updated")["tool"] == "read_file"
 
 
 def test_an_answer_counts_for_the_run_that_asked_and_for_no_other_of_the_same_person(client, tmp_path):

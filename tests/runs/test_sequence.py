@@ -111,7 +111,7 @@ def test_a_client_may_go_and_come_back_in_the_middle_of_a_question(daemon, tmp_p
     with Runner(daemon) as client:
         introduced = client.ask("prepare_run", "run_prepared", runId=run, requestId="again")
         assert introduced["requestId"] == "again"
-        kinds = [record["type"] for record in introduced["conversation"]["records"]]
+        kinds = [record["type"] for record in introduced["conversation"]["messages"]]
         assert kinds == ["strategy_started", "step_started", "agent_streaming", "request_permission"]
         assert client.hear("request_permission") == question
         client.decide(run, question, "allow")
@@ -233,7 +233,7 @@ def test_a_run_that_was_active_when_the_daemon_ended_is_reported_as_failed(fresh
             assert [m["error"]["message"] for m in client.quiet()] == [reason]
             past = client.ask("prepare_run", "run_prepared", runId=run)
             assert (past["strategyName"], past["agents"]) == ("test", ["writer"])
-            told = past["conversation"]["records"]
+            told = past["conversation"]["messages"]
             assert [m["type"] for m in told] == ["step_started", "permission_resolved", "strategy_error"]
             assert (told[1]["requestId"], told[1]["decision"]) == (question["requestId"], "cancelled")
             assert (

@@ -207,9 +207,83 @@ def test_a_file_of_the_published_design_is_read_and_what_has_no_counterpart_is_n
         parse(FOREIGN)
     error = caught.value
     assert (error.file, error.line) == ("s.yaml", 3)
-    for named in ("'user' (user: config)", "'helper' (llm: model, systemPrompt, tools)", "'judge' (llm)"):
-        assert named in error.message
+    assert "nothing for: 'helper' (llm: model, systemPrompt, tools), 'judge' (llm)." in error.message
     assert "the flow (user, helper, judge)" in error.suggestion
+
+
+MAPPED = """{
+  "name": "Note", "version": "1.0", "description": "writes and looks",
+  "agents": {
+    "user": {"type": "user", "config": {"requireInput": true}},
+    "scribe": {"type": "write_file", "description": "writes it", "config": {"path": "n.txt", "content": "${input}"}},
+    "left": {"type": "read_file", "config": {"path": "n.txt"}},
+    "right": {"type": "list_dir", "config": {"path": "."}},
+    "unused": {"type": "run_command", "config": {"command": "ls"}}
+  },
+  "flow": {"name": "main", "type": "sequential", "steps": [
+    {"agent": "user"},
+    {"agent": "scribe"},
+    {"name": "in two", "type": "sequential", "steps": [{"agent": "left", "description": "look"}]},
+    {"name": "at once", "type": "broadcast", "steps": [{"agent": "left"}, {"agent": "right"}]}
+  ]}
+}"""
+
+
+def test_a_file_of_the_published_design_runs_if_its_agents_are_guarded_tools():
+    ours = """
+name: Note
+description: writes and looks
+steps:
+  - {agent: scribe, message: writes it, tool: write_file, input: {path: n.txt, content: "${input}"}}
+  - {agent: left, message: look, tool: read_file, input: {path: n.txt}}
+  - name: at once
+    parallel:
+      - {agent: left, tool: read_file, input: {path: n.txt}}
+      - {agent: right, tool: list_dir, input: {path: .}}
+"""
+    assert parse(MAPPED) == parse(ours)
+
+
+def test_a_file_of_the_published_design_may_start_a_program():
+    agents = "{u: {type: user}, p: {type: process, config: {command: [echo, '${input}'], timeout: 5m}}}"
+    flow = "{name: f, type: sequential, steps: [{agent: u}, {agent: p}]}"
+    ours = "name: x\nprocess: {agent: p, command: [echo, '${input}'], timeout: 5m}"
+    assert parse(f"name: x\nversion: '1'\nagents: {agents}\nflow: {flow}") == parse(ours)
+
+
+@pytest.mark.parametrize(
+    ("flow", "said"),
+    [
+        ("{type: cycle, steps: [{agent: r}]}", "nothing for: a flow of type cycle in line 3."),
+        ("{steps: [{agent: r}]}", "nothing for: a flow of type none in line 3."),
+        (
+            "{type: broadcast, steps: [{type: sequential, steps: []}]}",
+            "nothing for: a flow of type broadcast in line 3.",
+        ),
+        ("{type: sequential, steps: [{agent: nobody}]}", "nothing for: an agent 'nobody'."),
+        ("{type: sequential, steps: [{agent: r}, {agent: p}]}", "nothing for: a program beside other steps."),
+        ("{type: sequential, steps: [{agent: p}, {agent: p}]}", "nothing for: a program beside other steps."),
+        (
+            "{type: broadcast, steps: [{agent: r}, {agent: p}]}",
+            "Unknown configuration field 'steps.0.parallel.1.command'.",
+        ),
+        ("{type: sequential, steps: []}", "nothing for: agents."),
+        ("{type: sequential, steps: [{agent: wrong}]}", "Unknown configuration field 'steps.0.input.file'."),
+        ("{type: sequential, steps: [{agent: bare}]}", "Invalid steps.0.input: Object missing required field 'path'."),
+    ],
+)
+def test_what_of_a_flow_cannot_be_done_is_named(flow, said):
+    agents = "{r: {type: read_file, config: {path: a}}, p: {type: process, config: {command: [ls]}}"
+    agents += ", wrong: {type: read_file, config: {file: a}}, bare: {type: read_file}}"
+    with pytest.raises(ConfigError) as caught:
+        parse(f"name: x\nagents: {agents}\nflow: {flow}")
+    assert said in str(caught.value)
+
+
+def test_words_that_a_file_puts_into_a_users_mouth_are_not_said():
+    agents = "{u: {type: user, config: {presetMessage: hi}}, r: {type: list_dir, config: {path: .}}}"
+    with pytest.raises(ConfigError, match=r"nothing for: 'u' \(user: config\)"):
+        parse(f"name: x\nagents: {agents}\nflow: {{type: sequential, steps: [{{agent: u}}, {{agent: r}}]}}")
 
 
 @pytest.mark.parametrize(

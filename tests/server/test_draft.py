@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import defaultdict
 
 import jsonschema
 import pytest
@@ -130,6 +131,30 @@ def test_an_event_has_one_number_in_every_view(daemon, agent, owner, session):
         assert seen
         assert {name: numbers.get(name) for name in seen} == seen
     assert [e["eventId"] for e in only.events] == wanted
+
+
+def test_who_sees_everything_counts_each_session_without_gaps_also_those_of_the_runtime_itself(daemon, agent, owner):
+    for user in ("alice", "bob", "alice"):
+        daemon.mint("user", user=user)
+    last = evaluate(daemon, agent, "after", "ls")["position"]
+    view = Listener(owner, "/api/runtime/events")
+    view.wait_for(lambda _: view.ids[-1] == str(last))
+    view.stop()
+    numbers = defaultdict(list)
+    for event in view.events:
+        numbers[event["sessionId"]].append(event["sequence"])
+    assert {"runtime", "runtime:alice", "runtime:bob"} <= set(numbers)
+    assert {name: found for name, found in numbers.items() if found != list(range(len(found)))} == {}
+
+
+def test_a_question_that_timed_out_is_resolved_and_shows_its_facts(tmp_path):
+    with Running(tmp_path / "d", "--expiry", "1s") as daemon:
+        agent, owner = daemon.api(daemon.mint("agent", agent="coder")), daemon.api(daemon.owner)
+        evaluate(daemon, agent, "s", "node late.js")
+        until(lambda: "action.resolved" in {e["type"] for e in timeline(owner, "s")[1]})
+        resolved = next(e for e in timeline(owner, "s")[1] if e["type"] == "permission.resolved")
+        assert resolved["payload"]["state"] == "expired"
+        assert evaluate(daemon, agent, "s", "node late.js")["permissionDecision"]["decision"] != "allow"
 
 
 @pytest.mark.parametrize("mode", MODES)

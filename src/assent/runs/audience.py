@@ -8,11 +8,8 @@ from typing import Protocol
 import msgspec
 
 from assent.model import encode
-from assent.runs.messages import AgentStreaming, Conversation, DaemonMessage, GivenInput, TextPiece
-
-MOST_RECORDS = 200
-LARGEST_RECORD = 4 << 10
-"""Messages larger than this are not kept for those who come later, and inputs are cut."""
+from assent.runs.conversation import LARGEST_RECORD, MOST_RECORDS, Transcript
+from assent.runs.messages import AgentStreaming, Conversation, DaemonMessage, TextPiece
 
 
 class Subscriber(Protocol):
@@ -30,8 +27,8 @@ class Audience:
 
     def __init__(self) -> None:
         self._subscribers: dict[Subscriber, None] = {}
-        self._records: deque[msgspec.Raw] = deque(maxlen=MOST_RECORDS)
-        self._inputs: deque[GivenInput] = deque(maxlen=MOST_RECORDS)
+        self._messages: deque[msgspec.Raw] = deque(maxlen=MOST_RECORDS)
+        self._transcript = Transcript()
 
     def __contains__(self, subscriber: Subscriber) -> bool:
         return subscriber in self._subscribers
@@ -39,7 +36,7 @@ class Audience:
     @property
     def conversation(self) -> Conversation:
         """Return what was said so far."""
-        return Conversation(tuple(self._records), (), tuple(self._inputs))
+        return self._transcript.tell(tuple(self._messages))
 
     def add(self, subscriber: Subscriber) -> None:
         """Have someone hear what is said from now on."""
@@ -54,7 +51,8 @@ class Audience:
         data = encode(message)
         is_piece = isinstance(message, AgentStreaming) and isinstance(message.event, TextPiece)
         if not is_piece and len(data) <= LARGEST_RECORD:
-            self._records.append(msgspec.Raw(data))
+            self._messages.append(msgspec.Raw(data))
+        self._transcript.hear(message)
         text = data.decode()
         for subscriber in tuple(self._subscribers):
             if subscriber is not but:
@@ -67,8 +65,9 @@ class Audience:
 
     def note_input(self, agent: str, text: str, at: str) -> None:
         """Keep what a person gave to an agent, for those who come later."""
-        self._inputs.append(GivenInput(agent, text[:LARGEST_RECORD], at))
+        self._transcript.note_input(agent, text, at)
 
     def close(self) -> None:
         """Forget what was said: it is in the log."""
-        self._records.clear()
+        self._messages.clear()
+        self._transcript.clear()

@@ -9,16 +9,17 @@ import msgspec
 
 from assent.audit.search import MOST_ROWS, Query, search
 from assent.model import Event, encode
-from assent.runs.audience import MOST_RECORDS, Subscriber
+from assent.runs.audience import Subscriber
+from assent.runs.conversation import MOST_RECORDS, Transcript
 from assent.runs.messages import (
     AgentStreaming,
     Conversation,
     DaemonMessage,
     FlowNode,
-    GivenInput,
     PermissionResolved,
     RunPrepared,
     StepStarted,
+    ToolCalled,
     ToolReturned,
     stamp,
 )
@@ -42,7 +43,6 @@ class PastRun(msgspec.Struct, frozen=True):
         steps = tuple(dict.fromkeys(str(e.payload["step"]) for e in self.events if _begins(e)))
         agents = tuple(dict.fromkeys(str(e.payload["agent"]) for e in self.events if _begins(e)))
         tree = FlowNode(self.record.strategy, "sequence", tuple(FlowNode(step, "step") for step in steps))
-        records = tuple(msgspec.Raw(encode(message)) for message in self._tell())
         return RunPrepared(
             ts=stamp(self.record.ended_at or self.record.created_at),
             request_id=request_id,
@@ -50,7 +50,7 @@ class PastRun(msgspec.Struct, frozen=True):
             strategy_name=self.record.strategy,
             agents=agents,
             flow_tree=tree,
-            conversation=Conversation(records[-MOST_RECORDS:], (), tuple(filter(None, map(_given, self.events)))),
+            conversation=self._converse(),
             mcp_servers=[],
         )
 
@@ -58,6 +58,17 @@ class PastRun(msgspec.Struct, frozen=True):
         """Tell a newcomer how it ended: nothing else will come of it."""
         if not self.record.is_active:
             subscriber.push(encode(self.end()).decode())
+
+    def _converse(self) -> Conversation:
+        transcript = Transcript()
+        for event in self.events:
+            if (given := _given(event)) is not None:
+                transcript.note_input(*given, event.timestamp)
+            message = _called(event, self.record.id) or retell(event, self.record.id)
+            if message is not None:
+                transcript.hear(message)
+        told = tuple(msgspec.Raw(encode(message)) for message in self._tell())
+        return transcript.tell(told[-MOST_RECORDS:])
 
     def _tell(self) -> Iterator[DaemonMessage]:
         for event in self.events:
@@ -84,12 +95,21 @@ def _begins(event: Event) -> bool:
     return event.type == "run.status" and "step" in event.payload
 
 
-def _given(event: Event) -> GivenInput | None:
-    """Return what the run was started with, from the record of its start."""
+def _given(event: Event) -> tuple[str, str] | None:
+    """Return who was given what when the run was started, from the record of its start."""
     said = event.payload
     if event.type != "run.status" or "input" not in said:
         return None
-    return GivenInput(str(said.get("agent", "")), str(said["input"]), event.timestamp)
+    return str(said.get("agent", "")), str(said["input"])
+
+
+def _called(event: Event, run_id: str) -> AgentStreaming | None:
+    """Return with what a call began, as far as it is on record."""
+    if event.type != "tool.started" or event.tool_call_id is None:
+        return None
+    said = event.payload
+    called = ToolCalled(event.tool_call_id, str(said.get("tool", "")), encode(said.get("args", {})).decode())
+    return AgentStreaming(ts=event.timestamp, run_id=run_id, agent_name=str(said.get("agent", "")), event=called)
 
 
 def _is_call(event: Event) -> bool:

@@ -20,6 +20,7 @@ ErrorCode: TypeAlias = Literal[
     "START_FAILED",
     "SUBSCRIBE_ERROR",
     "NO_PENDING_INPUT",
+    "NO_PENDING_QUESTION",
     "RUN_NOT_STEERABLE",
     "FORBIDDEN",
     "INTERNAL_ERROR",
@@ -141,6 +142,18 @@ class TrashList(ClientMessage, frozen=True, kw_only=True, tag="trash_list"):
     """Ask which deleted files the daemon keeps: none."""
 
 
+class TrashClear(ClientMessage, frozen=True, kw_only=True, tag="trash_clear"):
+    """Delete for good which deleted files the daemon keeps: none."""
+
+
+class QuestionResponse(ClientMessage, frozen=True, kw_only=True, tag="question_response"):
+    """Answer a question that an agent put in words: no agent of a run does."""
+
+    run_id: str
+    question_request_id: str
+    response: str
+
+
 class Ping(ClientMessage, frozen=True, kw_only=True, tag="ping"):
     """Ask for a sign of life."""
 
@@ -163,6 +176,8 @@ CLIENT_MESSAGES: tuple[type[ClientMessage], ...] = (
     GetAvailableModels,
     HubList,
     TrashList,
+    TrashClear,
+    QuestionResponse,
     Ping,
 )
 
@@ -184,20 +199,49 @@ class FlowNode(msgspec.Struct, frozen=True):
     children: tuple[FlowNode, ...] = ()
 
 
-class GivenInput(msgspec.Struct, frozen=True, rename="camel"):
-    """Something that a person gave to a run."""
+class Usage(msgspec.Struct, frozen=True, rename="camel"):
+    """Tokens that models were given and gave, as far as it is known here: guarded tools ask none."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class GivenInput(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Something that a person gave to a run, and before which record."""
 
     agent_name: str
     text: str
     ts: str
+    before_record_id: str | None = None
+
+
+class ModelMessage(msgspec.Struct, frozen=True):
+    """One message of a call: a text, or parts such as a tool's call and its result."""
+
+    role: Literal["user", "assistant", "tool"]
+    content: str | list[dict[str, Any]]
+
+
+class CallRecord(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A step, or an agent's program, that is done: what it was told, what it did, and what it came to."""
+
+    id: str
+    agent_name: str
+    created_at: str
+    user_message: ModelMessage
+    response_messages: tuple[ModelMessage, ...]
+    text: str
+    usage: Usage = Usage()
+    finish_reason: Literal["stop", "error"] = "stop"
 
 
 class Conversation(msgspec.Struct, frozen=True, rename="camel"):
-    """What was said in a run so far; `records` are the messages themselves, the oldest dropped first."""
+    """What was said in a run so far, the oldest dropped first; `messages` are those that clients were sent."""
 
-    records: tuple[msgspec.Raw, ...] = ()
+    records: tuple[CallRecord, ...] = ()
     retention_events: tuple[msgspec.Raw, ...] = ()
     inputs: tuple[GivenInput, ...] = ()
+    messages: tuple[msgspec.Raw, ...] = ()
 
 
 class RunPrepared(DaemonMessage, frozen=True, kw_only=True, tag="run_prepared"):
@@ -226,13 +270,6 @@ class StepStarted(DaemonMessage, frozen=True, kw_only=True, tag="step_started"):
     run_id: str
     step_name: str
     message: str
-
-
-class Usage(msgspec.Struct, frozen=True, rename="camel"):
-    """Tokens that models were given and gave, as far as it is known here: guarded tools ask none."""
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
 
 
 class CallResult(msgspec.Struct, frozen=True, rename="camel"):
@@ -457,6 +494,13 @@ class TrashListResult(DaemonMessage, frozen=True, kw_only=True, tag="trash_list_
     total_bytes: int
 
 
+class TrashClearResult(DaemonMessage, frozen=True, kw_only=True, tag="trash_clear_result"):
+    """What was deleted for good: nothing."""
+
+    cleared: int
+    bytes_freed: int
+
+
 class Pong(DaemonMessage, frozen=True, kw_only=True, tag="pong"):
     """A sign of life."""
 
@@ -488,6 +532,7 @@ DAEMON_MESSAGES: tuple[type[DaemonMessage], ...] = (
     AvailableModels,
     HubPackages,
     TrashListResult,
+    TrashClearResult,
     Pong,
     ErrorMessage,
 )

@@ -17,7 +17,7 @@ from assent.config.settings import read_duration
 from assent.model import MODE_ALIASES, ConfigError, Layer, Mode, Origin, Policy, Rule, RuleError
 from assent.policy.matching import compile_rule
 from assent.policy.rules import parse_rule
-from assent.runs.foreign import is_foreign, refuse_foreign
+from assent.runs.foreign import is_foreign, translate
 from assent.runs.inputs import INPUT, holds_input, makes_code
 from assent.runs.messages import FlowNode
 from assent.runs.tools import TOOLS, RunCommand, ToolInput
@@ -125,7 +125,7 @@ def parse_strategy(data: bytes, path: str) -> Strategy:
     if root is None:
         raise ConfigError("This file is empty.", file=path, suggestion="a strategy has a name, and steps or a process")
     if is_foreign(root):
-        raise refuse_foreign(root)
+        root = translate(root)
     top = root.fields(_TOP)
     if "name" not in top:
         raise root.error("A strategy needs a name.")

@@ -29,7 +29,7 @@ from assent.server.correlation import NOTHING_KNOWN, CallFacts, id_of
 
 SCHEMA_VERSION = "1"
 RUNTIME = "runtime"
-"""The session of what happens to the runtime itself."""
+"""The session of what happens to the runtime itself, and `runtime:alice` of what a user has in it."""
 DECISIONS = ("allow", "deny")
 SCOPES = tuple(scope.value for scope in Scope)
 DOUBLED = {
@@ -235,7 +235,7 @@ def tell(
 def _wrap(
     record: Record, event: Event, runtime: str, sequence: int, decision: Decision | None, facts: CallFacts
 ) -> Envelope:
-    session = event.session_id or RUNTIME
+    session = event.session_id or ":".join(filter(None, (RUNTIME, record.user)))
     kind = _TOLD_AS.get(event.type, event.type)
     call = event.tool_call_id or (f"call_{record.position}" if kind.startswith("tool.") else None)
     # A call is a step of its own unless somebody said of which it is one.

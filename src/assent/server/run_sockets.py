@@ -28,12 +28,15 @@ from assent.runs.messages import (
     Pong,
     PrepareRun,
     ProviderList,
+    QuestionResponse,
     RunList,
     StartRun,
     SteerRun,
     StopRun,
     StrategyList,
     Subscribe,
+    TrashClear,
+    TrashClearResult,
     TrashList,
     TrashListResult,
     Unsubscribe,
@@ -212,6 +215,11 @@ def _nothing(message: ClientMessage) -> DaemonMessage:
             return HubPackages(ts=ts, request_id=request_id, operation="list", available=(), installed=())
         case TrashList():
             return TrashListResult(ts=ts, request_id=request_id, workspaces=(), total_entries=0, total_bytes=0)
+        case TrashClear():
+            return TrashClearResult(ts=ts, request_id=request_id, cleared=0, bytes_freed=0)
+        case QuestionResponse():
+            missing = f"No pending question request {message.question_request_id} for run {message.run_id}"
+            raise ProtocolError("NO_PENDING_QUESTION", missing)
         case _:
             raise ProtocolError("INTERNAL_ERROR", "Internal error")
 
