@@ -22,7 +22,6 @@ _HOST_AND_PORT = re.compile(r"(?i)(?P<host>localhost|\d+\.\d+\.\d+\.\d+|\[[0-9a-
 _HOST_FIELD = re.compile(r"(?i)(?:host|hostname|domain|server|endpoint|address|addr|ip)$")
 _LONGEST_KEPT = 64
 """Letters of a field's name of which it is kept what it says: longer ones do not come again."""
-_is_for_hosts = functools.lru_cache(maxsize=1024)(_HOST_FIELD.search)
 _PORT_FIELD = re.compile(r"(?i)port")
 _LONGEST_TOKEN = 4_096
 
@@ -66,7 +65,7 @@ class Talk:
         elif ":" in text and (found := _HOST_AND_PORT.fullmatch(text)):
             self._hosts[read_address(text).host] = None
             self._machines[found["host"]] = None
-        elif (_is_for_hosts if len(field) <= _LONGEST_KEPT else _HOST_FIELD.search)(field):
+        elif (_is_for_hosts if len(field) <= _LONGEST_KEPT else _find_use)(field):
             self._hear_host(text)
         elif _NUMERIC.fullmatch(text) and not text.isdigit():
             self._machines[text] = None
@@ -100,6 +99,14 @@ class Talk:
             if found["port"] in self._ports and _is_ours(name):
                 whole = not any(map(str.isspace, text[: found.start()]))
                 (self._hosts if whole and not is_text else self._near)[f"localhost:{found['port']}"] = None
+
+
+def _find_use(field: str) -> bool:
+    """Tell whether a field says by its own name that a machine stands in it."""
+    return _HOST_FIELD.search(field) is not None
+
+
+_is_for_hosts = functools.lru_cache(maxsize=1024)(_find_use)
 
 
 def _is_ours(name: str) -> bool:
