@@ -40,6 +40,12 @@ def test_a_program_that_is_not_in_the_table_prints_none() -> None:
     assert find_revealed(["gh", "auth"]) is None
 
 
+def test_a_program_of_that_name_in_any_folder_prints_one_too() -> None:
+    assert prints_secret("./bin/gh auth token")
+    assert prints_secret("/opt/own/bin/gh auth token")
+    assert not prints_secret("./bin/gh auth status")
+
+
 def test_a_fault_in_the_table_names_its_line() -> None:
     with pytest.raises(ConfigError) as caught:
         parse_family(Slice("revealing.yaml", 7, ("x",), "x:\n  shows: 3\n"))

@@ -245,8 +245,13 @@ def test_what_is_beyond_the_bounds_is_refused():
     deep: object = "a"
     for _ in range(DEEPEST + 1):
         deep = [deep]
+    packed: object = '"a"'
+    for _ in range(DEEPEST - 1):
+        packed = [packed]
+    assert found({"x": packed[0]}, facts=Facts()).hosts == ()
     for given, why in (
         ({"x": deep}, "nested more than"),
+        ({"x": packed}, "nested more than"),
         ({"x": ["a"] * (MOST_VALUES + 1)}, "more than 10000 values"),
         ({"x": [f"/etc/{i}" for i in range(MOST_PATHS + 1)]}, "more than 800 files"),
     ):
@@ -299,6 +304,20 @@ TALK = [
 def test_tools_that_only_talk_stay_quiet(tool, given):
     decision = Engine(facts=lambda: FACTS).decide(ToolCall(tool=tool, input=given, cwd="/ws"), SESSION)
     assert (decision.verdict, len(decision.reading.operations)) == (Verdict.ALLOW, 1)
+
+
+#: the same tools, with a field of which nobody knows that it is words
+TOLD_MORE = [
+    ("TodoWrite", {"todos": [], "path": f"{OWN}/token"}),
+    ("TodoWrite", {"todos": [{"content": "x"}, {"content": "y", "save_to": f"{OWN}/token"}]}),
+    ("AskUserQuestion", {"questions": [[{"options": [{"label": "x", "file": f"{OWN}/token"}]}]]}),
+]
+
+
+@pytest.mark.parametrize(("tool", "given"), TOLD_MORE)
+def test_what_else_a_tool_that_only_talks_is_given_is_looked_at(tool, given):
+    decision = Engine(facts=lambda: FACTS).decide(ToolCall(tool=tool, input=given, cwd="/ws"), SESSION)
+    assert decision.verdict is Verdict.DENY
 
 
 def test_a_known_tool_is_not_asked_about_its_content():

@@ -19,10 +19,25 @@ def ask(client, command, query=""):
     return client.post(f"/api/hooks/classify{query}", json=body)
 
 
+def pending(node, person):
+    return node.api(person).get("/api/permissions").json()["pending"]
+
+
+def two_on(folder, url):
+    return (Running(folder / name, "--store", url, "--rate", "0") for name in ("one", "two"))
+
+
+@pytest.fixture(scope="module", params=["", "?notify=off"], ids=["notified", "not notified"])
+def nodes(request, tmp_path_factory, postgres):
+    """Two daemons for all tests that leave them running: each asks about a command of its own."""
+    one, two = two_on(tmp_path_factory.mktemp("nodes"), postgres.ready_database() + request.param)
+    with one, two:
+        yield one, two
+
+
 @pytest.fixture(params=["", "?notify=off"], ids=["notified", "not notified"])
-def nodes(request, tmp_path, postgres):
-    url = postgres.ready_database() + request.param
-    one, two = (Running(tmp_path / name, "--store", url, "--rate", "0") for name in ("one", "two"))
+def mortals(request, tmp_path, postgres):
+    one, two = two_on(tmp_path, postgres.ready_database() + request.param)
     with one, two:
         yield one, two
 
@@ -32,9 +47,10 @@ def test_an_answer_on_one_wakes_the_call_held_by_the_other(nodes):
     agent, person = one.mint("agent", agent="a", remote=True), one.mint("user")
     until(lambda: two.api(person).get("/api/login").status_code == 200)
     told = []
-    thread = threading.Thread(target=lambda: told.append(ask(one.api(agent), "node x.js", "?wait=60").json()))
+    known = {each["id"] for each in pending(two, person)}
+    thread = threading.Thread(target=lambda: told.append(ask(one.api(agent), "node held.js", "?wait=60").json()))
     thread.start()
-    question = until(lambda: two.api(person).get("/api/permissions").json()["pending"])[0]
+    question = until(lambda: [each for each in pending(two, person) if each["id"] not in known])[0]
     done = two.api(person).post("/api/permissions", json={"requestId": question["id"], "decision": "approve"})
     assert done.status_code == 200
     thread.join(60)
@@ -83,8 +99,8 @@ def test_a_grant_given_on_one_holds_on_the_other_until_it_is_revoked(nodes):
     until(lambda: ask(one.api(agent), "node z.js").json()["allow"] is False)
 
 
-def test_a_node_that_dies_leaves_its_questions_to_the_other(nodes):
-    one, two = nodes
+def test_a_node_that_dies_leaves_its_questions_to_the_other(mortals):
+    one, two = mortals
     agent, person = one.mint("agent", agent="a", remote=True), one.mint("user")
     until(lambda: two.api(person).get("/api/login").status_code == 200)
     wanted = ask(one.api(agent), "node w.js").json()["requestId"]

@@ -191,8 +191,6 @@ class Mask:
     def across(self, words: list[str]) -> list[str]:
         """Mask what only the words together show, such as what follows `-u`."""
         text = " ".join(words)
-        if self.by_look(text) == text:
-            return words
         spans = sorted(span for pattern in _PATTERNS for span in pattern.spans(text))
         masked, start = [], 0
         for word in words:
@@ -217,15 +215,30 @@ class Veil:
     def __init__(self, mask: Mask, forms: dict[str, str]) -> None:
         self._mask = mask
         self._forms = sorted(forms.items(), key=lambda each: -len(each[0]))
+        self._shortest = len(self._forms[-1][0]) if self._forms else 0
+        self._masked: dict[str, str] = {}
+        """What was made of the record's texts: many are in it more than once."""
+        self._looked: dict[str, str] = {}
+        """The same of what is masked by its look alone."""
 
     def text(self, text: str) -> str:
         """Return a text of the record with secrets masked."""
-        if text in _CLOSED:
-            return text
-        for form, secret in self._forms:
+        masked = self._masked.get(text)
+        if masked is None:
+            masked = self._masked[text] = text if text in _CLOSED else self._mask_text(text)
+        return masked
+
+    def _mask_text(self, text: str) -> str:
+        for form, secret in self._forms if len(text) >= self._shortest else ():
             if form in text:
                 text = _replace_word(text, form, self._mask.tag(secret))
-        return self._mask.by_look(self._end(text))
+        return self._by_look(self._end(text))
+
+    def _by_look(self, text: str) -> str:
+        looked = self._looked.get(text)
+        if looked is None:
+            looked = self._looked[text] = self._mask.by_look(text)
+        return looked
 
     def value(self, value: Any, name: str = "") -> Any:
         """Return a JSON value of the record with secrets masked, also by the names they go under."""
@@ -247,7 +260,10 @@ class Veil:
             masked.append(self.value(word, option or name))
             is_option = isinstance(word, str) and word.startswith("-") and "=" not in word
             option = word.lstrip("-") if is_option else ""
-        return self._mask.across(masked) if all(isinstance(word, str) for word in masked) else masked
+        if not all(isinstance(word, str) for word in masked):
+            return masked
+        text = " ".join(masked)
+        return masked if self._by_look(text) == text else self._mask.across(masked)
 
     def _end(self, text: str) -> str:
         """Mask the beginning of a secret at the end of a text that was cut in the middle of it."""

@@ -326,10 +326,6 @@ _ON_THE_WAY = frozenset(
     name[:end].lower() for name in CONTROL_PLANE for end, letter in enumerate(name) if letter == "/"
 )
 
-_BELOW = {
-    way: tuple(name[len(way) + 1 :] for name in CONTROL_PLANE if name.lower().startswith(f"{way}/"))
-    for way in _ON_THE_WAY
-}
 
 _KEPT_IN = frozenset(
     name[:end].lower()
@@ -363,7 +359,13 @@ def holds_control_plane(path: str) -> bool:
 def control_plane_below(path: str) -> tuple[str, ...]:
     """Return the names, from a folder on, that decide later what runs; nothing for a folder that is no way to any."""
     low = fold(path).rstrip("/")
-    return next((_BELOW[way] for way in _ON_THE_WAY if low == way or low.endswith(f"/{way}")), ())
+    way = next((way for way in _ON_THE_WAY if low == way or low.endswith(f"/{way}")), None)
+    return () if way is None else _names_below(way)
+
+
+@functools.cache
+def _names_below(way: str) -> tuple[str, ...]:
+    return tuple(name[len(way) + 1 :] for name in CONTROL_PLANE if name.lower().startswith(f"{way}/"))
 
 
 def may_begin_control_plane(name: str) -> bool:

@@ -40,14 +40,14 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Lines of the same program that print no credential."""
 
 
-Paths: TypeAlias = tuple[tuple[tuple[str, ...], Case], ...]
+Paths: TypeAlias = tuple[tuple[frozenset[str], tuple[str, ...], Case], ...]
+"""Each with the words that every such command has: most commands are told from these alone."""
 
 
 def find_revealed(argv: Sequence[str]) -> str | None:
     """Say which credential a command prints, by its words; None if it prints none that the table knows of."""
-    paths = _paths(argv[0].rpartition("/")[2])
-    for path, case in paths:
-        rest = _behind(path, argv[1:])
+    for needed, path, case in _paths(argv[0].rpartition("/")[2]):
+        rest = _behind(path, argv[1:]) if needed.issubset(argv) else None
         if rest is not None and _holds(case, argv[1:], rest):
             return case.does
     return None
@@ -78,13 +78,13 @@ def _paths(program: str) -> Paths:
     return () if part is None else tuple(_spread(parse_family(part).shows))
 
 
-def _spread(shows: dict[str, str | Case]) -> Iterator[tuple[tuple[str, ...], Case]]:
+def _spread(shows: dict[str, str | Case]) -> Iterator[tuple[frozenset[str], tuple[str, ...], Case]]:
     """Give every path of a key its case."""
     for key, given in shows.items():
         case = Case(given) if isinstance(given, str) else given
         for path in key.split(","):
-            words = tuple(path.split())
-            yield () if words == (_ITSELF,) else words, case
+            words = () if path.split() == [_ITSELF] else tuple(path.split())
+            yield frozenset(word for word in words if not word.endswith("*")), words, case
 
 
 def _behind(path: Sequence[str], words: Sequence[str]) -> list[str] | None:

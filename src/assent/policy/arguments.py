@@ -11,7 +11,6 @@ from assent.model import FS_READ, FS_WRITE, MAYBE, NO, YES, Certainty, Operation
 from assent.policy.paths import path_match
 from assent.policy.patterns import compile_text
 from assent.policy.view import View
-from assent.reading.arguments import leaves
 from assent.reading.globs import Glob, compile_glob
 
 _FILES = (FS_READ, FS_WRITE)
@@ -40,6 +39,8 @@ class ArgumentPattern(msgspec.Struct, frozen=True):
 
     def _find_text(self, given: dict[str, Any]) -> Certainty:
         """Look for the pattern in every string; what is no string may be written as one, but not as a path."""
+        from assent.reading.arguments import leaves  # noqa: PLC0415 - few rules are about arguments
+
         doubt = NO
         for leaf in leaves(given):
             if not isinstance(leaf.value, str):

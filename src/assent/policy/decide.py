@@ -57,7 +57,7 @@ _PRECEDENCE = dict.fromkeys(Source, 99) | {
 _ALLOWING = {**_PRECEDENCE, Source.CLASSIFIER: 100}
 _SANDBOXED: tuple[Cell, ...] = ("sandbox", "held-else-ask")
 _PERSON = Source.PERSON
-_early = operator.attrgetter("early")
+_early, _policy = operator.attrgetter("early"), operator.attrgetter("policy")
 _rank, _rule = operator.attrgetter("rank"), operator.attrgetter("rule")
 _verdict_rank, _boundary = operator.attrgetter("verdict.rank"), operator.attrgetter("boundary")
 
@@ -129,11 +129,11 @@ def _judge(
             default = defaults(index, row, view, guard, consent, spoken, held=held)
             spoken += default
             spoken += _outside(index, view, stopped) if stopped else ()
-            spoken += _nowhere(index, view) if any(o.policy == "sandbox" for o in default) else ()
+            spoken += _nowhere(index, view) if "sandbox" in map(_policy, default) else ()
         kept += settle(index, row, view, guard, spoken, coverage)
     verdicts = [o.verdict for o in kept if o.overruled is None]
     verdict = verdicts[0] if len(verdicts) == 1 else max(verdicts, key=_rank)
-    if held and any(o.policy == "sandbox" for o in kept):
+    if held and "sandbox" in map(_policy, kept):
         boundary = sandbox
     return Judgement(mode, verdict, boundary, tuple(dict.fromkeys(kept) if call_opinions else kept))
 
@@ -183,10 +183,12 @@ def _winner(opinions: Sequence[Opinion], verdict: Verdict) -> Opinion:
 
 def _headline(view: View, opinions: Sequence[Opinion], winner: Opinion, verdict: Verdict) -> str:
     """Return the reason to show: of what Assent itself found, the gravest; what somebody wrote in a rule stays."""
-    if verdict is ALLOW or not _is_ours(winner):
+    if not _is_ours(winner):
         return winner.reason
-    heeded = [o for o in _heeded(opinions, verdict) if _is_ours(o)]
-    gravest = min((winner, *heeded), key=lambda o: _gravity(o, view))
+    gravest = winner
+    if len(opinions) > 1:
+        heeded = [o for o in _heeded(opinions, verdict) if _is_ours(o)]
+        gravest = min((winner, *heeded), key=lambda o: _gravity(o, view))
     operation = None if gravest.operation is None else view.reading.operations[gravest.operation]
     # Who is asked is told what happens, and nothing of tiers and modes.
     return operation.reason if operation is not None and operation.sends and verdict is ASK else gravest.reason
@@ -224,18 +226,18 @@ def _rules(judgement: Judgement) -> tuple[str, ...]:
 def _record(view: View, guard: Guard, judgement: Judgement, boundary: SandboxProfile | None) -> Decision:
     opinions = judgement.opinions
     winner = opinions[0] if len(opinions) == 1 else _winner(opinions, judgement.verdict)
-    merged = guard.merged
+    merged, allowed = guard.merged, judgement.verdict is ALLOW
     return Decision(
         verdict=judgement.verdict,
         boundary=boundary,
         available=boundary is None or _can_set_up(boundary, view.facts),
         decision_source=winner.source,
-        decision_reason=_headline(view, opinions, winner, judgement.verdict),
+        decision_reason=winner.reason if allowed else _headline(view, opinions, winner, judgement.verdict),
         rule_refs=_rules(judgement) if any(map(_rule, opinions)) else (),
         scope=Scope.ONCE if winner.source is _PERSON else None,
         reading=view.reading,
         opinions=opinions,
-        stakes=() if judgement.verdict is ALLOW else find_stakes(view, opinions),
+        stakes=() if allowed else find_stakes(view, opinions),
         mode=judgement.mode,
         interactive=view.session.interactive and merged.interactive,
         policy_version=merged.version,

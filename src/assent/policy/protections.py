@@ -138,7 +138,7 @@ def _self_harm(operation: Operation, view: View) -> str | None:
     kind = operation.kind
     if kind is NET_CONNECT:
         return _own_endpoint(operation.resource, view)
-    if kind is TOOL_CALL:
+    if kind is TOOL_CALL or (kind is COMMAND_EXECUTE and operation.resource[:1] != "/"):
         return None
     own = own_of(view.facts)
     harm = own.harm(operation, operation.resource)
@@ -206,10 +206,11 @@ def _own_endpoint(host: str, view: View) -> str | None:
     from assent.reading.web import is_private  # noqa: PLC0415 - few calls contact anybody
 
     name, port = _split(host.lower())
+    if host not in view.facts.assent_endpoints and not is_private(name):
+        return None
     ports = {_split(e)[1] for e in view.facts.assent_endpoints}
-    if host in view.facts.assent_endpoints or (is_private(name) and not ports.isdisjoint(port.split("|"))):
-        return "it talks to Assent itself"
-    return None
+    is_ours = host in view.facts.assent_endpoints or not ports.isdisjoint(port.split("|"))
+    return "it talks to Assent itself" if is_ours else None
 
 
 def _split(host: str) -> tuple[str, str]:

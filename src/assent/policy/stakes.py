@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 from collections.abc import Sequence
 
 import assent.regex as re
@@ -18,36 +20,38 @@ from assent.model import (
 )
 from assent.policy.view import View
 
+_STAKES: tuple[Stake, ...] = (
+    *("cannot be undone", "secrets", "production"),
+    *("network", "runs code", "outside workspace"),
+)
+"""The gravest first."""
+_policy = operator.attrgetter("policy")
 _PRODUCTION = re.compile(r"(?i)(?<![a-z])prod(?:uction)?(?![a-z])")
 _RUNS = re.compile(r"(?i)\b(?:runs?|code|scripts?|evaluates|program)\b")
 
 
 def find_stakes(view: View, opinions: Sequence[Opinion]) -> tuple[Stake, ...]:
     """Return what is at stake, the gravest first."""
-    operations = view.reading.operations
+    reading = view.reading
+    undone = reading.tier is DESTRUCTIVE
     # Who deletes everything deletes what decides what runs later, too: that is not the news.
-    later = view.reading.tier is not DESTRUCTIVE and any(o.policy == "control-plane" for o in opinions)
-    found: dict[Stake, bool] = {
-        "cannot be undone": view.reading.tier is DESTRUCTIVE,
-        "secrets": any(o.secret or o.sends for o in operations),
-        "production": any(_names_production(o) for o in operations),
-        "network": any(o.kind is NET_CONNECT or o.hosts for o in operations),
-        "runs code": later or view.reading.unreadable is not None or any(map(_runs_code, operations)),
-        "outside workspace": any(_is_outside(o, view) for o in operations),
-    }
-    return tuple(name for name, holds in found.items() if holds)
+    code = reading.unreadable is not None or (not undone and "control-plane" in map(_policy, opinions))
+    secret = production = network = outside = False
+    for operation in reading.operations:
+        kind = operation.kind
+        secret = secret or operation.secret or operation.sends != ""
+        network = network or kind is NET_CONNECT or operation.hosts != ()
+        outside = outside or _is_outside(operation, view)
+        code = code or kind is FS_EXEC
+        if kind is COMMAND_EXECUTE and operation.tier is not SAFE:
+            production = production or _names_production(operation)
+            code = code or _RUNS.search(operation.reason) is not None
+    return tuple(itertools.compress(_STAKES, (undone, secret, production, network, code, outside)))
 
 
 def _names_production(operation: Operation) -> bool:
-    """Tell whether a command that is not safe names a production system, by an option or an argument."""
-    if operation.kind is not COMMAND_EXECUTE or operation.tier is SAFE:
-        return False
-    return any(_PRODUCTION.search(word) for word in operation.argv[1:])
-
-
-def _runs_code(operation: Operation) -> bool:
-    told = operation.kind is COMMAND_EXECUTE and operation.tier is not SAFE and bool(_RUNS.search(operation.reason))
-    return told or operation.kind is FS_EXEC
+    """Tell whether a command names a production system, by an option or an argument."""
+    return _PRODUCTION.search(" ".join(operation.argv[1:])) is not None
 
 
 def _is_outside(operation: Operation, view: View) -> bool:

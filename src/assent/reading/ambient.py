@@ -105,11 +105,14 @@ def _reason(name: str, value: str | None, place: Place) -> str | None:
     if name == "HOME":
         return _is_other_home(value, place)
     known, kind = expression_of(name), kind_of(name)
-    if value == "" or (known is not None and known.fullmatch(_with_own_paths(value, place))):
+    if value == "":
+        return None
+    told = _with_own_paths(value, place) if known is not None or kind == "plain" else value
+    if known is not None and known.fullmatch(told):
         return None
     if kind == "paths":
         return next((why for part in value.split(":") if (why := _misled(part, place))), None)
-    if kind == "plain" and not _LEADING.search(_with_own_paths(value, place)):
+    if kind == "plain" and not _LEADING.search(told):
         return None
     return "can make programs run other code"
 
@@ -134,7 +137,10 @@ def _misled(part: str, place: Place) -> str | None:
 
 def _with_own_paths(value: str, place: Place) -> str:
     """Write a value with `@name` for each path of the user's own, and `!` for any other."""
-    text = _URL.sub("", value.replace("@", "\x1a"))
+    text = value.replace("@", "\x1a")
+    if "/" not in text:
+        return text
+    text = _URL.sub("", text) if "://" in text else text
     return _ABSOLUTE.sub(lambda found: f"@{found[0].rpartition('/')[2]}" if _is_own(found[0], place) else "!", text)
 
 
@@ -162,7 +168,8 @@ def _is_outside(name: str, place: Place) -> bool:
 def _is_project(name: str, place: Place) -> bool:
     """Tell whether a path lies in the workspace, or where there is none in the folder of the call."""
     here = (place.cwd,) if place.cwd and place.cwd != place.facts.home else ()
-    return any(within(fold(name), fold(root)) for root in place.workspace or here)
+    low = fold(name)
+    return any(within(low, fold(root)) for root in place.workspace or here)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -20,6 +20,7 @@ from assent.model import UNKNOWN, CallError, fold, within
 from assent.patience import step
 from assent.reading import machines
 from assent.reading.fields import CONTENT, LONGEST_PATH, MOST_PATHS, names_a_file
+from assent.reading.machines import BLANK
 from assent.reading.own import Own, mentions_own, own_of
 from assent.reading.paths import Located, Place, normal
 from assent.reading.spellings import spellings, tidy
@@ -30,6 +31,10 @@ MOST_VALUES = 10_000
 """Strings and numbers of one call that are looked at."""
 LONGEST_JSON = 262_144
 """Characters of a string that is read as JSON; of a longer one only what it mentions counts."""
+_TOO_DEEP = f"its input is nested more than {DEEPEST} levels deep"
+_NESTED = (dict, list, tuple)
+_JSON = re.compile(r"\s*+[{\[\"]")
+"""How an object, a list or a string inside a string begins."""
 _LONG = 1_024
 """Characters that take as long to look through as any few."""
 _MOST_BASES, _MOST_PARTS = 8, 32
@@ -80,23 +85,33 @@ class Leaf(msgspec.Struct, frozen=True):
 
 def leaves(value: Any, field: str = "", within: str = "", depth: int = 0) -> Iterator[Leaf]:
     """Yield the leaves of an input, at any depth; keys too, without a field, unless they are plain names."""
-    step()
+    if not isinstance(value, _NESTED):
+        yield from _unpack(value, field, within, depth)
+        return
+    step(1 + len(value))
+    if value and depth >= DEEPEST:
+        raise CallError(_TOO_DEEP)
+    fields = map(str, value) if isinstance(value, dict) else itertools.repeat(field, len(value))
+    for name, each in zip(fields, value.values() if isinstance(value, dict) else value, strict=True):
+        if isinstance(value, dict) and not name.isidentifier():
+            yield from _unpack(name, "", within, depth + 1)
+        if isinstance(each, _NESTED):
+            yield from leaves(each, name, within, depth + 1)
+        elif isinstance(each, str) and _JSON.match(each):
+            yield from _unpack(each, name, within, depth + 1)
+        else:
+            yield Leaf(name, each, within=within)
+
+
+def _unpack(value: Any, field: str, within: str, depth: int) -> Iterator[Leaf]:
+    """Yield a leaf, and what is in it if it is JSON."""
     if depth > DEEPEST:
-        raise CallError(f"its input is nested more than {DEEPEST} levels deep")
-    if isinstance(value, dict):
-        for key, each in value.items():
-            if not str(key).isidentifier():
-                yield from leaves(str(key), "", within, depth + 1)
-            yield from leaves(each, str(key), within, depth + 1)
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from leaves(each, field, within, depth + 1)
-    else:
-        inner = _read_json(value) if isinstance(value, str) else None
-        yield Leaf(field, value, inner is not None, within)
-        if inner is not None:
-            inside = within if isinstance(inner, str) else within or field
-            yield from leaves(inner, field, inside, depth + 1)
+        raise CallError(_TOO_DEEP)
+    inner = _read_json(value) if isinstance(value, str) else None
+    yield Leaf(field, value, inner is not None, within)
+    if inner is not None:
+        inside = within if isinstance(inner, str) else within or field
+        yield from leaves(inner, field, inside, depth + 1)
 
 
 class _Finder:
@@ -137,7 +152,7 @@ class _Finder:
         step(1 + len(text) // _LONG)
         if _WORD.fullmatch(text):
             self._talk.hear_name(field, text)
-            self._try(field, text, only_own=is_text)
+            self._try(field, text, only_own=is_text, strong=is_text or names_a_file(field))
             return
         if "/" in text or "\\" in text:
             may_run = _MAY_RUN.search(field) is not None
@@ -145,7 +160,7 @@ class _Finder:
         if "\0" in text:  # where some programs see the end
             self._take(field, text.partition("\0")[0], is_text=is_text)
         name = tidy(text)
-        lines = "\n" in text.strip()
+        lines = "\n" in text and "\n" in text.strip()
         is_page = self._talk.hear(field, name, is_text=is_text or lines)
         if not is_page and (not lines or ".." in name or _ANCHORED.match(name)):
             self._look(field, name if len(name) <= LONGEST_PATH else normal(name), only_own=is_text or lines)
@@ -154,7 +169,7 @@ class _Finder:
         """Look at a string by everything that it may be taken for."""
         if not name or len(name) > LONGEST_PATH:
             return
-        token = not any(map(str.isspace, name))
+        token = BLANK.search(name) is None
         for spelled in self._meant(name):
             self._try(field, spelled, only_own=only_own)
             for piece in _pieces(spelled) if token else ():
@@ -168,11 +183,11 @@ class _Finder:
         found = spellings(name, self._place.facts)
         return [s for s in found if self._place.locate(s).path != UNKNOWN] or found if len(found) > 1 else found
 
-    def _try(self, field: str, text: str, *, only_own: bool) -> None:
+    def _try(self, field: str, text: str, *, only_own: bool, strong: bool | None = None) -> None:
         """Keep what a string names, from every folder that it may be counted from."""
         step()
-        place = self._place
-        strong = only_own or _is_strong(field, text)
+        if strong is None:
+            strong = only_own or _is_strong(field, text)
         if text[0] in "/~$":
             if strong:
                 self._locate(field, text, None, only_own=only_own)
@@ -182,7 +197,7 @@ class _Finder:
         for base in self._bases:
             if strong or self._is_there(base, text):
                 self._locate(field, text, base, only_own=only_own)
-        for base in filter(None, (place.facts.home, "/") if strong else ()):
+        for base in filter(None, (self._place.facts.home, "/") if strong else ()):
             # A server may have been started there.
             self._keep(field, Located(normal(f"{base}/{text}")), only_own=True)
 
@@ -227,8 +242,9 @@ class _Finder:
     def _join(self) -> None:
         """Put relative paths below the folders that are named beside them, and keep what then matters."""
         place = self._place
-        bases = [o.path for o in self._places if o.known and o.path not in self._bases and not self._matters(o)]
-        for base in bases[:_MOST_BASES] if self._parts else ():
+        places = self._places if self._parts else ()
+        bases = [o.path for o in places if o.known and o.path not in self._bases and not self._matters(o)]
+        for base in bases[:_MOST_BASES]:
             for part in self._parts:
                 step()
                 located = place.locate(part, base)
@@ -262,15 +278,14 @@ def _is_strong(field: str, text: str) -> bool:
     if names_a_file(field) or _ANCHORED.match(text):
         return True
     leads_up = "/../" in text or text.endswith("/..")
-    if any(map(str.isspace, text)):
+    if BLANK.search(text):
         return leads_up and not _CODE.search(text)
     return leads_up or _FILE_LIKE.fullmatch(text) is not None or ("/" in text and "." in text)
 
 
 def _read_json(text: str) -> Any:
     """Read an object, a list or a string inside a string; None if it is no such thing."""
-    start = text.lstrip()[:1]
-    if start not in ("{", "[", '"') or len(text) > LONGEST_JSON:
+    if len(text) > LONGEST_JSON or not _JSON.match(text):
         return None
     try:
         return msgspec.json.decode(text)

@@ -373,9 +373,14 @@ class _Reader:
             return None
         argv = tuple(map(_text, command.words))
         match = match_words(name, entry, command.words[1:])
-        found = msgspec.structs.replace(_plain(quote(command.words), DANGEROUS, ""), argv=argv)
         redirects = find_redirects(match, command.words)
-        return msgspec.structs.replace(found, redirects=redirects, loads=find_loads(match, redirects, command))
+        return msgspec.structs.replace(
+            _plain(quote(command.words), DANGEROUS, ""),
+            argv=argv,
+            secret=find_revealed(argv) is not None,
+            redirects=redirects,
+            loads=find_loads(match, redirects, command),
+        )
 
     def _foreign(self, shell: str | None) -> str:
         """Say that a line is meant for another shell, if it is."""
@@ -526,11 +531,12 @@ class _Reader:
     ) -> int:
         """Add a command; of its `unseen` words nobody knows what it does with them.
 
-        `alone` is what it is by its words, `shown` how they are written, where that was found.
+        `alone` is what it is by its words, `shown` how they are written, where that was found. Of what is by its words
+        no secret it need not be looked up which credential it prints.
         """
         through = frame.through + command.through
         argv = tuple(map(_text, command.words)) if alone is None else alone.argv
-        shows = find_revealed(argv)
+        shows = find_revealed(argv) if alone is None or alone.secret else None
         if shows is not None:
             said = _told(said, f"{argv[0]} {shows}")
         elif alone is not None and said.tier is SAFE is alone.tier and not (opaque or unseen or through):

@@ -7,6 +7,7 @@ the call would touch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -136,6 +137,8 @@ _NOT_PLAIN = frozenset("\n\r")
 _PLAINLY = re.compile(r"(?:~/)?[\w./][\w./@+,#=!&()\[\] -]*(?<! )")
 """A path that everybody reads alike."""
 _NUMBERS = (int, bool, float)
+_LONGEST_KEPT = 64
+"""Letters of a field's name of which it is kept what it says: longer ones do not come again."""
 
 
 def named_paths(given: dict[str, Any], place: Place, patched: Collection[str] = ()) -> list[Located]:
@@ -270,7 +273,14 @@ def _may_be_file(field: str, value: str) -> bool:
 
 def names_a_file(field: str) -> bool:
     """Tell whether a field says by its own name that a file or folder stands in it."""
-    return field in _FOLDERS or (bool(field) and _NAMES_A_FILE.search(field) is not None)
+    return (_is_for_files if len(field) <= _LONGEST_KEPT else _find_use)(field)
+
+
+def _find_use(field: str) -> bool:
+    return field in _FOLDERS or _NAMES_A_FILE.search(field) is not None
+
+
+_is_for_files = functools.lru_cache(maxsize=1024)(_find_use)
 
 
 def patterns_in(given: dict[str, Any]) -> Iterator[str]:

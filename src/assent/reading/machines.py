@@ -9,6 +9,7 @@ import assent.regex as re
 from assent.model import Facts
 from assent.reading.web import decode, is_private, read_address
 
+BLANK = re.compile(r"\s")
 _URL = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*+)://")
 _WEB = frozenset(("http", "https", "ws", "wss", "ftp", "ftps"))
 _NO_HOST = re.compile(r"(?i)(?:file|sqlite\w*|unix|data|https?\+unix)")
@@ -19,6 +20,8 @@ _PUBLIC = re.compile(r"[a-z0-9_-]+(?:\.[a-z0-9_-]+)+")
 _NUMERIC = re.compile(r"(?i)localhost|0x[0-9a-f]++|[0-9a-f:.\[\]]*+")
 _HOST_AND_PORT = re.compile(r"(?i)(?P<host>localhost|\d+\.\d+\.\d+\.\d+|\[[0-9a-f:.]+\]):\d{1,5}(?:/\S*)?")
 _HOST_FIELD = re.compile(r"(?i)(?:host|hostname|domain|server|endpoint|address|addr|ip)$")
+_LONGEST_KEPT = 64
+"""Letters of a field's name of which it is kept what it says: longer ones do not come again."""
 _PORT_FIELD = re.compile(r"(?i)port")
 _LONGEST_TOKEN = 4_096
 
@@ -39,9 +42,11 @@ class Talk:
     def hear(self, field: str, text: str, *, is_text: bool = False) -> bool:
         """Look for machines in a string; True if it is the address of a page, and so names no place."""
         plain = _plain(text)
-        token = not is_text and len(plain) <= _LONGEST_TOKEN and not any(map(str.isspace, plain))
-        if any(port in plain for port in self._ports):
-            self._find_own(plain, is_text=is_text)
+        token = not is_text and len(plain) <= _LONGEST_TOKEN and not BLANK.search(plain)
+        for port in self._ports:
+            if port in plain:
+                self._find_own(plain, is_text=is_text)
+                break
         if not token:
             return False
         url = _URL.match(plain)
@@ -57,10 +62,10 @@ class Talk:
         text = word.lower()
         if text.lstrip("0") in self._ports:
             self._numbers[text.lstrip("0")] = _PORT_FIELD.search(field) is not None
-        elif found := _HOST_AND_PORT.fullmatch(text):
+        elif ":" in text and (found := _HOST_AND_PORT.fullmatch(text)):
             self._hosts[read_address(text).host] = None
             self._machines[found["host"]] = None
-        elif _HOST_FIELD.search(field):
+        elif (_is_for_hosts if len(field) <= _LONGEST_KEPT else _find_use)(field):
             self._hear_host(text)
         elif _NUMERIC.fullmatch(text) and not text.isdigit():
             self._machines[text] = None
@@ -94,6 +99,14 @@ class Talk:
             if found["port"] in self._ports and _is_ours(name):
                 whole = not any(map(str.isspace, text[: found.start()]))
                 (self._hosts if whole and not is_text else self._near)[f"localhost:{found['port']}"] = None
+
+
+def _find_use(field: str) -> bool:
+    """Tell whether a field says by its own name that a machine stands in it."""
+    return _HOST_FIELD.search(field) is not None
+
+
+_is_for_hosts = functools.lru_cache(maxsize=1024)(_find_use)
 
 
 def _is_ours(name: str) -> bool:

@@ -51,7 +51,7 @@ _MAY_RUN = re.compile(r"(?i)(?:command|cmd|argv|(?<!de)script|program|exec|code|
 _ABOUT_IT = re.compile(r"(?i)(?:description|timeout|title|summary|reason|id|ms|mode)$")
 _SHELLS = ("bash", "/bin/bash", "/usr/bin/bash", True, False)
 _LineReader: TypeAlias = Callable[..., tuple[tuple[Operation, ...], str | None]]
-_variable = operator.attrgetter("variable")
+_variable, _sends, _rank = map(operator.attrgetter, ("variable", "sends", "tier.rank"))
 _FETCHED = frozenset(("url", "uri", "prompt"))
 _NO_COMMAND = (
     Operation(
@@ -68,7 +68,7 @@ def read(call: ToolCall, place: Place) -> Reading:
     """Find what a call would do. What its input does not say clearly is unknown, and so dangerous."""
     tool = find_tool(call.tool)
     operations, unreadable = _operations(tool, call, place)
-    worst = operations[0] if len(operations) == 1 else max(operations, key=_rank)
+    worst = operations[0] if len(operations) == 1 else _worst(operations)
     return Reading(
         tool=tool.name,
         operations=operations,
@@ -80,9 +80,12 @@ def read(call: ToolCall, place: Place) -> Reading:
     )
 
 
-def _rank(operation: Operation) -> tuple[int, bool]:
-    """Rank operations by tier; of equal ones, what sends secrets away comes first."""
-    return operation.tier.rank, bool(operation.sends)
+def _worst(operations: tuple[Operation, ...]) -> Operation:
+    """Return the worst operation by its tier; of equal ones, the first that sends secrets away."""
+    worst = max(operations, key=_rank)
+    if not any(map(_sends, operations)):
+        return worst
+    return next((o for o in operations if o.sends and o.tier is worst.tier), worst)
 
 
 def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
@@ -100,7 +103,7 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
 
             found = web.fetch(call.tool, call.input)
             others = {f: v for f, v in call.input.items() if f not in _FETCHED or not isinstance(v, str)}
-            return found + structured.beside(tool, others, place, found), None
+            return (found + structured.beside(tool, others, place, found) if others else found), None
         case "inert":
             return structured.of_unknown_use(structured.plain(tool, SAFE, tool.does), call.input, place, PROSE), None
         case "foreign-shell":

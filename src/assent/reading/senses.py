@@ -11,6 +11,7 @@ import operator
 import msgspec
 
 from assent.catalog import Clause, Entry, Role
+from assent.catalog.revealing import find_revealed
 from assent.model import COMMAND_EXECUTE, Operation
 from assent.reading.conditions import clauses_of, in_case
 from assent.reading.find import Expression, read_find
@@ -48,7 +49,8 @@ class Sense(msgspec.Struct, frozen=True):
     inside: bool
     """It may run something else, by what it is or by what it is fed."""
     alone: Operation
-    """What it is if that is all there is to say, and it stands in no other command."""
+    """What it is if that is all there is to say, and it stands in no other command.
+    It is `secret` if it prints a credential."""
 
 
 _kept: dict[tuple[str, ...] | tuple[Word, ...], Sense] = {}
@@ -108,6 +110,7 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
         plain=plain_words(match, command),
         obeys=match.obeys,
         redirects=find_redirects(found, command.words),
+        secret=find_revealed(argv) is not None,
     )
     kinds = frozenset(map(_first, roles))
     by_words = bool(match.entry.runs or match.commands) or not kinds.isdisjoint(RUNNING) or bool(words_behind(match))

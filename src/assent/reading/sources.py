@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -51,6 +51,8 @@ class Redirects(msgspec.Struct, frozen=True):
     """`SHELL=`; `*=` is any variable."""
     handed_on: bool = False
     """What follows `--` are options of the program that it starts."""
+    parents: tuple[str, ...] = ()
+    """What begins the names of many: `--config.`."""
 
     def __bool__(self) -> bool:
         return any((self.names, self.letters, self.clustered, self.beginnings))
@@ -89,23 +91,20 @@ class Redirects(msgspec.Struct, frozen=True):
             return False
         return name[:2] in self.letters or not self.clustered.isdisjoint(name[1:])
 
-    @property
-    def parents(self) -> tuple[str, ...]:
-        """Return what begins the names of many: `--config.`."""
-        return tuple(name for name in self.names if name.endswith("."))
-
 
 @functools.lru_cache(maxsize=1024)
 def read_redirects(spelled: str) -> Redirects:
     """Read how the catalog spells them; `-[abc]` are letters that may stand among others in one word."""
     words = [word for word in spelled.split() if word != "--"]
     groups = [word for word in words if word.startswith("-[")]
+    names = frozenset(w for w in words if w.startswith("-") and len(w) > 2 and w not in groups)
     return Redirects(
-        frozenset(w for w in words if w.startswith("-") and len(w) > 2 and w not in groups),
+        names,
         frozenset(w for w in words if w.startswith("-") and len(w) == 2),
         frozenset(letter for group in groups for letter in group[2:-1]),
         tuple(w for w in words if not w.startswith("-")),
         "--" in spelled.split(),
+        tuple(sorted(name for name in names if name.endswith("."))),
     )
 
 
@@ -114,9 +113,13 @@ def find_redirects(match: Match, words: tuple[Word, ...]) -> tuple[int, ...]:
     own = match.entry.redirecting
     if not own and not match.parents and not _has_long(words):
         return ()
-    before = read_redirects(" ".join((own, *(parent.redirecting for parent, _, _ in match.parents))))
-    shared = [parent.redirecting for parent, _, _ in match.parents if not parent.leading]
-    behind = read_redirects(" ".join((own, *shared)))
+    before = behind = read_redirects(own)
+    if match.parents:
+        before = read_redirects(" ".join((own, *(parent.redirecting for parent, _, _ in match.parents))))
+        shared = [parent.redirecting for parent, _, _ in match.parents if not parent.leading]
+        behind = read_redirects(" ".join((own, *shared)))
+    if not before.beginnings and not behind.beginnings and not _has_option(words):
+        return ()
     border, taken = 1 + match.start, {id(word) for _, _, word in match.values}
     found: list[int] = []
     for index in range(1, _count_own(match, words, handed_on=behind.handed_on)):
@@ -131,6 +134,11 @@ def find_redirects(match: Match, words: tuple[Word, ...]) -> tuple[int, ...]:
 def _has_long(words: tuple[Word, ...]) -> bool:
     """Tell whether there is a word that may be an option with a name."""
     return any(word.text[:1] in ("-", UNKNOWN) and len(word.text) > 2 for word in words)
+
+
+def _has_option(words: tuple[Word, ...]) -> bool:
+    """Tell whether there is a word that is an option, or may become one."""
+    return any(word.text[:1] == "-" or may_be_option(word) for word in words)
 
 
 def _count_own(match: Match, words: tuple[Word, ...], *, handed_on: bool) -> int:
@@ -150,21 +158,29 @@ def find_loads(match: Match, redirects: tuple[int, ...], command: Command) -> tu
     A folder that it works in (`/code/.`) comes with the names that it looks for there, the files that it is given, and
     the folders or files that it is sent to (`/code/web/`).
     """
-    given = match.loads.split()
-    names = [filled for name in given if name[0] != "@" and (filled := _filled(name, match))]
+    given, names = _read_loads(match.loads)
     folders = [folder for folder in command.folders if folder is not None]
-    if not given or not folders:
+    if not match.loads or not folders:
         return ()
-    arguments = [word.text.partition("::")[0] for word in match.operands]
-    files = [word.text for option, _, word in match.values if f"@{option}" in given]
-    files += arguments if "@args" in given else []
+    if "%" in match.loads:
+        names = [filled for name in names if (filled := _filled(name, match) if "%" in name else name)]
+    arguments = [word.text.partition("::")[0] for word in match.operands] if "@args" in match.loads else []
+    files = [word.text for option, _, word in match.values if option in given] if given else []
+    files += arguments if "args" in given else []
     sent = [value for index in redirects for value in _values(command.words, index)]
-    sent += arguments if "@args/" in given else []
+    sent += arguments if "args/" in given else []
     found: list[str] = []
     for folder in folders[:_MOST_FOLDERS]:
         found += [posixpath.join(folder, "."), *names, *(posixpath.join(folder, file) for file in files if _fits(file))]
         found += [posixpath.join(folder, base, "") for base in sent if _fits(base)]
     return tuple(dict.fromkeys(found)) if len(found) <= MOST_LOADED else (*found[:MOST_LOADED], UNKNOWN)
+
+
+@functools.lru_cache(maxsize=1024)
+def _read_loads(spelled: str) -> tuple[frozenset[str], Sequence[str]]:
+    """Read how the catalog spells what is loaded: the options and arguments that name it, and the names to look for."""
+    words = spelled.split()
+    return frozenset(w[1:] for w in words if w[0] == "@"), tuple(w for w in words if w[0] != "@")
 
 
 def expand_loads(loads: tuple[str, ...], roots: tuple[str, ...]) -> Iterator[str]:
@@ -187,8 +203,6 @@ def expand_loads(loads: tuple[str, ...], roots: tuple[str, ...]) -> Iterator[str
 
 def _filled(name: str, match: Match) -> str:
     """Fill in the module that is named; nothing if none is."""
-    if "%" not in name:
-        return name
     module = match.module.text if match.module is not None else ""
     if not _fits(module):
         return ""

@@ -12,7 +12,8 @@ from assent.reading.web import decode
 
 MOST = 16
 """Spellings of one string that are looked at."""
-_PLAIN = re.compile(r"[\w./@+,#=-]*")
+_PLAIN = re.compile(r"(?![~$%{<])[^\x00-\x1f\x7f-\x9f\u2028\u2029\\%:]*")
+"""What nobody decodes or expands; but perhaps strips."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _EDGES = " \t\r\n\f\v\u00a0\ufeff\u200b'\"`<>"
 _SCHEME = re.compile(r"(?i)(?:file:|[a-z][a-z0-9+.-]+:(?=/|%2f))(?P<rest>.*)", re.DOTALL)
@@ -25,7 +26,7 @@ _HOMES = ("HOME", "USERPROFILE", "USERHOME", "HOMEDIR")
 
 def spellings(text: str, facts: Facts) -> tuple[str, ...]:
     """Return what a string may be taken for as a path: itself first, without control characters."""
-    if _PLAIN.fullmatch(text):
+    if _PLAIN.fullmatch(text) and text.strip(_EDGES) == text:
         return (text,)
     found = [text]
     for each in found:
@@ -37,7 +38,7 @@ def spellings(text: str, facts: Facts) -> tuple[str, ...]:
 
 def tidy(text: str) -> str:
     """Drop control characters, and what stands around a name."""
-    return _CONTROL.sub("", text).strip(_EDGES)
+    return (text if text.isprintable() else _CONTROL.sub("", text)).strip(_EDGES)
 
 
 def _others(text: str, facts: Facts) -> Iterator[str]:

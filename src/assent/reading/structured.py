@@ -215,11 +215,14 @@ def plain(tool: Tool, tier: Tier, reason: str) -> Operation:
     return Operation(kind=TOOL_CALL, resource=tool.name, tier=tier, reason=reason)
 
 
-def _are_words(given: Any, words: frozenset[str], depth: int) -> bool:
+def _are_words(given: dict[str, Any] | list[Any], words: frozenset[str], depth: int) -> bool:
     """Tell, quickly, whether there is nothing in an input but these fields."""
-    if isinstance(given, dict):
-        return depth > 0 and given.keys() <= words and all(_are_words(v, words, depth - 1) for v in given.values())
-    return not isinstance(given, list) or (depth > 0 and all(_are_words(v, words, depth - 1) for v in given))
+    if not depth or (isinstance(given, dict) and not given.keys() <= words):
+        return False
+    for value in given.values() if isinstance(given, dict) else given:
+        if isinstance(value, dict | list) and not _are_words(value, words, depth - 1):
+            return False
+    return True
 
 
 def _find(given: dict[str, Any], place: Place, words: frozenset[str] = _NO_WORDS) -> Arguments:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -57,6 +58,7 @@ _WILD_NAMES = (
 _MACHINE = re.compile(
     r"(?:[^/@:\[\]]*@)?(?P<host>\[[0-9A-Fa-f:.]+\]|[^/:@]+)(?::(?P<port>\d{1,5}))?(?:/.*)?", re.ASCII | re.DOTALL
 )
+_NUMERALS = "0123456789."
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
@@ -246,10 +248,10 @@ def is_private(host: str) -> bool:
     """Tell whether a host is, or may be, an address that is not on the public network."""
     if "." not in host or f".{host}".endswith(_WILD_NAMES):
         return True
-    import ipaddress  # noqa: PLC0415 - as above
+    if ":" in host or not host.strip(_NUMERALS):  # else it is no number, and need not be read as one
+        import ipaddress  # noqa: PLC0415 - as above
 
-    try:
-        return not ipaddress.ip_address(host).is_global
-    except ValueError:
-        last = host.rsplit(".", 1)[-1]
-        return last.isdigit() or last.startswith("0x")
+        with contextlib.suppress(ValueError):
+            return not ipaddress.ip_address(host).is_global
+    last = host.rsplit(".", 1)[-1]
+    return last.isdigit() or last.startswith("0x")

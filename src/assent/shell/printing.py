@@ -261,14 +261,14 @@ def _is_open_ended(command: Command) -> bool:
 
 def writes(words: Sequence[Word], redirects: Iterable[Redirect]) -> bool:
     """Tell whether a command writes a file, by what surrounds it."""
-    copies = any(posixpath.basename(word.text) == "tee" for word in words[:_NEAR])
-    runs = any(posixpath.basename(word.text) in _RUNNERS for word in words[:_NEAR])
-    inside = runs and any(not _WRITING.isdisjoint(word.text) or "tee" in word.text for word in words)
-    return (
-        copies
-        or inside
-        or any(r.direction in {"write", "both"} and not r.target.text.startswith("/dev/") for r in redirects)
-    )
+    for redirect in redirects:
+        if redirect.direction in ("write", "both") and not redirect.target.text.startswith("/dev/"):
+            return True
+    names = {word.text.rpartition("/")[2] for word in words[:_NEAR]}
+    if "tee" in names:
+        return True
+    runs = not names.isdisjoint(_RUNNERS)
+    return runs and any(not _WRITING.isdisjoint(word.text) or "tee" in word.text for word in words)
 
 
 def _is_numbered(redirect: Redirect) -> bool:
