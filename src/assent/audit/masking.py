@@ -15,7 +15,7 @@ from typing import Any, get_args
 import re2
 
 from assent.audit.finding import HEADER, NAME, Finder, is_reference, unquote
-from assent.catalog.secrets import SECRET_ANYWHERE, SECRET_PARTS, is_secret_name
+from assent.catalog.secrets import KEY_FORMS, SECRET_ANYWHERE, SECRET_PARTS, is_secret_name
 from assent.model import Mode, Scope, Source, Tier, Verdict
 from assent.model.event import EventType
 
@@ -79,12 +79,7 @@ _PATTERNS = (
     _Pattern(r"(?i)\b(?:bearer|basic|digest)\s+(?P<h>[A-Za-z0-9+/=._~-]{8,})"),
     _Pattern(rf"""(?i)\b{HEADER}\s*:\s*(?P<c>[^\s"'][^"'\r\n]*)""", ":"),
     # Keys that are known by how they begin.
-    _Pattern(
-        r"(?P<k>\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl[a-z]{2,4}-[\w-]{16,}"
-        r"|xox[a-z]-[\w-]{10,}|sk-[\w-]{16,}|[srp]k_(?:live|test)_\w{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
-        r"|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{20,}|SG\.[\w.-]{20,}|dop_v1_\w{20,}|assent_[\w-]{16,}"
-        r"|AGE-SECRET-KEY-1[0-9A-Z]{20,}|eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?))"
-    ),
+    _Pattern(rf"(?P<k>{KEY_FORMS})"),
     # Keys that are known by their frame.
     _Pattern(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?P<f>.*?)(?:-----END|$)", "-----BEGIN"),
 )
