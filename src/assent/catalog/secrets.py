@@ -292,12 +292,13 @@ NOT_SECRET = (
 """Made to be shown."""
 
 SECRET_ANYWHERE = (
-    "passw(?:or)?d|(?:db|user|admin|root|smtp|ftp)pass|passphrase|pwd|secret|token|credential"  # noqa: S105 - words
+    "passw(?:or)?d|(?:db|user|admin|root|smtp|ftp|store|key|trust)pass|passphrase|pwd|secret|token|credential"  # noqa: S105 - words
     "|api[_.-]?key|apikey|authkey"
 )
 """Words that make a secret's name of every name they are in …"""
 SECRET_PARTS = (
-    "pass|pat|auth|creds?|cookie|dsn|jwt|bearer|webhook|sk|(?:access|private)[_.-]?key|conn(?:ection)?[_.-]?str(?:ing)?"  # noqa: S105 - words
+    "pass|pw|psw|pswd|otp|mnemonic|seed[_.-]?phrase|pat|auth|creds?|cookie|dsn|jwt|bearer|webhook|sk"  # noqa: S105 - words
+    "|(?:access|private)[_.-]?key|conn(?:ection)?[_.-]?str(?:ing)?"
 )
 """… and those that do so as a part of it, between dashes, dots and underscores, or with letters of the other case."""
 KEY_FORMS = (
