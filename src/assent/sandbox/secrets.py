@@ -229,8 +229,16 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
         lines = []
     # The eighth column is the path; the fourth says whether somebody listens, the fifth whether nobody need to.
     table = (row for line in lines if len(row := line.split(None, 7)) == 8 and row[7].startswith("/"))
-    heard = [row[7] for row in table if row[3] == "00010000" or row[4] == "0002"]
+    heard = [row[7] for row in table if (row[3] == "00010000" or row[4] == "0002") and _is_socket(row[7])]
     return [path for path in (*named, *heard) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
+
+
+def _is_socket(path: str) -> bool:
+    """Tell whether a path still leads to a socket: whoever bound it may have put a link to anything in its place."""
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
 
 
 def _in_workspace(root: str, survey: Survey) -> list[str]:
