@@ -29,6 +29,22 @@ def test_a_folder_above_a_protected_one_can_not_be_renamed(world):
     assert not (world.workspace / ".git/info2").exists()
 
 
+@pytest.mark.parametrize("place", [".claude/hooks", ".vscode/a/b", ".husky/_", ".git/hooks/lib"])
+def test_nothing_hidden_or_protected_in_a_protected_folder_opens_the_folders_on_the_way(own_world, place):
+    make_repository(own_world)
+    own_world.write(f"{place}/.env", "TOKEN=x")
+    own_world.write(f"{place}/deep/.env", "TOKEN=x")
+    own_world.write("sub/deep/.env", "TOKEN=x")
+    done = own_world.sh(
+        f"echo > {place}/new; echo > {place}/deep/new; mv {place} {place}2; echo > sub/deep/new; mv sub s"
+    )
+    assert not (own_world.workspace / place / "new").exists()
+    assert not (own_world.workspace / place / "deep/new").exists()
+    assert (own_world.workspace / place / ".env").exists()
+    assert done.stderr.count("Read-only file system") >= 2
+    assert (own_world.workspace / "sub/deep/new").exists()
+
+
 @pytest.mark.parametrize(
     "name",
     [
