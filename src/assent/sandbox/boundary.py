@@ -27,6 +27,7 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix/sto
 _ONLY_IF_THERE = ("assent.yaml",)
 """A new one can only tighten what holds, and everyone in the project would stumble over a stand-in."""
 _MOST_LINKS_LOOKED_AT = 512
+_DEEPEST_LINKS = 4
 _INSTALLED = ("site-packages", "dist-packages")
 _real = functools.cache(os.path.realpath)
 """For what stays where it is as long as this process runs."""
@@ -122,9 +123,13 @@ def _protected(profile: SandboxProfile, write: tuple[str, ...], files: Iterable[
             yield _first_missing(real, real_roots[root])
     for root in write:
         yield from (_first_missing(path, root) for path in find_stores(os.path.join(root, ".git")))
-    for own in (sys.prefix, sys.base_prefix, *_loaded()):
+    for own in _own_code():
         if any(within(_real(own), root) for root in write):
             yield _real(own)
+
+
+def _own_code() -> tuple[str, ...]:
+    return (sys.prefix, sys.base_prefix, *_loaded())
 
 
 @functools.cache
@@ -172,12 +177,21 @@ def _refuse_links(protected: Iterable[str]) -> None:
 
 
 def _files_of(path: str, found: os.stat_result) -> Iterable[tuple[str, int]]:
-    """Yield files, and by how many names each is known."""
+    """Yield files, and by how many names each is known; those of Python and what is installed may have many."""
     if stat.S_ISREG(found.st_mode):
         yield path, found.st_nlink
     if stat.S_ISDIR(found.st_mode) and not path.endswith("/bin"):
-        files = (entry for entry in os.scandir(path) if entry.is_file(follow_symlinks=False))
+        deepest = 1 if path in map(_real, _own_code()) else _DEEPEST_LINKS
+        files = (entry for entry in _walk(path, deepest) if entry.is_file(follow_symlinks=False))
         yield from ((e.path, e.stat(follow_symlinks=False).st_nlink) for e in islice(files, _MOST_LINKS_LOOKED_AT))
+
+
+def _walk(folder: str, deepest: int) -> Iterable[os.DirEntry[str]]:
+    entries = list(os.scandir(folder))
+    yield from entries
+    for entry in entries if deepest > 1 else ():
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path, deepest - 1)
 
 
 def _on_the_way(paths: Iterable[str], write: tuple[str, ...], covered: Iterable[str]) -> tuple[str, ...]:
