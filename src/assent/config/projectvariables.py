@@ -64,7 +64,8 @@ def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.enviro
 
 def tell_turning(agent: str, found: Iterable[Assignment]) -> str:
     """Say what was found, and what to do."""
-    turning, diverting = [], []
+    turning: list[str] = []
+    diverting: list[str] = []
     for each in found:
         (diverting if diverts(each.name) else turning).append(f"{each.place} sets {each.name}")
     program = "which has every program that the agent starts, its hook included, run or load something else"
