@@ -237,6 +237,8 @@ BAD = [
     b"POST http://a.test/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2",
     b"POST http://a.test/ HTTP/1.1\r\nContent-Length: +1",
     b"POST http://a.test/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked",
+    b"POST http://a.test/ HTTP/1.1\r\nConnection: Content-Length\r\nContent-Length: 9",
+    b"POST http://a.test/ HTTP/1.1\r\nConnection: x, transfer-encoding\r\nTransfer-Encoding: chunked",
     b"GET http://a.test/ HTTP/1.1\r\nA : b",
     b"GET http://a.test/ HTTP/1.1\r\n folded",
     b"",
