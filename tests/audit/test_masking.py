@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from assent import Engine, Session, ToolCall
 from assent.approvals.events import evaluated
 from assent.approvals.summary import summarise
-from assent.audit import masking
+from assent.audit import shapes
 from assent.audit.entry import make_entry
 from assent.audit.masking import Mask, may_hold_secrets
 from assent.model import Event
@@ -39,6 +39,63 @@ SECRETS = [
     f"mysql -h db -p{SECRET} shop",
     f"redis-cli -h cache -a {SECRET} ping",
     f"docker login -u ann -p {SECRET} example.com",
+    f"docker login -u ann -p{SECRET} example.com",
+    f"ldapsearch -x -w {SECRET}",
+    f"7z x -p{SECRET} a.7z",
+    f"unzip -P {SECRET} a.zip",
+    f"API_TOKEN+={SECRET}",
+    f"set -x API_TOKEN {SECRET}",
+    f"PASSWORD=${{USER}}{SECRET}",
+    f"PASSWORD='<{SECRET}'",
+    f"PASSWORD=%{SECRET}",
+    f"PASSWORD='{{{SECRET}}}'",
+    f"aws configure set aws_secret_access_key {SECRET}",
+    f"npm config set //npm.example.com/:_authToken {SECRET}",
+    f"poetry config pypi-token.pypi {SECRET}",
+    f"psql -c \"ALTER USER ann WITH PASSWORD '{SECRET}'\"",
+    f"mysql -e \"CREATE USER ann IDENTIFIED BY '{SECRET}'\"",
+    f"redis-cli AUTH {SECRET}",
+    f"twine upload -u __token__ -p {SECRET} dist/x",
+    f"sqlcmd -S db -U sa -P {SECRET}",
+    f"lftp -u ann,{SECRET} example.com",
+    f"htpasswd -b users ann {SECRET}",
+    f"htpasswd -nbB ann {SECRET}",
+    f"keytool -list -storepass {SECRET}",
+    f"openssl enc -aes-256-cbc -k {SECRET}",
+    f"gh secret set NAME --body {SECRET}",
+    f"cargo login {SECRET}",
+    f"xfreerdp /u:ann /p:{SECRET} /v:host",
+    f"echo {SECRET} | docker login --password-stdin",
+    f"echo '{SECRET}' | sudo -S ls",
+    f"echo 'root:{SECRET}' | chpasswd",
+    f"curl -b 'sid={SECRET}' https://example.com",
+    f"curl 'https://example.com/x?sv=1&sig={SECRET}'",
+    f"curl 'https://example.com/x?X-Amz-Signature={SECRET}&a=1'",
+    f"curl https://hooks.slack.com/services/T0/B0/{SECRET}",
+    f"curl https://api.telegram.org/bot1:{SECRET}/getMe",
+    f"git clone https://{SECRET}:x-oauth-basic@example.com/x",
+    f"python3 -c \"os.environ['API_KEY']='{SECRET}'\"",
+    f'python3 -c \'get(url, auth=("ann", "{SECRET}"))\'',
+    f'python3 -c \'get(url, headers={{"Authorization": "{SECRET}"}})\'',
+    f"machine example.com login ann password {SECRET}",
+    f"db:\n  pass: {SECRET}\n",
+    f"password: |\n  {SECRET}\n",
+    f"password: !!str {SECRET}\n",
+    f'password = """\n{SECRET}\n"""',
+    f"- name: DB_PASSWORD\n  value: {SECRET}\n",
+    f"<password>{SECRET}</password>",
+    f'<add key="ApiKey" value="{SECRET}"/>',
+    f"Private-Lines: 1\n{SECRET}\nPrivate-MAC: x",
+    f"---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\n{SECRET}\n---- END",
+]
+PAIRS = [
+    [{"name": "DB_PASSWORD", "value": SECRET}],
+    {"headers": [{"key": "X-Api-Key", "value": SECRET}]},
+    {"headers": [["Authorization", SECRET]]},
+    {"headers": {"Authorization": SECRET}},
+    {"auth": {"value": SECRET}},
+    {"apiKey": {"data": [SECRET]}},
+    ["set", "-x", "API_TOKEN", SECRET],
 ]
 KEYS = [
     "AKIAIOSFODNN7EXAMPLE",
@@ -72,6 +129,13 @@ def test_what_is_called_a_secret_is_masked(text):
     assert SECRET not in MASK.text(text)
     assert SECRET.encode() not in shown(event(summary=text))
     assert SECRET.encode() not in shown(event(nested=[{"deep": text}]))
+
+
+@pytest.mark.parametrize("value", PAIRS)
+def test_a_name_speaks_for_the_value_that_stands_beside_it_or_in_it(value):
+    assert SECRET not in repr(MASK.value(value))
+    assert SECRET.encode() not in shown(event(input=value))
+    assert SECRET.encode() not in shown(event(input=msgspec.json.encode(value).decode()))
 
 
 @pytest.mark.parametrize("key", KEYS)
@@ -109,6 +173,13 @@ def test_an_option_of_a_secret_s_name_speaks_for_the_next_word():
         "https://example.com/@scope/pkg",
         "sort -u names.txt",
         "git push -u origin main",
+        "fix the password reset of 2024-users",
+        "cat app-secrets.yaml file2.txt",
+        "kubectl get secret app-2024 -n prod1",
+        "PASSWORD='<your password>' X_TOKEN={{ token }} Y_TOKEN=%TOKEN% Z_TOKEN=$A:$B",
+        "curl 'https://example.com/x?page=1234567&sort=code'",
+        "auth: ok",
+        "echo done | tee passed",
     ],
 )
 def test_what_is_no_secret_stays(text):
@@ -146,7 +217,7 @@ def test_equal_secrets_are_seen_to_be_equal_and_only_in_one_installation():
 def test_the_quick_look_misses_nothing_that_the_close_look_masks(text, before, after, separator):
     whole = before + separator + text + separator + after
     words = whole.split(" ")
-    if any(pattern.spans(whole) for pattern in masking._PATTERNS):
+    if any(pattern.spans(whole) for pattern in shapes.PATTERNS):
         assert may_hold_secrets(whole.encode())
         assert may_hold_secrets(msgspec.json.encode({"x": whole}))
         assert may_hold_secrets(msgspec.json.encode({"x": words})) or MASK.across(words) == words

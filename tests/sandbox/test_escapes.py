@@ -29,6 +29,22 @@ def test_a_folder_above_a_protected_one_can_not_be_renamed(world):
     assert not (world.workspace / ".git/info2").exists()
 
 
+@pytest.mark.parametrize("place", [".claude/hooks", ".vscode/a/b", ".husky/_", ".git/hooks/lib"])
+def test_nothing_hidden_or_protected_in_a_protected_folder_opens_the_folders_on_the_way(own_world, place):
+    make_repository(own_world)
+    own_world.write(f"{place}/.env", "TOKEN=x")
+    own_world.write(f"{place}/deep/.env", "TOKEN=x")
+    own_world.write("sub/deep/.env", "TOKEN=x")
+    done = own_world.sh(
+        f"echo > {place}/new; echo > {place}/deep/new; mv {place} {place}2; echo > sub/deep/new; mv sub s"
+    )
+    assert not (own_world.workspace / place / "new").exists()
+    assert not (own_world.workspace / place / "deep/new").exists()
+    assert (own_world.workspace / place / ".env").exists()
+    assert done.stderr.count("Read-only file system") >= 2
+    assert (own_world.workspace / "sub/deep/new").exists()
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -114,13 +130,16 @@ def test_a_symbolic_link_out_of_the_workspace_leads_nowhere(world):
     assert not (world.outside / "new").exists()
 
 
-def test_a_protected_file_with_a_second_name_is_not_started_with(world):
-    make_repository(world)
-    os.link(world.workspace / ".git/config", world.workspace / "second")
-    done = world.sh("echo evil >> second")
+@pytest.mark.parametrize("name", [".git/config", ".git/hooks/pre-commit", ".claude/hooks/run.sh", ".husky/_/a/h"])
+def test_a_protected_file_with_a_second_name_is_not_started_with(own_world, name):
+    make_repository(own_world)
+    file = own_world.workspace / name
+    own_world.write(name, "") if not file.exists() else None
+    os.link(file, own_world.workspace / "second")
+    done = own_world.sh("echo evil >> second")
     assert done.returncode == 4
     assert "hard link" in done.stderr
-    assert "evil" not in (world.workspace / ".git/config").read_text()
+    assert "evil" not in file.read_text()
 
 
 def test_no_hard_link_is_made_to_a_protected_or_outer_file(world):

@@ -4,11 +4,13 @@ import asyncio
 import os
 import socket
 import ssl
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from assent.model import AssentError
-from assent.sandbox.addresses import is_open
+from assent.sandbox.addresses import is_open, is_own
 from assent.sandbox.clienthello import Incomplete, NotTls, server_name
 from assent.sandbox.proxy import Proxy
 from assent.sandbox.requests import parse_request
@@ -85,6 +87,7 @@ def test_a_listed_host_is_reached_and_the_request_rewritten():
         ("100.100.100.200", ["a.test"], True),
         ("fd00:ec2::254", ["a.test"], True),
         ("fd20:ce::254", ["a.test"], True),
+        ("fd00:42::42", ["a.test"], True),
         ("nonsense", ["a.test"], True),
     ],
 )
@@ -234,6 +237,8 @@ BAD = [
     b"POST http://a.test/ HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2",
     b"POST http://a.test/ HTTP/1.1\r\nContent-Length: +1",
     b"POST http://a.test/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked",
+    b"POST http://a.test/ HTTP/1.1\r\nConnection: Content-Length\r\nContent-Length: 9",
+    b"POST http://a.test/ HTTP/1.1\r\nConnection: x, transfer-encoding\r\nTransfer-Encoding: chunked",
     b"GET http://a.test/ HTTP/1.1\r\nA : b",
     b"GET http://a.test/ HTTP/1.1\r\n folded",
     b"",
@@ -305,7 +310,14 @@ OTHER_SITES = [
     b"\x00",
     b"ehlo x\r\n",
     b"SSH-3.0-x\r\n",
+    b"SSH-2.0-GET / HTTP/1.1\r\nHost: b.test\r\n\r\nGET / HTTP/1.1\r\nHost: b.test\r\n\r\n",
+    b"SSH-1.99-x /\r\n\r\nGET / HTTP/1.1\r\nHost: b.test\r\n\r\n",
 ]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch):
+    monkeypatch.setattr("assent.sandbox.proxy._GREETING_SECONDS", 1)
 
 
 async def in_tunnel(said):
@@ -355,10 +367,52 @@ def test_at_the_usual_ports_a_tunnel_leads_to_the_named_site_alone(port, site, p
     assert (answer.endswith(b"ok"), bool(heard), not stopped) == (passed, passed, passed)
 
 
-def test_in_a_tunnel_ssh_is_passed_on_which_names_no_site():
-    answer, stopped, heard = asyncio.run(in_tunnel(b"SSH-2.0-client\r\n"))
-    assert (stopped, heard) == ([], b"SSH-2.0-client\r\n")
-    assert answer.endswith(b"ok")
+@pytest.mark.parametrize(
+    ("greeting", "passed"), [(b"SSH-2.0-server\r\n", True), (b"220 mail\r\n", False), (b"SS", False)]
+)
+def test_in_a_tunnel_ssh_is_passed_on_to_a_server_that_greets_with_it(greeting, passed):
+    async def run():
+        heard = []
+
+        async def handle(reader, writer):
+            writer.write(greeting)
+            if len(greeting) < 4:
+                writer.write_eof()
+            heard.append(await reader.read(65536))
+            writer.close()
+
+        server = await asyncio.start_server(handle, "127.0.0.1", 0)
+        async with server:
+            named = f"a.test:{server.sockets[0].getsockname()[1]}"
+            connect = f"CONNECT {named} HTTP/1.1\r\n\r\n".encode()
+            hosts = [named, named.replace("a.test", "127.0.0.1")]
+            answer, stopped, _ = await through(hosts, connect, then=b"SSH-2.0-client\r\n")
+        return answer.removeprefix(b"HTTP/1.1 200 Connection established\r\n\r\n"), stopped, b"".join(heard)
+
+    answer, stopped, heard = asyncio.run(run())
+    assert (heard, bool(stopped)) == ((b"SSH-2.0-client\r\n", False) if passed else (b"", True))
+    assert answer.startswith(b"SSH-") is passed
+
+
+def own_addresses():
+    """Return addresses of this machine that are not its loopback."""
+    lines = Path("/proc/net/fib_trie").read_text(encoding="ascii").splitlines()
+    found = {line.split()[-1] for line, then in pairwise(lines) if "|-- " in line and "/32 host LOCAL" in then}
+    return sorted(address for address in found if not address.startswith("127."))
+
+
+def test_no_listed_name_leads_to_this_machine_by_an_address_of_its_own(monkeypatch):
+    assert is_own("127.0.0.1")
+    assert is_own("::1")
+    assert not any(map(is_own, ("nonsense", "203.0.113.9", "2001:db8::9")))
+    for address in own_addresses():
+        assert is_own(address)
+    monkeypatch.setattr("assent.sandbox.proxy.is_own", lambda address: address in ("8.8.8.8", "10.1.2.3"))
+    sent = b"CONNECT a.test:443 HTTP/1.1\r\n\r\n"
+    for address in ("8.8.8.8", "10.1.2.3"):
+        answer, stopped, _ = asyncio.run(through(["a.test"], sent, addresses={"a.test": [address]}, indexes=["a.test"]))
+        assert b"this machine's own" in answer
+        assert stopped == ["a.test"]
 
 
 @pytest.mark.parametrize("yes", [True, False])

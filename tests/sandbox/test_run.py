@@ -170,6 +170,24 @@ def test_with_ask_an_open_outside_waits_for_the_person(own_world, answer, made):
         assert file.read_text() == "content\n"
 
 
+def test_while_a_question_is_shown_the_command_shows_nothing_and_nothing_typed_before_answers_it(own_world):
+    file = own_world.outside / "asked"
+    shows = "while :; do printf 'over%s' write; sleep 0.01; done"
+    script = f"printf 'up\\033]0;'; read go; {shows} & echo x > {file}; kill $!; echo ended"
+    typist = Typist(own_world, "sh", "-c", script, options=["--ask"])
+    typist.wait_for("up")
+    typist.type("go\ny\n")
+    typist.wait_for("allow it? [y/N]")
+    time.sleep(1)
+    typist.type("n\n")
+    typist.wait_for("ended")
+    typist.end()
+    asked, _, after = typist.seen.rpartition("allow it? [y/N]")
+    assert not file.exists()
+    assert asked.rpartition("assent: outside")[0].endswith("\x1b(B\x0f\n\n")
+    assert after.lstrip().startswith("n\n")
+
+
 def test_with_ask_and_nobody_there_the_answer_is_no(own_world):
     file = own_world.outside / "asked"
     done = own_world.sh(f"echo content > {file}", options=["--ask"])

@@ -113,6 +113,23 @@ def test_what_a_secret_s_name_leads_to_is_not_read_by_any_name(own_world, name, 
     assert done.stderr.count("Permission denied") == 3
 
 
+@pytest.mark.parametrize("place", ["workspace", "home", "outside"])
+def test_a_hidden_file_is_not_read_by_a_second_name_in_the_workspace(own_world, place):
+    (own_world.workspace / "sub").mkdir()
+    names = {
+        "workspace": own_world.workspace / ".env",
+        "home": own_world.home / ".netrc",
+        "outside": own_world.outside / "kube",
+    }
+    secret = own_world.write(names[place], SECRET)
+    os.link(secret, own_world.workspace / "sub/settings.txt")
+    os.link(secret, own_world.workspace / "notes.txt")
+    environ = {"KUBECONFIG": str(names["outside"])}
+    done = own_world.sh(f"cat {secret} sub/settings.txt notes.txt; mv sub other; cat other/*", environ=environ)
+    assert SECRET not in done.stdout
+    assert done.stderr.count("Permission denied") == 3
+
+
 @pytest.mark.parametrize("target", ["/usr/bin/env", "/bin", "/usr", "..", ".", "nowhere", ".env", "/proc/self/environ"])
 def test_a_link_by_a_secret_s_name_does_not_hide_what_every_command_needs(own_world, target):
     (own_world.workspace / ".env").symlink_to(target)

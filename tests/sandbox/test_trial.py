@@ -57,6 +57,17 @@ def test_somebody_s_socket_in_any_folder_keeps_no_sandbox_from_being_set_up(worl
     assert done.stdout == ""
 
 
+@pytest.mark.parametrize("target", ["/etc", "/etc/hostname", "/usr", "workspace"])
+def test_what_somebody_puts_in_the_place_of_their_socket_hides_nothing(own_world, target):
+    place = own_world.outside / "theirs"
+    with listen(place, os.geteuid(), 0o755):
+        (place / "sock").unlink()
+        (place / "sock").symlink_to(own_world.workspace if target == "workspace" else target)
+        own_world.write("file", "text")
+        done = own_world.sh("cat file && ls /etc /usr > /dev/null && cat /etc/hostname > /dev/null && echo works")
+    assert done.stdout == "textworks\n", done.stderr
+
+
 @only_root
 def test_nor_does_a_secret_or_a_store_in_a_closed_folder_of_somebody(own_world):
     for name in (".git", "theirs"):

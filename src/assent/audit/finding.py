@@ -20,6 +20,7 @@ from assent.shell.escapes import decode
 
 NAME = rf"(?:[\w.-]*(?:{SECRET_ANYWHERE}|[_.-]key)[\w.-]*|(?:[\w.-]*[_.-])?(?:{SECRET_PARTS})(?:[_.-][\w.-]*)?)"
 HEADER = r"(?:authorization|proxy-authorization|(?:set-)?cookie|x-[\w-]*(?:key|token|secret|auth))"
+_HEADERS = re2.compile(rf"(?i){HEADER}")
 _QUOTED = r"""\$?"(?:[^"\\]|\\.)*"|\$'(?:[^'\\]|\\.)*'|'[^']*'"""
 _WORD = rf"(?:{_QUOTED}|\\.|[^\s\"'\\;&|()<>])+"
 _WORDS = re2.compile(rf"(?s){_WORD}")
@@ -36,17 +37,46 @@ _LONG = 8
 """From how many characters on a part of one, such as of a cookie, is a secret itself."""
 _SHORTEST = 4
 """A shorter secret is masked where it stands, and nowhere else."""
-_REFERENCES = ("$", "\ufdd0", "<", "{", "%", "`", "[masked:", "…")
-"""What stands for a value that is only known later is no secret."""
+_BEGINNINGS = ("\ufdd0", "[masked:", "…", "$(", "`")
+"""What stands for a value that is only known later is no secret: what is not in the record, or a command prints, …"""
+_REFERENCE = re2.compile(
+    r"(?s)(?:\$(?:[A-Z0-9_]+|[A-Za-z_]+|[0-9@*#?!$-])|\$\{[^}]*\}?|\$\{\{.*|<[A-Za-z_ .-]*>?|\{\{.*|\{[A-Za-z_.]*\}?"
+    r"|%[A-Za-z_]+%|%[a-zA-Z@]?|[:/@.,=_-])+"
+)
+"""… and the names of variables, and placeholders. A password can begin as one of them does."""
+_GENERIC = frozenset({"value", "values", "data", "raw", "text", "plain", "content", "default", "literal"})
+"""Fields that go by the name of what they are in, or by what stands beside them in one of …"""
+_LABELS = ("name", "key", "header", "variable", "field")
+_PASSWORDS = frozenset({"password", "passwd", "passphrase"})
+_SETTING = re2.compile(r"[\w.:/@-]*(?:[_.:]|[a-z][A-Z])[\w.:/@-]*")
+_FILE = re2.compile(
+    r"(?i).*\.(?:ya?ml|json|txt|py|[jt]sx?|go|rs|md|sh|toml|ini|cfg|conf|env|pem|key|lock|sql|html?|css|xml)"
+)
+_MIXED = re2.compile(r"[^\s/-][^\s/]*(?:[0-9][^\s/]*[A-Za-z]|[A-Za-z][^\s/]*[0-9])[^\s/]*")
 
 
 def is_reference(text: str) -> bool:
     """Tell whether a text stands for a value that is not in it."""
-    return text.startswith(_REFERENCES) and not text.startswith(("$'", '$"')) and not _is_json(text)
+    return text.startswith(_BEGINNINGS) or _REFERENCE.fullmatch(text) is not None
 
 
-def _is_json(text: str) -> bool:
-    return text.startswith(('{"', "{'"))
+@functools.lru_cache(maxsize=1024)
+def names_secret(name: str) -> bool:
+    """Tell whether a field or a header of this name holds a secret."""
+    return is_secret_name(name) or _HEADERS.fullmatch(name) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def _is_setting(word: str) -> bool:
+    """Tell whether a word names a setting that is a secret, rather than being one of a sentence, or a file."""
+    if word.lower() in _PASSWORDS:
+        return True
+    return is_secret_name(word) and _SETTING.fullmatch(word) is not None and _FILE.fullmatch(word) is None
+
+
+def _may_be_value(word: str) -> bool:
+    """Tell whether a word is one that somebody gives a setting: it is quoted, or has letters and digits."""
+    return word.startswith(("'", '"', "$'", '$"')) or (len(word) >= _LONG and _MIXED.fullmatch(word) is not None)
 
 
 class Pattern(Protocol):
@@ -68,12 +98,14 @@ class Finder:
     def look(self, value: Any, name: str = "", depth: int = _DEEPEST) -> None:
         """Look through a JSON value; `name` is what it goes under."""
         if isinstance(value, str):
-            if value and name and is_secret_name(name) and not is_reference(value):
+            if value and name and names_secret(name) and not is_reference(value):
                 self.add(value)
             self._look_at(value, depth)
         elif isinstance(value, dict):
+            label = next((value[key] for key in _LABELS if isinstance(value.get(key), str)), "")
+            label = label if names_secret(label) else name
             for key, each in value.items():
-                self.look(each, str(key), depth)
+                self.look(each, label if str(key).lower() in _GENERIC else str(key), depth)
         elif isinstance(value, list | tuple):
             self._look_along(value, name, depth)
 
@@ -82,8 +114,8 @@ class Finder:
         option = ""
         for word in words:
             self.look(word, option or name, depth)
-            is_option = isinstance(word, str) and word.startswith("-") and "=" not in word
-            option = word.lstrip("-") if is_option else ""
+            speaks = isinstance(word, str) and "=" not in word and (word.startswith("-") or len(words) == 2)
+            option = word.lstrip("-") if speaks else ""
         if words and all(isinstance(word, str) for word in words):
             self._look_at(" ".join(words), depth)
 
@@ -101,18 +133,19 @@ class Finder:
 
     def _look_for_words(self, text: str, depth: int) -> None:
         """Look at a text as a shell would."""
-        option = False
+        option = setting = False
         for count, found in enumerate(_WORDS.finditer(text)):
             if count > _MOST_WORDS:
                 return
             raw = found[0]
             plain = unquote(raw) if len(raw) <= _LONGEST_WORD else raw
-            if option and not is_reference(raw):
+            if (option or (setting and _may_be_value(raw))) and not is_reference(raw):
                 self.add(plain, raw)
             self._look_for_assignment(raw, plain)
             if plain != raw:
                 self._look_at(plain, depth - 1)
             option = plain.startswith("-") and "=" not in plain and is_secret_name(plain.lstrip("-"))
+            setting = _is_setting(plain)
 
     def _look_for_assignment(self, raw: str, plain: str) -> None:
         name, assigned, value = plain.partition("=")
@@ -136,7 +169,7 @@ class Finder:
         """Remember a secret, in each form that a record may show it in."""
         if len(secret) < _SHORTEST or secret in self.forms or len(self.forms) > _MOST_FORMS or is_reference(secret):
             return
-        if "=" in secret or ";" in secret:
+        if any(mark in secret for mark in "=;\n"):
             for part in _SEPARATORS.split(secret):
                 if _LONG <= len(part) < len(secret):
                     self.add(part)

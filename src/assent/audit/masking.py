@@ -9,102 +9,16 @@ import hashlib
 import hmac
 import string
 from collections.abc import Iterable
-from itertools import islice
 from typing import Any, get_args
 
-import re2
-
-from assent.audit.finding import HEADER, NAME, Finder, is_reference, unquote
-from assent.catalog.secrets import SECRET_ANYWHERE, SECRET_PARTS, is_secret_name
+from assent.audit.finding import Finder, is_reference, unquote
+from assent.audit.shapes import PATTERNS, may_hold_secrets
+from assent.catalog.secrets import is_secret_name
 from assent.model import Mode, Scope, Source, Tier, Verdict
 from assent.model.event import EventType
 
-_SURE = rf"[\w.-]*(?:{SECRET_ANYWHERE}|[_.-]key)[\w.-]*"
-_PART = rf"(?:[\w.-]*[_.-])?(?:{SECRET_PARTS})(?:[_.-][\w.-]*)?"
-_VALUE = (
-    r"""(?:\$?"(?P<{0}q>(?:[^"\\]|\\.)+)(?:"|$)|\$'(?P<{0}d>(?:[^'\\]|\\.)+)(?:'|$)|'(?P<{0}s>[^']+)(?:'|$)"""
-    r"""|\\"(?P<{0}e>(?:[^"\\]|\\[^"])+)(?:\\"|$)|(?P<{0}>[^\s"'&;|,)}}\]]+))"""
-)
-_QUOTE = r"""(?:\\*["'])?"""
+__all__ = ["Mask", "Veil", "cut", "may_hold_secrets"]
 
-
-class _Pattern:
-    """Where a secret stands, or how it looks; looked for only in texts that hold one of some words."""
-
-    def __init__(self, pattern: str, *words: str) -> None:
-        self._pattern = re2.compile(pattern)
-        self._words = words
-        self._groups = range(1, self._pattern.groups + 1)
-
-    def spans(self, text: str, most: int | None = None) -> list[tuple[int, int]]:
-        """Return where the secrets are, or the first of them; what stands for a value that is known later is none."""
-        if self._words and not any(word in text for word in self._words):
-            return []
-        found = (
-            match.span(i)
-            for match in islice(self._pattern.finditer(text), most)
-            for i in self._groups
-            if match.start(i) >= 0
-        )
-        return [(start, stop) for start, stop in found if stop > start and not is_reference(text[start : start + 16])]
-
-
-_PATTERNS = (
-    # A name that says it, and what is assigned to it, also where each of both is quoted.
-    _Pattern(rf"""(?is)\b{_SURE}{_QUOTE}\s*(?:=|:)(?:["']\s+)?\s*{_VALUE.format("a")}""", "=", ":"),
-    # A name that says it in one of its parts: behind a colon only where it is quoted, unlike words of outputs.
-    _Pattern(
-        rf"""(?is)(?:^|[^\w.-]){_PART}(?:{_QUOTE}\s*=|\\*["']\s*:)(?:["']\s+)?\s*{_VALUE.format("b")}""", "=", ":"
-    ),
-    # An option that says it, and the next word.
-    _Pattern(rf"(?is)(?:^|\s)--?{NAME}\s+{_VALUE.format('o')}", "-"),
-    # The user and password of a program that fetches.
-    _Pattern(r"""(?:^|\s)(?:-[A-Za-z]*u|--user|--proxy-user)[\s=]*["']?[^\s:"']+:(?P<u>[^\s"']+)""", "u"),
-    # The short options of programs that take a password on the command line.
-    _Pattern(r"""\bsshpass\s+-p\s*["']?(?P<w>[^\s"']+)""", "sshpass"),
-    _Pattern(r"""\b(?:mysql|mariadb)[\w-]*\s(?:[^\n;|&]*\s)?-p["']?(?P<x>[^\s"']+)""", "mysql", "mariadb"),
-    _Pattern(r"""\bredis-cli\s(?:[^\n;|&]*\s)?-a\s+["']?(?P<y>[^\s"']+)""", "redis-cli"),
-    _Pattern(
-        r"""\b(?:mongo\w*|(?:docker|podman)\s+login)\s(?:[^\n;|&]*\s)?-p\s+["']?(?P<z>[^\s"']+)""", "mongo", "login"
-    ),
-    _Pattern(r"""\bldap\w+\s(?:[^\n;|&]*\s)?-w\s*["']?(?P<l>[^\s"']+)""", "ldap"),
-    _Pattern(r"""\b(?:un)?zip\s(?:[^\n;|&]*\s)?-P\s*["']?(?P<zp>[^\s"']+)""", "zip"),
-    _Pattern(r"""\b7z\w?\s(?:[^\n;|&]*\s)?-p["']?(?P<sz>[^\s"']+)""", "7z"),
-    _Pattern(r"""\bsmbclient\s(?:[^\n;|&]*\s)?-U\s*["']?[^\s%"']+%(?P<sm>[^\s"']+)""", "smbclient"),
-    _Pattern(r"""\bpass:(?P<ps>[^\s"']+)""", "pass:"),
-    # What precedes the host of an address.
-    _Pattern(r"""://[^\s/:@"']*:(?P<p>[^\s/"']+)@""", "://"),
-    _Pattern(r"""://(?P<t>[^\s/:@"']{8,})@""", "://"),
-    # Headers.
-    _Pattern(r"(?i)\b(?:bearer|basic|digest)\s+(?P<h>[A-Za-z0-9+/=._~-]{8,})"),
-    _Pattern(rf"""(?i)\b{HEADER}\s*:\s*(?P<c>[^\s"'][^"'\r\n]*)""", ":"),
-    # Keys that are known by how they begin.
-    _Pattern(
-        r"(?P<k>\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl[a-z]{2,4}-[\w-]{16,}"
-        r"|xox[a-z]-[\w-]{10,}|sk-[\w-]{16,}|[srp]k_(?:live|test)_\w{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
-        r"|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{20,}|SG\.[\w.-]{20,}|dop_v1_\w{20,}|assent_[\w-]{16,}"
-        r"|AGE-SECRET-KEY-1[0-9A-Z]{20,}|eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?))"
-    ),
-    # Keys that are known by their frame.
-    _Pattern(r"(?s)-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?P<f>.*?)(?:-----END|$)", "-----BEGIN"),
-)
-# In text as it is encoded, what may stand between two words: white space, or the end of one string and the next one.
-_GAP = r"""(?:\s|\\[nrtf]|",")"""
-# The other case begins a part of a name: `dbPass`.
-_CAMEL = "(?-i:[a-z0-9](?:Pass|PASS|Pat|PAT|Auth|Creds?|Cookie|Dsn|DSN|Jwt|JWT|Bearer|Webhook|Key))"
-# Whatever one of the patterns finds in a text or across the strings of a list, one of these is found in its encoding.
-_MAY_HOLD = re2.compile(
-    (
-        rf"""(?i)(?:{SECRET_ANYWHERE}|[_.-]key)[\w.-]*\\*["']?{_GAP}*[=:]|(?:{_CAMEL}|(?:^|[^a-z0-9])(?:{SECRET_PARTS}))"""
-        rf"""(?:[_.-][\w.-]*)?(?:\\*["']?{_GAP}*=|\\*["']{_GAP}*:)|-{NAME}(?:{_GAP}|\\*["'])|{HEADER}{_GAP}*:"""
-        rf"""|-(?:[a-z]*u|-user|-proxy-user)(?:=|{_GAP})*(?:\\?"|')?[^\s:"']+:|://[^/ ]*@|pass:"""
-        rf"""|(?:bearer|basic|digest){_GAP}+[\w+/=.~-]{{8}}|sshpass|mysql|mariadb|redis-cli|mongo|login{_GAP}"""
-        rf"""|\bldap\w+{_GAP}|zip{_GAP}|\b7z\w?{_GAP}|smbclient"""
-        r"""|a[ks]ia[0-9a-z]{16}|gh[pousr]_\w{20}|github_pat_|gl[a-z]{2,4}-[\w-]{16}|xox[a-z]-|sk-[\w-]{16}"""
-        r"""|[srp]k_(?:live|test)_|aiza|ya29\.|npm_\w{20}|pypi-[\w-]{20}|hf_\w{20}|sg\.[\w.-]{20}|dop_v1_"""
-        r"""|assent_[\w-]{16}|age-secret-key|eyj[\w-]{8}|-----begin"""
-    ).encode()
-)
 _CLOSED = frozenset(
     word for words in (Verdict, Tier, Source, Scope, Mode) for word in (*(each.value for each in words),)
 ) | frozenset(get_args(EventType))
@@ -117,11 +31,6 @@ _SHORTEST_CUT = 150
 _IN_SECRETS = string.ascii_letters + string.digits + "_-.+/=~"
 _SHORT = 200
 _MOST_REMEMBERED = 4096
-
-
-def may_hold_secrets(encoded: bytes) -> bool:
-    """Tell whether encoded text has to be looked at closely; quick, and never wrong when it says no."""
-    return _MAY_HOLD.search(encoded) is not None
 
 
 def cut(text: str, limit: int) -> str:
@@ -156,7 +65,7 @@ class Mask:
 
         `names` are what the record is found by: what is said in them stays.
         """
-        finder = Finder(_PATTERNS, self._may_hold)
+        finder = Finder(PATTERNS, self._may_hold)
         for each in about:
             finder.look(each)
         kept = tuple(filter(None, names))
@@ -184,14 +93,14 @@ class Mask:
     def by_look(self, text: str) -> str:
         """Return the text with every place masked in it that a pattern finds."""
         if self._may_hold(text):
-            for pattern in _PATTERNS:
+            for pattern in PATTERNS:
                 text = self._cut(text, pattern.spans(text))
         return text
 
     def across(self, words: list[str]) -> list[str]:
         """Mask what only the words together show, such as what follows `-u`."""
         text = " ".join(words)
-        spans = sorted(span for pattern in _PATTERNS for span in pattern.spans(text))
+        spans = sorted(span for pattern in PATTERNS for span in pattern.spans(text))
         masked, start = [], 0
         for word in words:
             inside = [(max(a - start, 0), b - start) for a, b in spans if a < start + len(word) and b > start]

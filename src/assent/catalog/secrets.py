@@ -292,14 +292,24 @@ NOT_SECRET = (
 """Made to be shown."""
 
 SECRET_ANYWHERE = (
-    "passw(?:or)?d|(?:db|user|admin|root|smtp|ftp)pass|passphrase|pwd|secret|token|credential"  # noqa: S105 - words
+    "passw(?:or)?d|(?:db|user|admin|root|smtp|ftp|store|key|trust)pass|passphrase|pwd|secret|token|credential"  # noqa: S105 - words
     "|api[_.-]?key|apikey|authkey"
 )
 """Words that make a secret's name of every name they are in …"""
 SECRET_PARTS = (
-    "pass|pat|auth|creds?|cookie|dsn|jwt|bearer|webhook|sk|(?:access|private)[_.-]?key|conn(?:ection)?[_.-]?str(?:ing)?"  # noqa: S105 - words
+    "pass|pw|psw|pswd|otp|mnemonic|seed[_.-]?phrase|pat|auth|creds?|cookie|dsn|jwt|bearer|webhook|sk"  # noqa: S105 - words
+    "|(?:access|private)[_.-]?key|conn(?:ection)?[_.-]?str(?:ing)?"
 )
 """… and those that do so as a part of it, between dashes, dots and underscores, or with letters of the other case."""
+KEY_FORMS = (
+    r"\b(?:(?:AKIA|ASIA)[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|gl[a-z]{2,4}-[\w-]{16,}"
+    r"|xox[a-z]-[\w-]{10,}|sk-[\w-]{16,}|[srp]k_(?:live|test)_\w{10,}|AIza[\w-]{30,}|ya29\.[\w-]{20,}"
+    r"|npm_\w{20,}|pypi-[\w-]{20,}|hf_\w{20,}|SG\.[\w.-]{20,}|dop_v1_\w{20,}|assent_[\w-]{16,}"
+    r"|AGE-SECRET-KEY-1[0-9A-Z]{20,}|eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]*)?)"
+)
+"""How keys look that are known by how they begin."""
+SECRET_PARAMETERS = r"(?:[\w-]*[_-])?(?:key|sig|signature)|code|otp|pw|sid|session(?:[_-]?id)?|x-amz-credential"  # noqa: S105 - names
+"""What makes a secret of a parameter of an address, besides the names above."""
 _SECRET_NAME = re.compile(
     r"(?i)(^|_)(api_?key|access_?key|secret|token|pass(w(or)?d)?|passphrase|cred(ential)?s?|private_?key|auth|cookie|dsn|pat"
     r"|webhook|jwt|bearer|conn(ection)?_str(ing)?)(_|$)"

@@ -30,8 +30,10 @@ class Variables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Git settings that `git -c` may give any value."""
     turning: tuple[str, ...]
     """Have programs run or load something else than what was started, whatever they are."""
+    diverting: tuple[str, ...]
+    """Have an agent send what it sends elsewhere, or let others read it."""
     emptied: tuple[str, ...]
-    """Of these, what means nothing where it is empty."""
+    """Of those that turn programs, what means nothing where it is empty."""
 
 
 @functools.cache
@@ -90,6 +92,11 @@ def is_builtin(name: str) -> bool:
 def turns_programs(name: str, value: str) -> bool:
     """Tell whether a variable has whatever is started with it run or load something else."""
     return _globs("turning").fullmatch(name) is not None and not environment_is_harmless(name, value)
+
+
+def diverts(name: str) -> bool:
+    """Tell whether a variable has an agent send what it sends, its login included, to others than it would."""
+    return _globs("diverting").fullmatch(name) is not None
 
 
 def turning_names() -> tuple[str, ...]:

@@ -66,9 +66,14 @@ def _interpreter() -> str:
 
 def loaded_folders() -> list[str]:
     """Name the folders that hold what the launcher loads, and no others that this process may look into."""
+    return list(dict.fromkeys(os.path.dirname(package) for package in loaded_packages()))
+
+
+def loaded_packages() -> list[str]:
+    """Name what the launcher loads besides Python's own: folders of packages, or files."""
     from importlib.util import find_spec  # noqa: PLC0415 - once for each start
 
     found = (find_spec(name) for name in _LOADED)
     origins = (spec.origin for spec in found if spec is not None and spec.origin is not None)
     packages = (os.path.dirname(o) if os.path.basename(o) == "__init__.py" else o for o in origins)  # noqa: PTH119 - as above
-    return list(dict.fromkeys(os.path.dirname(os.path.abspath(package)) for package in packages))  # noqa: PTH100 - as above
+    return [os.path.abspath(package) for package in packages]  # noqa: PTH100 - as above

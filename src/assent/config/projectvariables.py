@@ -1,4 +1,4 @@
-"""Variables that a project's own files set for a whole agent: where they stand, and which of them turn programs.
+"""Variables that a project's own files set for a whole agent: where they stand, and which turn programs or divert it.
 
 An agent hands them to its hooks, too, before any hook can decide: they can only be looked for.
 """
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from assent.catalog.variables import turns_programs
+from assent.catalog.variables import diverts, turns_programs
 from assent.config import jsonc
 from assent.config.files import find_file
 from assent.config.places import ancestors, project_root, user_home
@@ -47,7 +47,7 @@ class Assignment(msgspec.Struct, frozen=True):
 
 
 def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.environ) -> tuple[Assignment, ...]:
-    """Return what a project's files set for this agent, started in this folder, that turns programs.
+    """Return what a project's files set for this agent, started in this folder, that turns programs or diverts it.
 
     Raises `ConfigError` for a file that the agent may read and this can not.
     """
@@ -58,14 +58,20 @@ def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.enviro
     between = [each for each in ancestors(os.path.realpath(folder)) if within(each, root)]
     found = (each for path in _files(agent, between) for each in _read(path, _stamp(path)))
     left_out = _excluded(agent, home)
-    return tuple(each for each in found if turns_programs(each.name, each.value) and not left_out(each))
+    harmful = (each for each in found if turns_programs(each.name, each.value) or diverts(each.name))
+    return tuple(each for each in harmful if not left_out(each))
 
 
 def tell_turning(agent: str, found: Iterable[Assignment]) -> str:
     """Say what was found, and what to do."""
-    said = ", ".join(f"{each.place} sets {each.name}" for each in found)
-    what = "which has every program that the agent starts, its hook included, run or load something else"
-    return f"{said}, {what}; take it out of the project, or set it in your own settings of {agent}"
+    turning: list[str] = []
+    diverting: list[str] = []
+    for each in found:
+        (diverting if diverts(each.name) else turning).append(f"{each.place} sets {each.name}")
+    program = "which has every program that the agent starts, its hook included, run or load something else"
+    host = "which sends what the agent sends, its login included, elsewhere, or lets others read it"
+    said = [f"{', '.join(each)}, {what}" for each, what in ((turning, program), (diverting, host)) if each]
+    return f"{'; '.join(said)}; take it out of the project, or set it in your own settings of {agent}"
 
 
 def _files(agent: str, folders: list[str]) -> Iterator[str]:

@@ -6,6 +6,7 @@ Everything else, this very machine above all, is refused unless it was listed it
 from __future__ import annotations
 
 import functools
+import socket
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _METADATA = (
     "100.100.100.200/32",  # Alibaba
     "fd00:ec2::/32",  # Amazon
     "fd20:ce::/32",  # Google
+    "fd00:42::/32",  # Scaleway
 )
 """Where clouds tell a machine its credentials, outside of the link's own range."""
 _SPECIAL = (
@@ -50,6 +52,20 @@ def is_near(text: str) -> bool:
     """Tell whether an address is one that a company's own servers have; neither this machine nor its link."""
     address = _read(text)
     return address is not None and _is_in(address, _NEAR) and not _is_in(address, _METADATA)
+
+
+def is_own(text: str) -> bool:
+    """Tell whether an address is one of this machine: the kernel reaches it from that very address. Nothing is sent."""
+    address = _read(text)
+    if address is None:
+        return False
+    family = socket.AF_INET if address.version == 4 else socket.AF_INET6
+    with socket.socket(family, socket.SOCK_DGRAM) as line:
+        try:
+            line.connect((text, 9))
+        except OSError:
+            return False  # there is no way there at all
+        return _read(line.getsockname()[0]) == address
 
 
 def _read(text: str) -> _Address | None:

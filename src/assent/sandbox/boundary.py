@@ -12,7 +12,8 @@ from itertools import islice
 import msgspec
 
 from assent.config.facts import observe
-from assent.config.places import user_file
+from assent.config.launcher import loaded_packages
+from assent.config.places import ancestors, user_file
 from assent.model import SandboxProfile, within
 from assent.sandbox import roots
 from assent.sandbox.aliases import find_led_to
@@ -26,7 +27,8 @@ SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/etc", "/nix/sto
 _ONLY_IF_THERE = ("assent.yaml",)
 """A new one can only tighten what holds, and everyone in the project would stumble over a stand-in."""
 _MOST_LINKS_LOOKED_AT = 512
-_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_DEEPEST_LINKS = 4
+_INSTALLED = ("site-packages", "dist-packages")
 _real = functools.cache(os.path.realpath)
 """For what stays where it is as long as this process runs."""
 
@@ -80,7 +82,7 @@ def settle(profile: SandboxProfile, environ: Mapping[str, str] = os.environ, *, 
         masked=masked,
         protected=protected,
     )
-    points = _on_the_way((*protected, *(m for m in masked if os.path.lexists(m))), write)
+    points = _on_the_way((*protected, *(m for m in masked if os.path.lexists(m))), write, (*protected, *masked))
     return Boundary(settled, user, files, points, survey)
 
 
@@ -121,9 +123,28 @@ def _protected(profile: SandboxProfile, write: tuple[str, ...], files: Iterable[
             yield _first_missing(real, real_roots[root])
     for root in write:
         yield from (_first_missing(path, root) for path in find_stores(os.path.join(root, ".git")))
-    for own in (sys.prefix, sys.base_prefix, _PACKAGE):
+    for own in _own_code():
         if any(within(_real(own), root) for root in write):
             yield _real(own)
+
+
+def _own_code() -> tuple[str, ...]:
+    return (sys.prefix, sys.base_prefix, *_loaded())
+
+
+@functools.cache
+def _loaded() -> tuple[str, ...]:
+    """Return what the launcher, the daemon and every command load: the environment they are installed in, or packages.
+
+    The launcher runs the Python that an environment is made from, to which that environment is no prefix.
+    """
+    return tuple(dict.fromkeys(_environment_of(_real(package)) or package for package in loaded_packages()))
+
+
+def _environment_of(package: str) -> str | None:
+    above = list(ancestors(package))[1:]
+    made = (folder for folder in above if os.path.exists(os.path.join(folder, "pyvenv.cfg")))
+    return next(made, None) or (above[0] if os.path.basename(above[0]) in _INSTALLED else None)
 
 
 def _first_missing(path: str, root: str) -> str:
@@ -156,20 +177,36 @@ def _refuse_links(protected: Iterable[str]) -> None:
 
 
 def _files_of(path: str, found: os.stat_result) -> Iterable[tuple[str, int]]:
-    """Yield files, and by how many names each is known."""
+    """Yield files, and by how many names each is known; those of Python and what is installed may have many."""
     if stat.S_ISREG(found.st_mode):
         yield path, found.st_nlink
     if stat.S_ISDIR(found.st_mode) and not path.endswith("/bin"):
-        files = (entry for entry in os.scandir(path) if entry.is_file(follow_symlinks=False))
+        deepest = 1 if path in map(_real, _own_code()) else _DEEPEST_LINKS
+        files = (entry for entry in _walk(path, deepest) if entry.is_file(follow_symlinks=False))
         yield from ((e.path, e.stat(follow_symlinks=False).st_nlink) for e in islice(files, _MOST_LINKS_LOOKED_AT))
 
 
-def _on_the_way(paths: Iterable[str], write: tuple[str, ...]) -> tuple[str, ...]:
+def _walk(folder: str, deepest: int) -> Iterable[os.DirEntry[str]]:
+    entries = list(os.scandir(folder))
+    yield from entries
+    for entry in entries if deepest > 1 else ():
+        if entry.is_dir(follow_symlinks=False):
+            yield from _walk(entry.path, deepest - 1)
+
+
+def _on_the_way(paths: Iterable[str], write: tuple[str, ...], covered: Iterable[str]) -> tuple[str, ...]:
+    """Return the folders between a write root and these paths; in what is covered none is written, nor renamed."""
     found = set()
+    held = frozenset(covered).difference(write)
     for path in paths:
         for root in write:
             folder = os.path.dirname(path)
             while within(folder, root) and folder != root:
                 found.add(folder)
                 folder = os.path.dirname(folder)
-    return tuple(sorted(found - set(write)))
+    return tuple(sorted(folder for folder in found.difference(write) if _is_written(folder, write, held)))
+
+
+def _is_written(folder: str, write: tuple[str, ...], held: frozenset[str]) -> bool:
+    """Tell whether a folder is written by what is said of it, or of the nearest folder above it."""
+    return next((above in write for above in ancestors(folder) if above in write or above in held), False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from assent.catalog.secrets import SECRET_FILES, SECRET_FOLDERS, is_secret_variable
+from assent.catalog.secrets import KEY_FORMS, SECRET_FILES, SECRET_FOLDERS, SECRET_PARAMETERS, is_secret_name
 from assent.reading.hosts import parse_host
 from assent.sandbox.variables import is_harmless
 
@@ -25,8 +25,16 @@ _KEPT = (*FILE_VARIABLES, *SECRET_FOLDERS)
 _USER_INFO = re.compile(r"(?:(?<=://)|(?<![^\s=,;|])//)[^\s/?#\\]*@")
 _SCHEMELESS = re.compile(r"(?<![^\s=,;|])[^\s/@:=,;|]+:[^\s/@,;|]*@(?=[\w.\[-])")
 _ADDRESS = re.compile(r"//(?P<host>[^\s/?#\\,;|]*)(?P<rest>[^\s]*)")
-_PLAIN_HOST = re.compile(r"(?:\[[^\]]*\]|[^:\[\]]*)(?::[0-9]*)?")
+_PLAIN_HOST = re.compile(r"(?:\[[0-9A-Fa-f:.]*\]|[\w.~-]*)(?::[0-9]*)?", re.ASCII)
+_ODD_ADDRESS = re.compile(r"(?i)\b(?:https?|wss?|ftp):(?!//[^/\\])")
+"""What some clients take for an address all the same, user and password included."""
 _PARAMETER = re.compile(r"[?&#;]([^=&#;]+)=")
+_SECRET_PARAMETER = re.compile(rf"(?i){SECRET_PARAMETERS}")
+_KEY = re.compile(KEY_FORMS)
+_ASSIGNED = re.compile(r"""([\w.-]+)=(?=["']?[^\s"'/]{6})""")
+_OPTION = re.compile(r"""(?<!\S)--?([\w-]+)\s+(?=["']?[^\s"'/-][^\s"'/]{5})""")
+_PASSED = "jobserver-auth"
+"""What only looks like a secret's name: where make finds its helpers."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -42,17 +50,26 @@ def pass_on(environ: Mapping[str, str], allowed: Iterable[str]) -> dict[str, str
 
 def without_credentials(value: str) -> str | None:
     """Take users and passwords out of the addresses in a value; None if it may hold a secret even then."""
-    if "@" not in value and "?" not in value and "#" not in value:
+    named = (*_ASSIGNED.findall(value), *_OPTION.findall(value))
+    if any(map(_is_secret, named)) or _KEY.search(value) or _ODD_ADDRESS.search(value):
+        return None
+    if not any(mark in value for mark in "@?#;%") and value.isascii():
         return value
     left = _SCHEMELESS.sub("", _USER_INFO.sub(lambda m: "//" if m[0].startswith("//") else "", value))
     return left if all(map(_is_plain, _ADDRESS.finditer(left))) else None
+
+
+def _is_secret(name: str) -> bool:
+    """Tell whether what is given to a variable, a macro or an option of this name is a secret."""
+    return is_secret_name(name.lstrip("-")) and not name.endswith(_PASSED)
 
 
 def _is_plain(address: re.Match[str]) -> bool:
     """Tell whether an address surely has no password left: in what looks like a port, or among its parameters."""
     if not _PLAIN_HOST.fullmatch(address["host"]):
         return False
-    return not any(is_secret_variable(name.replace("-", "_")) for name in _PARAMETER.findall(address["rest"]))
+    names = _PARAMETER.findall(address["rest"])
+    return not any(is_secret_name(name) or _SECRET_PARAMETER.fullmatch(name) for name in names)
 
 
 def places_of(environ: Mapping[str, str], home: str) -> dict[str, str]:

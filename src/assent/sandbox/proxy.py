@@ -3,7 +3,8 @@
 A name is resolved once, the address it gives is checked, and that very address is connected to. Addresses that are not
 of the open internet are refused unless they are listed themselves; the package indexes that the user is configured for
 may be on a network of their own, as mirrors are. A tunnel carries TLS that asks for the server that CONNECT named, one
-plain HTTP request to that server, or SSH, which names none; anything else could ask for another site at that address.
+plain HTTP request to that server, or SSH, which names none, where the server greets with SSH itself; anything else
+could ask for another site at that address.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import NoReturn, TypeAlias
 
 from assent.model import NET_CONNECT, AssentError, Violation
 from assent.reading.hosts import Host, parse_host
-from assent.sandbox.addresses import is_near, is_open
+from assent.sandbox.addresses import is_near, is_open, is_own
 from assent.sandbox.clienthello import Incomplete, NotTls, server_name
 from assent.sandbox.requests import Request, parse_inner, parse_request
 
@@ -27,6 +28,8 @@ _SECONDS = 30
 _TLS = b"\x16"
 _TLS_PORT = 443
 _SSH = (b"SSH-2.0-", b"SSH-1.99-")
+_SSH_GREETING = b"SSH-"
+_GREETING_SECONDS = 10
 _MOST_CONNECTIONS = 256
 _PIECE = 1 << 16
 
@@ -130,9 +133,13 @@ class Proxy:
         if not addresses:
             raise Refused(f"{name} has no address")
         address = addresses[0]
-        if not (is_open(address) or self._lists_address(address, port) or self._is_mirror(name, port, address)):
+        if self._lists_address(address, port):
+            return address
+        far = is_open(address) or self._is_mirror(name, port, address)
+        if not far or is_own(address):
             self._report(request)
-            raise Refused(f"{name} leads to {address}, which is not on the open internet and is not listed itself")
+            where = "is this machine's own" if far else "is not on the open internet"
+            raise Refused(f"{name} leads to {address}, which {where} and is not listed itself")
         return address
 
     def _lists_address(self, address: str, port: int) -> bool:
@@ -174,8 +181,20 @@ class Proxy:
         if isinstance(first, Request):
             await self._pass_on(first, ours, theirs)
             return
+        if first.startswith(_SSH):
+            writer.write(await self._ssh_greeting(request, theirs[0]))
         theirs[1].write(first)
         await _both_ways(ours, theirs)
+
+    async def _ssh_greeting(self, request: Request, reader: asyncio.StreamReader) -> bytes:
+        """Return how an SSH server begins. What a client says first can be a request of HTTP as well."""
+        said = b""
+        with contextlib.suppress(TimeoutError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(_GREETING_SECONDS):
+                said = await reader.readexactly(len(_SSH_GREETING))
+        if said != _SSH_GREETING:
+            self._reset(request)
+        return said
 
     async def _first_words(self, request: Request, reader: asyncio.StreamReader) -> bytes | Request:
         """Return what the client says first, once it is sure whom it asks for."""

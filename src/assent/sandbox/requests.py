@@ -12,6 +12,7 @@ from assent.reading.hosts import Host, parse_host
 _LINE = re.compile(rb"([A-Z]{3,20}) ([\x21-\x7e]{1,8192}) HTTP/1\.[01]")
 _HEADER = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*?)[ \t]*")
 _HTTP = re.compile(r"http://([^/?#]+)([/?].*)?", re.DOTALL)
+_FRAMING = (b"content-length", b"transfer-encoding")
 _OURS = (b"connection", b"keep-alive", b"te", b"trailer", b"upgrade")
 
 
@@ -78,6 +79,8 @@ def _plain(method: bytes, target: str, headers: list[tuple[bytes, bytes]]) -> Re
     path = found[2] or "/"
     path = "/" + path if path.startswith("?") else path
     named = {n.strip().lower() for v in _values(headers, b"connection") for n in v.split(b",")}
+    if not named.isdisjoint(_FRAMING):
+        raise AssentError("it is not clear where the request ends")
     dropped = {*_OURS, *named, b"host"}
     kept = [(n, v) for n, v in headers if n.lower() not in dropped and not n.lower().startswith(b"proxy-")]
     lines = [method + b" " + path.encode("ascii") + b" HTTP/1.1", b"Host: " + str(_usual(host)).encode()]

@@ -6,7 +6,8 @@ import functools
 import glob
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import stat
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from assent.catalog.secrets import NOT_SECRET, SECRET_FOLDERS, SECRET_PATHS, SECRETS, is_secret
@@ -63,7 +64,7 @@ def find_secrets(
     homes: tuple[str, ...], roots: Iterable[str], environ: Mapping[str, str], survey: Survey | None = None
 ) -> Iterator[str]:
     """Yield everything to be hidden that is there now, real paths all; `survey` takes in the folders on the way."""
-    survey = survey or Survey({}, set())
+    roots, survey = tuple(roots), survey or Survey({}, set())
     names = Listings()
     launcher = os.path.realpath(user_home(environ) or "/")  # whose the command need not be
     known = homes if launcher in ("/", *homes) else (*homes, launcher)
@@ -71,11 +72,19 @@ def find_secrets(
     for root in roots:
         found += _in_workspace(root, survey)
     real_folder = functools.cache(os.path.realpath)
+    linked: dict[int, int] = {}
     for path in dict.fromkeys(found):
         folder, name = os.path.split(path)
         real = os.path.realpath(path) if os.path.islink(path) else os.path.join(real_folder(folder), name)
-        if os.path.exists(real):
-            yield real
+        try:
+            status = os.stat(real)
+        except (OSError, ValueError):
+            continue
+        if stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            linked[status.st_ino] = status.st_dev
+        yield real
+    for root in roots if linked else ():
+        yield from _by_other_names(root, linked, found)
 
 
 class Listings:
@@ -220,15 +229,44 @@ def _sockets(environ: Mapping[str, str]) -> list[str]:
         lines = []
     # The eighth column is the path; the fourth says whether somebody listens, the fifth whether nobody need to.
     table = (row for line in lines if len(row := line.split(None, 7)) == 8 and row[7].startswith("/"))
-    heard = [row[7] for row in table if row[3] == "00010000" or row[4] == "0002"]
+    heard = [row[7] for row in table if (row[3] == "00010000" or row[4] == "0002") and _is_socket(row[7])]
     return [path for path in (*named, *heard) if not path.startswith((*_ELSEWHERE, "/tmp/", "/run"))]  # noqa: S108 - as above
 
 
+def _is_socket(path: str) -> bool:
+    """Tell whether a path still leads to a socket: whoever bound it may have put a link to anything in its place."""
+    try:
+        return stat.S_ISSOCK(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 def _in_workspace(root: str, survey: Survey) -> list[str]:
-    found, left = [], _MOST_ENTRIES
-    folders = [(root, 0)]
+    found: list[str] = []
     tree = _grow(*SECRETS)
     plain, heads, tails = tree.plain, tree.heads, tree.tails
+    for entry in _walk(root, survey, found):
+        low = entry.name.lower()
+        may_be = low in plain or low.startswith(heads) or low.endswith(tails) or not low.isascii()
+        if may_be and is_secret("/" + entry.name) and (secret := _find_secret(entry, root)) is not None:
+            found.append(secret)
+        elif entry.is_dir(follow_symlinks=False):
+            survey.numbers[entry.path] = entry.inode()
+    return found
+
+
+def _by_other_names(root: str, linked: Mapping[int, int], hidden: Collection[str]) -> Iterator[str]:
+    """Yield the names that hidden files, known by their numbers, have in a workspace as well: hard links."""
+    for entry in _walk(root, Survey({}, set()), hidden):
+        if entry.inode() in linked and entry.is_file(follow_symlinks=False):
+            status = entry.stat(follow_symlinks=False)
+            if linked.get(status.st_ino) == status.st_dev:
+                yield os.path.join(os.path.realpath(os.path.dirname(entry.path)), entry.name)
+
+
+def _walk(root: str, survey: Survey, hidden: Collection[str]) -> Iterator[os.DirEntry[str]]:
+    """Yield what lies in a workspace, as far as it is looked through; no hidden folder is entered."""
+    folders, left = [(root, 0)], _MOST_ENTRIES
     for folder, depth in folders:
         try:
             entries = list(os.scandir(folder))
@@ -238,17 +276,10 @@ def _in_workspace(root: str, survey: Survey) -> list[str]:
         if left < 0 and depth:
             break
         survey.listed.add(folder)
-        enters = depth + 1 < _DEEPEST and (depth == 0 or os.path.basename(folder) not in _CROWDS)
-        for entry in entries:
-            low = entry.name.lower()
-            may_be = low in plain or low.startswith(heads) or low.endswith(tails) or not low.isascii()
-            if may_be and is_secret("/" + entry.name) and (secret := _find_secret(entry, root)) is not None:
-                found.append(secret)
-            elif entry.is_dir(follow_symlinks=False):
-                survey.numbers[entry.path] = entry.inode()
-                if enters:
-                    folders.append((entry.path, depth + 1))
-    return found
+        yield from entries
+        if depth + 1 < _DEEPEST and (depth == 0 or os.path.basename(folder) not in _CROWDS):
+            inner = (entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+            folders += [(path, depth + 1) for path in inner if path not in hidden]
 
 
 def _find_secret(entry: os.DirEntry[str], root: str) -> str | None:

@@ -18,6 +18,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 _PIECE = 1 << 16
+_PLAIN = b"\x18\x1b[!p\x1b[0m\x1b(B\x0f\r\n"
+"""Ends whatever sequence a terminal is in the middle of, and shows plain letters."""
 
 
 class Terminal:
@@ -31,6 +33,7 @@ class Terminal:
         self._loop = asyncio.get_running_loop()
         self._pending = b""
         self._gone = asyncio.Event()
+        self._left = False
         for descriptor in (self._ours, self.inner):
             os.set_inheritable(descriptor, False)  # noqa: FBT003 - its one form
         self._take_over_settings()
@@ -93,22 +96,32 @@ class Terminal:
                 break
 
     async def ask(self, question: Callable[[], Awaitable[bool]]) -> bool:
-        """Put the outer terminal back as it was for the time of a question."""
+        """Put the outer terminal back as it was for the time of a question: the command shows nothing meanwhile.
+
+        What it showed before may have left the terminal in the middle of something, or with its letters unseen; what
+        was typed before was for the command.
+        """
         if self._in is None or self._before is None:
             return False
         self._loop.remove_reader(self._in)
-        termios.tcsetattr(self._in, termios.TCSADRAIN, self._before)
+        self._loop.remove_reader(self._ours)
+        with contextlib.suppress(OSError):
+            os.write(self._out if self._out is not None else self._in, _PLAIN)
+        termios.tcsetattr(self._in, termios.TCSAFLUSH, self._before)
         try:
             return await question()
         finally:
-            tty.setraw(self._in, termios.TCSANOW)
-            self._loop.add_reader(self._in, self._pass_in)
+            if not self._left:
+                tty.setraw(self._in, termios.TCSANOW)
+                self._loop.add_reader(self._in, self._pass_in)
+                self._loop.add_reader(self._ours, self._pass_out)
 
     async def leave(self) -> None:
         """Show what is left, and put the outer terminal back as it was."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(1):
                 await self._gone.wait()
+        self._left = True
         self._loop.remove_reader(self._ours)
         self._loop.remove_signal_handler(signal.SIGWINCH)
         if self._in is not None and self._before is not None:
