@@ -59,12 +59,14 @@ async def answer_all(node: Node, approval_id: str, chance: random.Random) -> Non
     answers = [(chance.choice([YES, NO, wide]), who) for who in (ANN, ADMIN)]
     say("TRIED", approval_id)
     jobs = (node.gate.answer(approval_id, answer, who) for answer, who in answers)
-    for outcome in await asyncio.gather(*jobs, return_exceptions=True):
+    for (answer, who), outcome in zip(answers, await asyncio.gather(*jobs, return_exceptions=True), strict=True):
         approval = outcome.approval if isinstance(outcome, AlreadyAnsweredError) else outcome
         if isinstance(approval, Exception):
+            say("UNSURE", approval_id, "approved" if answer.verdict is ALLOW else "rejected", who.user)
             say("FAULT", repr(str(approval)))
         else:
-            say("ANSWERED", approval_id, approval.state.value, approval.by)
+            held = node.approvals.refusals.find(approval_id) is not None
+            say("HELD" if held else "ANSWERED", approval_id, approval.state.value, approval.by)
 
 
 async def release(node: Node, call) -> None:
@@ -82,6 +84,10 @@ class Books:
         self.asked: set[str] = set()
         self.tried: set[str] = set()
         self.answered: dict[str, tuple[str, str]] = {}
+        self.held: dict[str, tuple[str, str]] = {}
+        """Noes that count, and are not written yet."""
+        self.unsure: dict[str, set[tuple[str, str]]] = {}
+        """Answers of which whoever gave them was told that they failed."""
         self.released: dict[str, int] = {}
 
     def enter(self, text: str) -> int:
@@ -98,7 +104,13 @@ class Books:
                     self.tried.add(approval_id)
                 case ["ANSWERED", approval_id, state, by]:
                     assert self.answered.setdefault(approval_id, (state, by)) == (state, by), entry
+                case ["HELD", approval_id, "rejected", by]:
+                    assert self.held.setdefault(approval_id, ("rejected", by)) == ("rejected", by), entry
+                    assert self.answered.get(approval_id, ("rejected", by)) == ("rejected", by), entry
+                case ["UNSURE", approval_id, state, by]:
+                    self.unsure.setdefault(approval_id, set()).add((state, by))
                 case ["RELEASED", approval_id, position]:
+                    assert approval_id not in self.held, f"released in spite of a no: {approval_id}"
                     assert approval_id not in self.released, f"released twice: {approval_id}"
                     self.released[approval_id] = int(position)
                 case ["READY"]:
@@ -123,6 +135,9 @@ class Books:
                 assert book[approval_id][0] == "pending", book[approval_id]
         for approval_id, (state, by) in self.answered.items():
             assert book[approval_id][:2] == (state, by), f"an answer was lost: {approval_id}"
+        for approval_id, no in self.held.items():
+            ends = {("pending", None), no} | self.unsure.get(approval_id, set())
+            assert book[approval_id][:2] in ends, f"a no became something else: {approval_id}"
         used = [e[2] for e in events.values() if e[1] == "allow" and e[3] == "person"]
         assert len(used) == len(set(used)), "an approval was applied twice"
         for approval_id, position in self.released.items():

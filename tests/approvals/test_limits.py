@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 
 import pytest
 
@@ -11,9 +12,9 @@ from assent import Session, ToolCall
 from assent.approvals import refusals
 from assent.approvals.errors import AlreadyAnsweredError
 from assent.approvals.limits import Limits
-from assent.model import ALLOW, ASK, DENY, Answer, State, StoreError
+from assent.model import ALLOW, ASK, DENY, Answer, Scope, State, StoreError
 from assent.model.words import Source
-from keeping import ANN, ASKED, NO, SESSION, YES, Node, line, soon
+from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, soon
 
 OTHER = Session(id="t", user="ann", agent="other", workspace=("/code",))
 
@@ -117,17 +118,50 @@ def test_a_no_counts_although_it_cannot_be_written_and_is_written_later(tmp_path
         assert node.verify().ok
 
 
-def test_a_question_that_ended_meanwhile_is_left_as_it_ended(tmp_path, monkeypatch):
+def test_the_first_no_that_cannot_be_written_counts(tmp_path):
+    async def main(node):
+        asked = (await node.gate.decide(line(ASKED), SESSION)).approval
+        with Full(node):
+            both = (node.gate.answer(asked.id, NO, who) for who in (ANN, ADMIN))
+            said = await asyncio.gather(*both, return_exceptions=True)
+        (late,) = [each for each in said if isinstance(each, AlreadyAnsweredError)]
+        assert late.approval in said
+
+    with Node(tmp_path / "home") as node:
+        asyncio.run(main(node))
+
+
+@pytest.mark.parametrize("scope", list(Scope))
+def test_a_yes_of_which_nobody_was_told_does_not_outlive_the_no_that_people_were_told(tmp_path, monkeypatch, scope):
     monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
 
     async def main(node):
         asked = (await node.gate.decide(line(ASKED), SESSION)).approval
-        await node.gate.answer(asked.id, YES, ANN)
-        node.approvals.refusals.keep(asked, NO, "ann", None, 60)
+        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=scope, until=time.time() + 60), ADMIN)
         node.approvals.refusals.keep(asked, NO, "ann", None, 60)
         await soon(lambda: node.approvals.refusals.find(asked.id) is None)
-        assert (await node.approvals.get(asked.id)).state is State.APPROVED
-        assert (await node.gate.decide(line(ASKED), SESSION)).decision.verdict is ALLOW
+        assert await node.approvals.grants() == ()
+        assert (await node.gate.decide(line(ASKED), SESSION)).decision.verdict is ASK
+
+    with Node(tmp_path / "home") as node:
+        asyncio.run(main(node))
+        assert node.verify().ok
+
+
+@pytest.mark.parametrize("ended", ["refused", "gone"])
+def test_a_question_that_ended_meanwhile_is_left_as_it_ended(tmp_path, monkeypatch, ended):
+    monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
+
+    async def main(node):
+        asked = (await node.gate.decide(line(ASKED), SESSION)).approval
+        if ended == "refused":
+            await node.gate.answer(asked.id, NO, ADMIN)
+        else:
+            await node.store.commit(lambda cursor: cursor.execute("DELETE FROM approvals"))
+        node.approvals.refusals.keep(asked, NO, "ann", None, 60)
+        await soon(lambda: node.approvals.refusals.find(asked.id) is None)
+        found = await node.approvals.get(asked.id)
+        assert (found and found.by) == ("root" if ended == "refused" else None)
 
     with Node(tmp_path / "home") as node:
         asyncio.run(main(node))

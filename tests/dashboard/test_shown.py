@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 
-from browsing import still
+from browsing import PHONE, still
 
 LINES = 200
 LONG = (
@@ -129,6 +129,41 @@ def test_every_tools_input_must_have_been_on_the_screen(page, ask, outcome, tool
     page.keyboard.press("a")
     hinted(page, "first.")
     assert outcome(asked)["status"] == "pending"
+
+
+@pytest.mark.parametrize("key", ["a", "s", "w", "d", "f", "e"])
+def test_a_key_answers_no_question_that_is_not_on_the_screen(page, ask, outcome, key):
+    """Somebody who moved on with the wheel means what they look at."""
+    asked = [ask() for _ in range(12)]
+    expect(page.locator(".card")).to_have_count(12)
+    still(page)
+    page.mouse.move(700, 500)
+    page.mouse.wheel(0, 20_000)
+    current = page.locator(f"#q-{asked[0]}")
+    expect(current).not_to_be_in_viewport()
+    page.keyboard.press(key)
+    hinted(page, "This is the question now.")
+    expect(current).to_be_in_viewport()
+    expect(page.locator(".card form")).to_have_count(0)
+    assert {outcome(each)["status"] for each in asked} == {"pending"}
+
+
+BLOCK = "(block) => { const it = block.getBoundingClientRect(); return [it.top, it.bottom]; }"
+
+
+def test_what_a_bar_at_the_bottom_covers_was_not_on_the_screen(visit, ask, outcome):
+    asked = ask("\n".join(f"echo {n}" for n in range(22)) + "\nnode last.js")
+    page = visit(viewport=PHONE).log_in()
+    card = opened(page, asked)
+    block, bar = card.locator(".input .code").first, page.locator("nav").bounding_box()["y"]
+    page.evaluate("(by) => scrollBy(0, by)", block.evaluate(BLOCK)[1] - bar - 30)  # its last line is under the bar
+    top, bottom = block.evaluate(BLOCK)
+    assert (top >= 0, bar < bottom < PHONE["height"]) == (True, True)
+    page.keyboard.press("a")
+    hinted(page, SCROLL)
+    assert outcome(asked)["status"] == "pending"
+    page.keyboard.press("a")  # by now it was brought above the bar
+    expect(card).to_have_count(0)
 
 
 def test_what_asks_never_looks_safe_and_says_what_is_at_stake(page, ask):

@@ -50,6 +50,7 @@ FINDINGS = {
         {"allow": ["Bash(ls && pwd)"]},
         {"allow": ["Bash(echo 'a && b')"], "deny": ["Read(a && b)"]},
     ),
+    "a quote in it has no end": ("error", {"allow": ["Bash(npx 'a)"]}, {"allow": ["Bash(npx 'a' \\\"b it\\'s)"]}),
     "it is compared with words in which `~`": ("warning", {"deny": ["Bash(rm -r ~/x)"]}, {"deny": ["Bash(rm '~' a~)"]}),
     "`~` and variables are already resolved": ("warning", {"ask": ["Bash(ls ${X})"]}, {"ask": ["Bash(echo '$X' $)"]}),
     "it never takes effect: what it names can not be undone": (

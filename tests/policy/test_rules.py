@@ -43,6 +43,10 @@ MALFORMED = {
     "put quotes around one that is meant",
     "Bash(npx))": 'Invalid permission rule "Bash(npx))": its parentheses do not match; '
     "put quotes around one that is meant",
+    "Bash(npx) Bash(rm:*)": 'Invalid permission rule "Bash(npx) Bash(rm:*)": its parentheses do not match; '
+    "put quotes around one that is meant",
+    "Bash(deny: Read(x))": 'Invalid permission rule "Bash(deny: Read(x))": it holds another rule, of `Read`; '
+    "write one rule at a time",
     "Bash(Bash(npx))": 'Invalid permission rule "Bash(Bash(npx))": it holds another rule, `Bash(npx)`; '
     "write `npx` alone",
     "Write(Write(src/**))": 'Invalid permission rule "Write(Write(src/**))": it holds another rule, '

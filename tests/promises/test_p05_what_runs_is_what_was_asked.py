@@ -124,6 +124,19 @@ RUNS = [
     ("cmake --build build", "build/Makefile"),
     ("git commit -m x", ".git/hooks/pre-commit"),
     ("make; " * 300 + "bash x", "x"),
+    ("bash scripts/*", "scripts/a"),
+    ("bash sc*s/a", "scripts/a"),
+    ("make -C lib -f rules.inc", "lib/rules.inc"),
+    ("npm run build -w web", "web/package.json"),
+    ("npm run build --workspace=web", "web/package.json"),
+    ("npm run build -w @acme/web", "node_modules/@acme/web/package.json"),
+    ("pnpm -F ./web build", "web/package.json"),
+    ("npx jest", "node_modules/.bin/jest"),
+    ("yarn jest", "node_modules/.bin/jest"),
+    ("kubectl apply -k base", "base/kustomization.yaml"),
+    ("just deploy", "ops.just"),
+    ("NODE_OPTIONS='--require ./x.js' node y.js", "x.js"),
+    ("aws cloudformation deploy --template-body file://t.yml", "t.yml"),
 ]
 
 
@@ -158,6 +171,30 @@ def test_very_many_named_files_are_bound_as_one(desk):
         many = desk.line("git add " + " ".join(f"g{number}" for number in range(MOST_NAMES + 1)))
         await desk.approve(many)
         assert verdict_of(await desk.decide(many)) is DENY
+
+    asyncio.run(main())
+
+
+def test_folders_that_a_pattern_names_are_bound_unless_they_are_too_many_to_look(desk):
+    async def main():
+        for number in range(64):
+            desk.write(f"d{number}/a", "good")
+        await desk.approve(desk.line("bash d*/a"))
+        assert verdict_of(await desk.decide(desk.line("bash d*/a"))) is ALLOW
+        desk.write("d64/a", "evil")
+        await desk.approve(desk.line("bash d*/a"))
+        ruling = await desk.decide(desk.line("bash d*/a"))
+        assert (verdict_of(ruling), "can't check" in ruling.decision.decision_reason) == (DENY, True)
+
+    asyncio.run(main())
+
+
+def test_a_name_of_which_nothing_is_known_binds_nothing_but_what_is_in_the_folder_it_is_in(desk):
+    async def main():
+        desk.write("other", "good")
+        await desk.approve(desk.line("bash $X"))
+        desk.write("other", "changed")
+        assert verdict_of(await desk.decide(desk.line("bash $X"))) is ALLOW
 
     asyncio.run(main())
 

@@ -243,7 +243,9 @@ def test_whoever_started_a_run_does_not_answer_what_leaves_its_workspace(daemon,
     """A run asks for somebody: what lies outside is for an admin to allow, by whatever route the starter tries."""
     with Runner(daemon, tokens["user"]) as user, Runner(daemon) as admin:
         run = user.launch("two-at-once")
-        asked = [user.hear("request_permission", runId=run) for _ in range(2)]
+        heard = [user.hear("request_permission", runId=run) for _ in range(2)]
+        asked = sorted(heard, key=lambda each: each["resource"])  # both ask at once: either may be the first
+        assert [each["resource"].rpartition("/")[2] for each in asked] == ["left.txt", "right.txt"]
         for each in asked:
             assert "/../" not in each["resource"]
             for word in ("allow", "allow-session"):
@@ -257,4 +259,5 @@ def test_whoever_started_a_run_does_not_answer_what_leaves_its_workspace(daemon,
         user.hear("permission_resolved", runId=run, decision="allow")
         user.decide(run, asked[1], "deny")
         user.hear("strategy_completed", runId=run)
+    assert (daemon.home / "left.txt").read_text() == "left\n"
     assert not (daemon.home / "right.txt").exists()

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from assent.approvals import questions
-from assent.approvals.events import enabled, granted
+from assent.approvals.events import enabled
 from assent.approvals.refusals import Refusals
 from assent.approvals.rows import (
     APPROVAL_COLUMNS,
@@ -210,17 +210,7 @@ class Approvals:
         rows = cursor.fetch("SELECT body, user_id FROM grants WHERE id = ? AND revoked_at IS NULL", grant_id)
         if not rows or not principal.may_answer(rows[0][1]):
             raise NotFoundError(f"there is no grant `{grant_id}`")
-        cursor.execute("UPDATE grants SET revoked_at = ? WHERE id = ?", cursor.now, grant_id)
-        grant = read_grant(rows[0][0], cursor.now)
-        # The yes that made it may not have been used: it goes with the grant.
-        cursor.execute(
-            "UPDATE approvals SET used_at = ? WHERE id = ? AND used_at IS NULL AND state = 'approved'",
-            *(cursor.now, grant.approval),
-        )
-        session = grant.session or ""
-        self._log.append(cursor, (self._log.prepare(granted(grant, session, revoked_by=principal.user)),))
-        cursor.announce(questions.GRANTS, grant.id, grant)
-        return grant
+        return questions.end_grant(cursor, self._log, read_grant(rows[0][0], None), principal.user)
 
     def _enable(self, cursor: Cursor, draft: Enablement) -> Enablement:
         now = cursor.now

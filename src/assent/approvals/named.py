@@ -4,10 +4,11 @@ Which of them it runs is not always known (`sh < x`, `expect x`, `eval "$(cat x)
 """
 
 # Paths are strings here, as in the vocabulary.
-# ruff: noqa: PTH112, PTH116, PTH118
+# ruff: noqa: PTH112, PTH116, PTH118, PTH207
 
 from __future__ import annotations
 
+import glob
 import itertools
 import os
 import stat
@@ -20,12 +21,18 @@ from assent.reading.fields import FOLDER_FIELDS
 MOST_NAMES = 8192
 """Names that are looked for: a line with more is not looked at whole."""
 _LONGEST = 4096
-_PARTS = re.compile(r"[=:,]")
+_PARTS = re.compile(r"[=:,\s]+")
 _BREAKS = re.compile(r"[\s;|&<>()'\"`$=]+")
 """What may stand between the words of a line that cannot be read."""
 _ELSEWHERE = ("/dev", "/proc")
 """What is there is another thing to each process."""
 _MOVING = ("cd", "pushd")
+_PACKAGE = "package.json"
+_PACKAGES = ("node_modules", "node_modules/.bin")
+"""Where the packages of a project are, by their names, and their programs."""
+_MOST_WORDS = 64
+_MOST_OTHERS = 16
+_MOST_FOLDERS = 64
 
 
 def find_folders(call: ToolCall) -> list[str]:
@@ -63,20 +70,48 @@ def first_of(paths: Iterable[str], most: int) -> list[str]:
 
 
 def find_patterns(call: ToolCall, operations: tuple[Operation, ...]) -> Iterator[str]:
-    """Yield patterns of files that a line runs (`bash *.sh`), where a part of the last name is known.
+    """Yield patterns of files that a line runs (`bash *.sh`), and what its commands load from folders that they name.
 
     All of a folder that a command is told to load (`kubectl apply -f folder`) is such a pattern, too.
     """
     for operation in operations:
-        path = operation.resource
         yield from (f"{load}/*" for load in operation.loads if _is_folder(load))
-        folder, name = os.path.split(path.replace(UNKNOWN, "*"))
-        if operation.kind is FS_EXEC and UNKNOWN in path and "*" not in folder and name.strip("*"):
-            yield from (os.path.join(base, folder, name) for base in find_folders(call))
+        yield from _loaded_elsewhere(operation)
+        if operation.kind is FS_EXEC and UNKNOWN in operation.resource:
+            folder, name = os.path.split(operation.resource.replace(UNKNOWN, "*"))
+            for base in find_folders(call):
+                yield from _run_among(base, os.path.join(base, folder), name)
+
+
+def _run_among(base: str, folder: str, name: str) -> Iterator[str]:
+    """Yield patterns of names in the folders that one of a line may be; of a name of which nothing is known, in few."""
+    if not name.strip("*") and (folder.rstrip("/") == base.rstrip("/") or not within(folder, base)):
+        return
+    if "*" not in folder:
+        yield os.path.join(folder, name)
+    elif sum("*" in part for part in folder.split("/")) == 1:
+        found = first_of(glob.iglob(glob.escape(folder).replace("[*]", "*")), _MOST_FOLDERS)
+        yield from (os.path.join(each, name) for each in found[:_MOST_FOLDERS])
+        yield from (os.path.join(folder, UNKNOWN) for _ in found[_MOST_FOLDERS:])
+
+
+def _loaded_elsewhere(operation: Operation) -> Iterator[str]:
+    """Yield what a command looks for in its folder, in folders and packages that one of its words names."""
+    names = [load.lstrip("^") for load in operation.loads if load[0] not in ("/", UNKNOWN)]
+    places = [load[:-1] for load in operation.loads if load.endswith("/.")][:_MOST_FOLDERS]
+    words = first_of(filter(None, _words(operation)), _MOST_WORDS) if names else ()
+    for place, word in itertools.product(places, words):
+        if _PACKAGE in names and not word.startswith(("-", "/", ".")):
+            modules, programs = (os.path.join(place, folder, word) for folder in _PACKAGES)
+            yield programs
+            yield from (os.path.join(modules, _PACKAGE) for _ in range(_is_folder(modules)))
+        if _is_folder(folder := os.path.join(place, word.rstrip("/"))):
+            yield from (os.path.join(folder, name) for name in names)
+            yield from filter(_is_there, (os.path.join(folder, other) for other in words[:_MOST_OTHERS]))
 
 
 def _is_folder(load: str) -> bool:
-    return load[0] == "/" and load[-1] not in "/." and UNKNOWN not in load and "\0" not in load and os.path.isdir(load)
+    return load[:1] == "/" and load[-1] not in "/." and UNKNOWN not in load and "\0" not in load and os.path.isdir(load)
 
 
 def _words(operation: Operation) -> Iterable[str]:
@@ -88,6 +123,7 @@ def _words(operation: Operation) -> Iterable[str]:
         attached = (word[2:],) if word[:1] == "-" and word[1:2] not in ("-", "") else ()
         for part in (*attached, *_PARTS.split(word)[1:], *_PARTS.split(word)[:1]):
             yield part.lstrip("@<")
+            yield part.removeprefix("//")  # of `file://x`
 
 
 def _is_there(path: str) -> bool:

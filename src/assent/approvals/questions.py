@@ -10,7 +10,7 @@ import msgspec
 
 from assent.approvals.errors import AlreadyAnsweredError
 from assent.approvals.events import granted, requested, resolved
-from assent.approvals.rows import APPROVAL_COLUMNS, approval_row, encode, read_approval
+from assent.approvals.rows import APPROVAL_COLUMNS, approval_row, encode, read_approval, read_grant
 from assent.approvals.summary import secrets_of
 from assent.audit.log import Log
 from assent.model import Answer, Approval, Grant, NotFoundError, QuestionKind, Scope, State
@@ -44,6 +44,8 @@ _USE = (
     "UPDATE approvals SET used_at = ?, answer = ? WHERE id = ? AND state = ? AND used_at IS NULL "
     "AND expires_at > ? AND resolved_at <= ?"
 )
+_SPEND = "UPDATE approvals SET used_at = ? WHERE id = ? AND used_at IS NULL AND state = 'approved'"
+_GRANTS_OF = "SELECT body, revoked_at FROM grants WHERE approval = ? AND revoked_at IS NULL"
 _MOVE = (
     "UPDATE approvals SET digest = ?, answer = ? WHERE id = ? AND digest = ? AND state = 'approved' "
     "AND used_at IS NULL AND expires_at > ? AND resolved_at <= ?"
@@ -181,6 +183,25 @@ def put_grant(cursor: Cursor, log: Log, grant: Grant, session: str) -> None:
     )
     log.append(cursor, (log.prepare(granted(grant, session)),))
     cursor.announce(GRANTS, grant.id, grant)
+
+
+def end_grant(cursor: Cursor, log: Log, grant: Grant, by: str) -> Grant:
+    """Revoke a grant, with the yes that made it if that has not been used, and tell everyone."""
+    now = cursor.now
+    cursor.execute("UPDATE grants SET revoked_at = ? WHERE id = ?", now, grant.id)
+    cursor.execute(_SPEND, now, grant.approval)
+    ended = msgspec.structs.replace(grant, revoked_at=now)
+    log.append(cursor, (log.prepare(granted(ended, grant.session or "", revoked_by=by)),))
+    cursor.announce(GRANTS, grant.id, ended)
+    return ended
+
+
+def take_back(cursor: Cursor, log: Log, approval: Approval, by: str) -> None:
+    """End a yes that has not been used, and what it left behind; any other outcome stays."""
+    if approval.state is State.APPROVED:
+        cursor.execute(_SPEND, cursor.now, approval.id)
+        for body, revoked in cursor.fetch(_GRANTS_OF, approval.id):
+            end_grant(cursor, log, read_grant(body, revoked), by)
 
 
 def _last_use(answer: Answer, usual: float) -> float:

@@ -41,7 +41,7 @@ class Refusals:
         self._retries = False
 
     def keep(self, asked: Approval, answer: Answer, by: str, grant: Grant | None, expiry: float) -> Approval:
-        """Have a no count now, for everyone who waits, and be written later."""
+        """Have a no count now, for everyone who waits, and be written later; the first counts, as of all answers."""
         now = self._store.wall_clock()
         refused = msgspec.structs.replace(
             asked, state=State.REJECTED, answer=answer, by=by, resolved_at=now, call=None, decision=None
@@ -51,6 +51,8 @@ class Refusals:
             questions.answer_question(cursor, self._log, asked.id, answer, by, grant=grant, expiry=expiry)
 
         with self._lock:
+            if asked.id in self._kept:
+                raise AlreadyAnsweredError(self._kept[asked.id].approval)
             self._kept[asked.id] = _Kept(refused, write)
             retries, self._retries = self._retries, True
         if not retries:
@@ -73,8 +75,12 @@ class Refusals:
         for each in kept.values():
             try:
                 each.write(cursor)
-            except (AlreadyAnsweredError, NotFoundError):
+            except AlreadyAnsweredError as error:
+                # Such as by a yes of which nobody could tell whether it was written. The no is what people were told.
+                questions.take_back(cursor, self._log, error.approval, each.approval.by or "")
                 _log.info("a question ended before the no to it could be written: %s", each.approval.id)
+            except NotFoundError:
+                _log.info("a question was gone before the no to it could be written: %s", each.approval.id)
         cursor.after_commit(lambda: self._forget(kept))
 
     def _forget(self, kept: Iterable[str]) -> None:

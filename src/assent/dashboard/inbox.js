@@ -5,13 +5,15 @@ import { editForm, feedbackForm, grantOf, showLost, widerForm } from "./answers.
 import { clockText, drawCard, makeCard } from "./card.js";
 import { button, byId, h, put, say, settle, toast } from "./dom.js";
 import { showKeys } from "./keys.js";
-import { isFolded, look, unseen } from "./sight.js";
+import { isFolded, isInSight, look, unseen } from "./sight.js";
 import { brief, count, plain } from "./text.js";
 
 const STEP = 30;
 const WORDS = { once: { decision: "approve" }, session: { decision: "approve", scope: "session" }, deny: { decision: "reject" } };
 const DONE = { approve: "Allowed", approve_always: "Allowed", reject: "Denied" };
 const ANSWERS = "aswudfeASD";
+const FOR_ONE = "aswudfe"; // those that answer the open question, and not what was selected
+const THIS_ONE = "This is the question now. Look at it, and press the key again.";
 const HARMLESS = "jkxz?";
 const MOVES = ["scroll", "resize", "expanded"]; // after which other parts of a call may be on the screen
 const ALLOWING = ["once", "session", "wider", "edit"];
@@ -387,7 +389,12 @@ export class Inbox {
     const here = document.activeElement?.closest(".card")?.dataset.id;
     if (here && here !== this.current && this.cards.has(here)) {
       this.choose(here, { focus: true });
-      if (ANSWERS.includes(event.key)) return this.hint("This is the question now. Look at it, and press the key again.");
+      if (ANSWERS.includes(event.key)) return this.hint(THIS_ONE);
+    }
+    const open = this.cards.get(this.current)?.element;
+    if (open && FOR_ONE.includes(event.key) && !isInSight(open)) {
+      open.scrollIntoView({ block: "nearest" });
+      return this.hint(THIS_ONE);
     }
     const keys = {
       j: () => this.step(1),

@@ -3,12 +3,26 @@
 const seen = new WeakMap(); // for each block of text, the stretches of its height that were visible
 const EDGE = 14; // padding and border at the ends, which hold no text
 
+const BARS = "nav, .bulk:not([hidden])"; // what may stand still over the end of the page, and cover it
+
+// How far down the page can be seen.
+function lowest() {
+  const bars = [...document.querySelectorAll(BARS)].filter((bar) => getComputedStyle(bar).position === "fixed");
+  return Math.min(innerHeight, ...bars.map((bar) => bar.getBoundingClientRect().top));
+}
+
+// Tells whether some of a card is on the screen, and not its edge alone.
+export function isInSight(element) {
+  const { top, bottom, height } = element.getBoundingClientRect();
+  return Math.min(bottom, lowest()) - Math.max(top, 0) >= Math.min(height, 3 * EDGE);
+}
+
 const blocksOf = (element) => [...element.querySelectorAll(".input .code")];
 
 // The stretch of a block that is visible now, in pixels from the top of its text.
 function stretch(block) {
   const box = block.getBoundingClientRect();
-  const [top, bottom] = [Math.max(0, box.top), Math.min(innerHeight, box.bottom)];
+  const [top, bottom] = [Math.max(0, box.top), Math.min(lowest(), box.bottom)];
   return bottom > top ? [top - box.top + block.scrollTop, bottom - box.top + block.scrollTop] : null;
 }
 
@@ -29,7 +43,7 @@ function isCovered(block) {
 
 // Notes what of a card is visible, and tells whether all of its call was by now.
 export function look(element) {
-  if (document.visibilityState !== "visible" || !element.isConnected) return false;
+  if (document.visibilityState !== "visible" || !element.isConnected || document.querySelector("dialog[open]")) return false;
   const blocks = blocksOf(element);
   for (const block of blocks) {
     const visible = stretch(block);

@@ -96,6 +96,12 @@ _ODDITIES: tuple[tuple[re.Pattern[str], Severity, str, str], ...] = (
         "write one rule for each command",
     ),
     (
+        re.compile(r"['\"]"),
+        "error",
+        "a quote in it has no end",
+        "end it, or write a backslash before one that is meant",
+    ),
+    (
         re.compile(r"(?:^|\s)~|\$[\w{]"),
         "warning",
         "it is compared with words in which `~` and variables are already resolved",

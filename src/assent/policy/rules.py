@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 
 import assent.regex as re
@@ -13,6 +14,7 @@ LONGEST_RULE = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _WHOLE = re.compile(r"[\w*.-]+\s*\(")
 """How a text begins that is a rule, and not the pattern of one."""
+_BEGUN = re.compile(r"([A-Za-z]\w*)\(")
 
 
 def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record
@@ -66,18 +68,29 @@ def _fault_of(tool: str, pattern: str) -> str | None:
     if find_tool(tool).shape != "command":
         return _nested(pattern)
     bare = unquoted(pattern)
-    if bare.count("(") != bare.count(")"):
+    depths = list(itertools.accumulate((letter == "(") - (letter == ")") for letter in bare))
+    if depths and (min(depths) < 0 or depths[-1] != 0):
         return "its parentheses do not match; put quotes around one that is meant"
-    return _nested(pattern)
+    return _nested(pattern) or _beside(bare)
+
+
+def _beside(bare: str) -> str | None:
+    """Say that there is a rule somewhere in the pattern of a command."""
+    named = [name for name in _BEGUN.findall(bare) if _is_tool(name)]
+    return f"it holds another rule, of `{named[0]}`; write one rule at a time" if named else None
 
 
 def _nested(pattern: str) -> str | None:
     """Say that a pattern is a rule itself."""
     tool, opening, rest = pattern.partition("(")
-    known = find_tool(tool.strip())
-    if not opening or known.shape == "unknown" or known.name != tool.strip():
+    if not opening or not _is_tool(tool.strip()):
         return None
     return f"it holds another rule, `{pattern}`; write `{rest.removesuffix(')')}` alone"
+
+
+def _is_tool(name: str) -> bool:
+    known = find_tool(name)
+    return known.shape != "unknown" and known.name == name
 
 
 def parse_rules(texts: Iterable[str]) -> tuple[Rule, ...]:
