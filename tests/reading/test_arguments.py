@@ -133,10 +133,10 @@ def test_a_protected_place_is_found_whatever_stands_around_it(text, part):
 
 def test_fields_that_hold_several_words_name_each_of_them():
     assert "/etc/shadow" in named({"paths": "/etc/shadow a.py"})
-    assert "/etc/a" in named({"paths": "a.py\n/etc/a"})
+    assert "/etc/a" in named({"paths": "a.py\n/etc/a"}) & named({"paths": "a.py\t/etc/a"})
     assert "/etc/shadow" in named({"args": "-v jar:file:/etc/shadow!/x"})
     assert named({"args": "-v main https://a.example/etc/shadow"}) == set()
-    assert named({"x": "a.py\n/etc/shadow"}) == set()
+    assert named({"x": "a.py\n/etc/shadow"}) == named({"args": f"-v {'x' * 5000}"}) == set()
     assert named({"path": "/etc/my /etc/file"}) == {"/etc/my /etc/file"}
     assert "/etc/shadow" in named({"path": "a.py /etc/shadow"})
     assert named({"content": json.dumps({"paths": f"a.py {FILE} /etc/shadow"})}) == {FILE}
@@ -144,9 +144,12 @@ def test_fields_that_hold_several_words_name_each_of_them():
 
 
 def test_a_list_may_be_the_names_of_one_path():
-    assert named({"x": ["etc", "shadow"]}) == {"/etc/shadow", "/ws/etc/shadow"}
+    assert {"/etc/shadow", "/ws/etc/shadow"} <= named({"path": ["etc", "shadow"]})
+    assert "/home/dev/.ssh/id" in named({"x": ["home", "dev", ".ssh", "id"]})
+    assert "/etc/shadow" in named({"x": ["", "etc", "shadow"]})
     assert named({"x": ["/", "etc", "shadow"]}) >= {"/etc/shadow"}
-    assert named({"x": ["etc", "a"]}) == named({"x": ["etc", 3]}) == named({"x": ["etc", "the shadow"]}) == set()
+    assert named({"x": ["etc", "shadow"]}) == named({"x": ["", "etc", "a"]}) == set()
+    assert named({"x": ["etc", 3]}) == named({"x": ["etc", "the shadow"]}) == set()
 
 
 def test_a_patch_names_the_files_that_it_changes():
@@ -300,6 +303,7 @@ def test_what_is_beyond_the_bounds_is_refused():
         ({"x": deep}, "nested more than"),
         ({"x": ["a"] * (MOST_VALUES + 1)}, "more than 10000 values"),
         ({"x": [f"/etc/{i}" for i in range(MOST_PATHS + 1)]}, "more than 800 files"),
+        ({"args": "a " * 1_001}, "`args` holds more than 1000 words"),
     ):
         with pytest.raises(CallError, match=why):
             found(given, facts=Facts())

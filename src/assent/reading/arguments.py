@@ -32,6 +32,7 @@ _LONG = 1_024
 _MOST_BASES, _MOST_PARTS = 8, 32
 """Folders that parts of paths are put below, and such parts."""
 _WORD = re.compile(r"\w[\w-]{0,250}", re.ASCII)
+_ROOTS = ("", "/", "~", "$")
 _NAME = re.compile(r"[~$]?[\w.+@-]{0,250}", re.ASCII)
 _ANCHORED = re.compile(r"/|~(?:[\w.-]*/|$)|[$%{<][^/\s]{1,40}/|\.\.?(?:/|$)|(?i:file:)|\$\w+$")
 _FILE_LIKE = re.compile(r"\.\w\S*|\S+\.[A-Za-z][\w~-]*")
@@ -42,7 +43,7 @@ _LISTS = re.compile(r"(?i)(?:^|_)(?:args|argv|arguments|options|opts|flags)$")
 _EDGES = ",;|&'\"`<>()"
 _BEHIND = re.compile(r"[?#!@]")
 """What may follow a path: a query, a line, a file inside an archive, a revision."""
-_MOST_PIECES, _MOST_WORDS, _MOST_NAMES = 64, 256, 32
+_MOST_PIECES, _MOST_WORDS, _MOST_NAMES = 64, 1_000, 32
 _WILD = re.compile(r"[*?\[{]")
 _EXPRESSION = re.compile(r"\.\*|[\\^$+(|]")
 """What regular expressions have, and patterns of file names have not."""
@@ -101,7 +102,7 @@ def leaves(value: Any, field: str = "", within: str = "", depth: int = 0) -> Ite
     elif isinstance(value, list | tuple):
         for each in value:
             yield from leaves(each, field, within, depth + 1)
-        if 1 < len(value) <= _MOST_NAMES and all(map(_is_name, value)):
+        if 1 < len(value) <= _MOST_NAMES and _are_names(value, field):
             yield Leaf(field, "/".join(value), within=within, joined=True)
     else:
         inner = read_json(value) if isinstance(value, str) else None
@@ -164,7 +165,8 @@ class _Finder:
         is_page = self._talk.hear(field, name, is_text=is_text or lines)
         if not is_page and (not lines or ".." in name or _ANCHORED.match(name)):
             self._look(field, name if len(name) <= LONGEST_PATH else normal(name), only_own=is_text or lines)
-        self._take_apart(field, text, is_text=is_text)
+        if len(text.split(maxsplit=1)) > 1:
+            self._take_apart(field, text, is_text=is_text)
 
     def _take_apart(self, field: str, text: str, *, is_text: bool) -> None:
         """Look at the files of a patch, and at the words of a field that may hold several."""
@@ -173,9 +175,12 @@ class _Finder:
 
             for name in read_patch(text).paths:
                 self._look("path", name, only_own=False)
-        if not (names_a_file(field) or _LISTS.search(field)) or not any(map(str.isspace, text.strip())):
+        if not (names_a_file(field) or _LISTS.search(field)):
             return
-        for number, word in enumerate(text.split(maxsplit=_MOST_WORDS)):
+        words = text.split()
+        if len(words) > _MOST_WORDS:
+            raise CallError(f"its field `{field}` holds more than {_MOST_WORDS} words")
+        for number, word in enumerate(words):
             name = word.strip(_EDGES)
             if self._talk.hear("", name, is_text=is_text):
                 continue
@@ -192,12 +197,12 @@ class _Finder:
         token = not any(map(str.isspace, name))
         for spelled in self._meant(name):
             self._try(field, spelled, only_own=only_own)
-            if behind := _BEHIND.search(spelled):
+            if not only_own and (behind := _BEHIND.search(spelled)):
                 self._notice(spelled[: behind.start()])
             for piece in _pieces(spelled) if token else ():
                 for each in self._meant(piece):
                     self._try(field, each, only_own=only_own)
-                    self._try_pattern(each)
+                    self._try_pattern("" if only_own else each)
         if token and not only_own and (name[0] in "/~" or not _EXPRESSION.search(name)):
             self._try_pattern(name)
 
@@ -226,7 +231,8 @@ class _Finder:
 
     def _notice(self, text: str) -> None:
         """Keep what a part of a string names if it is protected; else it is nothing by itself."""
-        spelled = self._meant(text) if text else ()
+        step()
+        spelled = self._meant(text) if 0 < len(text) <= LONGEST_PATH else ()
         pieces = dict.fromkeys(each for name in spelled for piece in _pieces(name) for each in self._meant(piece))
         for name in (*spelled, *pieces):
             cut = _BEHIND.split(name, maxsplit=1)[0]
@@ -311,9 +317,11 @@ def _outside(own: Own, bases: tuple[str | None, ...]) -> tuple[str, ...]:
     return tuple(sorted(p for p in (*own.paths, *own.files) if not any(within(p, folder) for folder in folders)))
 
 
-def _is_name(value: Any) -> bool:
-    """Tell whether a value may be one of the names that a path consists of."""
-    return isinstance(value, str) and (value == "/" or _NAME.fullmatch(value) is not None)
+def _are_names(values: Sequence[Any], field: str) -> bool:
+    """Tell whether a list may hold the names that one path consists of, as no list of plain words does."""
+    if not all(isinstance(value, str) and (value == "/" or _NAME.fullmatch(value)) for value in values):
+        return False
+    return values[0][:1] in _ROOTS or names_a_file(field) or any(value[:1] == "." for value in values)
 
 
 def _pieces(token: str) -> Iterable[str]:

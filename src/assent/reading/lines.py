@@ -6,6 +6,7 @@ control plane, machines, and what cannot be undone.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import shlex
 from collections.abc import Iterator
@@ -60,10 +61,15 @@ def _lines(value: Any, depth: int) -> Iterator[Line]:
         return
     if isinstance(value, dict):
         for field, each in value.items():
-            if _RUNS.search(str(field)) and not _ABOUT_IT.search(str(field)):
+            if _may_run(str(field)):
                 yield from _spoken(each, value.get("args"))
     for each in value.values() if isinstance(value, dict) else value:
         yield from _lines(each, depth + 1)
+
+
+@functools.lru_cache(maxsize=1024)
+def _may_run(field: str) -> bool:
+    return _RUNS.search(field) is not None and _ABOUT_IT.search(field) is None
 
 
 def _spoken(value: Any, args: Any) -> Iterator[Line]:
