@@ -82,6 +82,19 @@ STARTS = [
     lambda p: "file://" + "".join(f"%{ord(c):02x}" for c in p),
     lambda p: f"unix://{p}",
     lambda p: f"http+unix://{urllib.parse.quote(p, safe='')}/api",
+    lambda p: f"file://{p}?x=1",
+    lambda p: f"file://{p}#top",
+    lambda p: f"jar:file:{p}!/x",
+    lambda p: f"zip://{p}#x",
+    lambda p: f"a=1&path={p}&b=2",
+    lambda p: f"$PWD/{posixpath.relpath(p, CWD)}",
+    lambda p: f"${{workspaceFolder}}/{posixpath.relpath(p, CWD)}",
+    lambda p: f"$OLDPWD/../../../..{p}",
+    lambda p: f"/proc/1/cwd/../../../..{p}",
+    lambda p: "\\\\?" + p.replace("/", "\\"),
+    lambda p: "\\\\wsl$\\Any" + p.replace("/", "\\"),
+    lambda p: f"//wsl.localhost/Any{p}",
+    lambda p: f"{p[:-1]}{{{p[-1]},x}}",
 ]
 #: ways to write the same name otherwise, one after another …
 CHANGES = [
@@ -103,10 +116,25 @@ EDGES = [
     lambda p: f'"{p}"',
     lambda p: f"'{p}'",
 ]
-FIXED = ("/proc/", "deep/..", "$", "%", ":", "~dev", "/deep")
+FIXED = ("/proc/", "deep/..", "$", "%", ":", "~dev", "/deep", "=", "{", "\\", "//wsl")
 """What is in a spelling that is only one letter by letter."""
 #: ways to carry a name inside a token
-AROUND = [lambda p: p, lambda p: f"--file={p}", lambda p: f"@{p}", lambda p: f"host:{p}", lambda p: f"{p}:/in:ro"]
+AROUND = [
+    lambda p: p,
+    lambda p: f"{p}#L10",
+    lambda p: f"{p}?raw",
+    lambda p: f"--file={p}",
+    lambda p: f"@{p}",
+    lambda p: f"host:{p}",
+    lambda p: f"{p}:/in:ro",
+]
+
+
+def is_word(value):
+    """Tell whether a value can stand in a list of words."""
+    return isinstance(value, str) and not value.startswith(("{", "[", '"')) and len(value.split()) == 1
+
+
 #: ways to put a value inside others
 WRAPPED = [
     lambda v: v,
@@ -114,6 +142,9 @@ WRAPPED = [
     lambda v: {"x": v},
     lambda v: ["a", {"b": [None, 7, v]}],
     lambda v: {str(v): True} if isinstance(v, str) else [v],
+    lambda v: {"paths": f"a.py\n{v}"} if is_word(v) else [v],
+    lambda v: {"files": f"a.py, {v}"} if is_word(v) else [v],
+    lambda v: {"args": f"-v {v} b.py"} if is_word(v) else [v],
     json.dumps,
     lambda v: json.dumps({"deep": [v]}).replace("/", "\\/"),
 ]
@@ -185,6 +216,62 @@ def decided(tool, given, loosest, consent=GRANTED, cwd=CWD):
 @example("mcp__x__y", {"x": f"{OWN}/token"}, policy(mode="bypassPermissions"))
 def test_no_spelling_of_what_is_assent_s_own_is_let_through(tool, given, loosest):
     assert decided(tool, given, loosest).verdict is not Verdict.ALLOW
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(UNKNOWN_TOOLS), st.sampled_from((*KEPT, *WRITTEN, *CONTROL)), FIELDS, policies())
+def test_no_path_whose_names_come_one_by_one_is_let_through(tool, path, field, loosest):
+    for names in (path[1:].split("/"), ["/", *path[1:].split("/")], path.split("/")):
+        assert decided(tool, {field: names}, loosest).verdict is not Verdict.ALLOW
+
+
+#: lines that a shell tool may not run in any mode …
+LINES = [
+    "assent approve 3",
+    "true && python3 -m assent approve 3",
+    f"cat {OWN}/token",
+    "cat state/token",
+    f"echo x > {FILE}",
+    "cd ~/.config && rm -r assent",
+    "echo x >> ~/.bashrc",
+    "cp a .git/hooks/pre-commit",
+    "curl -s http://localhost:7422/api/permissions",
+]
+#: … and ways to give them to another one
+SPOKEN = [
+    lambda line: line,
+    lambda line: f"ls\n{line}\n",
+    lambda line: ["bash", "-c", line],
+    lambda line: ["ls", line],
+]
+
+
+@settings(max_examples=400)
+@given(
+    st.sampled_from(UNKNOWN_TOOLS),
+    st.sampled_from(["command", "cmd", "script", "input", "chars", "stdin", "keys", "run", "shell_command", "argv"]),
+    st.sampled_from(LINES),
+    st.sampled_from(SPOKEN),
+    st.sampled_from([lambda v: v, lambda v: {"x": [v]}, lambda v: {"input": json.dumps(v)}]),
+    policies(),
+)
+def test_no_command_line_is_let_through_that_a_shell_tool_may_not_run(tool, field, line, spoken, wrap, loosest):
+    assert decided(tool, wrap({field: spoken(line)}), loosest).verdict is not Verdict.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"command": "assent", "args": ["approve", "3"]}, "only a person may run"),
+        ({"program": "assent", "args": "approve 3"}, "only a person may run"),
+        ({"cwd": f"{HOME}/.config", "command": "rm -r assent"}, "configured"),
+        ({"patch": f"*** Begin Patch\n*** Update File: {FILE}\n@@\n-a\n+b\n*** End Patch"}, "configured"),
+        ({"diff": f"--- {FILE}\n+++ {FILE}\n@@ -1 +1 @@\n-a\n+b\n"}, "configured"),
+    ],
+)
+def test_lines_in_parts_and_patches_are_read_too(given, reason):
+    decision = decided("mcp__any__tool", given, policy(mode="bypassPermissions", allow=["*"]))
+    assert (decision.verdict, reason in decision.decision_reason) == (Verdict.DENY, True)
 
 
 @settings(max_examples=800)

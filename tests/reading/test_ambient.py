@@ -166,6 +166,65 @@ def test_what_leads_elsewhere_does_not(name, value):
     assert found.environment == select({name: value}).digest
 
 
+OBEYED = [
+    # a bare word is a relative path, also one that consists of digits
+    *(("pip list", name, value) for name in ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP") for value in ("1", "lib")),
+    *(("bat a", name, "conf") for name in ("BAT_CONFIG_PATH", "BAT_CONFIG_DIR", "BAT_CACHE_PATH")),
+    ("php -v", "PHP_INI_SCAN_DIR", "conf"),
+    ("fzf -f x", "FZF_DEFAULT_OPTS_FILE", "conf"),
+    ("ack x", "ACKRC", "conf"),
+    ("apt list", "APT_CONFIG", "conf"),
+    ("screen -ls", "SCREENRC", "conf"),
+    ("wget -qO- https://a.example/", "SYSTEM_WGETRC", "conf"),
+    ("gcloud config list", "CLOUDSDK_CONFIG", "conf"),
+    # commands, interpreters and options in words that lead nowhere by their look
+    ("fzf -f x", "FZF_DEFAULT_COMMAND", "sh evil"),
+    ("fzf -f x", "FZF_DEFAULT_COMMAND", "fd -x sh evil"),
+    ("kubectl diff -f x", "KUBECTL_EXTERNAL_DIFF", "sh evil"),
+    ("svn log", "SVN_SSH", "sh evil"),
+    ("man ls", "MANOPT", "-Cconf"),
+    ("mvn --version", "MAVEN_ARGS", "-Dmaven.ext.class.path=evil.jar"),
+    ("go list", "GOFLAGS", "-toolexec=evil"),
+    ("java -version", "JAVA_TOOL_OPTIONS", "-XX:VMOptionsFile=evil"),
+    ("pip list", "PIP_PYTHON", "env"),
+    ("uv pip list", "UV_PYTHON", "env"),
+    ("gcloud config list", "CLOUDSDK_PYTHON_ARGS", "-m evil"),
+    ("node --version", "ASDF_NODEJS_VERSION", "path:evil"),
+    ("node --version", "MISE_NODE_VERSION", "path:/ws/evil"),
+    ("ruby --version", "RBENV_VERSION", "../../ws/evil"),
+    ("yarn --version", "COREPACK_INTEGRITY_KEYS", "0"),
+    ("dotnet --version", "DOTNET_STARTUP_HOOKS", "evil"),
+    # what bash decodes or evaluates in the prompt of a traced line
+    *(("ls", "PS4", value) for value in ("${x@P}", "${a[x]}", "\\044(x)", "\\140x\\140")),
+]
+
+
+@pytest.mark.parametrize(("line", "name", "value"), OBEYED)
+def test_words_that_a_program_takes_for_a_file_or_a_command_count_for_it(line, name, value):
+    assert tier(line) is Tier.SAFE
+    assert tier(line, **{name: value}) is Tier.DANGEROUS
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("fzf -f x", "FZF_DEFAULT_COMMAND", "fd --type f --hidden --exclude .git"),
+        ("fzf -f x", "FZF_DEFAULT_COMMAND", "rg --files --glob '!*.o'"),
+        ("uv pip list", "UV_PYTHON", "3.13t"),
+        ("uv pip list", "UV_PYTHON", "cpython-3.12.1-linux-x86_64-gnu"),
+        ("python3 --version", "PYTHON_VERSION", "3.12.1"),
+        ("java -version", "JAVA_VERSION", "jdk-17.0.1+12"),
+        ("node --version", "NODE_VERSION", "lts/hydrogen"),
+        ("java -version", "JAVA_TOOL_OPTIONS", "-XX:MaxRAMPercentage=75.0 -XX:MaxMetaspaceSize=256m"),
+        ("yarn --version", "COREPACK_ENABLE_DOWNLOAD_PROMPT", "0"),
+        ("dotnet --version", "DOTNET_CLI_TELEMETRY_OPTOUT", "1"),
+        ("bat a", "BAT_THEME", "Solarized dark"),
+    ],
+)
+def test_usual_values_of_such_variables_pass(line, name, value):
+    assert tier(line, **{name: value}) is Tier.SAFE
+
+
 def test_a_function_counts_where_its_command_is_called_and_the_shells_own_everywhere():
     body = "() { :; }"
     assert tier("ls", **{"BASH_FUNC_git%%": body}) is Tier.SAFE

@@ -8,8 +8,9 @@ import pytest
 
 from assent.engine import Engine
 from assent.model import UNKNOWN, CallError, Facts, ToolCall, Verdict
-from assent.reading.arguments import DEEPEST, LONGEST_JSON, MOST_VALUES, find_arguments
+from assent.reading.arguments import MOST_VALUES, find_arguments
 from assent.reading.fields import MOST_PATHS
+from assent.reading.packed import DEEPEST, LONGEST_JSON
 from assent.reading.spellings import MOST, spellings
 from scenes import HOME, SESSION, place, policy, world
 
@@ -75,6 +76,9 @@ PLACES = [
     ("out/a.py", {"/ws/out/a.py"}),
     ("main/../../out/a", {"/out/a"}),
     ("src/x/../../up/../a.b", {"/ws/a.b"}),
+    ("$PWD/a.b", {f"{U}/a.b", "/ws/a.b"}),
+    ("\\\\?\\etc\\a", {"/etc/a", "/?/etc/a"}),
+    ("//wsl$/Any/etc/a", {"/wsl$/Any/etc/a", "/etc/a"}),
     ("/" * 5000 + "etc/a", {"/etc/a"}),
     ("/x/.." * 2000 + "/etc/a", {"/etc/a"}),
 ]
@@ -107,6 +111,55 @@ def test_a_field_that_says_so_holds_a_place_whatever_stands_in_it(field):
     assert named({"x": "new"}) == set()
 
 
+#: a string, and the protected place that a part of it names
+PARTS = [
+    ("file:///ws/.env?x=1", "/ws/.env"),
+    ("/ws/.env#L10", "/ws/.env"),
+    ("jar:file:/ws/.env!/x", "/ws/.env"),
+    (".env@HEAD", "/ws/.env"),
+    ("$X/../../.ssh/id_rsa", f"{U}/.ssh/id_rsa"),
+    ("$X/../etc/shadow", "/etc/shadow"),
+    ("~+/.env", f"{U}/.env"),
+    ("/etc/sh{a,b}dow", "/etc/shadow"),
+    ("**/id_rsa", "/ws/**/id_rsa"),
+    ("a=1&path=/etc/shadow&b=2", "/etc/shadow"),
+]
+
+
+@pytest.mark.parametrize(("text", "part"), PARTS, ids=shown)
+def test_a_protected_place_is_found_whatever_stands_around_it(text, part):
+    assert part in named({"x": text})
+
+
+def test_fields_that_hold_several_words_name_each_of_them():
+    assert "/etc/shadow" in named({"paths": "/etc/shadow a.py"})
+    assert "/etc/a" in named({"paths": "a.py\n/etc/a"}) & named({"paths": "a.py\t/etc/a"})
+    assert "/etc/shadow" in named({"args": "-v jar:file:/etc/shadow!/x"})
+    assert named({"args": "-v main https://a.example/etc/shadow"}) == set()
+    assert named({"x": "a.py\n/etc/shadow"}) == named({"args": f"-v {'x' * 5000}"}) == set()
+    assert named({"path": "/etc/my /etc/file"}) == {"/etc/my /etc/file"}
+    assert "/etc/shadow" in named({"path": "a.py /etc/shadow"})
+    assert named({"content": json.dumps({"paths": f"a.py {FILE} /etc/shadow"})}) == {FILE}
+    assert found({"args": "-v http://127.0.0.1:7422/"}).hosts == ("localhost:7422", "127.0.0.1:7422")
+
+
+def test_a_list_may_be_the_names_of_one_path():
+    assert {"/etc/shadow", "/ws/etc/shadow"} <= named({"path": ["etc", "shadow"]})
+    assert "/home/dev/.ssh/id" in named({"x": ["home", "dev", ".ssh", "id"]})
+    assert "/etc/shadow" in named({"x": ["", "etc", "shadow"]})
+    assert named({"x": ["/", "etc", "shadow"]}) >= {"/etc/shadow"}
+    assert named({"x": ["etc", "shadow"]}) == named({"x": ["", "etc", "a"]}) == set()
+    assert named({"x": ["etc", 3]}) == named({"x": ["etc", "the shadow"]}) == set()
+
+
+def test_a_patch_names_the_files_that_it_changes():
+    patch = "*** Begin Patch\n*** Update File: /etc/a\n@@\n-a\n+b\n*** End Patch"
+    for field in ("patch", "input", "edits"):
+        assert named({field: patch}) == {"/etc/a"}
+    assert named({"body": patch}) == named({"content": json.dumps({"patch": patch})}) == set()
+    assert named({"patch": "nothing\nof the kind"}) == set()
+
+
 def test_json_in_strings_and_keys_is_looked_into():
     assert named({"x": json.dumps({"path": "new", "y": ["/etc/a"]})}) == {"/ws/new", "/etc/a"}
     assert named({"x": json.dumps(json.dumps(["/etc/a"]))}) == {"/etc/a"}
@@ -119,6 +172,7 @@ def test_json_that_is_the_content_of_a_file_names_only_what_is_assent_s_own():
     assert named({"content": json.dumps({"path": "/etc/a", "files": [".env"]})}) == set()
     assert named({"content": json.dumps({"x": f"{OWN}/token", "y": "x/../b"})}) == {f"{OWN}/token"}
     assert named({"content": json.dumps("/etc/a")}) == {"/etc/a"}
+    assert named({"input": json.dumps({"path": "/etc/a"})}) == {"/etc/a"}
 
 
 def test_words_are_words_whatever_stands_in_them():
@@ -254,6 +308,7 @@ def test_what_is_beyond_the_bounds_is_refused():
         ({"x": packed}, "nested more than"),
         ({"x": ["a"] * (MOST_VALUES + 1)}, "more than 10000 values"),
         ({"x": [f"/etc/{i}" for i in range(MOST_PATHS + 1)]}, "more than 800 files"),
+        ({"args": "a " * 1_001}, "`args` holds more than 1000 words"),
     ):
         with pytest.raises(CallError, match=why):
             found(given, facts=Facts())

@@ -99,7 +99,9 @@ def is_obeyed(name: str, program: str) -> bool:
 def expression_of(name: str) -> Expression | None:
     """Return what the user's own values of a variable look like, if that is known."""
     values = tables().values
-    written = values.get(name) or next((v for n, v in values.items() if "*" in n and _glob((n,)).fullmatch(name)), None)
+    written = values.get(name)
+    if written is None and kind_of(name) != "paths":  # where any bare word is a relative path, digits too
+        written = next((v for n, v in values.items() if "*" in n and _glob((n,)).fullmatch(name)), None)
     return None if written is None else expression(BOUNDED + written)
 
 

@@ -22,34 +22,41 @@ from assent.reading import machines
 from assent.reading.fields import CONTENT, LONGEST_PATH, MOST_PATHS, names_a_file
 from assent.reading.machines import BLANK
 from assent.reading.own import Own, mentions_own, own_of
+from assent.reading.packed import DEEPEST, may_be_json, read_json
 from assent.reading.paths import Located, Place, normal
 from assent.reading.spellings import spellings, tidy
 
-DEEPEST = 100
-"""Objects and lists inside one another that are looked into."""
 MOST_VALUES = 10_000
 """Strings and numbers of one call that are looked at."""
-LONGEST_JSON = 262_144
-"""Characters of a string that is read as JSON; of a longer one only what it mentions counts."""
 _TOO_DEEP = f"its input is nested more than {DEEPEST} levels deep"
 _NESTED = (dict, list, tuple)
-_JSON = re.compile(r"\s*+[{\[\"]")
-"""How an object, a list or a string inside a string begins."""
 _LONG = 1_024
 """Characters that take as long to look through as any few."""
 _MOST_BASES, _MOST_PARTS = 8, 32
 """Folders that parts of paths are put below, and such parts."""
 _WORD = re.compile(r"\w[\w-]{0,250}", re.ASCII)
+_ROOTS = ("", "/", "~", "$")
+_NAME = re.compile(r"[~$]?[\w.+@-]{0,250}", re.ASCII)
 _ANCHORED = re.compile(r"/|~(?:[\w.-]*/|$)|[$%{<][^/\s]{1,40}/|\.\.?(?:/|$)|(?i:file:)|\$\w+$")
 _FILE_LIKE = re.compile(r"\.\w\S*|\S+\.[A-Za-z][\w~-]*")
 _PIECE = re.compile(r"[=@:('\"`\[{](?=/|~[\w.-]{0,32}/|\$|\.\.?/|(?i:file:))")
 _SCHEME = re.compile(r"(?i)file:|[a-z][a-z0-9+.-]*+://")
-_LISTED = re.compile(r"[,;|<>'\"`]")
-_MOST_PIECES = 64
+_LISTED = re.compile(r"[,;|<>&'\"`]")
+_LISTS = re.compile(r"(?i)(?:^|_)(?:args|argv|arguments|options|opts|flags)$")
+_EDGES = ",;|&'\"`<>()"
+_BEHIND = re.compile(r"[?#!@]")
+"""What may follow a path: a query, a line, a file inside an archive, a revision."""
+_MOST_PIECES, _MOST_WORDS, _MOST_NAMES = 64, 1_000, 32
 _WILD = re.compile(r"[*?\[{]")
 _EXPRESSION = re.compile(r"\.\*|[\\^$+(|]")
 """What regular expressions have, and patterns of file names have not."""
 _CODE = re.compile(r"[\"'`(){}=;<>|&$]")
+_CHANGES = re.compile(r"(?i)patch|diff|(?:edit|change)s?$|^(?:input|command)$")
+_PATCH = re.compile(
+    r"(?m)^[ \t]*(?:\*\*\*[ \t]*(?i:begin patch|(?:add|update|delete) file|move to)|diff --git |\+\+\+ |--- )"
+)
+_PACKED_TEXT = CONTENT - {"input", "command"}
+"""Fields in which JSON is the content of a file, and not what a tool is told."""
 _MAY_RUN = re.compile(r"(?i)(?:command|cmd|argv|(?<!de)script|program|exec|code|stdin|keys|^line$|^run$|^args$)")
 
 
@@ -81,6 +88,8 @@ class Leaf(msgspec.Struct, frozen=True):
     """It is JSON: what is in it comes as leaves of its own."""
     within: str = ""
     """The field with the JSON in which it was found."""
+    joined: bool = False
+    """It is a list, put together as the names of one path."""
 
 
 def leaves(value: Any, field: str = "", within: str = "", depth: int = 0) -> Iterator[Leaf]:
@@ -97,17 +106,19 @@ def leaves(value: Any, field: str = "", within: str = "", depth: int = 0) -> Ite
             yield from _unpack(name, "", within, depth + 1)
         if isinstance(each, _NESTED):
             yield from leaves(each, name, within, depth + 1)
-        elif isinstance(each, str) and _JSON.match(each):
+        elif isinstance(each, str) and may_be_json(each):
             yield from _unpack(each, name, within, depth + 1)
         else:
             yield Leaf(name, each, within=within)
+    if not isinstance(value, dict) and 1 < len(value) <= _MOST_NAMES and _are_names(value, field):
+        yield Leaf(field, "/".join(value), within=within, joined=True)
 
 
 def _unpack(value: Any, field: str, within: str, depth: int) -> Iterator[Leaf]:
     """Yield a leaf, and what is in it if it is JSON."""
     if depth > DEEPEST:
         raise CallError(_TOO_DEEP)
-    inner = _read_json(value) if isinstance(value, str) else None
+    inner = read_json(value) if isinstance(value, str) else None
     yield Leaf(field, value, inner is not None, within)
     if inner is not None:
         inside = within if isinstance(inner, str) else within or field
@@ -138,8 +149,11 @@ class _Finder:
             raise CallError(f"its input has more than {MOST_VALUES} values")
         if not isinstance(leaf.value, str):
             self._talk.hear_number(leaf.field, leaf.value)
+        elif leaf.joined:
+            self._notice(leaf.value)
+            self._notice(f"/{leaf.value}")
         elif leaf.value and not leaf.packed and self._words.isdisjoint((leaf.field, leaf.within)):
-            self._take(leaf.field, leaf.value, is_text=leaf.within in CONTENT)
+            self._take(leaf.field, leaf.value, is_text=leaf.within in _PACKED_TEXT)
 
     def finish(self) -> Arguments:
         """Return what was found."""
@@ -164,6 +178,30 @@ class _Finder:
         is_page = self._talk.hear(field, name, is_text=is_text or lines)
         if not is_page and (not lines or ".." in name or _ANCHORED.match(name)):
             self._look(field, name if len(name) <= LONGEST_PATH else normal(name), only_own=is_text or lines)
+        if len(text.split(maxsplit=1)) > 1:
+            self._take_apart(field, text, is_text=is_text)
+
+    def _take_apart(self, field: str, text: str, *, is_text: bool) -> None:
+        """Look at the files of a patch, and at the words of a field that may hold several."""
+        if not is_text and _CHANGES.search(field) and _PATCH.search(text):
+            from assent.reading.patches import read_patch  # noqa: PLC0415 - few texts are patches
+
+            for name in read_patch(text).paths:
+                self._look("path", name, only_own=False)
+        if not (names_a_file(field) or _LISTS.search(field)):
+            return
+        words = text.split()
+        if len(words) > _MOST_WORDS:
+            raise CallError(f"its field `{field}` holds more than {_MOST_WORDS} words")
+        for number, word in enumerate(words):
+            name = word.strip(_EDGES)
+            if self._talk.hear("", name, is_text=is_text):
+                continue
+            if not is_text:
+                self._notice(name)
+            # In a field for one path a space is part of its name, and the first word only begins it.
+            if is_text or (number and field.endswith("s") and _ANCHORED.match(name)):
+                self._look("", name, only_own=is_text)
 
     def _look(self, field: str, name: str, *, only_own: bool) -> None:
         """Look at a string by everything that it may be taken for."""
@@ -172,10 +210,13 @@ class _Finder:
         token = BLANK.search(name) is None
         for spelled in self._meant(name):
             self._try(field, spelled, only_own=only_own)
+            if not only_own and (behind := _BEHIND.search(spelled)):
+                self._notice(spelled[: behind.start()])
             for piece in _pieces(spelled) if token else ():
                 for each in self._meant(piece):
                     self._try(field, each, only_own=only_own)
-        if token and not only_own and _WILD.search(name) and (name[0] in "/~" or not _EXPRESSION.search(name)):
+                    self._try_pattern("" if only_own else each)
+        if token and not only_own and (name[0] in "/~" or not _EXPRESSION.search(name)):
             self._try_pattern(name)
 
     def _meant(self, name: str) -> Sequence[str]:
@@ -201,12 +242,33 @@ class _Finder:
             # A server may have been started there.
             self._keep(field, Located(normal(f"{base}/{text}")), only_own=True)
 
+    def _notice(self, text: str) -> None:
+        """Keep what a part of a string names if it is protected; else it is nothing by itself."""
+        step()
+        spelled = self._meant(text) if 0 < len(text) <= LONGEST_PATH else ()
+        pieces = dict.fromkeys(each for name in spelled for piece in _pieces(name) for each in self._meant(piece))
+        for name in (*spelled, *pieces):
+            cut = _BEHIND.split(name, maxsplit=1)[0]
+            for each, base in itertools.product(dict.fromkeys((name, cut or name)), self._bases):
+                for located in filter(self._matters, self._located(each, base)):
+                    self._keep("", located, only_own=False)
+            self._try_pattern(name)
+
     def _locate(self, field: str, text: str, base: str | None, *, only_own: bool) -> None:
-        """Keep a place as the disk finds it, and as a tool does that takes `..` away by itself."""
+        for located in self._located(text, base):
+            self._keep(field, located, only_own=only_own)
+
+    def _located(self, text: str, base: str | None) -> Iterator[Located]:
+        """Yield a place as the disk finds it, and as a tool does that takes `..` away by itself."""
         located = self._place.locate(text, base)
-        self._keep(field, located, only_own=only_own)
-        if ".." in text and located.known:
-            self._keep(field, self._place.locate(located.path), only_own=only_own)
+        yield located
+        if located.path == UNKNOWN:
+            # Wherever it begins, how it ends is known.
+            ending = (text.rpartition("..")[2] if ".." in text else text.partition("/")[2]).strip("/")
+            self._near.update(dict.fromkeys(self._own.ends(f"{UNKNOWN}/{ending}")))
+            yield from filter(self._matters, (Located(f"{UNKNOWN}/{ending}"), self._place.locate(f"/{ending}")))
+        elif ".." in text and located.known:
+            yield self._place.locate(located.path)
 
     def _is_there(self, base: str | None, text: str) -> bool:
         """Tell whether words are the name of something there, or begin with that of a folder."""
@@ -228,11 +290,16 @@ class _Finder:
 
     def _try_pattern(self, text: str) -> None:
         """Keep what a pattern of file names may find: secrets, the control plane, and what is Assent's own."""
+        if not _WILD.search(text):
+            return
         from assent.reading import wildcards  # noqa: PLC0415 - few strings are patterns
 
         for each in wildcards.expanded(text):
             for base in self._bases:
-                path = self._place.locate(each, base).path
+                located = self._place.locate(each, base)
+                path = located.path
+                if self._matters(located):
+                    self._keep("", located, only_own=False)
                 for found in (wildcards.secret_of(path), wildcards.control_plane(path)):
                     if found is not None:
                         self._places[Located(found)] = None
@@ -264,11 +331,18 @@ def _outside(own: Own, bases: tuple[str | None, ...]) -> tuple[str, ...]:
     return tuple(sorted(p for p in (*own.paths, *own.files) if not any(within(p, folder) for folder in folders)))
 
 
+def _are_names(values: Sequence[Any], field: str) -> bool:
+    """Tell whether a list may hold the names that one path consists of, as no list of plain words does."""
+    if not all(isinstance(value, str) and (value == "/" or _NAME.fullmatch(value)) for value in values):
+        return False
+    return values[0][:1] in _ROOTS or names_a_file(field) or any(value[:1] == "." for value in values)
+
+
 def _pieces(token: str) -> Iterable[str]:
     """Return the paths that may stand in lists and behind signs: `a,/x`, `--file=/x`, `@/x`, `host:/x:ro`."""
     parts = _LISTED.split(token, maxsplit=_MOST_PIECES) if _LISTED.search(token) else ()
     behind = (token[sign.end() :] for sign in itertools.islice(_PIECE.finditer(token), _MOST_PIECES))
-    pieces = [*parts, *(_LISTED.split(piece, maxsplit=1)[0] for piece in behind)]
+    pieces = [*parts, *(each for piece in behind for each in (_LISTED.split(piece, maxsplit=1)[0], piece))]
     before = [piece.partition(":")[0] for piece in (token, *pieces) if ":" in piece and not _SCHEME.match(piece)]
     return dict.fromkeys(filter(None, (*pieces, *before)))
 
@@ -281,13 +355,3 @@ def _is_strong(field: str, text: str) -> bool:
     if BLANK.search(text):
         return leads_up and not _CODE.search(text)
     return leads_up or _FILE_LIKE.fullmatch(text) is not None or ("/" in text and "." in text)
-
-
-def _read_json(text: str) -> Any:
-    """Read an object, a list or a string inside a string; None if it is no such thing."""
-    if len(text) > LONGEST_JSON or not _JSON.match(text):
-        return None
-    try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        return None

@@ -22,6 +22,7 @@ from assent.model import (
 )
 from assent.reading import structured
 from assent.reading.fields import FOLDER_FIELDS, PROSE, text_of
+from assent.reading.lines import read_lines
 from assent.reading.meter import Meter
 from assent.reading.paths import Place
 from assent.reading.tools import Tool, find_tool
@@ -107,14 +108,18 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
         case "inert":
             return structured.of_unknown_use(structured.plain(tool, SAFE, tool.does), call.input, place, PROSE), None
         case "foreign-shell":
-            return structured.of_unknown_use(
-                structured.plain(tool, DANGEROUS, tool.does), call.input, place
-            ), "a line of another shell"
+            return _of_unknown_use(tool, tool.does, call, place), "a line of another shell"
         case "unknown":
             does = tool.does or "what this tool does is not known"
-            return structured.of_unknown_use(structured.plain(tool, DANGEROUS, does), call.input, place), None
+            return _of_unknown_use(tool, does, call, place), None
         case _:
             assert_never(tool.shape)
+
+
+def _of_unknown_use(tool: Tool, does: str, call: ToolCall, place: Place) -> tuple[Operation, ...]:
+    """Return a call of which nobody knows what it does, with what it names, and what its command lines would do."""
+    named = structured.of_unknown_use(structured.plain(tool, DANGEROUS, does), call.input, place)
+    return tuple(dict.fromkeys((*named, *read_lines(call.input, place))))
 
 
 def _command(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
@@ -146,7 +151,8 @@ def _commands(call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str 
         found += tuple(_shifted(o, len(found)) for o in operations)
         unreadable = unreadable or why
     others = {field: value for field, value in call.input.items() if field not in _OF_A_LINE}
-    return found + _extras(call) + structured.beside(find_tool(call.tool), others, place), unreadable
+    beside = structured.beside(find_tool(call.tool), others, place)
+    return (*found, *_extras(call), *beside, *read_lines(others, place)), unreadable
 
 
 @functools.cache

@@ -17,16 +17,19 @@ _PLAIN = re.compile(r"(?![~$%{<])[^\x00-\x1f\x7f-\x9f\u2028\u2029\\%:]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 _EDGES = " \t\r\n\f\v\u00a0\ufeff\u200b'\"`<>"
 _SCHEME = re.compile(r"(?i)(?:file:|[a-z][a-z0-9+.-]+:(?=/|%2f))(?P<rest>.*)", re.DOTALL)
+_SHARE = re.compile(r"(?i)//(?:[?.](?:/unc/[^/]+)?|(?:[?.]/unc/)?wsl(?:\$|\.localhost)/[^/]+)(?=/)")
+"""How Windows begins a path that it takes as it stands, or one of Linux."""
 _SOMEBODY = re.compile(r"~([\w.-]+)(?=/|$)")
 _VARIABLE = re.compile(r"(?:\$\{?(?:env[:.])?|%|\{\{?\s?(?:env\.)?|<)(?P<name>\w+)\s?(?:\}\}?|%|>)?(?=/|$)", re.ASCII)
 _EXPRESSION = re.compile(r"[*+?^$(|\[{]")
 """What makes a backslash part of a regular expression."""
 _HOMES = ("HOME", "USERPROFILE", "USERHOME", "HOMEDIR")
+_HERE = ("PWD", "CWD", "WORKSPACEFOLDER", "WORKSPACEROOT", "PROJECT_DIR", "CLAUDE_PROJECT_DIR")
 
 
 def spellings(text: str, facts: Facts) -> tuple[str, ...]:
     """Return what a string may be taken for as a path: itself first, without control characters."""
-    if _PLAIN.fullmatch(text) and text.strip(_EDGES) == text:
+    if _PLAIN.fullmatch(text) and text.strip(_EDGES) == text and not text.startswith("//"):
         return (text,)
     found = [text]
     for each in found:
@@ -45,8 +48,10 @@ def _others(text: str, facts: Facts) -> Iterator[str]:
     """Yield what one step of tidying, decoding or expanding makes of a string."""
     yield tidy(text)
     yield text.partition("\0")[0]
-    if "\\" in text and not _EXPRESSION.search(text):
+    if "\\" in text and (text.startswith("\\\\") or not _EXPRESSION.search(text)):
         yield text.replace("\\", "/")
+    if text.startswith("//"):
+        yield _SHARE.sub("", text)
     if "%" in text:
         yield decode(text)
     if scheme := _SCHEME.match(text):
@@ -76,6 +81,8 @@ def _put_in(name: str, rest: str, facts: Facts) -> Iterator[str]:
     """Yield a path that begins with a variable, by where such variables lead as a rule."""
     if name in _HOMES:
         yield f"~{rest}"
+    elif name in _HERE:
+        yield f".{rest}"
     elif name in SECRET_FOLDERS:
         yield SECRET_FOLDERS[name] + rest
     elif name == "ASSENT_HOME":
