@@ -175,7 +175,7 @@ class Installation:
             gate=self.gate, log=self.log, store=self.store, approvals=self.approvals, version="0", projects=None
         )
         with mock.patch("time.time", return_value=self.now):
-            reply = await export_evidence(daemon, SimpleNamespace(params={"sessionId": session}, who=person))
+            reply = await export_evidence(daemon, SimpleNamespace(path_params={"sessionId": session}, who=person))
         return json.loads(reply.body)
 
 

@@ -35,7 +35,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
     """Put a hook's call into its session."""
-    call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.headers)
+    call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.fields)
     try:
         return daemon.runs.place(request.who, call, session)
     except NotFoundError as error:
@@ -45,7 +45,7 @@ def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, 
 async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:
     """Have the gate rule on a hook's call, waiting for a person as long as the caller said."""
     call, session = place(daemon, request, asked)
-    wait = read_seconds(request.query, "wait", high=daemon.settings.wait) if request.query_string else 0.0
+    wait = read_seconds(request.query, "wait", high=daemon.settings.wait) if request.scope["query_string"] else 0.0
     if not wait:
         ruling = await daemon.gate.decide(call, session, prefix="hook")
     else:

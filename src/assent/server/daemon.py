@@ -8,11 +8,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from starlette.requests import ClientDisconnect
+
 from assent.audit.following import last_position
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
-from assent.server.messages import CallerGone, Refusal, StoppingError
+from assent.server.messages import Refusal, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
@@ -134,7 +136,7 @@ class Daemon:
         return int((time.monotonic() - self._started) * 1000)
 
     async def hold(self, request: Request, work: Awaitable[T]) -> T:
-        """Do work for a caller while the caller waits: else raise `CallerGone`, or `StoppingError`."""
+        """Do work for a caller while the caller waits: else raise `ClientDisconnect`, or `StoppingError`."""
         task = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(request.left())
         try:
@@ -143,7 +145,7 @@ class Daemon:
                 if request.principal is not None and not self.keys.is_good(request.principal):
                     raise Refusal(401, "Unauthorized")  # its token was revoked meanwhile
                 return task.result()
-            raise CallerGone if leaving.done() else StoppingError
+            raise ClientDisconnect if leaving.done() else StoppingError
         finally:
             for other in (task, leaving):
                 if not other.done():

@@ -6,7 +6,6 @@ daemon's own disk is not consulted for it.
 
 from __future__ import annotations
 
-import functools
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -16,16 +15,13 @@ import msgspec
 
 from assent.catalog import load
 from assent.config.clock import processor_time
-from assent.config.facts import Observer, exists, has_dashes, is_program
+from assent.config.facts import Observer
 from assent.config.layers import Layers, LivePolicies
-from assent.config.links import follow_below, follow_links
 from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
-from assent.config.repository import find_trap
 from assent.engine import Engine
 from assent.model import AssentError, ConfigError, Facts, ToolCall, Workspace
 from assent.sandbox.mechanisms import find_machine
 from assent.sandbox.outlook import Outlook, may_contain
-from assent.server.moments import Moment
 from assent.server.rulefiles import RuleFiles
 
 if TYPE_CHECKING:
@@ -174,17 +170,10 @@ def _refusing(error: AssentError) -> Engine:
 
 
 class _Eyes:
-    """The world as the daemon sees it, with the addresses and files of its settings; once in a turn of the loop."""
+    """The world as the daemon sees it, with the addresses and files of its settings."""
 
     def __init__(self, environ: Mapping[str, str], endpoints: tuple[str, ...], own_files: tuple[str, ...]) -> None:
         self._observer = Observer(environ)
-        moment = Moment()
-        # Most paths of a turn lie in few folders.
-        self._resolve = moment.once(functools.partial(follow_below, moment.once(follow_links)))
-        self._trap = moment.once(find_trap)
-        self._is_program = moment.once(is_program)
-        self._exists = moment.once(exists)
-        self._has_dashes = moment.once(has_dashes)
         self._endpoints = endpoints
         self._own_files = own_files
         self._last: tuple[Facts, Facts] | None = None
@@ -197,11 +186,6 @@ class _Eyes:
                 seen,
                 assent_endpoints=addresses,
                 assent_files=tuple(dict.fromkeys((*seen.assent_files, *self._own_files))),
-                resolve=self._resolve,
-                trap=self._trap,
-                is_program=self._is_program,
-                exists=self._exists,
-                has_dashes=self._has_dashes,
             )
             self._last = (seen, known)
         return self._last[1]

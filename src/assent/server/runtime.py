@@ -37,13 +37,15 @@ from assent.server.envelopes import (
     profile_facts,
     state_facts,
 )
-from assent.server.messages import Refusal, Reply, Request, StoppingError, Stream, read_seconds, reply
+from assent.server.messages import Refusal, Request, StoppingError, Stream, read_seconds, reply
 from assent.server.narration import Narrator, read_place
 from assent.server.permissions import DecisionBody, read_answer
 from assent.server.rulings import tell_change
 from assent.server.sse import frame
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Approval
     from assent.server.daemon import Daemon
 
@@ -121,7 +123,7 @@ async def stream_events(daemon: Daemon, request: Request) -> Stream:
     """Follow what happens, from where the reader was."""
     query, who = request.query, request.who
     user = query.get("user") if who.role is Role.ADMIN else who.user
-    after, seen = read_place(request.headers.get(b"last-event-id", b"").decode("latin-1") or query.get("after"))
+    after, seen = read_place(request.fields.get(b"last-event-id", b"").decode("latin-1") or query.get("after"))
     wanted = Query(user=user or None, session=query.get("sessionId") or None)
     kinds = frozenset(filter(None, query.get("type", "").split(",")))
     return Stream(_write_events(daemon, wanted, after, seen, kinds))
@@ -143,7 +145,7 @@ def is_wanted(envelope: Envelope, kinds: frozenset[str]) -> bool:
     return not kinds or envelope.type in kinds or f"{family}.*" in kinds
 
 
-async def evaluate(daemon: Daemon, request: Request) -> Reply:
+async def evaluate(daemon: Daemon, request: Request) -> Response:
     """Decide an action, on record; with `wait`, once a person has said."""
     body = request.decode(_EVALUATE)
     if not body.tool_name:
@@ -209,7 +211,7 @@ def _evaluated(ruling: Ruling) -> Evaluated:
     )
 
 
-async def respond(daemon: Daemon, request: Request) -> Reply:
+async def respond(daemon: Daemon, request: Request) -> Response:
     """Resolve an action: by one of two words, from a person who may."""
     body = request.decode(_RESPOND)
     if not body.action_id or not body.decision:

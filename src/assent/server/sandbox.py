@@ -8,10 +8,12 @@ import msgspec
 
 from assent.model import ALLOW, Mode, NotFoundError, Role, SandboxProfile, Violation
 from assent.sandbox.reports import Report
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 from assent.tickets import TicketError, outside_call
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
@@ -70,7 +72,7 @@ _REDEEM = msgspec.json.Decoder(RedeemBody)
 _REPORT = msgspec.json.Decoder(ReportBody)
 
 
-async def redeem(daemon: Daemon, request: Request) -> Reply:
+async def redeem(daemon: Daemon, request: Request) -> Response:
     """Trade a decision in for its boundary, once."""
     body = request.decode(_REDEEM)
     try:
@@ -81,7 +83,7 @@ async def redeem(daemon: Daemon, request: Request) -> Reply:
     return reply(Redeemed(ticket.boundary, asks=asks, seal=daemon.gate.tickets.seal(ticket, body.nonce, asks=asks)))
 
 
-async def report(daemon: Daemon, request: Request) -> Reply:
+async def report(daemon: Daemon, request: Request) -> Response:
     """Record what happened in a sandbox; what belongs to no decision is told by people alone."""
     body = request.decode(_REPORT)
     if body.decision_id is None and request.who.role is Role.AGENT:
@@ -92,7 +94,7 @@ async def report(daemon: Daemon, request: Request) -> Reply:
     return reply(Recorded(len(body.events)))
 
 
-async def ask(daemon: Daemon, request: Request) -> Reply:
+async def ask(daemon: Daemon, request: Request) -> Response:
     """Ask about what lies outside, as about any call of the same session, while the command waits."""
     body = request.decode(_ASK)
     ticket = await daemon.gate.tickets.find(body.decision_id, request.who)
