@@ -12,7 +12,7 @@ import msgspec
 
 from assent.agents.wiring import Pointing
 from assent.audit.log import Log
-from assent.gate import Gate
+from assent.decisions.service import Decisions
 from assent.model import Workspace
 from assent.runs.engines import Engines
 from assent.store.cursor import Cursor
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of the daemon that runs use, and what is done for them outside of here."""
 
-    gate: Gate
+    decisions: Decisions
     store: Store
     log: Log
     engines: Engines

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from assent.approvals.book import Approvals
     from assent.audit.log import Log
     from assent.config.settings import ServerSettings
-    from assent.gate import Gate, Ruling
+    from assent.decisions.ruling import Ruling
+    from assent.decisions.service import Decisions
     from assent.model import Approval, Session, ToolCall
     from assent.model.principal import Principal
     from assent.runs.registry import Runs
@@ -58,7 +59,7 @@ class Daemon:
         store: Store,
         log: Log,
         approvals: Approvals,
-        gate: Gate,
+        decisions: Decisions,
         runs: Runs,
         keys: Identities,
         projects: Projects,
@@ -72,7 +73,7 @@ class Daemon:
         self.store = store
         self.log = log
         self.approvals = approvals
-        self.gate = gate
+        self.decisions = decisions
         self.runs = runs
         self.run_clients: set[RunSocket] = set()
         """The sockets that speak the run protocol."""
@@ -159,11 +160,11 @@ class Daemon:
         A caller who said that it comes again is told nothing but that: raises `StoppingError`.
         """
         try:
-            return await self.hold(request, self.gate.settle(call, session, wait, prefix="hook"))
+            return await self.hold(request, self.decisions.decide(call, session, wait=wait, prefix="hook"))
         except StoppingError:
             if "again" in request.query:
                 raise
-            return await self.gate.decide(call, session, prefix="hook")
+            return await self.decisions.decide(call, session, prefix="hook")
 
     def note_answer(self, approval: Approval, who: Principal) -> None:
         """Write down that a person answered."""

@@ -36,7 +36,7 @@ async def export_evidence(daemon: Daemon, request: Request) -> Response:
     if not records:
         raise Refusal(404, "There is nothing on record of that session")
     evidence_id = f"evidence_{session}_{records[-1].position}"
-    await daemon.gate.record([_exported(evidence_id, session, records[-1], who)])
+    await daemon.log.record([_exported(evidence_id, session, records[-1], who)])
     await daemon.log.seal()
     if daemon.log.fault is not None:
         raise Refusal(409, f"Nothing is exported as evidence: {daemon.log.fault}; run `assent audit verify`")

@@ -92,7 +92,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         return _SILENT
     if request.query.get("observe", "false") not in ("", "0", "false"):
         call, session = place(daemon, request, asked)
-        await daemon.gate.observe(call, session, as_trial=True)
+        await daemon.decisions.decide(call, session, observe="trial")
         return _SILENT
     if asked.moment == "permission":
         call, session = place(daemon, request, asked)
@@ -102,10 +102,10 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
     heard = _is_heard(request)
     if daemon.settings.agent_prompt == "defer" and request.who.run is None and heard and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
-        decision = daemon.gate.preview(call, session)
+        decision = daemon.decisions.preview(call, session)
         if decision.verdict is ASK:
             if asked.moment == "before":  # when the agent itself asks, that is on record already
-                decision = await daemon.gate.observe(call, session)
+                decision = (await daemon.decisions.decide(call, session, observe="deferred")).decision
             return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)

@@ -186,7 +186,7 @@ async def decide_permission(daemon: Daemon, request: Request) -> Response:
         raise Refusal(400, f"Invalid decision value. Must be one of: {', '.join(DECISIONS)}.")
     try:
         answer = await read_answer(daemon, request.who, body)
-        approval = await daemon.gate.answer(body.request_id, answer, request.who)
+        approval = await daemon.decisions.answer(body.request_id, answer, request.who)
     except NotFoundError:
         raise Refusal(404, "Request not found") from None
     daemon.note_answer(approval, request.who)
@@ -243,7 +243,7 @@ async def _read_modified(daemon: Daemon, who: Principal, body: DecisionBody) -> 
     if approval is None or not may_see(who, approval):
         raise Refusal(404, "Request not found")
     if approval.call is None:
-        return None  # it is answered already, and the gate will say by whom
+        return None  # it is answered already, and `answer` will say by whom
     return modify_input(approval.call, body.modified_input)
 
 

@@ -80,7 +80,7 @@ async def preview(daemon: Daemon, request: Request) -> Response:
     asked = HookCall(tool=body.tool_name, input=body.tool_input, cwd=body.cwd, session=body.session_id)
     agent = Principal(token=who.token, role=Role.AGENT, user=who.user, agent=body.agent_id or "", remote=who.remote)
     call, session = place_call(asked, agent, daemon.projects)
-    decision = daemon.gate.preview(call, session)
+    decision = daemon.decisions.preview(call, session)
     shown = Preview(
         decision.decision, decision.reading.tier, decision.decision_reason, decision.decision_source, decision
     )

@@ -12,7 +12,7 @@ from assent.approvals.cases import NOTHING_ASIDE, Aside
 from assent.approvals.events import begun
 from assent.audit.following import follow
 from assent.audit.search import Query
-from assent.gate import Ruling
+from assent.decisions.ruling import Ruling
 from assent.model import (
     ASK,
     Answer,
@@ -167,9 +167,11 @@ async def evaluate(daemon: Daemon, request: Request) -> Response:
     aside = _listen(body, session, request)
     wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
     try:
-        ruling = await daemon.hold(request, daemon.gate.settle(call, session, wait, prefix="act", aside=aside))
+        ruling = await daemon.hold(
+            request, daemon.decisions.decide(call, session, wait=wait, prefix="act", aside=aside)
+        )
     except StoppingError:
-        ruling = await daemon.gate.decide(call, session, prefix="act", aside=aside)
+        ruling = await daemon.decisions.decide(call, session, prefix="act", aside=aside)
     daemon.metrics.count_decision(ruling.decision)
     daemon.rulings.keep(Judged(call, session, ruling))
     return reply(_evaluated(ruling))
@@ -221,7 +223,7 @@ async def respond(daemon: Daemon, request: Request) -> Response:
     answered = _read_payload(body)
     try:
         answer = await read_answer(daemon, request.who, answered)
-        approval: Approval = await daemon.gate.answer(body.action_id, answer, request.who)
+        approval: Approval = await daemon.decisions.answer(body.action_id, answer, request.who)
     except NotFoundError:
         raise Refusal(404, "Action not found") from None
     daemon.note_answer(approval, request.who)

@@ -167,7 +167,7 @@ async def respond(daemon: Daemon, request: Request) -> Response:
     if waiting is None:
         raise Refusal(404, NO_PENDING.format(session))
     try:
-        approval = await daemon.gate.answer(waiting.id, answer, who)
+        approval = await daemon.decisions.answer(waiting.id, answer, who)
     except AdminNeededError:
         raise
     except AssentError as error:

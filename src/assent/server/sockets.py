@@ -233,7 +233,7 @@ class Sockets:
             raise Refusal(400, "Invalid feedback: expected a string")
         answer = Answer(verdict=_VERDICTS[decision], feedback=feedback)
         try:
-            approval = await self._daemon.gate.answer(wanted, answer, principal)
+            approval = await self._daemon.decisions.answer(wanted, answer, principal)
         except NotFoundError:
             raise Refusal(404, "Request not found") from None
         self._daemon.note_answer(approval, principal)
