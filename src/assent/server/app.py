@@ -116,9 +116,11 @@ class Endpoint:
 
     async def _admit(self, request: Request, route: Route) -> None:
         """Find out who asks, whether they may, and whether they send JSON; the body is still to be read."""
-        keys, fields = self._daemon.keys, request.fields
-        await keys.meet(fields)
-        request.principal, request.cookie = keys.identify(fields, peer=peer_of(request.scope))
+        keys, fields, peer = self._daemon.keys, request.fields, peer_of(request.scope)
+        request.principal, request.cookie = keys.identify(fields, peer=peer)
+        if request.principal is None:
+            await keys.meet(fields)
+            request.principal, request.cookie = keys.identify(fields, peer=peer)
         _check_role(request.principal, route)
         if request.cookie:
             check_cookie_use(fields, request.method)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
@@ -75,13 +74,18 @@ class Request(requests.Request):
         size = self.fields.get(b"content-length", b"0")
         if not size.isdigit() or int(size) > limit:
             raise _too_large(limit)
-        pieces = bytearray()
-        async with contextlib.aclosing(self.stream()) as stream:
-            async for piece in stream:
-                pieces += piece
-                if len(pieces) > limit:
-                    raise _too_large(limit)
-        self.payload = bytes(pieces)
+        pieces: list[bytes] = []
+        length, more = 0, True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise requests.ClientDisconnect
+            pieces.append(message.get("body", b""))
+            more = message.get("more_body", False)
+            length += len(pieces[-1])
+            if length > limit:
+                raise _too_large(limit)
+        self.payload = b"".join(pieces)
 
     def decode(self, decoder: msgspec.json.Decoder[T]) -> T:
         """Decode the body, or refuse it with the place at fault."""
