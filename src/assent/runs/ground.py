@@ -13,8 +13,9 @@ import msgspec
 from assent.agents.wiring import Pointing
 from assent.audit.log import Log
 from assent.decisions.service import Decisions
-from assent.model import Workspace
-from assent.runs.engines import Engines
+from assent.engine import Engine
+from assent.model import Facts, Workspace
+from assent.runs.engines import Setting
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
@@ -28,7 +29,10 @@ class Ground(msgspec.Struct, frozen=True, kw_only=True):
     decisions: Decisions
     store: Store
     log: Log
-    engines: Engines
+    engines: Callable[[Setting], Engine]
+    """Finds the engine for a setting, by the files as they are now; raises `ConfigError` where they can not be read."""
+    facts: Callable[[], Facts]
+    """Looks at the world."""
     threads: Executor
     """Where files are read and written."""
     environ: dict[str, str]

@@ -32,7 +32,6 @@ from assent.decisions.evaluation import Decider
 from assent.decisions.service import Decisions
 from assent.model import Event, EventType, NotFoundError, Session, ToolCall
 from assent.model.principal import Role
-from assent.runs.engines import Engines
 from assent.runs.ground import Ground
 from assent.runs.library import open_library
 from assent.runs.registry import Runs, find_decider
@@ -142,7 +141,8 @@ def _lay_ground(
         decisions=decisions,
         store=store,
         log=log,
-        engines=Engines(projects.policies, projects.seen, environ),
+        engines=projects.run_engine,
+        facts=projects.seen,
         threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
         environ=dict(environ),
         find_workspace=projects.look,
