@@ -20,7 +20,7 @@ from assent.audit.following import last_position
 from assent.audit.log import Log
 from assent.audit.search import Query, search
 from assent.audit.verify import verify_log
-from assent.gate import Gate
+from assent.decisions.service import Decisions
 from assent.model import ALLOW, Answer, Principal, Role
 from assent.server.tally import Tally
 from assent.store.store import open_store
@@ -159,9 +159,9 @@ async def suspend(home: str, report: Report) -> None:
         log = Log(store, home)
         approvals = Approvals(store, log)
         engine = Engine(facts=facts)
-        gate = Gate(lambda _call, _session: engine, store, log, approvals)
+        decisions = Decisions(lambda _call, _session: engine, store, log, approvals)
         woken: dict[str, float] = {}
-        await gate.settle(_call(-1), SESSION, 0.0)
+        await decisions.decide(_call(-1), SESSION, wait=0.0)
         gc.collect()
         before = resident_kb()
 
@@ -169,7 +169,7 @@ async def suspend(home: str, report: Report) -> None:
 
         async def waiter(number: int) -> None:
             async with few:
-                ruling = await gate.decide(_call(number), SESSION, waiting=True)
+                ruling = await decisions.decide(_call(number), SESSION, waiting=True)
             if ruling.approval is None:
                 raise SystemExit(f"nobody was asked: {ruling.decision.decision_reason}")
             found = await approvals.wait(ruling.approval.id, 600, is_pending=True)
@@ -181,7 +181,7 @@ async def suspend(home: str, report: Report) -> None:
         gc.collect()
         each = (resident_kb() - before) / WAITERS
         report(f"{WAITERS:,} suspended calls, each", f"{each:.1f} KB", limit="at most 40 KB", ok=each <= 40)
-        delays = await _answer_all(gate, approvals, woken)
+        delays = await _answer_all(decisions, approvals, woken)
         await asyncio.gather(*tasks)
         late = statistics.quantiles(delays, n=100)[98] * 1000
         report("from the answer to the wake, median", f"{statistics.median(delays) * 1000:.2f} ms")
@@ -190,14 +190,14 @@ async def suspend(home: str, report: Report) -> None:
         log.close()
 
 
-async def _answer_all(gate: Gate, approvals: Approvals, woken: dict[str, float]) -> list[float]:
+async def _answer_all(decisions: Decisions, approvals: Approvals, woken: dict[str, float]) -> list[float]:
     answered: dict[str, float] = {}
     yes = Answer(verdict=ALLOW)
 
     async def person(ids: list[str]) -> None:
         for approval_id in ids:
             answered[approval_id] = time.perf_counter()
-            await gate.answer(approval_id, yes, ANN)
+            await decisions.answer(approval_id, yes, ANN)
 
     ids = approvals.waiters.ids
     await asyncio.gather(*(person(ids[i::4]) for i in range(4)))

@@ -1,4 +1,4 @@
-"""A gate under load, killed at random moments, again and again; after each kill the books are held against the answers.
+"""Decisions under load, killed at random moments again and again; then the books are held against the answers.
 
 `python tests/crash.py --rounds 200` for SQLite, `--postgresql` for PostgreSQL. What the child was told is durable it
 writes to a pipe before it goes on; so whatever the parent reads there must be found in the store.
@@ -38,10 +38,10 @@ async def load(node: Node, seed: int) -> None:
 
 async def work(node: Node, chance: random.Random, task: int) -> None:
     for number in range(10**9):
-        ruling = await node.gate.decide(line(f"ls {task} {number}"), SESSION)
+        ruling = await node.decisions.decide(line(f"ls {task} {number}"), SESSION)
         say("RULED", ruling.position, ruling.decision.digest, ruling.decision.verdict.value)
         call = line(f"npm install p{chance.randrange(10**9)}", f"c{chance.randrange(10**9)}")
-        ruling = await node.gate.decide(call, SESSION)
+        ruling = await node.decisions.decide(call, SESSION)
         if ruling.decision.verdict is not ASK:
             say("FAULT", repr(ruling.decision.decision_reason))
             continue
@@ -58,7 +58,7 @@ async def answer_all(node: Node, approval_id: str, chance: random.Random) -> Non
     wide = Answer(verdict=ALLOW, scope=Scope.SESSION, pattern=f"npm install q{chance.randrange(10**9)}")
     answers = [(chance.choice([YES, NO, wide]), who) for who in (ANN, ADMIN)]
     say("TRIED", approval_id)
-    jobs = (node.gate.answer(approval_id, answer, who) for answer, who in answers)
+    jobs = (node.decisions.answer(approval_id, answer, who) for answer, who in answers)
     for (answer, who), outcome in zip(answers, await asyncio.gather(*jobs, return_exceptions=True), strict=True):
         approval = outcome.approval if isinstance(outcome, AlreadyAnsweredError) else outcome
         if isinstance(approval, Exception):
@@ -71,7 +71,7 @@ async def answer_all(node: Node, approval_id: str, chance: random.Random) -> Non
 
 async def release(node: Node, call) -> None:
     """Two callers come for the same answer."""
-    for ruling in await asyncio.gather(*(node.gate.decide(call, SESSION) for _ in range(2))):
+    for ruling in await asyncio.gather(*(node.decisions.decide(call, SESSION) for _ in range(2))):
         if ruling.decision.verdict is ALLOW:
             say("RELEASED", ruling.approval.id, ruling.position)
 

@@ -1,4 +1,4 @@
-"""A gate on a real store, as the daemon has it, for tests."""
+"""Decisions on a real store, as the daemon has it, for tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from assent import Engine, Policy, Session, ToolCall, parse_rules
 from assent.approvals import Approvals
 from assent.audit.log import Log
 from assent.audit.verify import Report, verify_log
-from assent.gate import Gate
+from assent.decisions.service import Decisions
 from assent.model import ALLOW, DENY, Answer, Facts, Principal, Role, Verdict
 from assent.store.store import Store, open_store
 
@@ -37,7 +37,7 @@ ASKED = "node build.js"
 class Node:
     """Everything that one process has open."""
 
-    def __init__(self, home: object, url: str | None = None, clock: Callable[[], float] = time.time, **gate) -> None:
+    def __init__(self, home: object, url: str | None = None, clock: Callable[[], float] = time.time, **more) -> None:
         self.home = str(home)
         self.clock = clock
         self.store: Store = open_store(url, home=self.home, clock=clock)
@@ -45,7 +45,10 @@ class Node:
         self.approvals = Approvals(self.store, self.log)
         self.policies: tuple[Policy, ...] = ()
         self._engine: tuple[tuple[Policy, ...], Engine] | None = None
-        self.gate = Gate(self.engine, self.store, self.log, self.approvals, **gate)
+        self.decisions = Decisions(self.find_engine, self.store, self.log, self.approvals, **more)
+
+    def find_engine(self, call: ToolCall, session: Session) -> Engine:
+        return self.engine(call, session)
 
     def engine(self, _call: ToolCall, _session: Session) -> Engine:
         if self._engine is None or self._engine[0] is not self.policies:

@@ -68,10 +68,10 @@ def remember(daemon: Running) -> None:
     async def work(node: Node, who: str, command: str) -> None:
         session = Session(id="last-week", user=OWNER, agent=who.lstrip("!"), workspace=("/code",))
         call = ToolCall(tool="Bash", input={"command": command}, cwd="/code", call_id=str(clock[0]))
-        ruling = await node.gate.decide(call, session)
+        ruling = await node.decisions.decide(call, session)
         if ruling.approval is not None and ruling.approval.state is State.PENDING:
             clock[0] += chance.expovariate(1 / 40)
-            await node.gate.answer(ruling.approval.id, chance.choices((YES, NO), (5, 1))[0], ADMIN)
+            await node.decisions.answer(ruling.approval.id, chance.choices((YES, NO), (5, 1))[0], ADMIN)
 
     async def week(node: Node) -> None:
         for hour in range(7 * 24):

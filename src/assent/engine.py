@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import bisect
-import functools
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
 
-from assent import patience
+from assent import budget
+from assent.budget import TookTooLongError
 from assent.catalog import build_lexicon
 from assent.model import (
     Consent,
@@ -28,7 +28,6 @@ from assent.model import (
     Verdict,
     bound_digest,
 )
-from assent.patience import TookTooLongError
 from assent.policy.decide import decide
 from assent.policy.guard import Guard
 from assent.policy.layers import Merged, merge
@@ -90,29 +89,14 @@ class Engine:
         `heard` is what its host already asked a tool's check or a hook; like every opinion it can not loosen.
         """
         try:
-            return self.begin(call, session, consent, guard, heard)()
+            guard = guard or self._guard
+            place = place_of(call, session, self._facts(), self._lexicon)
+            key = None if heard else self._key(call, session, consent, place)
+            if key is not None:
+                return self._recall(key, call, session, guard, place)
+            return self._evaluate(call, session, consent, guard, place, heard)
         except Exception as error:  # noqa: BLE001 - the one catch-all: any fault is a denial
             return self.refuse(call, session, error)
-
-    def begin(
-        self,
-        call: ToolCall,
-        session: Session = _NOBODY,
-        consent: Consent = _NOTHING_SAID,
-        guard: Guard | None = None,
-        heard: Sequence[Opinion] = (),
-    ) -> Callable[[], Decision]:
-        """Read one call, and return what decides it: of many, all are best read before the first is decided.
-
-        Either may raise, where `decide` denies.
-        """
-        guard = guard or self._guard
-        place = place_of(call, session, self._facts(), self._lexicon)
-        key = None if heard else self._key(call, session, consent, place)
-        if key is not None:
-            decision = self._recall(key, call, session, guard, place)
-            return lambda: decision
-        return self._read(call, session, consent, guard, place, heard)
 
     def decide_read(
         self, reading: Reading, call: ToolCall, session: Session, consent: Consent = _NOTHING_SAID
@@ -144,14 +128,14 @@ class Engine:
         linked = guard.linked(place)
         facts, witness = watch(place.facts)
         watched = msgspec.structs.replace(place, facts=facts)
-        decision = self._read(call, session, _NOTHING_SAID, guard, watched)()
+        decision = self._evaluate(call, session, _NOTHING_SAID, guard, watched)
         if decision.decision_source is Source.ERROR:
             return decision
         weight = weigh(call, decision, witness)
         self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
         return decision
 
-    def _read(
+    def _evaluate(
         self,
         call: ToolCall,
         session: Session,
@@ -159,21 +143,16 @@ class Engine:
         guard: Guard,
         place: Place,
         heard: Sequence[Opinion] = (),
-    ) -> Callable[[], Decision]:
-        """Read a call in the time that there is for it, and return what decides it in the rest of that."""
-        patience.start(place.facts.clock)
+    ) -> Decision:
+        """Read a call in the time that there is for it, and decide it in the rest of that."""
+        budget.start(place.facts.clock)
         try:
             reading = read(call, place)
-        except Exception as error:  # noqa: BLE001 - whatever can not be read is denied
-            return functools.partial(self.refuse, call, session, error)
         finally:
-            left = patience.stop()
-        return functools.partial(self._weigh, View(call, session, reading, place), guard, consent, heard, left)
-
-    def _weigh(self, view: View, guard: Guard, consent: Consent, heard: Sequence[Opinion], seconds: float) -> Decision:
+            left = budget.stop()
         if self._spoken:
-            heard = [*heard, *self._hear(view.call, view.session, view.reading.tool)]
-        return self._conclude(view, guard, consent, heard, seconds)
+            heard = [*heard, *self._hear(call, session, reading.tool)]
+        return self._conclude(View(call, session, reading, place), guard, consent, heard, left)
 
     def _conclude(
         self,
@@ -181,15 +160,15 @@ class Engine:
         guard: Guard,
         consent: Consent,
         heard: Sequence[Opinion] = (),
-        seconds: float = patience.LIMIT,
+        seconds: float = budget.LIMIT,
     ) -> Decision:
-        patience.start(view.facts.clock, seconds)
+        budget.start(view.facts.clock, seconds)
         try:
             return decide(view, guard, consent, heard)
         except TookTooLongError as error:
             return self.refuse(view.call, view.session, error)
         finally:
-            patience.stop()
+            budget.stop()
 
     def _hear(self, call: ToolCall, session: Session, tool: str) -> list[Opinion]:
         voices = [(Source.TOOL_CHECK, "tool-check", c) for c in self._checks.get(tool.lower(), ())] + self._voices

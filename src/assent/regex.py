@@ -22,7 +22,7 @@ from re import (
 )
 from typing import Any, cast
 
-from assent.patience import loaded
+from assent.budget import loaded
 
 __all__ = [
     "ASCII",

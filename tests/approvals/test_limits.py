@@ -25,7 +25,7 @@ def test_more_than_one_agent_may_have_waiting_is_denied_with_the_reason(tmp_path
 
     async def ask(node, number, session=SESSION):
         call = ToolCall(tool="Bash", input={"command": f"node {number}.js {big}"}, cwd="/code", call_id=f"c{number}")
-        return await node.gate.decide(call, session)
+        return await node.decisions.decide(call, session)
 
     async def main(node):
         rulings = [await ask(node, number) for number in range(8)]
@@ -41,7 +41,7 @@ def test_more_than_one_agent_may_have_waiting_is_denied_with_the_reason(tmp_path
         # The same call joins its question; others may ask; and who was answered makes room.
         assert (await ask(node, 0)).approval.id == rulings[0].approval.id
         assert (await ask(node, 50, OTHER)).decision.verdict is ASK
-        await node.gate.answer(rulings[0].approval.id, NO, ANN)
+        await node.decisions.answer(rulings[0].approval.id, NO, ANN)
         assert (await ask(node, 60)).decision.verdict is ASK
 
     with Node(tmp_path / "home", url, limits=limits) as node:
@@ -53,10 +53,10 @@ def test_the_disk_stays_small_however_much_one_agent_asks(tmp_path):
     async def main(node):
         for number in range(60):
             call = line(f"node {number}.js " + "x" * 1_000_000, f"c{number}")
-            await node.gate.decide(call, SESSION)
+            await node.decisions.decide(call, SESSION)
             if number % 10 == 9:
                 for (approval_id,) in node.store.fetch("SELECT id FROM approvals WHERE state = 'pending'"):
-                    await node.gate.answer(approval_id, NO, ANN)
+                    await node.decisions.answer(approval_id, NO, ANN)
 
     with Node(tmp_path / "home", limits=Limits(size=4 << 20)) as node:
         asyncio.run(main(node))
@@ -94,20 +94,20 @@ def test_a_no_counts_although_it_cannot_be_written_and_is_written_later(tmp_path
     monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
 
     async def main(node):
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 60))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=60))
         await soon(lambda: node.approvals.waiters.count)
         (asked,), _ = await node.approvals.list()
         with Full(node):
             with pytest.raises(StoreError):
-                await node.gate.answer(asked.id, YES, ANN)
-            refused = await node.gate.answer(asked.id, Answer(verdict=DENY, feedback="not now"), ANN)
+                await node.decisions.answer(asked.id, YES, ANN)
+            refused = await node.decisions.answer(asked.id, Answer(verdict=DENY, feedback="not now"), ANN)
             assert (refused.state, refused.by) == (State.REJECTED, "ann")
             assert (await waiting).decision.verdict is DENY
             assert (await node.approvals.get(asked.id)).state is State.REJECTED
             assert await node.approvals.list() == ((), None)
             with pytest.raises(AlreadyAnsweredError):
-                await node.gate.answer(asked.id, YES, ANN)
-            assert (await node.gate.settle(line(ASKED), SESSION, 5)).decision.verdict is DENY
+                await node.decisions.answer(asked.id, YES, ANN)
+            assert (await node.decisions.decide(line(ASKED), SESSION, wait=5)).decision.verdict is DENY
         state = "SELECT state, resolved_by FROM approvals"
         await soon(lambda: node.store.fetch(state) == [("rejected", "ann")])
         await soon(lambda: node.approvals.refusals.find(asked.id) is None)
@@ -120,9 +120,9 @@ def test_a_no_counts_although_it_cannot_be_written_and_is_written_later(tmp_path
 
 def test_the_first_no_that_cannot_be_written_counts(tmp_path):
     async def main(node):
-        asked = (await node.gate.decide(line(ASKED), SESSION)).approval
+        asked = (await node.decisions.decide(line(ASKED), SESSION)).approval
         with Full(node):
-            both = (node.gate.answer(asked.id, NO, who) for who in (ANN, ADMIN))
+            both = (node.decisions.answer(asked.id, NO, who) for who in (ANN, ADMIN))
             said = await asyncio.gather(*both, return_exceptions=True)
         (late,) = [each for each in said if isinstance(each, AlreadyAnsweredError)]
         assert late.approval in said
@@ -136,12 +136,12 @@ def test_a_yes_of_which_nobody_was_told_does_not_outlive_the_no_that_people_were
     monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
 
     async def main(node):
-        asked = (await node.gate.decide(line(ASKED), SESSION)).approval
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=scope, until=time.time() + 60), ADMIN)
+        asked = (await node.decisions.decide(line(ASKED), SESSION)).approval
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, scope=scope, until=time.time() + 60), ADMIN)
         node.approvals.refusals.keep(asked, NO, "ann", None, 60)
         await soon(lambda: node.approvals.refusals.find(asked.id) is None)
         assert await node.approvals.grants() == ()
-        assert (await node.gate.decide(line(ASKED), SESSION)).decision.verdict is ASK
+        assert (await node.decisions.decide(line(ASKED), SESSION)).decision.verdict is ASK
 
     with Node(tmp_path / "home") as node:
         asyncio.run(main(node))
@@ -153,9 +153,9 @@ def test_a_question_that_ended_meanwhile_is_left_as_it_ended(tmp_path, monkeypat
     monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
 
     async def main(node):
-        asked = (await node.gate.decide(line(ASKED), SESSION)).approval
+        asked = (await node.decisions.decide(line(ASKED), SESSION)).approval
         if ended == "refused":
-            await node.gate.answer(asked.id, NO, ADMIN)
+            await node.decisions.answer(asked.id, NO, ADMIN)
         else:
             await node.store.commit(lambda cursor: cursor.execute("DELETE FROM approvals"))
         node.approvals.refusals.keep(asked, NO, "ann", None, 60)

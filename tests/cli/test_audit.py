@@ -21,7 +21,7 @@ def kept(world):
 
     async def main(node):
         for text in ("ls", ASKED, "rm -rf /", "pwd"):
-            await node.gate.decide(line(text, "c"), SESSION)
+            await node.decisions.decide(line(text, "c"), SESSION)
 
     with Node(world.state) as node:
         asyncio.run(main(node))
@@ -141,7 +141,7 @@ def test_the_log_can_be_followed(kept):
     try:
         assert json.loads(child.stdout.readline())["position"] == 5
         with Node(kept.state) as node:
-            asyncio.run(node.gate.decide(line("pwd"), SESSION))
+            asyncio.run(node.decisions.decide(line("pwd"), SESSION))
         assert json.loads(child.stdout.readline())["text"].startswith("pwd")
     finally:
         child.kill()

@@ -17,7 +17,7 @@ from assent.cli import batch, engines, exits
 from assent.cli.answers import Answer, Fault
 from assent.cli.batch import answer_line, run_batch, split_lines
 from assent.cli.calls import LONGEST_INPUT
-from assent.cli.engines import Engines
+from assent.cli.engines import open_engines
 from assent.cli.notices import Notices
 from daemons import until
 
@@ -98,7 +98,7 @@ def test_a_bad_line_is_answered_with_an_error_and_the_run_goes_on(world):
 
 @pytest.mark.parametrize("cwd", ["/does/not/exist", "", "a\\u0000b", "/etc/passwd", "x" * 5000])
 def test_a_folder_that_is_not_there_is_a_denial(here, cwd):
-    answer = answer_line(f'{{"command": "ls", "cwd": "{cwd}"}}'.encode(), Engines(), str(here.project))
+    answer = answer_line(f'{{"command": "ls", "cwd": "{cwd}"}}'.encode(), open_engines(), str(here.project))
     assert isinstance(answer, Answer)
     assert answer.decision == "deny"
     assert answer.decision_source == "error"
@@ -192,7 +192,7 @@ def test_an_answer_is_sent_before_the_next_line_is_waited_for(world):
 
 
 def test_policies_that_change_meanwhile_are_read_again(here):
-    benches = Engines()
+    benches = open_engines()
     line = b'{"command": "ls"}'
     assert answer_line(line, benches, str(here.project)).decision == "allow"
     here.user_file.write_text('permissions: {deny: ["Bash(ls:*)"]}')
@@ -210,7 +210,7 @@ def decisions(benches, *folders):
 
 def test_while_a_file_is_broken_the_last_rules_hold_and_one_line_says_so(here, capsys):
     here.user_file.write_text('permissions: {deny: ["Bash(ls:*)"]}')
-    benches = Engines(notices=Notices())
+    benches = open_engines(notices=Notices())
     assert decisions(benches, here.project) == ["deny"]
     here.user_file.write_text("permissions: [")
     assert decisions(benches, *[here.project] * 3) == ["deny"] * 3
@@ -222,7 +222,7 @@ def test_while_a_file_is_broken_the_last_rules_hold_and_one_line_says_so(here, c
 
 
 def test_a_file_that_breaks_again_or_in_another_way_is_told_again(here, capsys):
-    benches = Engines(notices=Notices())
+    benches = open_engines(notices=Notices())
     decisions(benches, here.project)
     for text in ("permissions: [", "", "permissions: {}", "permissions: ["):
         here.user_file.write_text(text)
@@ -236,7 +236,7 @@ def test_a_file_that_projects_share_is_told_of_once(here, tmp_path, capsys):
     folders = [tmp_path / name for name in "abc"]
     for folder in folders:
         (folder / ".git").mkdir(parents=True)
-    benches = Engines(notices=Notices())
+    benches = open_engines(notices=Notices())
     decisions(benches, *folders)
     for text in ("permissions: [", "", "permissions: {}"):
         here.user_file.write_text(text)
@@ -275,16 +275,16 @@ def test_every_line_is_answered_where_nobody_reads_what_is_told(world):
 
 def test_engines_are_kept_and_their_number_is_bounded(here, tmp_path, monkeypatch):
     monkeypatch.setattr(engines, "MOST_ENGINES", 2)
-    benches = Engines()
+    benches = open_engines()
     for name in "abc":
         (tmp_path / name / ".git").mkdir(parents=True)
-    first = benches.bench(str(tmp_path / "a"))
-    assert benches.bench(str(tmp_path / "a")) is first
-    benches.bench(str(tmp_path / "b"))
-    benches.bench(str(tmp_path / "a"))
-    benches.bench(str(tmp_path / "c"))
-    assert benches.bench(str(tmp_path / "a")) is first
-    assert len(benches._live) == 2
+    first = benches.find(str(tmp_path / "a"))
+    assert benches.find(str(tmp_path / "a")) is first
+    benches.find(str(tmp_path / "b"))
+    benches.find(str(tmp_path / "a"))
+    benches.find(str(tmp_path / "c"))
+    assert benches.find(str(tmp_path / "a")) is first
+    assert len(benches._kept) == 2
 
 
 def test_head_ends_it_quietly(world):
@@ -384,6 +384,6 @@ def test_memory_does_not_grow_with_the_number_of_lines(world):
 
 def test_nothing_in_gives_nothing_out(here):
     sink = io.BytesIO()
-    run_batch(Engines(), str(here.project), Chunks([]), sink)
+    run_batch(open_engines(), str(here.project), Chunks([]), sink)
     assert sink.getvalue() == b""
-    assert isinstance(answer_line(b"x", Engines(), str(here.project)), Fault)
+    assert isinstance(answer_line(b"x", open_engines(), str(here.project)), Fault)

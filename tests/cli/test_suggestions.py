@@ -6,13 +6,13 @@ import re
 import pytest
 
 from assent.cli import exits, main
-from assent.cli.engines import Engines
+from assent.cli.engines import open_engines
 from assent.cli.suggestions import suggest
 from assent.model import ToolCall
 
 
 def suggestion(here, tool: str, **given):
-    bench = Engines().bench(str(here.project))
+    bench = open_engines().find(str(here.project))
     call = ToolCall(tool=tool, input=given, cwd=str(here.project))
     return suggest(bench.decide(call), call, bench)
 

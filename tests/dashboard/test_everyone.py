@@ -185,7 +185,7 @@ def crowded(tmp_path):
     """A daemon that a thousand callers have asked before it was restarted."""
     running = Running(tmp_path, "--rate", "0")
     with Node(running.state) as node, ThreadPoolExecutor(1) as elsewhere:  # the browser has this thread's loop
-        elsewhere.submit(lambda: asyncio.run(node.gate.decide(line(ASKED), SESSION))).result()
+        elsewhere.submit(lambda: asyncio.run(node.decisions.decide(line(ASKED), SESSION))).result()
     database = sqlite3.connect(running.state / "assent.db")
     columns = [row[1] for row in database.execute("PRAGMA table_info(approvals)")]
     new = {"id": "'copy-' || n", "digest": "digest || n", "created_at": "created_at + n"}

@@ -23,7 +23,7 @@ from assent.audit.search import Query, find, read_record
 from assent.catalog import entries, parse_entry
 from assent.cli import main
 from assent.cli.answers import encode
-from assent.gate import Gate
+from assent.decisions.service import Decisions
 from assent.model import Answer, Event, Mode, Principal, Role, Scope, Verdict
 from assent.server.evidence import export_evidence
 from assent.server.openapi import make_document
@@ -77,6 +77,10 @@ def _engine(rules: tuple[tuple[str, str], ...], mode: str, world: str) -> Engine
     return Engine([Policy(mode=Mode(mode), **lists)], facts=lambda: WORLDS[world])
 
 
+def _find_engine(_call: ToolCall, _session: Session) -> Engine:
+    return _engine((), "default", "seen")
+
+
 def decide(line: str, rules: tuple[tuple[str, str], ...], mode: str, world: str) -> dict[str, Any]:
     """Return the whole decision about a line of shell, as JSON has it."""
     call = ToolCall(tool="Bash", input={"command": line}, cwd=WORKSPACE)
@@ -115,7 +119,7 @@ class Installation:
         self.store = open_store(None, home=folder, clock=lambda: self.now)
         self.log = Log(self.store, folder)
         self.approvals = Approvals(self.store, self.log)
-        self.gate = Gate(lambda _call, _session: _engine((), "default", "seen"), self.store, self.log, self.approvals)
+        self.decisions = Decisions(_find_engine, self.store, self.log, self.approvals)
 
     def close(self) -> None:
         self.approvals.close()
@@ -162,20 +166,24 @@ class Installation:
         for number, (line, answer) in enumerate(lines, 1):
             self.now += 1
             call = ToolCall(tool="Bash", input={"command": line}, cwd=NOWHERE, call_id=f"call-{number}")
-            ruling = await self.gate.decide(call, at_work)
+            ruling = await self.decisions.decide(call, at_work)
             if answer is None:
                 continue
             verdict, _, scope = answer.partition(" ")
             said = Answer(verdict=Verdict(verdict), scope=Scope(scope or "once"))
             self.now += 1
-            await self.gate.answer(ruling.approval.id, said, person)
+            await self.decisions.answer(ruling.approval.id, said, person)
             self.now += 1
-            await self.gate.decide(call, at_work)
+            await self.decisions.decide(call, at_work)
         daemon = SimpleNamespace(
-            gate=self.gate, log=self.log, store=self.store, approvals=self.approvals, version="0", projects=None
+            log=self.log,
+            store=self.store,
+            approvals=self.approvals,
+            version="0",
+            projects=None,
         )
         with mock.patch("time.time", return_value=self.now):
-            reply = await export_evidence(daemon, SimpleNamespace(params={"sessionId": session}, who=person))
+            reply = await export_evidence(daemon, SimpleNamespace(path_params={"sessionId": session}, who=person))
         return json.loads(reply.body)
 
 

@@ -10,7 +10,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from assent.audit.verify import verify_log
@@ -24,7 +23,7 @@ import asyncio, os, sys
 from keeping import ASKED, SESSION, Node, line
 async def main(node, count):
     for i in range(count):
-        ruling = await node.gate.decide(line(f"ls {i}"), SESSION)
+        ruling = await node.decisions.decide(line(f"ls {i}"), SESSION)
         os.write(1, f"ANSWER {ruling.decision.verdict.value} {ruling.position}\\n".encode())
 node = Node(sys.argv[1], clock=__import__("time").time)
 os.write(1, b"READY\\n")
@@ -77,19 +76,19 @@ def fill(disk):
 
 def test_on_a_full_disk_everything_is_denied_and_with_room_again_all_is_well(small_disk):
     async def main(node):
-        assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW
-        asked = await node.gate.decide(line(ASKED), SESSION)
+        assert verdict_of(await node.decisions.decide(line("ls"), SESSION)) is ALLOW
+        asked = await node.decisions.decide(line(ASKED), SESSION)
         fill(small_disk)
         # Pages that the log has already may be written over; sooner or later none is left.
-        rulings = [await node.gate.decide(line(f"ls {i}"), SESSION) for i in range(400)]
+        rulings = [await node.decisions.decide(line(f"ls {i}"), SESSION) for i in range(400)]
         assert refused(rulings[-1])
-        assert refused(await node.gate.decide(line("node other.js"), SESSION))
+        assert refused(await node.decisions.decide(line("node other.js"), SESSION))
         allowed = [r.position for r in rulings if verdict_of(r) is ALLOW]
         assert 0 not in allowed
         (small_disk / "filler").unlink()
-        assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW
-        await node.gate.answer(asked.approval.id, YES, ANN)
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("ls"), SESSION)) is ALLOW
+        await node.decisions.answer(asked.approval.id, YES, ANN)
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is ALLOW
         recorded = {row[0] for row in node.events()}
         assert recorded.issuperset(allowed)
 
@@ -102,15 +101,15 @@ def test_on_a_full_disk_a_person_can_still_say_no(small_disk):
     """A no makes nothing run: it holds at once, and is on record when there is room again."""
 
     async def main(node):
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 120))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=120))
         await soon(lambda: node.approvals.waiters.count)
         (asked,), _ = await node.approvals.list()
         fill(small_disk)
         for i in range(400):
-            await node.gate.decide(line(f"ls {i}"), SESSION)
+            await node.decisions.decide(line(f"ls {i}"), SESSION)
         with pytest.raises(StoreError):
-            await node.gate.answer(asked.id, YES, ANN)
-        await node.gate.answer(asked.id, NO, ANN)
+            await node.decisions.answer(asked.id, YES, ANN)
+        await node.decisions.answer(asked.id, NO, ANN)
         assert verdict_of(await waiting) is DENY
         (small_disk / "filler").unlink()
         await soon(lambda: node.store.fetch("SELECT state FROM approvals") == [("rejected",)])
@@ -123,10 +122,10 @@ def test_on_a_full_disk_a_person_can_still_say_no(small_disk):
 
 def test_a_database_that_became_read_only_denies_everything(small_disk):
     async def main(node):
-        assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("ls"), SESSION)) is ALLOW
         node.store._writer._connection.execute("PRAGMA query_only = ON", ())
-        assert refused(await node.gate.decide(line("ls"), SESSION))
-        assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW  # on a connection made anew
+        assert refused(await node.decisions.decide(line("ls"), SESSION))
+        assert verdict_of(await node.decisions.decide(line("ls"), SESSION)) is ALLOW  # on a connection made anew
 
     with Node(small_disk / "home") as node:
         asyncio.run(main(node))
@@ -156,12 +155,12 @@ def test_a_sink_that_hangs_is_a_denial_in_time_and_nothing_is_allowed_meanwhile(
         node.store.write_seconds = 1.0
         hanging = node.store.write(plug)
         await soon(plug.begun.is_set)
-        rulings = await asyncio.gather(*(node.gate.decide(line(f"ls {i}"), SESSION) for i in range(20)))
+        rulings = await asyncio.gather(*(node.decisions.decide(line(f"ls {i}"), SESSION) for i in range(20)))
         assert all(refused(r) for r in rulings)
         plug.pull()
         hanging.result()
         node.store.write_seconds = 10.0
-        assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("ls"), SESSION)) is ALLOW
         assert len(node.events()) == 1  # whoever was refused is not in the log as allowed
 
     asyncio.run(main())
@@ -176,9 +175,9 @@ def test_a_queue_that_is_too_long_is_a_denial_at_once(node, monkeypatch):
         node.store.write(plug)
         await soon(plug.begun.is_set)
         monkeypatch.setattr(writer, "MOST_QUEUED", 5)
-        waiting = [asyncio.create_task(node.gate.decide(line(f"ls {i}"), SESSION)) for i in range(5)]
+        waiting = [asyncio.create_task(node.decisions.decide(line(f"ls {i}"), SESSION)) for i in range(5)]
         await soon(lambda: node.store.queued == 5)
-        assert refused(await node.gate.decide(line("ls x"), SESSION))
+        assert refused(await node.decisions.decide(line("ls x"), SESSION))
         plug.pull()
         assert {verdict_of(r) for r in await asyncio.gather(*waiting)} == {ALLOW}
 
@@ -188,7 +187,7 @@ def test_a_queue_that_is_too_long_is_a_denial_at_once(node, monkeypatch):
 def test_a_closed_store_denies(tmp_path):
     node = Node(tmp_path / "home")
     node.close()
-    assert refused(asyncio.run(node.gate.decide(line("ls"), SESSION)))
+    assert refused(asyncio.run(node.decisions.decide(line("ls"), SESSION)))
 
 
 def test_a_database_server_that_is_gone_denies(tmp_path):
@@ -197,12 +196,12 @@ def test_a_database_server_that_is_gone_denies(tmp_path):
     server = Postgres()
 
     async def main(node):
-        assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("ls"), SESSION)) is ALLOW
         server.kill()
-        assert refused(await node.gate.decide(line("ls"), SESSION))
-        assert refused(await node.gate.decide(line(ASKED), SESSION))
+        assert refused(await node.decisions.decide(line("ls"), SESSION))
+        assert refused(await node.decisions.decide(line(ASKED), SESSION))
         server.start()
-        assert verdict_of(await node.gate.decide(line("ls"), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("ls"), SESSION)) is ALLOW
 
     try:
         with Node(tmp_path / "home", server.new_database()) as node:
@@ -218,12 +217,12 @@ def test_a_fault_anywhere_on_the_way_is_a_denial(node, monkeypatch, fault):
         raise RuntimeError("a fault")
 
     target, name, text = {
-        "prepare": (node.log, "prepare_all", "ls"),
+        "prepare": (node.log, "prepare", "ls"),
         "append": (node.log, "finish", "ls"),
         "announce": (node.log, "append", ASKED),
     }[fault]
     monkeypatch.setattr(target, name, fail)
-    ruling = asyncio.run(node.gate.decide(line(text), SESSION))
+    ruling = asyncio.run(node.decisions.decide(line(text), SESSION))
     assert verdict_of(ruling) is DENY
     monkeypatch.undo()
     assert {row[2] for row in node.events()} <= {"deny"}
@@ -235,8 +234,8 @@ def test_an_engine_that_can_not_be_found_is_a_denial_on_record(node):
     def fail(_call, _session):
         raise RuntimeError("no engine")
 
-    node.gate._weighing = msgspec.structs.replace(node.gate._weighing, engines=fail)
-    ruling = asyncio.run(node.gate.settle(line(ASKED), SESSION, 1))
+    node.engine = fail
+    ruling = asyncio.run(node.decisions.decide(line(ASKED), SESSION, wait=1))
     assert (verdict_of(ruling), ruling.position) == (DENY, 1)
     assert "no engine" in ruling.decision.decision_reason
 
@@ -286,4 +285,4 @@ def test_killed_before_the_commit_leaves_neither(tmp_path):
     with Node(home) as node:
         assert node.events() == []
         assert verify_log(read_address(None, home=str(home)), home=str(home)).ok
-        assert verdict_of(asyncio.run(node.gate.decide(line(ASKED), SESSION))) is ASK
+        assert verdict_of(asyncio.run(node.decisions.decide(line(ASKED), SESSION))) is ASK

@@ -21,20 +21,20 @@ from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, verdict_of
 
 
 async def asked(node, call=None, session=SESSION):
-    ruling = await node.gate.decide(call or line(ASKED), session)
+    ruling = await node.decisions.decide(call or line(ASKED), session)
     assert verdict_of(ruling) is ASK
     return ruling.approval
 
 
 async def approved(node, call=None):
     approval = await asked(node, call)
-    return await node.gate.answer(approval.id, YES, ANN)
+    return await node.decisions.answer(approval.id, YES, ANN)
 
 
 def test_a_yes_can_not_be_replayed(node):
     async def main():
         await approved(node, line(ASKED, "c1"))
-        rulings = await asyncio.gather(*(node.gate.decide(line(ASKED, "c1"), SESSION) for _ in range(20)))
+        rulings = await asyncio.gather(*(node.decisions.decide(line(ASKED, "c1"), SESSION) for _ in range(20)))
         assert [verdict_of(r) for r in rulings].count(ALLOW) == 1
         assert len([row for row in node.events() if row[2:4] == ("allow", "person")]) == 1
 
@@ -54,8 +54,8 @@ def test_a_yes_can_not_be_replayed(node):
 def test_a_yes_is_for_no_other_call(node, changed):
     async def main():
         await approved(node)
-        assert verdict_of(await node.gate.decide(changed, SESSION)) is not ALLOW
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(changed, SESSION)) is not ALLOW
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is ALLOW
 
     asyncio.run(main())
 
@@ -67,7 +67,7 @@ def test_a_yes_is_for_nobody_else(node, change):
     async def main():
         await approved(node)
         session = msgspec.structs.replace(SESSION, **change)
-        assert verdict_of(await node.gate.decide(line(ASKED), session)) is ASK
+        assert verdict_of(await node.decisions.decide(line(ASKED), session)) is ASK
 
     asyncio.run(main())
 
@@ -75,8 +75,8 @@ def test_a_yes_is_for_nobody_else(node, change):
 def test_a_call_edited_after_its_approval_is_a_new_question(node):
     async def main():
         approval = await asked(node, line(ASKED, "c1"))
-        await node.gate.answer(approval.id, YES, ANN)
-        edited = await node.gate.decide(line("node evil.js", "c1"), SESSION)
+        await node.decisions.answer(approval.id, YES, ANN)
+        edited = await node.decisions.decide(line("node evil.js", "c1"), SESSION)
         assert (verdict_of(edited), edited.approval.id != approval.id) == (ASK, True)
 
     asyncio.run(main())
@@ -86,12 +86,12 @@ def test_what_a_person_changed_is_what_runs_and_that_once(node):
     async def main():
         approval = await asked(node)
         changed = {"command": "node safe.js"}
-        await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
-        assert verdict_of(await node.gate.decide(line("node safe.js"), SESSION)) is ASK
+        await node.decisions.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+        assert verdict_of(await node.decisions.decide(line("node safe.js"), SESSION)) is ASK
         rewritable = msgspec.structs.replace(line(ASKED), rewritable=True)
-        first = await node.gate.decide(rewritable, SESSION)
+        first = await node.decisions.decide(rewritable, SESSION)
         assert (verdict_of(first), first.updated_input) == (ALLOW, changed)
-        assert verdict_of(await node.gate.decide(rewritable, SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(rewritable, SESSION)) is ASK
 
     asyncio.run(main())
 
@@ -100,12 +100,12 @@ def test_a_caller_that_ignores_changed_input_runs_the_changed_call_once_and_the_
     async def main():
         approval = await asked(node)
         changed = {"command": "node safe.js"}
-        await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
-        asked_again = await node.gate.decide(line(ASKED), SESSION)
+        await node.decisions.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+        asked_again = await node.decisions.decide(line(ASKED), SESSION)
         assert (verdict_of(asked_again), asked_again.updated_input) == (DENY, None)
-        assert verdict_of(await node.gate.decide(line("node safe.js"), SESSION)) is ALLOW
-        assert verdict_of(await node.gate.decide(line("node safe.js"), SESSION)) is ASK
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(line("node safe.js"), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("node safe.js"), SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is ASK
 
     asyncio.run(main())
 
@@ -113,9 +113,9 @@ def test_a_caller_that_ignores_changed_input_runs_the_changed_call_once_and_the_
 def test_a_changed_input_is_held_against_the_policy_of_the_moment_it_runs(node):
     async def main():
         approval = await asked(node)
-        await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input={"command": "make x"}), ANN)
+        await node.decisions.answer(approval.id, Answer(verdict=ALLOW, modified_input={"command": "make x"}), ANN)
         node.deny("Bash(make:*)")
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is DENY
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is DENY
 
     asyncio.run(main())
 
@@ -138,13 +138,13 @@ def swap(path, target):
 def test_a_yes_that_waits_for_its_call_is_for_where_its_paths_led(seeing, tmp_path):
     async def main(node, call):
         approval = await asked(node, call)
-        await node.gate.answer(approval.id, YES, ANN)
+        await node.decisions.answer(approval.id, YES, ANN)
         swap(tmp_path / "notes", tmp_path / "secret")
-        moved = await node.gate.decide(call, SESSION)
+        moved = await node.decisions.decide(call, SESSION)
         assert (verdict_of(moved), "leads elsewhere" in moved.approval.reason) == (ASK, True)
         assert moved.approval.id != approval.id
         swap(tmp_path / "notes", tmp_path / "notes-again")
-        assert verdict_of(await node.gate.decide(call, SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(call, SESSION)) is ASK
 
     asyncio.run(main(*seeing))
 
@@ -155,10 +155,10 @@ def test_what_a_person_changed_is_written_where_it_led_when_they_said_so(seeing,
     async def main(node, call):
         for is_moved in (False, True):
             approval = await asked(node, call)
-            await node.gate.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+            await node.decisions.answer(approval.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
             if is_moved:
                 swap(tmp_path / "other", tmp_path / "secret")
-            ruling = await node.gate.decide(msgspec.structs.replace(call, rewritable=True), SESSION)
+            ruling = await node.decisions.decide(msgspec.structs.replace(call, rewritable=True), SESSION)
             assert (verdict_of(ruling), ruling.updated_input) == ((ASK, None) if is_moved else (ALLOW, changed))
 
     asyncio.run(main(*seeing))
@@ -168,12 +168,12 @@ def test_a_standing_yes_without_a_pattern_is_for_where_its_paths_led(seeing, tmp
     async def main(node, call):
         (tmp_path / "notes").unlink()  # to make the file is no other place
         approval = await asked(node, call)
-        await node.gate.answer(approval.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS), ANN)
-        assert verdict_of(await node.gate.decide(call, SESSION)) is ALLOW
+        await node.decisions.answer(approval.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS), ANN)
+        assert verdict_of(await node.decisions.decide(call, SESSION)) is ALLOW
         (tmp_path / "notes").write_text("x")
-        assert verdict_of(await node.gate.decide(call, SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(call, SESSION)) is ALLOW
         swap(tmp_path / "notes", tmp_path / "secret")
-        assert verdict_of(await node.gate.decide(call, SESSION)) is ASK  # the yes that made it was used with it
+        assert verdict_of(await node.decisions.decide(call, SESSION)) is ASK  # the yes that made it was used with it
 
     asyncio.run(main(*seeing))
 
@@ -183,7 +183,7 @@ def test_of_many_who_answer_at_once_one_wins_and_all_others_are_told_who(tmp_pat
         approval = await asked(nodes[0])
         people = [msgspec.structs.replace(ADMIN, user=f"p{i}") for i in range(12)]
         answers = [YES if i % 2 else NO for i in range(12)]
-        jobs = [nodes[i % 2].gate.answer(approval.id, answers[i], people[i]) for i in range(12)]
+        jobs = [nodes[i % 2].decisions.answer(approval.id, answers[i], people[i]) for i in range(12)]
         outcomes = await asyncio.gather(*jobs, return_exceptions=True)
         won = [o for o in outcomes if not isinstance(o, Exception)]
         lost = [o for o in outcomes if isinstance(o, AlreadyAnsweredError)]
@@ -198,7 +198,7 @@ def test_of_many_who_answer_at_once_one_wins_and_all_others_are_told_who(tmp_pat
 def test_a_yes_that_several_nodes_find_at_once_is_used_by_one(tmp_path, url):
     async def main(nodes):
         await approved(nodes[0])
-        rulings = await asyncio.gather(*(n.gate.decide(line(ASKED), SESSION) for n in nodes * 8))
+        rulings = await asyncio.gather(*(n.decisions.decide(line(ASKED), SESSION) for n in nodes * 8))
         assert [verdict_of(r) for r in rulings].count(ALLOW) == 1
 
     with Node(tmp_path / "home", url) as a, Node(tmp_path / "home", url) as b:
@@ -211,7 +211,7 @@ def test_an_unused_yes_runs_out(tmp_path):
     async def main(node):
         await approved(node)
         clock[0] += 1801
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is ASK
 
     with Node(tmp_path / "home", clock=lambda: clock[0]) as node:
         asyncio.run(main(node))
@@ -227,7 +227,7 @@ def test_a_clock_that_jumps_gives_a_yes_no_longer_life(tmp_path, jump, verdict):
     async def main(node):
         await approved(node)
         clock[0] += jump
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is verdict
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is verdict
 
     with Node(tmp_path / "home", clock=lambda: clock[0]) as node:
         asyncio.run(main(node))
@@ -240,12 +240,12 @@ def test_what_has_expired_stays_so_when_the_clock_goes_back(tmp_path):
         approval = await asked(node)
         clock[0] += 3600
         with pytest.raises(AlreadyAnsweredError, match="expired"):
-            await node.gate.answer(approval.id, YES, ANN)
+            await node.decisions.answer(approval.id, YES, ANN)
         await node.approvals.wait(approval.id, 20)
         clock[0] -= 3600
         assert (await node.approvals.get(approval.id)).state is State.EXPIRED
         with pytest.raises(AlreadyAnsweredError, match="expired"):
-            await node.gate.answer(approval.id, YES, ANN)
+            await node.decisions.answer(approval.id, YES, ANN)
 
     with Node(tmp_path / "home", clock=lambda: clock[0]) as node:
         asyncio.run(main(node))
@@ -257,10 +257,10 @@ def test_a_grant_can_not_be_used_after_its_end_by_setting_the_clock_back_before_
     async def main(node):
         approval = await asked(node, line("npm install x"))
         wide = Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install:*", until=clock[0] + 60)
-        await node.gate.answer(approval.id, wide, ANN)
-        assert verdict_of(await node.gate.decide(line("npm install y"), SESSION)) is ALLOW
+        await node.decisions.answer(approval.id, wide, ANN)
+        assert verdict_of(await node.decisions.decide(line("npm install y"), SESSION)) is ALLOW
         clock[0] += 61
-        assert verdict_of(await node.gate.decide(line("npm install y"), SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(line("npm install y"), SESSION)) is ASK
 
     with Node(tmp_path / "home", clock=lambda: clock[0]) as node:
         asyncio.run(main(node))
@@ -313,7 +313,7 @@ class Questions(RuleBasedStateMachine):
             for i, e in self.model.items()
             if e["text"] == text and e["state"] == "rejected" and not e["used"] and self.clock < e["expires"]
         ]
-        ruling = self.do(self.node.gate.decide(line(text), SESSION))
+        ruling = self.do(self.node.decisions.decide(line(text), SESSION))
         if verdict_of(ruling) is ASK:
             assert not yes
             assert not no
@@ -343,11 +343,11 @@ class Questions(RuleBasedStateMachine):
         before = self.expected(approval_id)
         if before != "pending":
             with pytest.raises(AlreadyAnsweredError) as caught:
-                self.do(self.node.gate.answer(approval_id, answer, who))
+                self.do(self.node.decisions.answer(approval_id, answer, who))
             lost = caught.value.approval
             assert (lost.state.value, lost.by) == (before, "expiry" if before == "expired" else entry["by"])
             return
-        approval = self.do(self.node.gate.answer(approval_id, answer, who))
+        approval = self.do(self.node.decisions.answer(approval_id, answer, who))
         state = "approved" if answer is YES else "rejected"
         entry.update(state=state, by=who.user, expires=self.clock + 100)
         assert (approval.state.value, approval.by) == (state, who.user)
@@ -357,7 +357,7 @@ class Questions(RuleBasedStateMachine):
     def race(self, pick, answers):
         approval_id = list(self.model)[pick % len(self.model)]
         entry, before = self.model[approval_id], self.expected(approval_id)
-        jobs = [self.node.gate.answer(approval_id, answer, who) for answer, who in answers]
+        jobs = [self.node.decisions.answer(approval_id, answer, who) for answer, who in answers]
 
         async def both():
             return await asyncio.gather(*jobs, return_exceptions=True)
@@ -378,7 +378,7 @@ class Questions(RuleBasedStateMachine):
         approval_id = list(self.model)[pick % len(self.model)]
         before = self.expected(approval_id)
         try:
-            self.do(self.node.gate.cancel(approval_id, "withdrawn"))
+            self.do(self.node.decisions.cancel(approval_id, "withdrawn"))
         except AlreadyAnsweredError:
             assert before != "pending"
         else:
@@ -430,7 +430,7 @@ test_every_history_of_questions_and_answers_is_one_that_a_single_clerk_could_kee
 def test_time_for_answers_is_kept_by_the_store_and_not_by_whoever_answers(node):
     async def main():
         approval = await asked(node)
-        answered = await node.gate.answer(approval.id, YES, ANN)
+        answered = await node.decisions.answer(approval.id, YES, ANN)
         assert abs(answered.resolved_at - time.time()) < 60
         assert 1790 < answered.expires_at - answered.resolved_at < 1810
 

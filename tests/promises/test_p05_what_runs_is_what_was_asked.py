@@ -13,9 +13,9 @@ from assent import Engine, Session, ToolCall
 from assent.approvals import ContradictionError
 from assent.approvals.binding import LARGEST_FILE, MOST_PATHS
 from assent.approvals.named import MOST_NAMES
+from assent.decisions.tickets import TicketError
 from assent.model import ALLOW, ASK, DENY, Answer, Facts, Principal, Role, Scope
 from assent.sandbox.lines import find_line
-from assent.tickets import TicketError
 from keeping import ANN, YES, Node, soon, verdict_of
 
 ALWAYS = Answer(verdict=ALLOW, scope=Scope.ALWAYS)
@@ -46,7 +46,7 @@ class Desk:
         return ToolCall(tool="Bash", input={"command": text, **more}, cwd=str(cwd or self.folder))
 
     def decide(self, call):
-        return self.node.gate.decide(call, self.session)
+        return self.node.decisions.decide(call, self.session)
 
     async def ask(self, call):
         ruling = await self.decide(call)
@@ -55,7 +55,7 @@ class Desk:
 
     async def approve(self, call, answer=YES):
         approval = await self.ask(call)
-        await self.node.gate.answer(approval.id, answer, ANN)
+        await self.node.decisions.answer(approval.id, answer, ANN)
         return approval
 
 
@@ -150,7 +150,7 @@ def test_a_yes_is_not_for_a_file_that_changed_since(desk, text, file):
         assert (verdict_of(again), again.approval.id != approval.id) == (ASK, True)
         assert file.rpartition("/")[2] in again.approval.reason
         assert "since the last approval" in again.approval.reason
-        await desk.node.gate.answer(again.approval.id, YES, ANN)  # who looked at the new content may allow that
+        await desk.node.decisions.answer(again.approval.id, YES, ANN)  # who looked at the new content may allow that
         assert verdict_of(await desk.decide(desk.line(text))) is ALLOW
         assert verdict_of(await desk.decide(desk.line(text))) is ASK
 
@@ -241,10 +241,10 @@ def test_a_change_before_the_answer_is_a_change(desk):
         for scope in (YES, ALWAYS):
             approval = await desk.ask(desk.line("bash deploy.sh"))
             script.write_text("evil")
-            await desk.node.gate.answer(approval.id, scope, ANN)
+            await desk.node.decisions.answer(approval.id, scope, ANN)
             again = await desk.decide(desk.line("bash deploy.sh"))
             assert verdict_of(again) is ASK
-            await desk.node.gate.cancel(again.approval.id, "test")
+            await desk.node.decisions.cancel(again.approval.id, "test")
             script.write_text("good")
 
     asyncio.run(main())
@@ -346,7 +346,7 @@ def test_a_changed_call_runs_neither_as_it_was_nor_with_another_file(desk):
         assert verdict_of(await desk.decide(desk.line("bash b.sh"))) is ASK
         again = await desk.decide(call)
         assert (verdict_of(again), again.updated_input) == (ASK, None)
-        await desk.node.gate.answer(again.approval.id, Answer(verdict=ALLOW, modified_input=edited), ANN)
+        await desk.node.decisions.answer(again.approval.id, Answer(verdict=ALLOW, modified_input=edited), ANN)
         desk.write("a.sh", "changed")  # what the person put in its place does not run this
         ruling = await desk.decide(call)
         assert (verdict_of(ruling), ruling.updated_input) == (ALLOW, edited)
@@ -363,14 +363,14 @@ def test_who_waits_is_asked_again_and_told_why(desk):
             asked.append(approval)
 
         waiting = asyncio.create_task(
-            desk.node.gate.settle(desk.line("bash deploy.sh"), desk.session, 60, on_ask=on_ask)
+            desk.node.decisions.decide(desk.line("bash deploy.sh"), desk.session, wait=60, on_ask=on_ask)
         )
         await soon(lambda: len(asked) == 1)
         script.write_text("evil")
-        await desk.node.gate.answer(asked[0].id, YES, ANN)
+        await desk.node.decisions.answer(asked[0].id, YES, ANN)
         await soon(lambda: len(asked) == 2)
         assert "deploy.sh` changed" in asked[1].reason
-        await desk.node.gate.answer(asked[1].id, YES, ANN)
+        await desk.node.decisions.answer(asked[1].id, YES, ANN)
         assert verdict_of(await waiting) is ALLOW
 
     asyncio.run(main())
@@ -382,7 +382,7 @@ def test_of_repeats_that_race_one_is_released_and_after_a_change_none(desk):
         await desk.approve(call)
         rulings = await asyncio.gather(*(desk.decide(call) for _ in range(8)))
         assert [verdict_of(r) for r in rulings].count(ALLOW) == 1
-        await desk.node.gate.answer((await desk.ask(call)).id, YES, ANN)
+        await desk.node.decisions.answer((await desk.ask(call)).id, YES, ANN)
         script.write_text("evil")
         rulings = await asyncio.gather(*(desk.decide(call) for _ in range(8)))
         assert {verdict_of(r) for r in rulings} == {ASK}
@@ -425,9 +425,9 @@ def test_a_standing_yes_to_a_script_that_does_not_exist_is_refused_and_nothing_i
         approval = await desk.ask(desk.line("./missing.sh"))
         for answer in (ALWAYS, Answer(verdict=ALLOW, scope=Scope.SESSION, pattern="./missing.sh:*")):
             with pytest.raises(ContradictionError, match=r"missing\.sh` did not exist when this was asked"):
-                await desk.node.gate.answer(approval.id, answer, ANN)
+                await desk.node.decisions.answer(approval.id, answer, ANN)
         assert await desk.node.approvals.grants() == ()
-        await desk.node.gate.answer(approval.id, YES, ANN)
+        await desk.node.decisions.answer(approval.id, YES, ANN)
 
     asyncio.run(main())
 
@@ -466,9 +466,9 @@ def test_what_runs_in_a_sandbox_is_looked_at_once_more_when_it_starts(node, tmp_
             assert ruling.decision.decision == "sandboxed"
             script.write_text(text)
             if text == "good":
-                await node.gate.tickets.redeem(ruling.ticket.id, words.words, words.folder, me)
+                await node.decisions.redeem(ruling.ticket.id, words.words, words.folder, me)
                 continue
             with pytest.raises(TicketError, match=r"deploy\.sh` changed"):
-                await node.gate.tickets.redeem(ruling.ticket.id, words.words, words.folder, me)
+                await node.decisions.redeem(ruling.ticket.id, words.words, words.folder, me)
 
     asyncio.run(main())

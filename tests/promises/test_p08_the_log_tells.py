@@ -338,7 +338,7 @@ def test_a_seal_is_set_after_every_thousand_records(node):
 
 def test_what_is_decided_is_in_the_log_in_order(node):
     async def main():
-        return [(await node.gate.decide(line(text), SESSION)).position for text in ("ls", ASKED, "rm -rf /")]
+        return [(await node.decisions.decide(line(text), SESSION)).position for text in ("ls", ASKED, "rm -rf /")]
 
     assert asyncio.run(main()) == [1, 2, 4]
     kinds = [(row[1], row[2]) for row in node.events()]

@@ -48,15 +48,15 @@ def test_a_question_asked_before_a_crash_is_answered_after_it_and_the_caller_tha
     tmp_path, url, answer
 ):
     async def before(node):
-        return (await node.gate.decide(line(ASKED, "c1"), SESSION)).approval.id
+        return (await node.decisions.decide(line(ASKED, "c1"), SESSION)).approval.id
 
     async def after(node, approval_id):
         assert (await node.approvals.get(approval_id)).state is State.PENDING
-        joined = await node.gate.decide(line(ASKED, "c1"), SESSION)
+        joined = await node.decisions.decide(line(ASKED, "c1"), SESSION)
         assert (verdict_of(joined), joined.approval.id) == (ASK, approval_id)
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED, "c1"), SESSION, 30))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED, "c1"), SESSION, wait=30))
         await asyncio.sleep(0.1)
-        await node.gate.answer(approval_id, answer, ANN)
+        await node.decisions.answer(approval_id, answer, ANN)
         ruling = await waiting
         assert (verdict_of(ruling) is ALLOW) is (answer is YES)
 

@@ -27,7 +27,7 @@ def pair(request, tmp_path):
 
 
 async def suspend(node, text=ASKED):
-    waiting = asyncio.create_task(node.gate.settle(line(text), SESSION, 60))
+    waiting = asyncio.create_task(node.decisions.decide(line(text), SESSION, wait=60))
     await soon(lambda: node.approvals.waiters.count)
     (asked,), _ = await node.approvals.list()
     return waiting, asked.id
@@ -37,7 +37,7 @@ async def suspend(node, text=ASKED):
 def test_an_answer_on_one_node_wakes_the_call_suspended_on_another(pair, answer, verdict):
     async def main():
         waiting, approval_id = await suspend(pair[0])
-        await pair[1].gate.answer(approval_id, answer, ANN)
+        await pair[1].decisions.answer(approval_id, answer, ANN)
         assert verdict_of(await waiting) is verdict
 
     asyncio.run(main())
@@ -46,10 +46,10 @@ def test_an_answer_on_one_node_wakes_the_call_suspended_on_another(pair, answer,
 def test_a_hundred_calls_suspended_on_one_node_are_all_woken_by_another(pair):
     async def main():
         calls = [line(f"node {i}.js") for i in range(100)]
-        waiting = [asyncio.create_task(pair[0].gate.settle(call, SESSION, 60)) for call in calls]
+        waiting = [asyncio.create_task(pair[0].decisions.decide(call, SESSION, wait=60)) for call in calls]
         await soon(lambda: pair[0].approvals.waiters.count == 100)
         found, _ = await pair[1].approvals.list(limit=200)
-        await asyncio.gather(*(pair[1].gate.answer(a.id, YES, ANN) for a in found))
+        await asyncio.gather(*(pair[1].decisions.answer(a.id, YES, ANN) for a in found))
         assert {verdict_of(r) for r in await asyncio.gather(*waiting)} == {ALLOW}
 
     asyncio.run(main())
@@ -59,14 +59,14 @@ def test_a_grant_and_its_end_reach_the_other_node(pair):
     a, b = pair
 
     async def main():
-        asked = await a.gate.decide(line("npm install x"), SESSION)
-        await a.gate.answer(asked.approval.id, WIDE, ANN)
-        await soon(lambda: b.gate.preview(line("npm install y"), SESSION).verdict is ALLOW)
-        assert verdict_of(await b.gate.decide(line("npm install y"), SESSION)) is ALLOW
+        asked = await a.decisions.decide(line("npm install x"), SESSION)
+        await a.decisions.answer(asked.approval.id, WIDE, ANN)
+        await soon(lambda: b.decisions.preview(line("npm install y"), SESSION).verdict is ALLOW)
+        assert verdict_of(await b.decisions.decide(line("npm install y"), SESSION)) is ALLOW
         (grant,) = await b.approvals.grants()
         await a.approvals.revoke_grant(grant.id, ANN)
         # However late the news comes, the grant is looked up where the decision is recorded.
-        assert verdict_of(await b.gate.decide(line("npm install y"), SESSION)) is ASK
+        assert verdict_of(await b.decisions.decide(line("npm install y"), SESSION)) is ASK
 
     asyncio.run(main())
 
@@ -76,7 +76,7 @@ def test_what_is_enabled_reaches_the_other_node(pair):
 
     async def main():
         await a.approvals.enable(ANN, 5, agent="coder")
-        await soon(lambda: b.gate.preview(line("terraform destroy"), SESSION).verdict is ASK)
+        await soon(lambda: b.decisions.preview(line("terraform destroy"), SESSION).verdict is ASK)
 
     asyncio.run(main())
 
@@ -95,13 +95,13 @@ def test_a_node_whose_connections_are_cut_while_it_waits_is_woken_all_the_same(t
             await asyncio.sleep(0.05)
         for _ in range(20):  # a cut connection is an error once, and then made anew
             try:
-                await b.gate.answer(approval_id, YES, ANN)
+                await b.decisions.answer(approval_id, YES, ANN)
                 break
             except StoreError:
                 await asyncio.sleep(0.05)
         ruling = await waiting
         if ruling.decision.decision_source.value == "error":
-            ruling = await a.gate.decide(line(ASKED), SESSION)
+            ruling = await a.decisions.decide(line(ASKED), SESSION)
         assert verdict_of(ruling) is ALLOW
 
     with Node(tmp_path / "a", url) as a, Node(tmp_path / "b", url) as b:
@@ -112,21 +112,21 @@ def test_an_answer_given_while_a_node_was_asleep_is_found_when_it_wakes(tmp_path
     home = tmp_path / "home"
 
     async def ask(node):
-        return (await node.gate.decide(line(ASKED, "c1"), SESSION)).approval.id
+        return (await node.decisions.decide(line(ASKED, "c1"), SESSION)).approval.id
 
     with Node(home, url) as node:
         approval_id = asyncio.run(ask(node))
     with Node(home, url) as other:
-        asyncio.run(other.gate.answer(approval_id, YES, ANN))
+        asyncio.run(other.decisions.answer(approval_id, YES, ANN))
     with Node(home, url) as node:
-        assert verdict_of(asyncio.run(node.gate.settle(line(ASKED, "c1"), SESSION, 1))) is ALLOW
+        assert verdict_of(asyncio.run(node.decisions.decide(line(ASKED, "c1"), SESSION, wait=1))) is ALLOW
 
 
 ANSWER = """
 import asyncio, sys
 from keeping import ANN, YES, Node
 with Node(sys.argv[1]) as node:
-    asyncio.run(node.gate.answer(sys.argv[2], YES, ANN))
+    asyncio.run(node.decisions.answer(sys.argv[2], YES, ANN))
 """
 
 
@@ -161,7 +161,7 @@ def test_a_hint_that_can_not_be_followed_at_once_is_followed_later(node, monkeyp
             return real(*rest)
 
         monkeypatch.setattr(node.store, "_tell", lambda *_: None)  # nobody here is told what it became
-        await node.gate.answer(approval_id, YES, ANN)
+        await node.decisions.answer(approval_id, YES, ANN)
         monkeypatch.undo()
         monkeypatch.setattr(node.store, "fetch", flaky)
         node.approvals._hear("approvals", approval_id, None)

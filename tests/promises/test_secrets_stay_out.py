@@ -186,11 +186,11 @@ def test_nothing_of_it_is_in_the_store_s_log_in_an_export_or_in_what_a_question_
 
     async def main(node):
         for call in calls:
-            ruling = await node.gate.decide(call, SESSION)
+            ruling = await node.decisions.decide(call, SESSION)
             if ruling.approval is not None:
                 assert secret not in ruling.approval.summary
                 assert secret not in ruling.approval.reason
-                await node.gate.answer(ruling.approval.id, NO, ANN)
+                await node.decisions.answer(ruling.approval.id, NO, ANN)
 
     with Node(tmp_path / "home") as node:
         asyncio.run(main(node))

@@ -25,7 +25,7 @@ class Shared:
         self.store = open_store(home=str(home), clock=lambda: self.now)
         self.ended = []
         self.log = Log(self.store, None)
-        nothing = dict.fromkeys(("gate", "engines", "threads", "report", "lend_token"))
+        nothing = dict.fromkeys(("decisions", "engines", "facts", "threads", "report", "lend_token"))
         ground = Ground(
             store=self.store, log=self.log, environ={}, end_tokens=lambda _, run: self.ended.append(run), **nothing
         )

@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from assent.model.principal import Role
 from assent.server import identity
 from assent.server.identity import Identities
-from assent.server.keys import Wish, hash_secret, issue, revoke
+from assent.server.keys import Wish, issue, revoke
 from daemons import PATIENT, Running
 from keeping import Node
 
@@ -120,10 +120,9 @@ def test_what_is_found_counts_and_what_was_revoked_or_is_a_link_does_not(tmp_pat
             keys = Identities(node.store, cookie="c")
             wish = Wish(role=Role.AGENT, user="ann", agent="a")
             made = node.store.write(issue(wish, "ann", node.log)).result()
-            assert keys.is_new(headers(made.secret))
+            assert keys.identify(headers(made.secret))[0] is None
             await keys.meet(headers(made.secret))
             assert keys.identify(headers(made.secret))[0].agent == "a"
-            assert not keys.is_new(headers(made.secret), hash_secret(made.secret))
             node.store.write(revoke(made.token.id, "ann", node.log)).result()
             await asyncio.wrap_future(keys.look())
             link = node.store.write(issue(Wish(role=Role.USER, user="ann", kind="link"), "ann", node.log)).result()
@@ -131,7 +130,9 @@ def test_what_is_found_counts_and_what_was_revoked_or_is_a_link_does_not(tmp_pat
                 await keys.meet(headers(secret))
                 assert keys.identify(headers(secret)) == (None, False)
             assert len(keys._strangers) == 1
-            assert not keys.is_new({})
-            assert not keys.is_new({b"authorization": b"Basic xyz"})
+            for nobody in ({}, {b"authorization": b"Basic xyz"}):
+                await keys.meet(nobody)
+                assert keys.identify(nobody)[0] is None
+            assert len(keys._strangers) == 1
 
     asyncio.run(main())

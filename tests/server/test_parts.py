@@ -116,7 +116,7 @@ def test_metrics_are_text_that_prometheus_reads():
 
 
 def request(query: bytes) -> Request:
-    return Request("GET", "/", query, {}, b"", None, {}, None)
+    return Request({"type": "http", "query_string": query})
 
 
 @pytest.mark.parametrize("query", [b"a=1&a=2", b"\xff", b"a=%ff", b"&".join(b"a%d=1" % n for n in range(40))])

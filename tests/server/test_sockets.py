@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 import websockets
+from starlette.websockets import WebSocket
 from websockets.sync.client import connect
 
 from assent.server.sockets import CloseError, Guarded
@@ -420,14 +421,19 @@ def test_a_run_socket_whose_token_was_revoked_is_closed_too(daemon):
 def test_what_is_said_at_the_moment_the_token_ends_is_not_obeyed_and_nothing_is_heard():
     said: list[dict] = []
 
+    arriving = iter([{"type": "websocket.connect"}, {"type": "websocket.receive", "text": "{}"}])
+
     async def receive():
-        return {"type": "websocket.receive", "text": "{}"}
+        return next(arriving)
 
     async def send(message):
         said.append(message)
 
     async def both():
-        guarded = Guarded(SimpleNamespace(keys=SimpleNamespace(is_good=lambda _who: False)), None, receive, send)
+        websocket = WebSocket({"type": "websocket"}, receive, send)
+        await websocket.accept()
+        said.clear()
+        guarded = Guarded(SimpleNamespace(keys=SimpleNamespace(is_good=lambda _who: False)), None, websocket)
         assert await guarded.hear() == {"type": "websocket.disconnect"}
         with pytest.raises(CloseError):
             await guarded.say({"type": "websocket.send", "text": "secret"})

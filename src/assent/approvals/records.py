@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, TypeAlias, cast
+from typing import Any
 
 import msgspec
 
@@ -13,8 +12,6 @@ from assent.audit.entry import Entry
 from assent.audit.log import Log
 from assent.model import Decision, Session, ToolCall
 from assent.model.canonical import canonical
-
-Decided: TypeAlias = tuple[ToolCall, Session, Decision]
 
 _MOST_KEPT = 1024
 _LARGEST_KEPT = 16 * 1024
@@ -28,19 +25,13 @@ class Records:
         self._kept: dict[str, _Kept | None] = {}
 
     def make(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
-        """Make one record."""
-        return self.make_all(((call, session, decision),))[0]
-
-    def make_all(self, decided: Sequence[Decided]) -> list[Entry]:
-        """Make several records, sooner than one by one."""
-        entries = [self._recall(*each) for each in decided]
-        fresh = [index for index, entry in enumerate(entries) if entry is None]
-        events = [evaluated(*decided[i], summarise(decided[i][0], decided[i][2].reading)) for i in fresh]
-        inputs = [secrets_of(decided[i][0]) for i in fresh]
-        for index, entry in zip(fresh, self._log.prepare_all(events, inputs), strict=True):
-            entries[index] = entry
-            self._keep(*decided[index], entry)
-        return cast("list[Entry]", entries)
+        """Make one record, or the same again."""
+        entry = self._recall(call, session, decision)
+        if entry is None:
+            event = evaluated(call, session, decision, summarise(call, decision.reading))
+            entry = self._log.prepare(event, secrets_of(call))
+            self._keep(call, session, decision, entry)
+        return entry
 
     def _recall(self, call: ToolCall, session: Session, decision: Decision) -> Entry | None:
         kept = self._kept.get(decision.digest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -36,20 +35,9 @@ class Entry(msgspec.Struct, gc=False):
 
 def make_entry(event: Event, mask: Mask, about: Any = None) -> Entry:
     """Make an event ready. Whatever is in it, this gives a record; secrets in what it is about are masked in it too."""
-    return make_entries((event,), mask, (about,))[0]
-
-
-def make_entries(events: Sequence[Event], mask: Mask, about: Sequence[Any] = ()) -> list[Entry]:
-    """Make events ready; they are looked through for secrets together, since few have any."""
-    encoded = [_encode(event) for event in events]
-    inputs = [_encode_input(each) for each in about] or [b""] * len(encoded)
-    bodies = [body + b"\n" + given for (_, body), given in zip(encoded, inputs, strict=True)]
-    if len(bodies) == 1 or may_hold_secrets(b"\n".join(bodies)):
-        suspect = [may_hold_secrets(body) for body in bodies]
-    else:
-        suspect = [False] * len(bodies)
-    looked = zip(encoded, inputs, suspect, strict=True)
-    return [_entry(event, body, mask if look else None, given) for (event, body), given, look in looked]
+    event, body = _encode(event)
+    given = _encode_input(about)
+    return _entry(event, body, mask if may_hold_secrets(body + b"\n" + given) else None, given)
 
 
 def _encode_input(given: Any) -> bytes:

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from assent.audit.chain import COLUMNS, genesis, hash_row
-from assent.audit.entry import Entry, make_entries, make_entry
+from assent.audit.entry import Entry, make_entry
 from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
 from assent.audit.neighbours import LOOK_SECONDS, Neighbours
@@ -113,10 +113,6 @@ class Log:
         `about` is the input of the call that it tells of: secrets in it are masked in the event.
         """
         return make_entry(event, self.mask, about)
-
-    def prepare_all(self, events: Sequence[Event], about: Sequence[Any] = ()) -> list[Entry]:
-        """Make several events ready, sooner than one by one."""
-        return make_entries(events, self.mask, about)
 
     def append(self, cursor: Cursor, entries: Iterable[Entry]) -> None:
         """Append entries in a job of the store. Their positions are known once the job's future is."""

@@ -10,8 +10,8 @@ from typing import Literal, Protocol, TypeAlias, cast
 
 import msgspec
 
+from assent.budget import loaded
 from assent.model import ConfigError, Tier
-from assent.patience import loaded
 
 Role: TypeAlias = Literal[
     "text",  # only looked at by the program

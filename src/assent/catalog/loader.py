@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 import assent.regex as re
+from assent.budget import loaded
 from assent.catalog.entry import Entry
 from assent.catalog.plain import NotPlainError, read_plain
 from assent.model import ConfigError
-from assent.patience import loaded
 
 _HEAD = re.compile(r"^[^\s#].*:[ \t]*$", re.MULTILINE)
 _HERE = os.path.dirname(__file__)

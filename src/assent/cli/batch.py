@@ -15,7 +15,8 @@ from assent.reading.ambient import select
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from assent.cli.engines import Engines
+    from assent.cli.engines import Bench
+    from assent.decisions.engines import EngineCache
 
 CHUNK = 1 << 16
 
@@ -27,7 +28,7 @@ class Source(Protocol):
         """Return some bytes; none at the end."""
 
 
-def run_batch(engines: Engines, cwd: str, source: Source, sink: BinaryIO) -> None:
+def run_batch(engines: EngineCache[Bench], cwd: str, source: Source, sink: BinaryIO) -> None:
     """Answer every line of the source. Answers are sent before more input is waited for."""
     sink.writelines(encode(answer_line(line, engines, cwd)) + b"\n" for line in split_lines(source, sink))
     sink.flush()
@@ -50,7 +51,7 @@ def split_lines(source: Source, sink: BinaryIO) -> Iterator[bytes | None]:
         yield None if dropping else kept
 
 
-def answer_line(data: bytes | None, engines: Engines, cwd: str) -> Answer | Fault:
+def answer_line(data: bytes | None, engines: EngineCache[Bench], cwd: str) -> Answer | Fault:
     """Answer one line."""
     try:
         return _decide(data, engines, cwd)
@@ -58,7 +59,7 @@ def answer_line(data: bytes | None, engines: Engines, cwd: str) -> Answer | Faul
         return Fault(str(error))
 
 
-def _decide(data: bytes | None, engines: Engines, base: str) -> Answer:
+def _decide(data: bytes | None, engines: EngineCache[Bench], base: str) -> Answer:
     if data is None:
         raise CallError(f"it is longer than {LONGEST_INPUT >> 20} MiB")
     line = read_line(data)
@@ -70,7 +71,7 @@ def _decide(data: bytes | None, engines: Engines, base: str) -> Answer:
         if line.cwd is not None:
             call = call_of(line, find_folder(line.cwd, base))
         told = None if line.environment is None else select(line.environment)
-        return answer_of(engines.bench(call.cwd or base).decide(call, modes, told))
+        return answer_of(engines.find(call.cwd or base).decide(call, modes, told))
     except AssentError as error:
         return answer_of(refuse(call, error))
 

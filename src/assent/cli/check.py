@@ -9,7 +9,7 @@ from assent.cli import exits
 from assent.cli.answers import answer_of, encode
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
-from assent.cli.engines import Engines
+from assent.cli.engines import open_engines
 from assent.cli.environments import read_environment
 from assent.cli.notices import Notices
 from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
@@ -18,6 +18,8 @@ from assent.model import AssentError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from assent.cli.engines import Bench
+    from assent.decisions.engines import EngineCache
     from assent.model import Decision
 
 _EXAMPLES = (
@@ -40,8 +42,8 @@ def run(argv: list[str]) -> int:
     add_call_options(parser)
     given = parse_call(parser, argv)
     cwd = find_folder(given.cwd)
-    engines = Engines(mode=given.mode, files=given.policy, notices=Notices())
-    bench = engines.bench(cwd)
+    engines = open_engines(mode=given.mode, files=given.policy, notices=Notices())
+    bench = engines.find(cwd)
     if given.batch:
         if given.env or given.env_from:
             raise AssentError("--batch takes the environment of each call from its line, as `environment`")
@@ -55,7 +57,7 @@ def run(argv: list[str]) -> int:
     return exits.exit_code(decision.decision)
 
 
-def _run_batch(engines: Engines, cwd: str, words: list[str]) -> int:
+def _run_batch(engines: EngineCache[Bench], cwd: str, words: list[str]) -> int:
     from assent.cli.batch import run_batch, standard_source  # noqa: PLC0415 - a single call does without
 
     if words:

@@ -9,7 +9,8 @@ import msgspec
 
 from assent.config.facts import Observer, observe
 from assent.config.layers import Layers, LivePolicies
-from assent.config.places import Places, find_places
+from assent.config.places import find_places
+from assent.decisions.engines import EngineCache
 from assent.engine import Engine
 from assent.model import AssentError, Decision, Environment, Facts, Layer, Mode, Policy, Session, ToolCall
 from assent.policy.guard import Guard
@@ -44,42 +45,25 @@ class Bench(msgspec.Struct, frozen=True):
         return make_bench(self.found, (*self.policies, policy))
 
 
-class Engines:
-    """Finds the bench for a folder. What the user says here (`mode`, `files`) is heard as the user's layer.
+def open_engines(
+    *, mode: Mode | None = None, files: Sequence[str] = (), notices: Notices | None = None
+) -> EngineCache[Bench]:
+    """Open the benches of folders. What the user says here (`mode`, `files`) is heard as the user's layer.
 
     What is to be known about the layers goes to `notices`, if given.
     """
+    extra = tuple(map(_load, files))
 
-    def __init__(self, *, mode: Mode | None = None, files: Sequence[str] = (), notices: Notices | None = None) -> None:
-        self._mode = mode
-        self._notices = notices
-        self._extra = tuple(map(_load, files))
-        self._places = functools.lru_cache(MOST_FOLDERS)(find_places)
-        self._live: dict[Places, tuple[LivePolicies, Bench]] = {}
-        observe()  # what is broken there is to be heard of before anything is decided
+    def make(found: Layers, _fault: str | None) -> Bench:
+        return make_bench(found, speak_for_user(found.policies + extra, mode))
 
-    def bench(self, cwd: str) -> Bench:
-        """Return what decides in this folder by the files as they are now, or raise `ConfigError`."""
-        places = self._places(cwd)
-        known = self._live.pop(places, None)
-        live, bench = self._open(cwd) if known is None else known
-        fault = live.fault
-        found = live.current()
-        if self._notices is not None:
-            self._notices.follow(live, fault)
-        if found is not bench.found:
-            bench = self._make(found)
-        self._live[places] = (live, bench)
-        if len(self._live) > MOST_ENGINES:
-            del self._live[next(iter(self._live))]
-        return bench
+    def follow(live: LivePolicies, before: str | None, _made: Bench | None) -> None:
+        if notices is not None:
+            notices.follow(live, before)
 
-    def _open(self, cwd: str) -> tuple[LivePolicies, Bench]:
-        live = LivePolicies(cwd)
-        return live, self._make(live.current())
-
-    def _make(self, found: Layers) -> Bench:
-        return make_bench(found, speak_for_user(found.policies + self._extra, self._mode))
+    observe()  # what is broken there is to be heard of before anything is decided
+    locate = functools.lru_cache(MOST_FOLDERS)(find_places)
+    return EngineCache(make, locate=locate, follow=follow, most=MOST_ENGINES)
 
 
 def _load(file: str) -> Policy:

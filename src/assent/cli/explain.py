@@ -9,7 +9,7 @@ from assent.cli import exits
 from assent.cli.answers import encode
 from assent.cli.arguments import add_call_options, make_parser, parse_call
 from assent.cli.calls import call_from_words, find_folder
-from assent.cli.engines import Bench, Engines
+from assent.cli.engines import Bench, open_engines
 from assent.cli.environments import read_environment
 from assent.cli.nesting import Node, nest
 from assent.cli.notices import Notices
@@ -51,7 +51,7 @@ def run(argv: list[str]) -> int:
     add_call_options(parser)
     given = parse_call(parser, argv)
     cwd = find_folder(given.cwd)
-    bench = Engines(mode=given.mode, files=given.policy, notices=Notices()).bench(cwd)
+    bench = open_engines(mode=given.mode, files=given.policy, notices=Notices()).find(cwd)
     call = call_from_words(given.tool, given.command, cwd)
     decision = bench.decide(call, environment=read_environment(given.env, given.env_from))
     if given.json:

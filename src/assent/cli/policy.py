@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from assent.cli import exits
 from assent.cli.arguments import add_folder_option, add_output_option, make_parser
 from assent.cli.calls import find_folder
-from assent.cli.engines import Engines
+from assent.cli.engines import open_engines
 from assent.cli.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.config.assentfile import load_policy
 from assent.config.files import find_file
@@ -53,7 +53,7 @@ def _show(argv: list[str]) -> int:
     add_output_option(parser)
     given = parser.parse_args(argv)
     cwd = find_folder(given.cwd)
-    shown = describe(Engines().bench(cwd))
+    shown = describe(open_engines().find(cwd))
     if given.json:
         _say_json(shown)
     else:

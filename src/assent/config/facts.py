@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
+from assent.budget import step
 from assent.config.clock import processor_time
 from assent.config.files import find_private
 from assent.config.links import find_control_links, follow_links
 from assent.config.places import MANAGED_FILE, assent_home, user_file, user_home
 from assent.config.repository import find_trap
 from assent.model import ConfigError, Facts
-from assent.patience import step
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from typing import TYPE_CHECKING
 
 from assent.catalog.places import (
@@ -19,7 +18,7 @@ from assent.catalog.places import (
 from assent.config.places import LONGEST_PATH
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
 MOST_NAMES = 50_000
 """Names that are looked through for one folder. Where there are more, all of it counts as led to."""
@@ -37,23 +36,6 @@ def follow_links(path: str) -> str | None:
         return _ask_kernel(path) or _ask_parent(path) or os.path.realpath(path)
     except (OSError, ValueError, RecursionError):
         return None
-
-
-def follow_below(follow: Callable[[str], str | None], path: str) -> str | None:
-    """Follow links where it is known already, as a rule, how `follow` answers for the folder that a path is in."""
-    folder, _, name = path.rpartition("/")
-    parent = follow(folder) if folder and name not in _NO_NAMES else None
-    return follow_links(path) if parent is None or _may_lead_on(path) else f"{parent.rstrip('/')}/{name}"
-
-
-def _may_lead_on(path: str) -> bool:
-    """Tell whether a path is a link, or can not be looked at."""
-    try:
-        return stat.S_ISLNK(os.lstat(path).st_mode)
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True
 
 
 def _ask_kernel(path: str) -> str | None:

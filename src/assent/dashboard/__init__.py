@@ -11,17 +11,17 @@ import msgspec
 PAGES = ("/", "/login", "/sessions", "/audit", "/policy", "/overview", "/people")
 """The addresses that the one page is served at; its script shows what belongs to each."""
 _KINDS = {
-    "css": b"text/css; charset=utf-8",
-    "html": b"text/html; charset=utf-8",
-    "js": b"text/javascript; charset=utf-8",
-    "svg": b"image/svg+xml",
+    "css": "text/css; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
 }
 
 
 class Asset(msgspec.Struct, frozen=True):
     """One file, as it is and packed."""
 
-    kind: bytes
+    kind: str
     body: bytes
     packed: bytes
 

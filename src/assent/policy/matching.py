@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import (
     FS_EXEC,
     FS_READ,
@@ -27,7 +28,6 @@ from assent.model import (
     Rule,
     RuleError,
 )
-from assent.patience import step
 from assent.policy.arguments import ArgumentPattern, compile_argument
 from assent.policy.paths import path_match
 from assent.policy.patterns import (

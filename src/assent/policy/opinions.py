@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from assent.budget import TookTooLongError, step
 from assent.model import (
     ALLOW,
     ASK,
@@ -19,7 +20,6 @@ from assent.model import (
     Source,
     Verdict,
 )
-from assent.patience import TookTooLongError, step
 from assent.policy.guard import Guard
 from assent.policy.layers import NamedPolicy
 from assent.policy.matching import Matcher

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from assent.budget import step
 from assent.model import FS_READ, FS_WRITE, MAYBE, NO, UNKNOWN, YES, Certainty, Operation, fold, within
-from assent.patience import step
 from assent.policy.patterns import basename
 from assent.policy.view import View
 from assent.reading.globs import Anchor, Glob

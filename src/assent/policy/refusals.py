@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from assent.budget import TookTooLongError
 from assent.model import (
     ASK,
     DENY,
@@ -24,7 +25,6 @@ from assent.model import (
     ToolCall,
     digest,
 )
-from assent.patience import TookTooLongError
 from assent.policy.coverage import is_in_force
 from assent.policy.guard import command_texts
 from assent.policy.matching import compile_rule

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
+from assent.budget import step
 from assent.model import (
     COMMAND_EXECUTE,
     FS_EXEC,
@@ -19,7 +20,6 @@ from assent.model import (
     Rule,
     fold,
 )
-from assent.patience import step
 from assent.policy.matching import Matcher, compile_rule, lines_within
 from assent.policy.paths import starts_of
 from assent.policy.patterns import basename, host_name

@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN, CallError, fold, within
-from assent.patience import step
 from assent.reading import machines
 from assent.reading.fields import CONTENT, LONGEST_PATH, MOST_PATHS, names_a_file
 from assent.reading.machines import BLANK

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 import assent.regex as re
-from assent.patience import step
+from assent.budget import step
 
 _TOKEN = re.compile(
     r"""(?P<space>[ \t\r]+|\\\n|\#[^\n]*)

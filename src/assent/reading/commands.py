@@ -11,12 +11,12 @@ from posixpath import basename
 
 import msgspec
 
+from assent.budget import step
 from assent.catalog import Entry, Role, assignment_is_inert, is_unheard, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.catalog.revealing import find_revealed
 from assent.catalog.signs import may_load
 from assent.model import COMMAND_EXECUTE, DANGEROUS, DESTRUCTIVE, FS_WRITE, SAFE, UNKNOWN, Operation, Tier
-from assent.patience import step
 from assent.reading.ambient import Threat
 from assent.reading.conditions import clauses_of, in_case, is_broad
 from assent.reading.effects import argument_effects, role_effects, surroundings

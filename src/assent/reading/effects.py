@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.catalog import Role, secrets
 from assent.model import DANGEROUS, FS_EXEC, FS_READ, SAFE, UNKNOWN, Operation, within
-from assent.patience import step
 from assent.reading.findings import Findings
 from assent.reading.folders import ARRIVING, COMING, arrive, fill, guess, holds_own, lead, lose, overwrite
 from assent.reading.options import Match, part

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from assent.budget import loaded
 from assent.model import RuleError
-from assent.patience import loaded
 
 
 @functools.lru_cache(maxsize=65536)

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN, CallError
-from assent.patience import step
 from assent.reading.paths import Located, Place, is_foreign
 
 PATH_FIELDS = frozenset(

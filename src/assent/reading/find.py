@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.reading.options import may_be_option
 from assent.shell.hints import FITS, MADE, merged
 from assent.shell.printing import MATCHING, NAMING, NEGATING, SPANNING, spanned

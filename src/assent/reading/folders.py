@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from assent.budget import step
 from assent.catalog import Role, places
 from assent.model import FS_WRITE, UNKNOWN, Operation, fold, within
-from assent.patience import step
 from assent.reading.meter import CHECK, PATH, Meter
 from assent.reading.paths import Located
 from assent.reading.touching import Ground, find_ours, locate, reading, worse, writing

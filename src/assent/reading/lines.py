@@ -16,7 +16,7 @@ import msgspec
 
 import assent.regex as re
 from assent.model import COMMAND_EXECUTE, DESTRUCTIVE, FS_WRITE, NET_CONNECT, CallError, Operation
-from assent.patience import step
+from assent.budget import step
 from assent.reading.fields import folders_in
 from assent.reading.meter import Meter
 from assent.reading.own import Own, own_of

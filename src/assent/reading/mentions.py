@@ -6,9 +6,9 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 import assent.regex as re
+from assent.budget import step
 from assent.catalog import secrets
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.reading.meter import LONG, MENTION
 from assent.reading.paths import Place
 from assent.reading.touching import locate

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from assent.patience import step
+from assent.budget import step
 
 if TYPE_CHECKING:
     from assent.reading.paths import Located

@@ -8,9 +8,9 @@ from __future__ import annotations
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.catalog import Entry, Option, Role, lookup
 from assent.model import UNKNOWN, Tier
-from assent.patience import step
 from assent.shell.tree import Word
 
 _GLOB = ("*", "?", "[")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import assent.regex as re
+from assent.budget import check, step
 from assent.model import UNKNOWN, CallError
-from assent.patience import check, step
 
 _BLANK = r"[^\S\n]*"
 _STARS = rf"^{_BLANK}\*{{3}}{_BLANK}"

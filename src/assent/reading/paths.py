@@ -10,11 +10,11 @@ from typing import TypeVar
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.catalog import Lexicon, places, secrets
 from assent.catalog.lexicon import NOTHING
 from assent.catalog.roots import refuse_root
 from assent.model import UNKNOWN, CallError, Environment, Facts, Session, ToolCall, fold, within
-from assent.patience import step
 from assent.reading.ambient import UNTOLD, Ambient, judge_environment
 from assent.reading.meter import LETTERS, PATH, Meter
 

@@ -6,9 +6,9 @@ import functools
 
 import msgspec
 
+from assent.budget import step
 from assent.catalog import Role, assignment_is_inert, environment_is_harmless, setting_is_harmless
 from assent.model import DANGEROUS, SAFE, UNKNOWN, Tier
-from assent.patience import step
 from assent.reading.awk import read_awk
 from assent.reading.jq import read_jq
 from assent.reading.sed import read_sed

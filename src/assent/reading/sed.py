@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 
 import assent.regex as re
-from assent.patience import step
+from assent.budget import step
 
 _ADDRESS = re.compile(r"(?:\d+(?:~\d+)?|\$|[+~]\d+)")
 _LABEL = re.compile(r"[ \t]*+[\w.]*+[ \t]*+(?=[;\n]|}+[ \t]*(?:[;\n]|\Z)|\Z)")

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import Tier
-from assent.patience import step
 
 _TOKEN = re.compile(
     r"""(?P<noise>--(?:[ \t][^\r\n]*|(?=\r?\n|\Z))|/\*(?![!M])(?:(?!/\*).)*?\*/)

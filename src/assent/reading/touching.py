@@ -8,6 +8,7 @@ import posixpath
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.catalog import secrets
 from assent.model import (
     DANGEROUS,
@@ -23,7 +24,6 @@ from assent.model import (
     Tier,
     fold,
 )
-from assent.patience import step
 from assent.reading.meter import TOO_MUCH
 from assent.reading.paths import INHERITED, LONGEST_KEPT, Located, Place, Traits, is_inside
 from assent.reading.wildcards import blur, control_plane, leads_to, may_be_secret, segments

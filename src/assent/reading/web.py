@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 import assent.regex as re
+from assent.budget import check
 from assent.model import UNKNOWN, CallError, Operation, OperationKind, Tier
-from assent.patience import check
 
 URL_FIELDS = ("url", "uri")
 _SENT = frozenset(("body", "data", "json", "form", "files", "headers", "cookies", "payload", "params", "auth"))

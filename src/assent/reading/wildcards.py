@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 import assent.regex as re
+from assent.budget import loaded, step
 from assent.catalog import places, secrets
 from assent.model import UNKNOWN
-from assent.patience import loaded, step
 from assent.shell import braces
 from assent.shell.tree import Word
 

@@ -15,7 +15,7 @@ import msgspec
 from assent.approvals.events import unavailable
 from assent.approvals.summary import outline
 from assent.audit.masking import cut
-from assent.gate import Ruling
+from assent.decisions.ruling import Ruling
 from assent.model import (
     ASK,
     Consent,

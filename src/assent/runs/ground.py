@@ -12,9 +12,10 @@ import msgspec
 
 from assent.agents.wiring import Pointing
 from assent.audit.log import Log
-from assent.gate import Gate
-from assent.model import Workspace
-from assent.runs.engines import Engines
+from assent.decisions.service import Decisions
+from assent.engine import Engine
+from assent.model import Facts, Workspace
+from assent.runs.engines import Setting
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
@@ -25,10 +26,13 @@ if TYPE_CHECKING:
 class Ground(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of the daemon that runs use, and what is done for them outside of here."""
 
-    gate: Gate
+    decisions: Decisions
     store: Store
     log: Log
-    engines: Engines
+    engines: Callable[[Setting], Engine]
+    """Finds the engine for a setting, by the files as they are now; raises `ConfigError` where they can not be read."""
+    facts: Callable[[], Facts]
+    """Looks at the world."""
     threads: Executor
     """Where files are read and written."""
     environ: dict[str, str]

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 import msgspec
 
 from assent.approvals.cases import Aside, Then
+from assent.decisions.ruling import Ruling
+from assent.decisions.service import Decisions, OnAsk
 from assent.engine import Engine
-from assent.gate import Gate, OnAsk, Ruling
 from assent.model import Session, ToolCall
 from assent.policy.guard import Guard, Patch, SessionDecision
 from assent.policy.layers import Merged
@@ -32,9 +33,9 @@ class ToolGuard:
     `on_ask` is awaited with every question that the guard has to put, before its answer is waited for.
     """
 
-    def __init__(self, tool: str, rules: Guard, gate: Gate, on_ask: OnAsk) -> None:
+    def __init__(self, tool: str, rules: Guard, decisions: Decisions, on_ask: OnAsk) -> None:
         self.tool = tool
-        self._gate = gate
+        self._decisions = decisions
         self._on_ask = on_ask
         self._lock = threading.Lock()
         self._rules = rules
@@ -69,7 +70,7 @@ class ToolGuard:
         `then` is written with an allow, in the same transaction: that it begins.
         """
         call = msgspec.structs.replace(call, rewritable=True)
-        return await self._gate.settle(call, session, _FOREVER, aside=Aside(then=then), on_ask=self._on_ask)
+        return await self._decisions.decide(call, session, wait=_FOREVER, aside=Aside(then=then), on_ask=self._on_ask)
 
     def _change(self, rules: Guard) -> None:
         self._rules = rules
@@ -82,10 +83,10 @@ class Guards:
     What was said for all of them holds for those that come later too.
     """
 
-    def __init__(self, engine: Engine, cwd: str, gate: Gate, on_ask: OnAsk) -> None:
+    def __init__(self, engine: Engine, cwd: str, decisions: Decisions, on_ask: OnAsk) -> None:
         self._engine = engine
         self._cwd = cwd
-        self._gate = gate
+        self._decisions = decisions
         self._on_ask = on_ask
         self._for_all: dict[str, Patch] = {}
         self._guards = {tool: self._make(tool) for tool in TOOLS}
@@ -116,7 +117,7 @@ class Guards:
 
     def _make(self, tool: str) -> ToolGuard:
         rules = functools.reduce(_patched, self._for_all.values(), self._engine.guard(tool, cwd=self._cwd, run=True))
-        return ToolGuard(tool, rules, self._gate, self._on_ask)
+        return ToolGuard(tool, rules, self._decisions, self._on_ask)
 
 
 def _patched(rules: Guard, added: Patch) -> Guard:

@@ -31,7 +31,7 @@ async def make_run(ground: Ground, wish: PrepareRun, path: str, **whose: Any) ->
     await loop.run_in_executor(ground.threads, find_machine)  # what this machine has takes a moment to find out
     found = await loop.run_in_executor(ground.threads, ground.find_workspace, cwd)
     setting = settle(cwd, strategy, guessed=found is None or _is_guessed(cwd, found))
-    check_profiles(strategy, wish.profile, ground.engines.find(setting).merged.profiles.specs)
+    check_profiles(strategy, wish.profile, ground.engines(setting).merged.profiles.specs)
     named: dict[str, Any] = {"strategy": strategy.name, "path": strategy.path, "cwd": cwd, **whose}
     record = RunRecord(**named, created_at=ground.clock())
     run = Run(record, strategy, ground, setting, interactive=wish.interactive)

@@ -51,8 +51,8 @@ async def run_process(run: Run) -> str:
 
 def boundary_of(run: Run) -> SandboxProfile:
     """Return the boundary of a run's program: the person's choice or `agent`, tightened by everyone who has a say."""
-    engine = run.ground.engines.find(run.setting)
-    place = Surroundings(run.ground.engines.look(), run.setting.cwd, (run.setting.cwd,))
+    engine = run.ground.engines(run.setting)
+    place = Surroundings(run.ground.facts(), run.setting.cwd, (run.setting.cwd,))
     demanded = engine.merged.profiles
     names = (run.profile or PROFILE, *filter(None, (run.strategy.policy.profile, *demanded.names)))
     found = intersect(profile(name, place, demanded.specs) for name in names)

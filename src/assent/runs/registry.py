@@ -9,11 +9,12 @@ import contextlib
 import functools
 import re
 import secrets
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any
 
 from assent.approvals import questions
 from assent.approvals.errors import AlreadyAnsweredError
+from assent.decisions.evaluation import Decider
 from assent.model import (
     Approval,
     ConfigError,
@@ -63,7 +64,6 @@ from assent.runs.records import (
 from assent.runs.recovery import RESTARTED, SILENT, close_left
 from assent.runs.run import Run
 from assent.store.cursor import Cursor
-from assent.weighing import Decider
 
 MOST_REMEMBERED = 256
 """Runs that are over, and can still be subscribed to."""
@@ -73,15 +73,26 @@ SHUT_DOWN = "the daemon was stopped while it ran"
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]{0,127}")
 
 
+def find_decider(runs: Mapping[str, Run], session: Session) -> Decider:
+    """Return what decides a call of a run; raises `NotFoundError` for one that is not here, or is over."""
+    run = runs.get(session.id)
+    if run is None or not run.record.is_active:
+        raise NotFoundError(f"the run {session.id} is over")
+    return run
+
+
 class Runs:
     """The runs of one daemon. Everything but `hear` happens on its loop."""
 
-    def __init__(self, ground: Ground, *, node: str, lease: float, library: Library) -> None:
+    def __init__(
+        self, ground: Ground, *, node: str, lease: float, library: Library, runs: dict[str, Run] | None = None
+    ) -> None:
         self._ground = ground
         self._node = node
         self._lease = Lease(ground, node, lease)
         self._library = library
-        self._runs: dict[str, Run] = {}
+        self._runs = {} if runs is None else runs
+        """Runs that are not over, and some that are; `find_decider` looks them up too."""
         self._preparing: dict[str, asyncio.Future[None]] = {}
         self._chores: set[asyncio.Task[None]] = set()
         self.followers = Followers()
@@ -97,13 +108,6 @@ class Runs:
     def is_here(self, run_id: str) -> bool:
         """Tell whether a run is done by this daemon, or was a moment ago."""
         return run_id in self._runs
-
-    def find_decider(self, _call: ToolCall, session: Session) -> Decider:
-        """Return what decides a call of a run; raises `NotFoundError` for one that is not here, or is over."""
-        run = self._runs.get(session.id)
-        if run is None or not run.record.is_active:
-            raise NotFoundError(f"the run {session.id} is over")
-        return run
 
     def place(self, who: Principal, call: ToolCall, session: Session) -> tuple[ToolCall, Session]:
         """Put the call of a run's own program into that run; everyone else's stays as it is.
@@ -326,7 +330,7 @@ class Runs:
 
     async def _answer(self, said: PermissionDecision, who: Principal, missing: ProtocolError) -> Approval:
         try:
-            return await self._ground.gate.answer(said.permission_request_id, answer_of(said.decision), who)
+            return await self._ground.decisions.answer(said.permission_request_id, answer_of(said.decision), who)
         except (NotFoundError, AlreadyAnsweredError):
             raise missing from None
 

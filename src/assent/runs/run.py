@@ -83,7 +83,7 @@ class Run:
         self.input = ""
         self.write_input: Callable[[str], None] | None = None
         """Writes to the program of a `process` run, while there is one."""
-        self.guards = Guards(ground.engines.find(setting), setting.cwd, ground.gate, self.on_ask)
+        self.guards = Guards(ground.engines(setting), setting.cwd, ground.decisions, self.on_ask)
         self.questions = Questions(self.guards)
         self._steps: dict[str, tuple[Policy, ...]] = {}
         self._shown: dict[str, tuple[str, ToolGuard]] = {}
@@ -151,7 +151,7 @@ class Run:
         setting = self.setting
         if layers := self._steps.get(like.call_id or ""):
             setting = msgspec.structs.replace(setting, layers=(*setting.layers, *layers))
-        engine = self.ground.engines.find(setting)
+        engine = self.ground.engines(setting)
         rules = self.guards.find(like.tool).rules(engine.merged)
         return lambda call, session, consent, heard: engine.decide(call, session, consent, rules, heard)
 
@@ -250,7 +250,7 @@ class Run:
         return tuple(map(self._chain_of, self.guards.named(None)))
 
     def _chain_of(self, guard: ToolGuard) -> GuardChain:
-        rules = guard.rules(self.ground.engines.find(self.setting).merged)
+        rules = guard.rules(self.ground.engines(self.setting).merged)
         return GuardChain(guard.tool, tuple(map(PolicyName, rules.chain)))
 
     async def update_policy(
@@ -277,7 +277,7 @@ class Run:
 
     async def record_events(self, events: Sequence[Event]) -> None:
         """Write down what happened, also if the run is stopped meanwhile; raises `StoreError` if that fails."""
-        await asyncio.shield(self.ground.gate.record(events))
+        await asyncio.shield(self.ground.log.record(events))
 
     async def record_begin(self, events: Sequence[Event]) -> None:
         """Write down what begins, before it does; raises `ToolError` if the run was ended, here or elsewhere."""
@@ -387,7 +387,7 @@ class Run:
 
     async def withdraw(self, why: str) -> None:
         """Cancel every question that is open."""
-        cancelled = [self.ground.gate.cancel(question, why) for question in self.questions.ids]
+        cancelled = [self.ground.decisions.cancel(question, why) for question in self.questions.ids]
         await asyncio.gather(*cancelled, return_exceptions=True)
 
     async def _keep(self, record: RunRecord, **more: Any) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from typing import Any, Self, TypeAlias, TypeVar
 
 from assent.config.places import refuse_folder, workspace_of
-from assent.gate import EXPIRY
+from assent.decisions.service import EXPIRY
 from assent.model import AssentError, ConfigError, ForbiddenError, Mode, Policy, Rule, Session, Workspace
 from assent.policy.rules import parse_rule
 from assent.sdk.asking import ApprovalHandler, queue_approvals

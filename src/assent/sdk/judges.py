@@ -17,8 +17,9 @@ from assent.audit.log import Log
 from assent.audit.stencil import HOLE, TIME, VALUE, Stencil, encode_plain, fits
 from assent.config.facts import Observer
 from assent.config.places import assent_home
+from assent.decisions.ruling import Ruling
+from assent.decisions.service import EXPIRY, Decisions
 from assent.engine import Engine
-from assent.gate import EXPIRY, Gate, Ruling
 from assent.model import (
     ASK,
     Answer,
@@ -166,7 +167,7 @@ class Embedded:
         self._in_force = policies()
         self._engine = Engine(self._in_force, facts=Observer())
         self._expiry = expiry
-        self.gate = Gate(self._find_engine, self._store, self._log, self._approvals, expiry=expiry)
+        self.decisions = Decisions(self._find_engine, self._store, self._log, self._approvals, expiry=expiry)
 
     @property
     def store(self) -> Store:
@@ -191,7 +192,7 @@ class Embedded:
 
         aside = Aside(tuple(heard), lambda run: self._begin(run, session), unbound=True)
         call = msgspec.structs.replace(call, rewritable=True)
-        ruling = await self.gate.settle(call, session, self._expiry + _SLACK, aside=aside, on_ask=tell)
+        ruling = await self.decisions.decide(call, session, wait=self._expiry + _SLACK, aside=aside, on_ask=tell)
         return judgement_of(ruling)
 
     @property
@@ -247,12 +248,12 @@ class Embedded:
     async def answer(self, question: Question, answer: Answer, by: str) -> None:
         """Answer a question for good."""
         self._birthplace.check()
-        await self.gate.answer(question.id, answer, Principal(role=Role.USER, user=by))
+        await self.decisions.answer(question.id, answer, Principal(role=Role.USER, user=by))
 
     async def cancel(self, question: Question, why: str) -> None:
         """Withdraw a question."""
         self._birthplace.check()
-        await self.gate.cancel(question.id, why)
+        await self.decisions.cancel(question.id, why)
 
     def note(
         self,

@@ -1,1 +1,1 @@
-"""The daemon: one module per dialect, in front of one gate. A dialect translates; it decides nothing itself."""
+"""The daemon: one module per dialect, in front of one `Decisions`. A dialect translates; it decides nothing itself."""

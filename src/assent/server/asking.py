@@ -1,4 +1,4 @@
-"""A hook's call on its way to the gate and back: decided, waited for, or only watched."""
+"""A hook's call on its way to a decision and back: decided, waited for, or only watched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.agents.hook import HookAnswer
-from assent.gate import Ruling
+from assent.decisions.ruling import Ruling
 from assent.model import NotFoundError, Session, ToolCall
 from assent.server.calls import place_call
 from assent.server.messages import Refusal, read_seconds
@@ -35,7 +35,7 @@ class Judged(msgspec.Struct, frozen=True):
 
 def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
     """Put a hook's call into its session."""
-    call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.headers)
+    call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.fields)
     try:
         return daemon.runs.place(request.who, call, session)
     except NotFoundError as error:
@@ -43,11 +43,11 @@ def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, 
 
 
 async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:
-    """Have the gate rule on a hook's call, waiting for a person as long as the caller said."""
+    """Have a hook's call decided, waiting for a person as long as the caller said."""
     call, session = place(daemon, request, asked)
-    wait = read_seconds(request.query, "wait", high=daemon.settings.wait) if request.query_string else 0.0
+    wait = read_seconds(request.query, "wait", high=daemon.settings.wait) if request.scope["query_string"] else 0.0
     if not wait:
-        ruling = await daemon.gate.decide(call, session, prefix="hook")
+        ruling = await daemon.decisions.decide(call, session, prefix="hook")
     else:
         ruling = await daemon.settle(request, call, session, wait)
     daemon.metrics.count_decision(ruling.decision)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import os
 import shlex
 import shutil
@@ -27,13 +28,13 @@ from assent.config.interpreter import find_python
 from assent.config.launcher import place_launcher
 from assent.config.places import assent_home, user_file
 from assent.config.version import find_version
-from assent.gate import Gate
+from assent.decisions.evaluation import Decider
+from assent.decisions.service import Decisions
 from assent.model import Event, EventType, NotFoundError, Session, ToolCall
 from assent.model.principal import Role
-from assent.runs.engines import Engines
 from assent.runs.ground import Ground
 from assent.runs.library import open_library
-from assent.runs.registry import Runs
+from assent.runs.registry import Runs, find_decider
 from assent.runs.run import Run
 from assent.sandbox.environment import places_of
 from assent.server.daemon import Daemon
@@ -52,7 +53,6 @@ from assent.server.keys import (
 )
 from assent.server.projects import Projects
 from assent.store.store import Store, open_store
-from assent.weighing import Decider
 
 if TYPE_CHECKING:
     from assent.config.settings import ServerSettings
@@ -87,19 +87,20 @@ def assemble(
         log = Log(store, home)
         _place_launchers(home, log, environ)
         approvals = Approvals(store, log)
-        decide_in = _Deciders(projects)
+        active: dict[str, Run] = {}
         limits = Limits(settings.pending, settings.pending_size)
-        gate = Gate(decide_in, store, log, approvals, expiry=settings.expiry, home=home, limits=limits)
+        engines = functools.partial(_find_decider, projects, active)
+        decisions = Decisions(engines, store, log, approvals, expiry=settings.expiry, home=home, limits=limits)
         keys = Identities(store, cookie=cookie_name(settings, port))
-        ground = _lay_ground(gate, store, log, projects, journal, keys, environ)
-        decide_in.runs = runs = Runs(ground, node=log.writer, lease=settings.lease, library=library)
+        ground = _lay_ground(decisions, store, log, projects, journal, keys, environ)
+        runs = Runs(ground, node=log.writer, lease=settings.lease, library=library, runs=active)
         daemon = Daemon(
             settings=settings,
             door=make_door(settings, port),
             store=store,
             log=log,
             approvals=approvals,
-            gate=gate,
+            decisions=decisions,
             runs=runs,
             keys=keys,
             projects=projects,
@@ -122,20 +123,13 @@ def _place_launchers(home: str, log: Log, environ: Mapping[str, str]) -> None:
         place_launcher(folder, home, log.public_key, places_of(environ, home))
 
 
-class _Deciders:
-    """Finds what decides a call: its run, or its project."""
-
-    runs: Runs
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
-
-    def __call__(self, call: ToolCall, session: Session) -> Decider:
-        return (self.runs.find_decider if session.run else self._projects)(call, session)
+def _find_decider(projects: Projects, active: Mapping[str, Run], call: ToolCall, session: Session) -> Decider:
+    """Find what decides a call: its run, or its project."""
+    return find_decider(active, session) if session.run else projects(call, session)
 
 
 def _lay_ground(
-    gate: Gate,
+    decisions: Decisions,
     store: Store,
     log: Log,
     projects: Projects,
@@ -144,10 +138,11 @@ def _lay_ground(
     environ: Mapping[str, str],
 ) -> Ground:
     return Ground(
-        gate=gate,
+        decisions=decisions,
         store=store,
         log=log,
-        engines=Engines(projects.policies, projects.seen, environ),
+        engines=projects.run_engine,
+        facts=projects.seen,
         threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
         environ=dict(environ),
         find_workspace=projects.look,

@@ -1,4 +1,4 @@
-"""A hook's call, and the principal who makes it → the call and the session that the gate decides."""
+"""A hook's call, and the principal who makes it → the call and the session that are decided."""
 
 from __future__ import annotations
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from assent.agents.hook import HookCall
 from assent.model import MODE_ALIASES, Mode, Tier
-from assent.server.asking import judge, place
-from assent.server.messages import Refusal, Reply, Request, reply
-from assent.server.rulings import answer_of
+from assent.server.asking import judge
+from assent.server.messages import Refusal, Request, reply
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.agents.hook import HookAnswer
-    from assent.gate import Ruling
-    from assent.model import Session, ToolCall
     from assent.server.daemon import Daemon
 
 MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
@@ -51,33 +49,12 @@ class Classified(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     feedback: str | None = None
 
 
-_LONGEST_KEPT = 200
-"""Characters of a reason with which an answer is kept."""
 _BODY = msgspec.json.Decoder(ClassifyBody)
 
 
-async def classify(daemon: Daemon, request: Request) -> Reply:
+async def classify(daemon: Daemon, request: Request) -> Response:
     """Decide one call."""
     return reply(_classified((await judge(daemon, request, _read(request))).answer))
-
-
-def read_call(daemon: Daemon, request: Request) -> tuple[ToolCall, Session]:
-    """Find out which call is asked about, and in which session."""
-    return place(daemon, request, _read(request))
-
-
-def write_ruling(ruling: Ruling) -> Reply:
-    """Say what was ruled, to a caller who does not wait."""
-    decision = ruling.decision
-    if decision.decision == "allow" and ruling.approval is None and len(decision.decision_reason) <= _LONGEST_KEPT:
-        return _allowed(decision.reading.tier, decision.decision_reason)
-    return reply(_classified(answer_of(ruling)))
-
-
-@functools.lru_cache(maxsize=256)
-def _allowed(tier: Tier, reason: str) -> Reply:
-    """Say yes to a call that nobody was asked about: most have one of few reasons."""
-    return reply(Classified(allow=True, tier=tier, reason=reason))
 
 
 def _read(request: Request) -> HookCall:
@@ -110,7 +87,7 @@ def _classified(answer: HookAnswer) -> Classified:
     )
 
 
-def refuse_call(refusal: Refusal) -> Reply:
+def refuse_call(refusal: Refusal) -> Response:
     """Say no in this dialect: who asks wrongly gets an error, every other refusal is a call not allowed."""
     if refusal.status in (401, 403):
         return reply({"error": refusal.message}, refusal.status)

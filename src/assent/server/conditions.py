@@ -12,10 +12,12 @@ from assent.model import ASK, DENY, Event, Grant, Mode, Verdict
 from assent.model.principal import Role
 from assent.sandbox.mechanisms import probe
 from assent.sandbox.trial import find_fault
-from assent.server.messages import Reply, Request, reply
+from assent.server.messages import Request, reply
 from assent.server.permissions import may_see, millis
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Approval, Policy
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
@@ -77,7 +79,7 @@ class PermissionState(msgspec.Struct, frozen=True, kw_only=True):
     fault: str | None = None
 
 
-async def show_state(daemon: Daemon, request: Request) -> Reply:
+async def show_state(daemon: Daemon, request: Request) -> Response:
     """Show what holds, for a session or a folder."""
     query, who = request.query, request.who
     session = query.get("sessionId") or None

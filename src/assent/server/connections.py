@@ -1,25 +1,20 @@
-"""Connections as uvicorn has them, knowing who is at the other end, what came before, and able to be cut off."""
+"""Connections as uvicorn has them, knowing who is at the other end, and able to be cut off."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any, cast
+from http import HTTPStatus
+from typing import Any
 
 from uvicorn._types import ASGIReceiveEvent
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
+from assent.model import encode
 from assent.server.doors import Peer
-from assent.server.errands import Errand, Heads, wire
 from assent.server.listening import peer_uid
-from assent.server.messages import reply
-
-if TYPE_CHECKING:
-    from assent.server.app import App, Knock
-    from assent.server.messages import Scope
 
 RUNS = "/ws"
 LONGEST_RUN_FRAME = 4 << 20
@@ -29,7 +24,6 @@ LARGEST_HEAD = 64 << 10
 """How much may come of a request without any of its body."""
 MOST_BEHIND = 8
 """How many requests may wait behind the one that is being answered: hardly anyone sends any, and each takes memory."""
-_BLANK = b"\r\n\r\n"
 
 
 class _TooManyError(Exception):
@@ -37,14 +31,9 @@ class _TooManyError(Exception):
 
 
 class HttpConnection(HttpToolsProtocol):
-    """A connection that says who is at its other end, and is closed if nothing comes over it.
-
-    A hook asks with the same head again and again. One that was taken apart before, letter by letter the same, with
-    a body as long as it says and nothing behind it, is answered without being taken apart again.
-    """
+    """A connection that knows who is at its other end, bounds what it takes in, and is closed if nothing comes."""
 
     ask_only = False
-    _heads: Heads
     peer: Peer | None = None
     _begun = 0
     """How many requests began."""
@@ -54,9 +43,7 @@ class HttpConnection(HttpToolsProtocol):
     """How many had begun when it was last looked at."""
     _headed = 0
     """How much came since the last of a body."""
-    _rested: float | None = None
-    """Since when nothing was asked, after a question whose head was known."""
-    _running: RequestResponseCycle | Errand | None = None
+    _running: RequestResponseCycle | None = None
     """The request that is being answered; behind it there may be others."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
@@ -67,12 +54,9 @@ class HttpConnection(HttpToolsProtocol):
         if raw is not None and raw.family == socket.AF_UNIX:
             state["peer"] = self.peer = Peer(peer_uid(raw), self.ask_only)
         self.app_state = state
-        self._heads = cast("App", self.app).heads[self.peer is not None]
         self.loop.call_later(SILENCE_SECONDS, self._look)
         if self.peer is not None and self.peer.is_somebody_else:
-            answer = reply({"error": "Forbidden: this socket is its owner's alone"}, 403)
-            transport.write(wire(answer, self.server_state.default_headers, close=True))
-            transport.close()
+            self._refuse(HTTPStatus.FORBIDDEN, "Forbidden: this socket is its owner's alone")
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Tell the request that is being answered, which may not be the last one that came."""
@@ -82,31 +66,32 @@ class HttpConnection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what comes."""
-        end = data.find(_BLANK) + len(_BLANK)
-        if self._open or self._is_busy() or end < len(_BLANK):
-            self._feed(data)
-            return
-        head, length = data[:end], len(data) - end
-        known = self._heads.find(head, length)
-        if known is not None:
-            self._run(known, data[end:])
-            return
-        begun = self._begun
-        self._feed(data)
-        if self._begun == begun + 1 and not self._open:
-            self._heads.learn(head, length, cast("Scope", self.scope), cast("App", self.app))
-
-    def _feed(self, data: bytes) -> None:
+        """Take in what comes; a head without end is refused."""
         self._headed += len(data)
         super().data_received(data)
         if not self._open:
             self._headed = 0
         elif self._headed > LARGEST_HEAD and not self.transport.is_closing():
-            if not self._is_busy():
-                answer = reply({"error": f"The head of the request is longer than {LARGEST_HEAD} bytes"}, 431)
-                self.transport.write(wire(answer, self.server_state.default_headers, close=True))
-            self.transport.close()
+            if self._is_busy():
+                self.transport.close()
+            else:
+                status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+                self._refuse(status, f"The head of the request is longer than {LARGEST_HEAD} bytes")
+
+    def _refuse(self, status: HTTPStatus, message: str) -> None:
+        """Answer at once, before there is a request that an application could answer, and hang up."""
+        body = encode({"error": message})
+        headers = (
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"x-content-type-options", b"nosniff"),
+            (b"cache-control", b"no-store"),
+            *self.server_state.default_headers,
+            (b"connection", b"close"),
+        )
+        lines = [f"HTTP/1.1 {status.value} {status.phrase}".encode(), *(b"%b: %b" % pair for pair in headers)]
+        self.transport.write(b"\r\n".join((*lines, b"", body)))
+        self.transport.close()
 
     def on_body(self, body: bytes) -> None:
         """Take in a part of a body: it is bounded where it is read."""
@@ -121,10 +106,22 @@ class HttpConnection(HttpToolsProtocol):
         self._open = True
         super().on_message_begin()
 
+    def on_headers_complete(self) -> None:
+        """Note which request is being answered: this one, unless it must wait behind another."""
+        super().on_headers_complete()
+        if not self.pipeline:
+            self._running = self.cycle
+
     def on_message_complete(self) -> None:
         """Know that it is here whole."""
         self._open = False
         super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        """Go on with the request that waits, if any."""
+        if self.pipeline:
+            self._running = self.pipeline[-1][0]
+        super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
         """Refuse what is no request; but not in the place of an answer that is still due."""
@@ -140,43 +137,15 @@ class HttpConnection(HttpToolsProtocol):
         else:
             super().handle_websocket_upgrade()
 
-    def _run(self, known: Knock, body: bytes) -> None:
-        self._unset_keepalive_if_required()
-        self._rested = None
-        errand = self._running = Errand(self, known, body)
-        self.cycle = cast("Any", errand)
-        cast("App", self.app).take(errand)
-
-    def rest(self) -> None:
-        """Go on after an answer as uvicorn does, but without a timer for each: who asks often seldom rests for long."""
-        if self.pipeline or self.transport.is_closing():
-            self.on_response_complete()
-            return
-        self.server_state.total_requests += 1
-        self.flow.resume_reading()
-        self._rested = self.loop.time()
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do some work for this connection, which the daemon waits for before it stops."""
-        task = self.loop.create_task(work)
-        self.tasks.add(task)
-        task.add_done_callback(self.tasks.discard)
-
     def _is_busy(self) -> bool:
         return self._has_begun() and not self.cycle.response_complete
-
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
-        self._running = cycle
-        self._rested = None
-        super()._start_asgi_task(cycle, app)
 
     def _look(self) -> None:
         # A request that is here whole, or a socket that took this connection over, is left alone.
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
         is_stuck = self._open and not self.pipeline and self._begun == self._seen
-        rested = self._rested is not None and self.loop.time() - self._rested >= self.timeout_keep_alive
-        if is_stuck or not self._has_begun() or (rested and not self._open and not self._is_busy()):
+        if is_stuck or not self._has_begun():
             self.transport.abort()
             return
         self._seen = self._begun

@@ -8,11 +8,13 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from starlette.requests import ClientDisconnect
+
 from assent.audit.following import last_position
 from assent.model import AssentError, State
 from assent.server.calls import Desks
 from assent.server.hub import Hub
-from assent.server.messages import CallerGone, Refusal, StoppingError
+from assent.server.messages import Refusal, StoppingError
 from assent.server.metrics import Metrics
 from assent.server.notifier import Notifier
 from assent.server.outcomes import Rulings
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
     from assent.approvals.book import Approvals
     from assent.audit.log import Log
     from assent.config.settings import ServerSettings
-    from assent.gate import Gate, Ruling
+    from assent.decisions.ruling import Ruling
+    from assent.decisions.service import Decisions
     from assent.model import Approval, Session, ToolCall
     from assent.model.principal import Principal
     from assent.runs.registry import Runs
@@ -56,7 +59,7 @@ class Daemon:
         store: Store,
         log: Log,
         approvals: Approvals,
-        gate: Gate,
+        decisions: Decisions,
         runs: Runs,
         keys: Identities,
         projects: Projects,
@@ -70,7 +73,7 @@ class Daemon:
         self.store = store
         self.log = log
         self.approvals = approvals
-        self.gate = gate
+        self.decisions = decisions
         self.runs = runs
         self.run_clients: set[RunSocket] = set()
         """The sockets that speak the run protocol."""
@@ -134,7 +137,7 @@ class Daemon:
         return int((time.monotonic() - self._started) * 1000)
 
     async def hold(self, request: Request, work: Awaitable[T]) -> T:
-        """Do work for a caller while the caller waits: else raise `CallerGone`, or `StoppingError`."""
+        """Do work for a caller while the caller waits: else raise `ClientDisconnect`, or `StoppingError`."""
         task = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(request.left())
         try:
@@ -143,7 +146,7 @@ class Daemon:
                 if request.principal is not None and not self.keys.is_good(request.principal):
                     raise Refusal(401, "Unauthorized")  # its token was revoked meanwhile
                 return task.result()
-            raise CallerGone if leaving.done() else StoppingError
+            raise ClientDisconnect if leaving.done() else StoppingError
         finally:
             for other in (task, leaving):
                 if not other.done():
@@ -157,11 +160,11 @@ class Daemon:
         A caller who said that it comes again is told nothing but that: raises `StoppingError`.
         """
         try:
-            return await self.hold(request, self.gate.settle(call, session, wait, prefix="hook"))
+            return await self.hold(request, self.decisions.decide(call, session, wait=wait, prefix="hook"))
         except StoppingError:
             if "again" in request.query:
                 raise
-            return await self.gate.decide(call, session, prefix="hook")
+            return await self.decisions.decide(call, session, prefix="hook")
 
     def note_answer(self, approval: Approval, who: Principal) -> None:
         """Write down that a person answered."""

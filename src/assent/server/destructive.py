@@ -9,10 +9,12 @@ import msgspec
 
 from assent.model.principal import Role
 from assent.server.grants import Ended
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 from assent.server.permissions import millis
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Enablement
     from assent.server.daemon import Daemon
 
@@ -50,7 +52,7 @@ class EnablementList(msgspec.Struct, frozen=True):
 _BODY = msgspec.json.Decoder(EnableBody)
 
 
-async def enable(daemon: Daemon, request: Request) -> Reply:
+async def enable(daemon: Daemon, request: Request) -> Response:
     """Have destructive calls asked about for a while."""
     body = request.decode(_BODY)
     if body.minutes is None or not (math.isfinite(body.minutes) and 0 < body.minutes <= LONGEST_MINUTES):
@@ -68,16 +70,16 @@ async def enable(daemon: Daemon, request: Request) -> Reply:
     return reply(_describe(enablement))
 
 
-async def list_enablements(daemon: Daemon, request: Request) -> Reply:
+async def list_enablements(daemon: Daemon, request: Request) -> Response:
     """List the enablements in force."""
     who = request.who
     found = await daemon.approvals.enablements(user=None if who.role is Role.ADMIN else who.user)
     return reply(EnablementList(tuple(map(_describe, found))))
 
 
-async def disable(daemon: Daemon, request: Request) -> Reply:
+async def disable(daemon: Daemon, request: Request) -> Response:
     """End an enablement before its time."""
-    enablement = await daemon.approvals.disable(request.params["id"], request.who)
+    enablement = await daemon.approvals.disable(request.path_params["id"], request.who)
     daemon.journal.note("info", "destructive.revoked", id=enablement.id, by=request.who.user)
     return reply(Ended(success=True, id=enablement.id))
 

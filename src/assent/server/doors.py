@@ -15,8 +15,9 @@ import msgspec
 from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
+    from starlette.types import Scope
+
     from assent.config.settings import ServerSettings
-    from assent.server.messages import Scope
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _ONCE = (b"host", b"origin", b"authorization", b"content-type", b"content-length", b"sec-fetch-site")

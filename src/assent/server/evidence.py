@@ -13,11 +13,13 @@ from assent.audit.entry import format_time
 from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 from assent.server.narration import Narrator
 from assent.server.refs import resolve
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
     from assent.server.envelopes import Envelope
@@ -27,14 +29,14 @@ _event = msgspec.json.Decoder(Event)
 _FAMILIES = ("permission", "sandbox", "process", "tool", "action", "hook")
 
 
-async def export_evidence(daemon: Daemon, request: Request) -> Reply:
+async def export_evidence(daemon: Daemon, request: Request) -> Response:
     """Export a session, signed."""
-    session, who = request.params["sessionId"], request.who
+    session, who = request.path_params["sessionId"], request.who
     records = await _find(daemon, who, session)
     if not records:
         raise Refusal(404, "There is nothing on record of that session")
     evidence_id = f"evidence_{session}_{records[-1].position}"
-    await daemon.gate.record([_exported(evidence_id, session, records[-1], who)])
+    await daemon.log.record([_exported(evidence_id, session, records[-1], who)])
     await daemon.log.seal()
     if daemon.log.fault is not None:
         raise Refusal(409, f"Nothing is exported as evidence: {daemon.log.fault}; run `assent audit verify`")

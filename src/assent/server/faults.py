@@ -1,4 +1,4 @@
-"""What the gate raises → what a caller is told."""
+"""What a decision or an answer raises → what a caller is told."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from assent.server.messages import Refusal, StoppingError
 
 
 def refusal_of(error: Exception) -> Refusal | None:
-    """Translate what the gate raises; None for a fault of ours."""
+    """Translate what a decision or an answer raises; None for a fault of ours."""
     match error:
         case AlreadyAnsweredError(approval=approval):
             detail = f"already {approval.state} by {approval.by}"

@@ -8,10 +8,12 @@ import msgspec
 
 from assent.model import Scope, Verdict
 from assent.model.principal import Role
-from assent.server.messages import Reply, Request, reply
+from assent.server.messages import Request, reply
 from assent.server.permissions import millis
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Grant
     from assent.server.daemon import Daemon
 
@@ -50,16 +52,16 @@ class Ended(msgspec.Struct, frozen=True):
     id: str
 
 
-async def list_grants(daemon: Daemon, request: Request) -> Reply:
+async def list_grants(daemon: Daemon, request: Request) -> Response:
     """List the standing answers in force."""
     who = request.who
     found = await daemon.approvals.grants(user=None if who.role is Role.ADMIN else who.user)
     return reply(GrantList(tuple(map(_describe, found))))
 
 
-async def revoke_grant(daemon: Daemon, request: Request) -> Reply:
+async def revoke_grant(daemon: Daemon, request: Request) -> Response:
     """End a standing answer."""
-    grant = await daemon.approvals.revoke_grant(request.params["id"], request.who)
+    grant = await daemon.approvals.revoke_grant(request.path_params["id"], request.who)
     daemon.journal.note("info", "grant.revoked", id=grant.id, by=request.who.user)
     return reply(Ended(success=True, id=grant.id))
 

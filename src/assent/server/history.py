@@ -16,10 +16,12 @@ from assent.audit.search import Query, Record, find, read_record
 from assent.audit.search import search as search_log
 from assent.model import encode
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, Stream, read_int, reply
+from assent.server.messages import Refusal, Request, Stream, read_int, reply
 from assent.server.permissions import millis
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 _EXPORTED = 200
@@ -57,7 +59,7 @@ class Place(msgspec.Struct, frozen=True):
     chain: Link
 
 
-async def search(daemon: Daemon, request: Request) -> Reply:
+async def search(daemon: Daemon, request: Request) -> Response:
     """Search the log."""
     given = request.query
     limit = read_int(given, "limit", 100, low=1, high=1000)
@@ -68,9 +70,9 @@ async def search(daemon: Daemon, request: Request) -> Reply:
     return reply(EventPage(records, page.cursor))
 
 
-async def show_record(daemon: Daemon, request: Request) -> Reply:
+async def show_record(daemon: Daemon, request: Request) -> Response:
     """Show one record, and whether it follows from the one before it."""
-    position = read_int(request.params, "position", 0, low=1, high=2**53)
+    position = read_int(request.path_params, "position", 0, low=1, high=2**53)
     rows = await daemon.store.query(find(Query(user=_only(request)), after=position - 1, limit=1))
     record = read_record(rows[0]) if rows else None
     if record is None or record.position != position:
@@ -92,7 +94,7 @@ async def export(daemon: Daemon, request: Request) -> Stream:
     """Send everything that is found, in the order it was written, one JSON object a line."""
     name = b"attachment; filename=assent-log.jsonl"
     pieces = _export(daemon, _read_query(request))
-    return Stream(pieces, b"application/x-ndjson", ((b"content-disposition", name),), alive=b"\n")
+    return Stream(pieces, "application/x-ndjson", ((b"content-disposition", name),), alive=b"\n")
 
 
 async def _export(daemon: Daemon, query: Query) -> AsyncGenerator[bytes]:

@@ -13,11 +13,13 @@ from assent.agents.shells import shell_of
 from assent.config.projectvariables import find_turning, tell_turning
 from assent.model import ASK, CallError, ConfigError, Mode
 from assent.server.asking import judge, place
-from assent.server.messages import JSON, Refusal, Reply, Request, reply
+from assent.server.messages import JSON, Refusal, Request, reply, respond
 from assent.server.outcomes import record_outcome
 from assent.server.surroundings import HEADER, read_environment
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 AGENTS: dict[str, ModuleType] = {
@@ -37,18 +39,18 @@ _STILL_THE_SAME = 900.0
 """For how many seconds a decision also answers the agent's own question about that call."""
 
 
-async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
+async def ask_as_agent(daemon: Daemon, request: Request) -> Response:
     """Decide one call for an agent's hook.
 
     What is wrong with the call itself is answered with 200 and a denial: there are agents that take any other
     status for a yes.
     """
-    agent = AGENTS.get(request.params["agent"])
+    agent = AGENTS.get(request.path_params["agent"])
     if agent is None:
         raise Refusal(404, "There is no agent by that name")
     asked: HookCall | None = None
     try:
-        asked = agent.parse(request.body)
+        asked = agent.parse(request.payload)
         asked = _with_shell(_with_rewriting(asked, request, agent), request)
         answer = _refuse_project(daemon, request, asked) or await _answer_once(daemon, request, asked, agent)
     except CallError as error:
@@ -56,16 +58,16 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Reply:
     rendered: Rendered = agent.render(answer, asked)
     code = (b"x-assent-exit", b"%d" % rendered.exit)
     why = ((b"x-assent-reason", _one_line(rendered.reason or answer.message)),) if rendered.exit == REFUSED else ()
-    return Reply(200, rendered.body, JSON, (code, *why))
+    return respond(rendered.body, JSON, (code, *why))
 
 
 def _refuse_project(daemon: Daemon, request: Request, asked: HookCall) -> HookAnswer | None:
     """Refuse what begins, or runs, in a project that sets variables which turn programs for the whole agent."""
-    folder = request.headers.get(b"x-assent-project", b"").decode("utf-8", "replace") or asked.cwd or ""
+    folder = request.fields.get(b"x-assent-project", b"").decode("utf-8", "replace") or asked.cwd or ""
     trial = request.query.get("observe", "false") not in ("", "0", "false")
     if asked.moment == "after" or trial or request.who.remote or not folder.startswith("/"):
         return _SILENT if asked.moment == "start" else None
-    name = request.params["agent"]
+    name = request.path_params["agent"]
     try:
         found = find_turning(name, folder)
         why = tell_turning(name, found) if found else ""
@@ -90,7 +92,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         return _SILENT
     if request.query.get("observe", "false") not in ("", "0", "false"):
         call, session = place(daemon, request, asked)
-        await daemon.gate.observe(call, session, as_trial=True)
+        await daemon.decisions.decide(call, session, observe="trial")
         return _SILENT
     if asked.moment == "permission":
         call, session = place(daemon, request, asked)
@@ -100,10 +102,10 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
     heard = _is_heard(request)
     if daemon.settings.agent_prompt == "defer" and request.who.run is None and heard and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
-        decision = daemon.gate.preview(call, session)
+        decision = daemon.decisions.preview(call, session)
         if decision.verdict is ASK:
             if asked.moment == "before":  # when the agent itself asks, that is on record already
-                decision = await daemon.gate.observe(call, session)
+                decision = (await daemon.decisions.decide(call, session, observe="deferred")).decision
             return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
     judged = await judge(daemon, request, asked)
     daemon.rulings.keep(judged)
@@ -123,14 +125,14 @@ def _with_rewriting(asked: HookCall, request: Request, agent: ModuleType) -> Hoo
 
 def _is_heard(request: Request) -> bool:
     """Tell whether the agent surely hears more of the hook than the code it ends with."""
-    return request.headers.get(b"x-assent-heard") != b"code"
+    return request.fields.get(b"x-assent-heard") != b"code"
 
 
 def _with_shell(asked: HookCall, request: Request) -> HookCall:
-    told = request.headers.get(b"x-assent-shell", b"").decode("ascii", "replace")
-    if not told and HEADER in request.headers:
-        told = dict(read_environment(request.headers[HEADER]).variables).get("SHELL") or ""
-    shell = shell_of(request.params["agent"], told)
+    told = request.fields.get(b"x-assent-shell", b"").decode("ascii", "replace")
+    if not told and HEADER in request.fields:
+        told = dict(read_environment(request.fields[HEADER]).variables).get("SHELL") or ""
+    shell = shell_of(request.path_params["agent"], told)
     return msgspec.structs.replace(asked, shell=shell) if shell else asked
 
 
@@ -145,7 +147,7 @@ def _one_line(text: str) -> bytes:
     return " ".join(text.split())[:_LONGEST_HEADER].encode("utf-8", "backslashreplace")
 
 
-def refuse_hook(refusal: Refusal) -> Reply:
+def refuse_hook(refusal: Refusal) -> Response:
     """Say no so that every agent's hook takes it for one."""
     reason = f"Blocked: {refusal.message}"
     details = {

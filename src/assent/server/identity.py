@@ -87,17 +87,13 @@ class Identities:
         if topic in (TOPIC, "*"):
             self.look()
 
-    def is_new(self, headers: dict[bytes, bytes], hashed: bytes | None = None) -> bool:
-        """Tell whether headers bear a secret that is not known here, and was not looked up a moment ago."""
-        return self._new(headers, hashed) is not None
-
-    async def meet(self, headers: dict[bytes, bytes], hashed: bytes | None = None) -> None:
+    async def meet(self, headers: dict[bytes, bytes]) -> None:
         """Look up a secret that is not known here: another process may have made it just now.
 
         What counts is still only what `look` finds, so that nothing revoked comes back. A flood of secrets is looked
         up so often a second and no more; one that is skipped counts once the store's hint has come.
         """
-        new = self._new(headers, hashed)
+        new = self._new(headers)
         if new is None:
             return
         try:
@@ -111,12 +107,11 @@ class Identities:
             self._strangers = {}
         self._strangers[new] = time.monotonic() + STRANGE_SECONDS
 
-    def _new(self, headers: dict[bytes, bytes], hashed: bytes | None) -> bytes | None:
-        if hashed is None:
-            secret = self._secret(headers)[0]
-            if secret is None or len(secret) > _LONGEST_SECRET:
-                return None
-            hashed = hash_secret(secret.decode("latin-1"))
+    def _new(self, headers: dict[bytes, bytes]) -> bytes | None:
+        secret = self._secret(headers)[0]
+        if secret is None or len(secret) > _LONGEST_SECRET:
+            return None
+        hashed = hash_secret(secret.decode("latin-1"))
         known = hashed in self._holders or self._strangers.get(hashed, 0.0) > time.monotonic()
         return None if known else hashed
 
@@ -128,16 +123,13 @@ class Identities:
                 self._tokens = {holder.token.id: holder.token for holder in holders}
                 self._holders, self._last = {holder.hash: holder for holder in holders}, look
 
-    def identify(
-        self, headers: dict[bytes, bytes], *, peer: Peer | None = None, hashed: bytes | None = None
-    ) -> tuple[Principal | None, bool]:
+    def identify(self, headers: dict[bytes, bytes], *, peer: Peer | None = None) -> tuple[Principal | None, bool]:
         """Return who is asking, or None, and whether a cookie says so.
 
         A bearer token that is not good is nobody's, whatever else is there. The same user at the other end of the
         Unix socket is an agent at most; over the one that is for asking alone everybody is, whatever their token.
-        `hashed` is what `hash_bearer` made of these headers.
         """
-        who, cookie = self._identify(headers, peer) if hashed is None else (self._holder(hashed, "bearer"), False)
+        who, cookie = self._identify(headers, peer)
         if who is not None and peer is not None and peer.ask_only and who.role is not Role.AGENT:
             return None, cookie
         return who, cookie
@@ -186,13 +178,6 @@ class Identities:
         if holder is None or not hmac.compare_digest(holder.hash, hashed) or holder.token.kind != kind:
             return None
         return holder.principal if is_valid(holder.token, self._clock()) else None
-
-
-def hash_bearer(headers: dict[bytes, bytes]) -> bytes | None:
-    """Return the hash of the token that headers bear, if they do in the usual way."""
-    scheme, _, secret = headers.get(b"authorization", b"").partition(b" ")
-    usual = scheme == b"Bearer" and 0 < len(secret) <= _LONGEST_SECRET
-    return hash_secret(secret.strip().decode("latin-1")) if usual else None
 
 
 def principal_of(token: Token) -> Principal:

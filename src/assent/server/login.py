@@ -16,9 +16,11 @@ from assent.server.keys import (
     revoke,
     revoke_sessions,
 )
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 
@@ -56,7 +58,7 @@ class SocketTicket(msgspec.Struct, frozen=True, rename="camel"):
 _BODY = msgspec.json.Decoder(LoginBody)
 
 
-async def log_in(daemon: Daemon, request: Request) -> Reply:
+async def log_in(daemon: Daemon, request: Request) -> Response:
     """Turn the code of a one-time link, or a person's token, into a cookie."""
     body = request.decode(_BODY)
     given = body.code or body.token
@@ -71,18 +73,18 @@ async def log_in(daemon: Daemon, request: Request) -> Reply:
     return reply(Who(issued.token.user, issued.token.role), headers=((b"set-cookie", cookie),))
 
 
-async def give_ticket(daemon: Daemon, request: Request) -> Reply:
+async def give_ticket(daemon: Daemon, request: Request) -> Response:
     """Give a ticket for a page that can only say `new WebSocket(url)`: no token of theirs may stand in an address."""
     issued = await daemon.store.commit(issue_ticket(request.who, daemon.log))
     return reply(SocketTicket(issued.secret, TICKET_SECONDS))
 
 
-async def who_is_it(_daemon: Daemon, request: Request) -> Reply:
+async def who_is_it(_daemon: Daemon, request: Request) -> Response:
     """Say who is logged in."""
     return reply(Who(request.who.user, request.who.role))
 
 
-async def log_out(daemon: Daemon, request: Request) -> Reply:
+async def log_out(daemon: Daemon, request: Request) -> Response:
     """End this session, or with `everywhere=true` every session of the user."""
     who = request.who
     if request.query.get("everywhere") == "true":

@@ -1,24 +1,29 @@
-"""What comes in and what goes out: a request that has passed the door, a reply, and a refusal."""
+"""Requests and responses: Starlette's, with the principal, the checked query and the body of a request beside them."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import parse_qsl
 
 import msgspec
+from starlette import requests
+from starlette.responses import Response, StreamingResponse
 
 from assent.model import AssentError, encode
-from assent.model.principal import Principal
 
-Scope: TypeAlias = MutableMapping[str, Any]
-Message: TypeAlias = MutableMapping[str, Any]
-Receive: TypeAlias = Callable[[], Awaitable[Message]]
-Send: TypeAlias = Callable[[Message], Awaitable[None]]
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from starlette.types import Receive, Scope, Send
+
+    from assent.model.principal import Principal
+
 T = TypeVar("T")
+Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 
-JSON = b"application/json"
-HTML = b"text/html; charset=utf-8"
+JSON = "application/json"
+HTML = "text/html; charset=utf-8"
+EVENTS = "text/event-stream; charset=utf-8"
 
 
 class Refusal(AssentError):  # noqa: N818 - an answer of its own, not a fault
@@ -31,44 +36,24 @@ class Refusal(AssentError):  # noqa: N818 - an answer of its own, not a fault
         self.more = more
 
 
-class Reply(msgspec.Struct, frozen=True):
-    """What is sent back."""
+class Request(requests.Request):
+    """One request. What is its own to say is set as it is let in and read."""
 
-    status: int
-    body: bytes
-    kind: bytes = JSON
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-
-
-class Stream(msgspec.Struct, frozen=True):
-    """What is sent back bit by bit, for as long as its reader may see it and reads."""
-
-    pieces: AsyncGenerator[bytes]
-    kind: bytes = b"text/event-stream; charset=utf-8"
-    headers: tuple[tuple[bytes, bytes], ...] = ()
-    alive: bytes = b": still here\n\n"
-    """A sign of life for when nothing comes."""
-
-
-class Request(msgspec.Struct):
-    """One request, read whole, from a principal who may make it."""
-
-    method: str
-    path: str
-    query_string: bytes
-    headers: dict[bytes, bytes]
-    body: bytes
-    principal: Principal | None
-    params: dict[str, str]
-    receive: Receive
-    cookie: bool = False
-    """Its sender proved itself by a cookie, as browsers do."""
+    def __init__(self, scope: Scope, receive: Receive = requests.empty_receive) -> None:
+        super().__init__(scope, receive)
+        self.fields: dict[bytes, bytes] = {}
+        """The header fields that count, by their names in lower case."""
+        self.principal: Principal | None = None
+        self.cookie = False
+        """A cookie, as browsers send it, proved who the sender is."""
+        self.payload = b""
+        """The whole body."""
 
     @property
     def query(self) -> dict[str, str]:
         """Return the query's parameters; each may be given once."""
         try:
-            text = self.query_string.decode("ascii")
+            text = self.scope["query_string"].decode("ascii")
             pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=32, errors="strict")
         except (ValueError, UnicodeError):
             raise Refusal(400, "Invalid query") from None
@@ -84,32 +69,87 @@ class Request(msgspec.Struct):
             raise Refusal(401, "Unauthorized")
         return self.principal
 
+    async def read(self, limit: int) -> None:
+        """Read the body, of at most so many bytes; raises `ClientDisconnect` where the caller hangs up meanwhile."""
+        size = self.fields.get(b"content-length", b"0")
+        if not size.isdigit() or int(size) > limit:
+            raise _too_large(limit)
+        pieces: list[bytes] = []
+        length, more = 0, True
+        while more:
+            message = await self.receive()
+            if message["type"] == "http.disconnect":
+                raise requests.ClientDisconnect
+            pieces.append(message.get("body", b""))
+            more = message.get("more_body", False)
+            length += len(pieces[-1])
+            if length > limit:
+                raise _too_large(limit)
+        self.payload = b"".join(pieces)
+
     def decode(self, decoder: msgspec.json.Decoder[T]) -> T:
-        """Read the body, or refuse it with the place at fault."""
+        """Decode the body, or refuse it with the place at fault."""
         try:
-            return decoder.decode(self.body)
+            return decoder.decode(self.payload)
         except msgspec.ValidationError as error:
             raise Refusal(400, f"Invalid body: {error}") from None
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise Refusal(400, "Invalid JSON body") from None
 
     async def left(self) -> None:
-        """Wait until whoever asked has hung up."""
+        """Wait until the caller has hung up."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
 
-class CallerGone(AssentError):  # noqa: N818 - nobody is left to be told of an error
-    """The caller hung up before there was an answer."""
+def _too_large(limit: int) -> Refusal:
+    return Refusal(413, f"The body is larger than {limit} bytes")
 
 
 class StoppingError(AssentError):
     """The daemon stops before there is an answer."""
 
 
-def reply(record: Any, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Reply:
+class Stream(StreamingResponse):
+    """A response in pieces, which ends with its reader."""
+
+    body_iterator: AsyncGenerator[bytes]
+
+    def __init__(
+        self,
+        pieces: AsyncGenerator[bytes],
+        media_type: str = EVENTS,
+        headers: Headers = (),
+        *,
+        alive: bytes = b": still here\n\n",
+    ) -> None:
+        super().__init__(pieces, media_type=media_type)
+        self.raw_headers.extend(((b"x-accel-buffering", b"no"), *headers))
+        self.alive = alive
+        """A sign of life for when nothing comes."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the pieces at the speed of their reader; for HEAD, the headers alone."""
+        try:
+            if scope["method"] == "HEAD":
+                await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+                await send({"type": "http.response.body"})
+            else:
+                await super().__call__(scope, receive, send)
+        finally:
+            await self.body_iterator.aclose()
+
+
+def respond(body: bytes, media_type: str = JSON, headers: Headers = (), status: int = 200) -> Response:
+    """Answer with a body as it is."""
+    response = Response(body, status, media_type=media_type)
+    response.raw_headers.extend(headers)
+    return response
+
+
+def reply(record: Any, status: int = 200, headers: Headers = ()) -> Response:
     """Answer with a record as JSON."""
-    return Reply(status, encode(record), JSON, headers)
+    return respond(encode(record), JSON, headers, status)
 
 
 def read_int(query: dict[str, str], name: str, default: int, *, low: int, high: int) -> int:

@@ -16,7 +16,7 @@ from assent.reading.tools import find_tool
 
 if TYPE_CHECKING:
     from assent.agents.hook import HookCall, Report
-    from assent.gate import Ruling
+    from assent.decisions.ruling import Ruling
     from assent.model import Session
     from assent.server.asking import Judged
     from assent.server.daemon import Daemon
@@ -117,7 +117,7 @@ async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked
         if report.duration_ms is None and ruled is not None and ruled.at:
             # Where the agent does not say how long it took, the time since it was told yes will do.
             report = msgspec.structs.replace(report, duration_ms=int((time.monotonic() - ruled.at) * 1000))
-        await daemon.gate.record([_event(call, session, report, ruled)])
+        await daemon.log.record([_event(call, session, report, ruled)])
     if ruled is None:
         daemon.journal.note("warning", "call.undecided", agent=session.agent, session=session.id, tool=call.tool[:80])
 
@@ -131,7 +131,7 @@ async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | 
     """Find the decision in the log: the daemon may have been started since."""
     wanted = Query(type="permission.evaluated", session=session.id, user=session.user, agent=session.agent)
     wanted = msgspec.structs.replace(wanted, verdict="allow")
-    same = daemon.gate.preview(call, session).digest
+    same = daemon.decisions.preview(call, session).digest
     for row in await daemon.store.query(find(wanted, limit=_LOOK_BACK)):
         record = read_record(row)
         if (call.call_id is not None and record.event.tool_call_id == call.call_id) or record.digest == same:

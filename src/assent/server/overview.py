@@ -13,12 +13,14 @@ import msgspec
 import assent.regex as re
 from assent.model.principal import Role
 from assent.reading.tools import find_tool
-from assent.server.messages import Reply, Request, read_int, reply
+from assent.server.messages import Request, read_int, reply
 from assent.server.permissions import millis
 from assent.server.similar import beginning
 from assent.server.tally import HOUR
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
     from assent.store.cursor import Row
 
@@ -110,7 +112,7 @@ class SessionList(msgspec.Struct, frozen=True):
     sessions: tuple[AgentSession, ...]
 
 
-async def show_history(daemon: Daemon, request: Request) -> Reply:
+async def show_history(daemon: Daemon, request: Request) -> Response:
     """Sum up the last days."""
     days = _read_days(request)
     seconds = next(size for most, size in _SPANS if days <= most)
@@ -138,7 +140,7 @@ async def show_history(daemon: Daemon, request: Request) -> Reply:
     )
 
 
-async def list_sessions(daemon: Daemon, request: Request) -> Reply:
+async def list_sessions(daemon: Daemon, request: Request) -> Response:
     """List the sessions that did something in the last days."""
     scope = _Scope(daemon, request, time.time() - _read_days(request) * 86400)
     rows = await scope.query(

@@ -7,34 +7,36 @@ from typing import TYPE_CHECKING, Any
 
 from assent.dashboard import find_asset
 from assent.model import visible
-from assent.server.messages import HTML, Refusal, Reply, Request
+from assent.server.messages import HTML, Refusal, Request, respond
 from assent.server.openapi import make_document
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 
-async def shell(_daemon: Daemon, request: Request) -> Reply:
+async def shell(_daemon: Daemon, request: Request) -> Response:
     """Serve the one page of the dashboard: it holds nothing about anybody until its script has asked for it."""
     return _serve(request, "index.html")
 
 
-async def asset(_daemon: Daemon, request: Request) -> Reply:
+async def asset(_daemon: Daemon, request: Request) -> Response:
     """Serve one of our own files."""
-    return _serve(request, request.params["name"])
+    return _serve(request, request.path_params["name"])
 
 
-def _serve(request: Request, name: str) -> Reply:
+def _serve(request: Request, name: str) -> Response:
     found = find_asset(name)
     if found is None:
         raise Refusal(404, "Not found")
-    offered = request.headers.get(b"accept-encoding", b"").split(b",")
+    offered = request.fields.get(b"accept-encoding", b"").split(b",")
     if any(word.partition(b";")[0].strip() == b"gzip" for word in offered):
-        return Reply(200, found.packed, found.kind, ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")))
-    return Reply(200, found.body, found.kind)
+        return respond(found.packed, found.kind, ((b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")))
+    return respond(found.body, found.kind)
 
 
-async def documentation(daemon: Daemon, _request: Request) -> Reply:
+async def documentation(daemon: Daemon, _request: Request) -> Response:
     """Show the API for people to read."""
     document = make_document(daemon.routes, daemon.version)
     sections = "".join(
@@ -46,7 +48,7 @@ async def documentation(daemon: Daemon, _request: Request) -> Reply:
     return page("The API of Assent", intro + sections)
 
 
-def page(title: str, body: str) -> Reply:
+def page(title: str, body: str) -> Response:
     """Put a body, which is already escaped, into a page."""
     text = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{show(title)}</title>'
@@ -54,7 +56,7 @@ def page(title: str, body: str) -> Reply:
         '<link rel="stylesheet" href="/assets/app.css"></head>'
         f'<body class="document"><h1>{show(title)}</h1>{body}</body></html>'
     )
-    return Reply(200, text.encode("utf-8", "backslashreplace"), HTML)
+    return respond(text.encode("utf-8", "backslashreplace"), HTML)
 
 
 def show(text: str) -> str:

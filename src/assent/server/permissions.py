@@ -14,9 +14,11 @@ from assent.model.principal import Role
 from assent.policy.guard import command_text
 from assent.reading.read import COMMAND_FIELDS
 from assent.reading.tools import find_tool
-from assent.server.messages import Refusal, Reply, Request, StoppingError, read_int, read_seconds, reply
+from assent.server.messages import Refusal, Request, StoppingError, read_int, read_seconds, reply
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Approval, ToolCall
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
@@ -134,7 +136,7 @@ def may_see(who: Principal, approval: Approval) -> bool:
     return who.may_answer(approval.user)
 
 
-async def list_permissions(daemon: Daemon, request: Request) -> Reply:
+async def list_permissions(daemon: Daemon, request: Request) -> Response:
     """List questions, a page at a time."""
     query, who = request.query, request.who
     agent = query.get("agentId") or None
@@ -162,9 +164,9 @@ def _read_states(query: dict[str, str]) -> tuple[State, ...]:
         raise Refusal(400, f"Invalid status. Must be one of: {known}.") from None
 
 
-async def get_permission(daemon: Daemon, request: Request) -> Reply:
+async def get_permission(daemon: Daemon, request: Request) -> Response:
     """Show one question; with `wait`, once it is answered or the time is up."""
-    wanted = request.params["id"]
+    wanted = request.path_params["id"]
     approval = await daemon.approvals.get(wanted)
     if approval is None or not may_see(request.who, approval):
         raise Refusal(404, "Request not found")
@@ -175,7 +177,7 @@ async def get_permission(daemon: Daemon, request: Request) -> Reply:
     return reply(detail(approval))
 
 
-async def decide_permission(daemon: Daemon, request: Request) -> Reply:
+async def decide_permission(daemon: Daemon, request: Request) -> Response:
     """Answer a question, for good."""
     body = request.decode(_BODY)
     if not body.request_id or not body.decision:
@@ -184,7 +186,7 @@ async def decide_permission(daemon: Daemon, request: Request) -> Reply:
         raise Refusal(400, f"Invalid decision value. Must be one of: {', '.join(DECISIONS)}.")
     try:
         answer = await read_answer(daemon, request.who, body)
-        approval = await daemon.gate.answer(body.request_id, answer, request.who)
+        approval = await daemon.decisions.answer(body.request_id, answer, request.who)
     except NotFoundError:
         raise Refusal(404, "Request not found") from None
     daemon.note_answer(approval, request.who)
@@ -241,7 +243,7 @@ async def _read_modified(daemon: Daemon, who: Principal, body: DecisionBody) -> 
     if approval is None or not may_see(who, approval):
         raise Refusal(404, "Request not found")
     if approval.call is None:
-        return None  # it is answered already, and the gate will say by whom
+        return None  # it is answered already, and `answer` will say by whom
     return modify_input(approval.call, body.modified_input)
 
 

@@ -10,9 +10,11 @@ from assent.agents.hook import HookCall
 from assent.model import UNKNOWN, Decision, Mode, Outcome, Policy, Source, Tier, encode
 from assent.model.principal import Principal, Role
 from assent.server.calls import place_call
-from assent.server.messages import JSON, Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply, respond
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 _UNKNOWN, _SHOWN = UNKNOWN.encode(), "…".encode()
@@ -54,7 +56,7 @@ class Preview(msgspec.Struct, frozen=True, rename="camel"):
 _BODY = msgspec.json.Decoder(DecideBody)
 
 
-async def show_policy(daemon: Daemon, request: Request) -> Reply:
+async def show_policy(daemon: Daemon, request: Request) -> Response:
     """Show what is in force, for a folder or for agents elsewhere."""
     bench = daemon.projects.bench(request.query.get("cwd", ""), at_once=True)
     merged = bench.engine.merged
@@ -70,7 +72,7 @@ async def show_policy(daemon: Daemon, request: Request) -> Reply:
     return reply(view)
 
 
-async def preview(daemon: Daemon, request: Request) -> Reply:
+async def preview(daemon: Daemon, request: Request) -> Response:
     """Decide a call without a record and without a question."""
     body, who = request.decode(_BODY), request.who
     if not body.tool_name:
@@ -78,8 +80,8 @@ async def preview(daemon: Daemon, request: Request) -> Reply:
     asked = HookCall(tool=body.tool_name, input=body.tool_input, cwd=body.cwd, session=body.session_id)
     agent = Principal(token=who.token, role=Role.AGENT, user=who.user, agent=body.agent_id or "", remote=who.remote)
     call, session = place_call(asked, agent, daemon.projects)
-    decision = daemon.gate.preview(call, session)
+    decision = daemon.decisions.preview(call, session)
     shown = Preview(
         decision.decision, decision.reading.tier, decision.decision_reason, decision.decision_source, decision
     )
-    return Reply(200, encode(shown).replace(_UNKNOWN, _SHOWN), JSON)
+    return respond(encode(shown).replace(_UNKNOWN, _SHOWN))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NoReturn
@@ -16,23 +17,21 @@ import msgspec
 
 from assent.catalog import load
 from assent.config.clock import processor_time
-from assent.config.facts import Observer, exists, has_dashes, is_program
+from assent.config.facts import Observer
 from assent.config.layers import Layers, LivePolicies
-from assent.config.links import follow_below, follow_links
-from assent.config.places import MANAGED_FILE, Places, find_places, real_folder
-from assent.config.repository import find_trap
+from assent.config.places import MANAGED_FILE, find_places, real_folder
+from assent.decisions.engines import MOST_ENGINES, EngineCache
 from assent.engine import Engine
 from assent.model import AssentError, ConfigError, Facts, ToolCall, Workspace
+from assent.runs.engines import Setting, make_run_engine
 from assent.sandbox.mechanisms import find_machine
 from assent.sandbox.outlook import Outlook, may_contain
-from assent.server.moments import Moment
 from assent.server.rulefiles import RuleFiles
 
 if TYPE_CHECKING:
-    from assent.model import Policy, Session
+    from assent.model import Session
     from assent.server.journal import Journal
 
-MOST_PROJECTS = 256
 MOST_FOLDERS = 4096
 FRESH = 0.5
 """For how many seconds a folder's rules are taken as read."""
@@ -52,11 +51,8 @@ class Bench(msgspec.Struct, frozen=True):
     fault: str | None = None
     seen: bool = True
     """Whether the folder is there, on the daemon's disk."""
-
-
-class _Seat(msgspec.Struct):
-    live: LivePolicies
-    bench: Bench
+    run_engines: dict[Setting, Engine] = msgspec.field(default_factory=dict)
+    """Those of runs, which hear the layers of their strategies too."""
 
 
 class Projects:
@@ -74,13 +70,18 @@ class Projects:
     ) -> None:
         self._journal = journal
         self._environ = environ
-        self._managed = managed_file
         self._clock = clock
+        self._lock = threading.Lock()
         self._files = RuleFiles()
         self.seen = _Eyes(environ, endpoints, own_files)
         """The world as the daemon sees it."""
         self._blind = _Blindness(endpoints)
-        self._seats: dict[Places, _Seat] = {}
+        self._engines = EngineCache(
+            self._make,
+            load=functools.partial(LivePolicies, environ=environ, managed_file=managed_file, parse=self._files.parse),
+            locate=functools.partial(find_places, environ=environ, managed_file=managed_file),
+            follow=self._tell,
+        )
         self._folders: dict[str, tuple[float, Bench]] = {}
         find_machine()  # takes a while, once
         load()  # and so does this: nobody is to wait for it
@@ -110,7 +111,7 @@ class Projects:
         now = self._clock()
         if known is not None and known[0] > now and not at_once:
             return known[1]
-        bench = self._refresh(folder)
+        bench = self._engines.find(folder)
         if real_folder(folder) is None:
             bench = msgspec.structs.replace(bench, seen=False)
         if len(self._folders) >= MOST_FOLDERS:
@@ -118,41 +119,34 @@ class Projects:
         self._folders[folder] = (now + FRESH, bench)
         return bench
 
-    def _refresh(self, folder: str) -> Bench:
-        places = find_places(folder, environ=self._environ, managed_file=self._managed)
-        seat = self._seats.pop(places, None)
-        if seat is None:
-            live = LivePolicies(folder, environ=self._environ, managed_file=self._managed, parse=self._files.parse)
-            seat = _Seat(live, self._make(live.current()))
-        before = seat.live.fault
-        found = seat.live.current()
-        if found is not seat.bench.found or seat.live.fault != seat.bench.fault:
-            seat.bench = self._make(found, seat.live.fault)
-            self._tell(seat, before)
-        self._seats[places] = seat
-        if len(self._seats) > MOST_PROJECTS:
-            del self._seats[next(iter(self._seats))]
-        return seat.bench
+    def run_engine(self, setting: Setting) -> Engine:
+        """Return the engine that decides in a run, by the files as they are now, or raise `ConfigError`."""
+        bench = self.bench(setting.cwd)
+        with self._lock:
+            engine = bench.run_engines.pop(setting, None)
+            if engine is None:
+                engine = make_run_engine(bench.found.policies, setting, self.seen, self._environ)
+            bench.run_engines[setting] = engine
+            if len(bench.run_engines) > MOST_ENGINES:
+                del bench.run_engines[next(iter(bench.run_engines))]
+            return engine
 
-    def _make(self, found: Layers, fault: str | None = None) -> Bench:
+    def _make(self, found: Layers, fault: str | None) -> Bench:
         outlook = Outlook(found.workspace.roots, self._environ, tried=may_contain(found.policies))
         engine = Engine(found.policies, facts=lambda: outlook(self.seen()))
         return Bench(found, engine, Engine(found.policies, facts=self._blind), fault)
 
-    def _tell(self, seat: _Seat, before: str | None) -> None:
-        fault = seat.live.fault
-        if fault is not None and fault != before:
-            self._journal.note("error", "policy.broken", fault=fault, in_force="the rules before the last change")
-        elif fault is None:
-            self._journal.note("info", "policy.loaded", version=seat.bench.engine.merged.version)
+    def _tell(self, live: LivePolicies, before: str | None, made: Bench | None) -> None:
+        if made is None:
+            return
+        if live.fault is not None and live.fault != before:
+            self._journal.note("error", "policy.broken", fault=live.fault, in_force="the rules before the last change")
+        elif live.fault is None:
+            self._journal.note("info", "policy.loaded", version=made.engine.merged.version)
 
     def close(self) -> None:
         """Read nothing more."""
         self._files.close()
-
-    def policies(self, folder: str) -> tuple[Policy, ...]:
-        """Return the layers that hold in a folder, or raise `ConfigError`."""
-        return self.bench(folder).found.policies
 
     def look(self, folder: str) -> Workspace | None:
         """Return the workspace of a folder's project; None if there is no such folder on the daemon's disk.
@@ -174,17 +168,10 @@ def _refusing(error: AssentError) -> Engine:
 
 
 class _Eyes:
-    """The world as the daemon sees it, with the addresses and files of its settings; once in a turn of the loop."""
+    """The world as the daemon sees it, with the addresses and files of its settings."""
 
     def __init__(self, environ: Mapping[str, str], endpoints: tuple[str, ...], own_files: tuple[str, ...]) -> None:
         self._observer = Observer(environ)
-        moment = Moment()
-        # Most paths of a turn lie in few folders.
-        self._resolve = moment.once(functools.partial(follow_below, moment.once(follow_links)))
-        self._trap = moment.once(find_trap)
-        self._is_program = moment.once(is_program)
-        self._exists = moment.once(exists)
-        self._has_dashes = moment.once(has_dashes)
         self._endpoints = endpoints
         self._own_files = own_files
         self._last: tuple[Facts, Facts] | None = None
@@ -197,11 +184,6 @@ class _Eyes:
                 seen,
                 assent_endpoints=addresses,
                 assent_files=tuple(dict.fromkeys((*seen.assent_files, *self._own_files))),
-                resolve=self._resolve,
-                trap=self._trap,
-                is_program=self._is_program,
-                exists=self._exists,
-                has_dashes=self._has_dashes,
             )
             self._last = (seen, known)
         return self._last[1]

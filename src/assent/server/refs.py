@@ -11,10 +11,12 @@ from assent.approvals.tickets import find_ticket
 from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 from assent.server.permissions import describe, may_see
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
 
@@ -34,9 +36,9 @@ class Ref(msgspec.Struct, frozen=True):
     value: Any
 
 
-async def show_ref(daemon: Daemon, request: Request) -> Reply:
+async def show_ref(daemon: Daemon, request: Request) -> Response:
     """Resolve a ref, if the reader may see what it leads to."""
-    ref, who = request.params["ref"], request.who
+    ref, who = request.path_params["ref"], request.who
     found = await resolve(daemon, who, ref)
     if found is None:
         raise Refusal(404, "Ref not found")

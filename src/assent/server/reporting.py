@@ -14,10 +14,12 @@ from assent.approvals.events import happened
 from assent.audit.search import MOST_ROWS, Query, find, read_record
 from assent.model import Event, SandboxProfile, Violation, read_trace
 from assent.server.asking import place
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 from assent.server.outcomes import find_ruled
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Session, ToolCall
     from assent.server.daemon import Daemon
 
@@ -92,7 +94,7 @@ _FIRST_CHANGE = "SELECT coalesce(min(id), 1) FROM changes"
 _event = msgspec.json.Decoder(Event)
 
 
-async def report_events(daemon: Daemon, request: Request) -> Reply:
+async def report_events(daemon: Daemon, request: Request) -> Response:
     """Record what a host tells about its own session; a call's result is joined to the decision that let it run."""
     body = request.decode(_REPORT)
     if not body.session_id:

@@ -14,7 +14,7 @@ from assent.reading.tools import find_tool
 from assent.sandbox.lines import find_line
 
 if TYPE_CHECKING:
-    from assent.gate import Ruling
+    from assent.decisions.ruling import Ruling
 
 _HEADINGS = {State.REJECTED: "Rejected", State.EXPIRED: "Expired", State.CANCELLED: "Cancelled"}
 

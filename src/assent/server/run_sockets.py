@@ -50,9 +50,10 @@ from assent.server.hub import Member
 from assent.server.messages import Refusal
 
 if TYPE_CHECKING:
+    from starlette.types import Message, Receive, Scope, Send
+
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
-    from assent.server.messages import Message, Receive, Scope, Send
 
 PATH = "/ws"
 QUEUES = 16

@@ -12,9 +12,11 @@ import msgspec
 from assent.runs.messages import GuardChain, RunSummary
 from assent.runs.parsing import ProtocolError
 from assent.server.grants import Ended
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 
@@ -32,23 +34,23 @@ class GuardedRun(msgspec.Struct, frozen=True):
     """Empty for a run that has been over for long: guards live in memory, and end with their run."""
 
 
-async def list_runs(daemon: Daemon, request: Request) -> Reply:
+async def list_runs(daemon: Daemon, request: Request) -> Response:
     """List runs."""
     return reply(Runs(await daemon.runs.list(request.who)))
 
 
-async def show_run(daemon: Daemon, request: Request) -> Reply:
+async def show_run(daemon: Daemon, request: Request) -> Response:
     """Show one run with its guards."""
     try:
-        return reply(GuardedRun(*await daemon.runs.describe(request.params["id"], request.who)))
+        return reply(GuardedRun(*await daemon.runs.describe(request.path_params["id"], request.who)))
     except ProtocolError:
         raise Refusal(404, "Run not found") from None
 
 
-async def stop_run(daemon: Daemon, request: Request) -> Reply:
+async def stop_run(daemon: Daemon, request: Request) -> Response:
     """End a run before its time."""
     try:
-        await daemon.runs.stop(request.params["id"], request.who)
+        await daemon.runs.stop(request.path_params["id"], request.who)
     except ProtocolError:
         raise Refusal(404, "Run not found, or it is over") from None
-    return reply(Ended(success=True, id=request.params["id"]))
+    return reply(Ended(success=True, id=request.path_params["id"]))

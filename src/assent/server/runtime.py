@@ -12,7 +12,7 @@ from assent.approvals.cases import NOTHING_ASIDE, Aside
 from assent.approvals.events import begun
 from assent.audit.following import follow
 from assent.audit.search import Query
-from assent.gate import Ruling
+from assent.decisions.ruling import Ruling
 from assent.model import (
     ASK,
     Answer,
@@ -37,13 +37,15 @@ from assent.server.envelopes import (
     profile_facts,
     state_facts,
 )
-from assent.server.messages import Refusal, Reply, Request, StoppingError, Stream, read_seconds, reply
+from assent.server.messages import Refusal, Request, StoppingError, Stream, read_seconds, reply
 from assent.server.narration import Narrator, read_place
 from assent.server.permissions import DecisionBody, read_answer
 from assent.server.rulings import tell_change
 from assent.server.sse import frame
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Approval
     from assent.server.daemon import Daemon
 
@@ -121,7 +123,7 @@ async def stream_events(daemon: Daemon, request: Request) -> Stream:
     """Follow what happens, from where the reader was."""
     query, who = request.query, request.who
     user = query.get("user") if who.role is Role.ADMIN else who.user
-    after, seen = read_place(request.headers.get(b"last-event-id", b"").decode("latin-1") or query.get("after"))
+    after, seen = read_place(request.fields.get(b"last-event-id", b"").decode("latin-1") or query.get("after"))
     wanted = Query(user=user or None, session=query.get("sessionId") or None)
     kinds = frozenset(filter(None, query.get("type", "").split(",")))
     return Stream(_write_events(daemon, wanted, after, seen, kinds))
@@ -143,7 +145,7 @@ def is_wanted(envelope: Envelope, kinds: frozenset[str]) -> bool:
     return not kinds or envelope.type in kinds or f"{family}.*" in kinds
 
 
-async def evaluate(daemon: Daemon, request: Request) -> Reply:
+async def evaluate(daemon: Daemon, request: Request) -> Response:
     """Decide an action, on record; with `wait`, once a person has said."""
     body = request.decode(_EVALUATE)
     if not body.tool_name:
@@ -165,9 +167,11 @@ async def evaluate(daemon: Daemon, request: Request) -> Reply:
     aside = _listen(body, session, request)
     wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
     try:
-        ruling = await daemon.hold(request, daemon.gate.settle(call, session, wait, prefix="act", aside=aside))
+        ruling = await daemon.hold(
+            request, daemon.decisions.decide(call, session, wait=wait, prefix="act", aside=aside)
+        )
     except StoppingError:
-        ruling = await daemon.gate.decide(call, session, prefix="act", aside=aside)
+        ruling = await daemon.decisions.decide(call, session, prefix="act", aside=aside)
     daemon.metrics.count_decision(ruling.decision)
     daemon.rulings.keep(Judged(call, session, ruling))
     return reply(_evaluated(ruling))
@@ -209,7 +213,7 @@ def _evaluated(ruling: Ruling) -> Evaluated:
     )
 
 
-async def respond(daemon: Daemon, request: Request) -> Reply:
+async def respond(daemon: Daemon, request: Request) -> Response:
     """Resolve an action: by one of two words, from a person who may."""
     body = request.decode(_RESPOND)
     if not body.action_id or not body.decision:
@@ -219,7 +223,7 @@ async def respond(daemon: Daemon, request: Request) -> Reply:
     answered = _read_payload(body)
     try:
         answer = await read_answer(daemon, request.who, answered)
-        approval: Approval = await daemon.gate.answer(body.action_id, answer, request.who)
+        approval: Approval = await daemon.decisions.answer(body.action_id, answer, request.who)
     except NotFoundError:
         raise Refusal(404, "Action not found") from None
     daemon.note_answer(approval, request.who)

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
+from assent.decisions.tickets import TicketError, outside_call
 from assent.model import ALLOW, Mode, NotFoundError, Role, SandboxProfile, Violation
 from assent.sandbox.reports import Report
-from assent.server.messages import Refusal, Reply, Request, reply
-from assent.tickets import TicketError, outside_call
+from assent.server.messages import Refusal, Request, reply
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 _Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
@@ -70,32 +72,32 @@ _REDEEM = msgspec.json.Decoder(RedeemBody)
 _REPORT = msgspec.json.Decoder(ReportBody)
 
 
-async def redeem(daemon: Daemon, request: Request) -> Reply:
+async def redeem(daemon: Daemon, request: Request) -> Response:
     """Trade a decision in for its boundary, once."""
     body = request.decode(_REDEEM)
     try:
-        ticket, decision = await daemon.gate.tickets.redeem(body.decision_id, body.argv, body.cwd, request.who)
+        ticket, decision = await daemon.decisions.redeem(body.decision_id, body.argv, body.cwd, request.who)
     except TicketError as error:
         raise Refusal(409, str(error)) from None
     asks = decision.mode is Mode.ON_FAILURE
-    return reply(Redeemed(ticket.boundary, asks=asks, seal=daemon.gate.tickets.seal(ticket, body.nonce, asks=asks)))
+    return reply(Redeemed(ticket.boundary, asks=asks, seal=daemon.decisions.seal(ticket, body.nonce, asks=asks)))
 
 
-async def report(daemon: Daemon, request: Request) -> Reply:
+async def report(daemon: Daemon, request: Request) -> Response:
     """Record what happened in a sandbox; what belongs to no decision is told by people alone."""
     body = request.decode(_REPORT)
     if body.decision_id is None and request.who.role is Role.AGENT:
         raise Refusal(403, "Forbidden")
-    await daemon.gate.tickets.report(body.decision_id, body.run_id, body.events, request.who)
+    await daemon.decisions.report(body.decision_id, body.run_id, body.events, request.who)
     if any(event.stopped == "boundary" for event in body.events):
         daemon.journal.note("error", "sandbox.lost", run=body.run_id, decision=body.decision_id)
     return reply(Recorded(len(body.events)))
 
 
-async def ask(daemon: Daemon, request: Request) -> Reply:
+async def ask(daemon: Daemon, request: Request) -> Response:
     """Ask about what lies outside, as about any call of the same session, while the command waits."""
     body = request.decode(_ASK)
-    ticket = await daemon.gate.tickets.find(body.decision_id, request.who)
+    ticket = await daemon.decisions.find_ticket(body.decision_id, request.who)
     if not ticket.boundary.ask or ticket.used_at is None or ticket.ended_at is not None:
         raise NotFoundError("nothing that may ask runs by this decision")
     call = outside_call(body.violation, ticket)

@@ -18,13 +18,11 @@ import uvicorn
 from assent.config.endpoints import ASK_FOLDER
 from assent.config.files import make_private_folder
 from assent.config.settings import ServerSettings
-from assent.server.app import App
+from assent.server.app import make_app
 from assent.server.assembly import assemble, greet, take_leave
 from assent.server.connections import AskConnection, HttpConnection, SocketConnection
 from assent.server.journal import Journal
 from assent.server.listening import BACKLOG, listen_tcp, open_unix
-from assent.server.routes import Table
-from assent.server.sockets import Sockets
 from assent.server.table import ROUTES
 
 if TYPE_CHECKING:
@@ -118,7 +116,7 @@ class DaemonServer(uvicorn.Server):
 
 def _configure(daemon: Daemon) -> uvicorn.Config:
     return uvicorn.Config(
-        App(daemon, Table(daemon.routes), Sockets(daemon)),
+        make_app(daemon),
         loop="uvloop",
         http=HttpConnection,
         ws=SocketConnection,

@@ -13,11 +13,13 @@ from assent.audit.following import follow
 from assent.audit.search import Query, Record
 from assent.model import Answer, Approval, AssentError, Event, State, Verdict
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, Stream, reply
+from assent.server.messages import Refusal, Request, Stream, reply
 from assent.server.permissions import may_see, millis
 from assent.server.sse import frame_then_id
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
 
@@ -78,13 +80,13 @@ _event = msgspec.json.Decoder(Event)
 
 async def stream(daemon: Daemon, request: Request) -> Stream:
     """Follow a session, from where the reader was."""
-    given = request.headers.get(b"last-event-id", b"").decode("latin-1")
+    given = request.fields.get(b"last-event-id", b"").decode("latin-1")
     if given and not (given.isascii() and given.isdigit() and len(given) < 19):
         raise Refusal(400, "Invalid Last-Event-ID: expected an id of this stream")
     after = int(given) if given else None
-    if request.who.run not in (None, request.params["id"]):
+    if request.who.run not in (None, request.path_params["id"]):
         raise Refusal(403, "Forbidden: a run's program follows that run alone")
-    session = request.params["id"]
+    session = request.path_params["id"]
     return Stream(_write(daemon, request.who, session, after), headers=(session_header(session),))
 
 
@@ -155,9 +157,9 @@ def _outcome(event: Event) -> dict[str, Any]:
     }
 
 
-async def respond(daemon: Daemon, request: Request) -> Reply:
+async def respond(daemon: Daemon, request: Request) -> Response:
     """Answer a question of a session, for good. What an agent asks its user besides is nothing the daemon holds."""
-    body, who, session = request.decode(_RESPOND), request.who, request.params["id"]
+    body, who, session = request.decode(_RESPOND), request.who, request.path_params["id"]
     if body.is_about_question and body.text:
         raise Refusal(404, NO_QUESTION.format(session))
     answer = Answer(verdict=_VERDICTS[body.said], feedback=body.feedback)
@@ -165,7 +167,7 @@ async def respond(daemon: Daemon, request: Request) -> Reply:
     if waiting is None:
         raise Refusal(404, NO_PENDING.format(session))
     try:
-        approval = await daemon.gate.answer(waiting.id, answer, who)
+        approval = await daemon.decisions.answer(waiting.id, answer, who)
     except AdminNeededError:
         raise
     except AssentError as error:

@@ -8,10 +8,12 @@ import msgspec
 
 from assent.approvals.rows import APPROVAL_COLUMNS, read_approval
 from assent.model import Scope, State
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 from assent.server.permissions import may_see, millis
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.model import Approval
     from assent.server.daemon import Daemon
 
@@ -49,9 +51,9 @@ class EarlierAnswers(msgspec.Struct, frozen=True):
     similar: tuple[Earlier, ...]
 
 
-async def list_similar(daemon: Daemon, request: Request) -> Reply:
+async def list_similar(daemon: Daemon, request: Request) -> Response:
     """List what was answered to similar calls of the same user."""
-    approval = await daemon.approvals.get(request.params["id"])
+    approval = await daemon.approvals.get(request.path_params["id"])
     if approval is None or not may_see(request.who, approval):
         raise Refusal(404, "Request not found")
     begins = beginning(approval.summary)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 import msgspec
+from starlette.websockets import WebSocketDisconnect
 
-from assent.model import Answer, AssentError, NotFoundError, Verdict, encode
+from assent.model import Answer, AssentError, NotFoundError, Verdict
 from assent.model.principal import Role
 from assent.server import run_sockets
 from assent.server.doors import gather_headers, is_local, peer_of
@@ -17,21 +18,22 @@ from assent.server.faults import refusal_of
 from assent.server.hub import ALL_USERS, now, request_message, write_message
 from assent.server.identity import SUBPROTOCOL
 from assent.server.keys import use_ticket
-from assent.server.messages import Refusal
+from assent.server.messages import Refusal, reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
 
+    from starlette.types import Message, Receive, Scope, Send
+    from starlette.websockets import WebSocket
+
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
     from assent.server.hub import Member
-    from assent.server.messages import Message, Receive, Scope, Send
 
 PATH = "/ws/permissions"
 PATHS = (PATH, run_sockets.PATH)
 """Every socket that there is."""
 GREETING_SECONDS = 30.0
-_UNAUTHORIZED = {"type": "websocket.close", "code": 4401, "reason": "Unauthorized"}
 _VERDICTS = {"approve": Verdict.ALLOW, "reject": Verdict.DENY}
 
 
@@ -57,11 +59,10 @@ class CloseError(AssentError):
 class Guarded:
     """A socket that is closed when its token is revoked or runs out: it hears no more, and is not obeyed."""
 
-    def __init__(self, daemon: Daemon, principal: Principal, receive: Receive, send: Send) -> None:
+    def __init__(self, daemon: Daemon, principal: Principal, websocket: WebSocket) -> None:
         self._daemon = daemon
         self._principal = principal
-        self._receive = receive
-        self._send = send
+        self._websocket = websocket
         self._refused = False
 
     async def host(self, talk: Coroutine[Any, Any, None]) -> None:
@@ -75,12 +76,12 @@ class Guarded:
         finally:
             talking.cancel()
             # What a closed or vanished peer leaves behind is not worth a word.
-            with contextlib.suppress(OSError, asyncio.CancelledError):
+            with contextlib.suppress(WebSocketDisconnect, asyncio.CancelledError):
                 await talking
 
     async def hear(self) -> Message:
         """Take the next message."""
-        event = await self._receive()
+        event = await self._websocket.receive()
         if event["type"] == "websocket.receive" and not self._is_welcome():
             await self._refuse()
             return {"type": "websocket.disconnect"}
@@ -91,7 +92,7 @@ class Guarded:
         if message["type"] == "websocket.send" and not self._is_welcome():
             await self._refuse()
             raise CloseError(4401, "Unauthorized")
-        await self._send(message)
+        await self._websocket.send(message)
 
     def _is_welcome(self) -> bool:
         return not self._refused and self._daemon.keys.is_good(self._principal)
@@ -99,7 +100,7 @@ class Guarded:
     async def _refuse(self) -> None:
         if not self._refused:
             self._refused = True
-            await self._send(_UNAUTHORIZED)
+            await self._websocket.close(4401, "Unauthorized")
 
 
 class Sockets:
@@ -108,26 +109,27 @@ class Sockets:
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
 
-    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def serve(self, websocket: WebSocket) -> None:
         """Serve one socket from its handshake to its end."""
-        await receive()  # the request to connect
+        scope = websocket.scope
         try:
             principal = await self._admit(scope)
         except Refusal as refusal:
             self._daemon.metrics.count_refusal(refusal.status)
-            await _reject(send, refusal)
+            await websocket.receive()  # the request to connect
+            await websocket.send_denial_response(reply({"error": refusal.message}, refusal.status))
             return
-        await send({"type": "websocket.accept", "subprotocol": _choose_protocol(scope["subprotocols"])})
+        await websocket.accept(_choose_protocol(scope["subprotocols"]))
         if principal is not None and scope["path"] == run_sockets.PATH:
-            guarded = Guarded(self._daemon, principal, receive, send)
+            guarded = Guarded(self._daemon, principal, websocket)
             await guarded.host(run_sockets.RunSocket(self._daemon, principal, scope).talk(guarded.hear, guarded.say))
             return
         try:
             who, user = _check(scope, principal)
         except CloseError as closing:
-            await send({"type": "websocket.close", "code": closing.code, "reason": closing.reason})
+            await websocket.close(closing.code, closing.reason)
             return
-        guarded = Guarded(self._daemon, who, receive, send)
+        guarded = Guarded(self._daemon, who, websocket)
         await guarded.host(self._talk(who, user, scope, guarded.hear, guarded.say))
 
     async def _admit(self, scope: Scope) -> Principal | None:
@@ -199,14 +201,14 @@ class Sockets:
         while (event := await receive())["type"] == "websocket.receive":
             try:
                 self._daemon.rates.take(principal.token)
-                reply = await self._hear(principal, event)
+                answer = await self._hear(principal, event)
             except AssentError as error:
                 refusal = error if isinstance(error, Refusal) else refusal_of(error)
-                reply = write_message("error", message=_complaint(refusal))
+                answer = write_message("error", message=_complaint(refusal))
             except Exception as error:  # noqa: BLE001 - the last resort: the socket stays, and nothing was applied
                 self._daemon.journal.fault("socket.failed", error)
-                reply = write_message("error", message="Internal error")
-            if reply is not None and not member.push(reply):
+                answer = write_message("error", message="Internal error")
+            if answer is not None and not member.push(answer):
                 return
 
     async def _hear(self, principal: Principal, event: Message) -> str | None:
@@ -231,7 +233,7 @@ class Sockets:
             raise Refusal(400, "Invalid feedback: expected a string")
         answer = Answer(verdict=_VERDICTS[decision], feedback=feedback)
         try:
-            approval = await self._daemon.gate.answer(wanted, answer, principal)
+            approval = await self._daemon.decisions.answer(wanted, answer, principal)
         except NotFoundError:
             raise Refusal(404, "Request not found") from None
         self._daemon.note_answer(approval, principal)
@@ -293,10 +295,3 @@ def _choose_protocol(offered: list[str]) -> str | None:
 
 def _text(message: str) -> Message:
     return {"type": "websocket.send", "text": message}
-
-
-async def _reject(send: Send, refusal: Refusal) -> None:
-    body = encode({"error": refusal.message})
-    headers = [(b"content-type", b"application/json")]
-    await send({"type": "websocket.http.response.start", "status": refusal.status, "headers": headers})
-    await send({"type": "websocket.http.response.body", "body": body})

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.server.messages import Reply, Request, reply
+from assent.server.messages import Request, reply, respond
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 
@@ -39,18 +41,18 @@ class Stats(msgspec.Struct, frozen=True, rename="camel"):
     policy_fault: str | None = None
 
 
-async def health(daemon: Daemon, _request: Request) -> Reply:
+async def health(daemon: Daemon, _request: Request) -> Response:
     """Say that the daemon is there."""
     return reply(Health("ok", daemon.uptime, daemon.runs.active, daemon.listeners))
 
 
-async def metrics(daemon: Daemon, _request: Request) -> Reply:
+async def metrics(daemon: Daemon, _request: Request) -> Response:
     """Give every count to Prometheus."""
     text = daemon.metrics.render(await daemon.gauges())
-    return Reply(200, text.encode(), b"text/plain; version=0.0.4; charset=utf-8")
+    return respond(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
-async def stats(daemon: Daemon, _request: Request) -> Reply:
+async def stats(daemon: Daemon, _request: Request) -> Response:
     """Sum up what happened."""
     counts = daemon.metrics
     decisions: dict[str, int] = {}

@@ -30,11 +30,13 @@ from assent.server import (
     trials,
     verifying,
 )
-from assent.server.messages import Reply, Request, reply
+from assent.server.messages import Request, reply
 from assent.server.openapi import make_document
-from assent.server.routes import ADMINS, AGENTS, ANYONE, EVERYONE, PEOPLE, AtOnce, Parameter, Route
+from assent.server.routes import ADMINS, AGENTS, ANYONE, EVERYONE, PEOPLE, Parameter, Route
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 _WAIT = Parameter("wait", "how many seconds to wait for a person", "number")
@@ -59,7 +61,7 @@ _FILTERS = (
 )
 
 
-async def _show_openapi(daemon: Daemon, _request: Request) -> Reply:
+async def _show_openapi(daemon: Daemon, _request: Request) -> Response:
     return reply(make_document(daemon.routes, daemon.version))
 
 
@@ -74,7 +76,6 @@ ROUTES: tuple[Route, ...] = (
         gives=classify.Classified,
         query=(_WAIT,),
         hook=True,
-        at_once=AtOnce(classify.read_call, classify.write_ruling),
         refuse=classify.refuse_call,
     ),
     Route(

@@ -12,9 +12,11 @@ from assent.model import AssentError
 from assent.model.principal import Role, Token
 from assent.server.grants import Ended
 from assent.server.keys import SELECT_TOKENS, Wish, issue, revoke, token_of
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 LONGEST_NAME = 128
@@ -49,13 +51,13 @@ class TokenList(msgspec.Struct, frozen=True):
 _BODY = msgspec.json.Decoder(TokenBody)
 
 
-async def list_tokens(daemon: Daemon, _request: Request) -> Reply:
+async def list_tokens(daemon: Daemon, _request: Request) -> Response:
     """List the tokens in force."""
     rows = await daemon.store.query(SELECT_TOKENS + " WHERE revoked_at IS NULL ORDER BY created_at, id")
     return reply(TokenList(tuple(map(token_of, rows))))
 
 
-async def create_token(daemon: Daemon, request: Request) -> Reply:
+async def create_token(daemon: Daemon, request: Request) -> Response:
     """Make a token."""
     body = request.decode(_BODY)
     try:
@@ -77,9 +79,9 @@ async def create_token(daemon: Daemon, request: Request) -> Reply:
     return reply(NewToken(issued.secret, issued.token))
 
 
-async def revoke_token(daemon: Daemon, request: Request) -> Reply:
+async def revoke_token(daemon: Daemon, request: Request) -> Response:
     """End a token."""
-    token = await daemon.store.commit(revoke(request.params["id"], request.who.user, daemon.log))
+    token = await daemon.store.commit(revoke(request.path_params["id"], request.who.user, daemon.log))
     await daemon.refresh_tokens()
     daemon.journal.note("info", "token.revoked", id=token.id, by=request.who.user)
     return reply(Ended(success=True, id=token.id))

@@ -37,11 +37,13 @@ from assent.model import (
     within,
 )
 from assent.model.principal import Role
-from assent.server.messages import Refusal, Reply, Request, reply
+from assent.server.messages import Refusal, Request, reply
 from assent.server.permissions import may_see, millis
 from assent.store.cursor import Row
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
 _RECENT = 100_000
@@ -117,7 +119,7 @@ class _Seen(msgspec.Struct, frozen=True):
 _BODY = msgspec.json.Decoder(TryBody)
 
 
-async def try_rule(daemon: Daemon, request: Request) -> Reply:
+async def try_rule(daemon: Daemon, request: Request) -> Response:
     """Hold a rule against what happened."""
     body, who = request.decode(_BODY), request.who
     if not 0 < body.days <= 366:

@@ -13,10 +13,12 @@ import msgspec
 from assent.audit.verify import Report, verify_log
 from assent.config.places import assent_home
 from assent.model import AssentError
-from assent.server.messages import Reply, Request, reply
+from assent.server.messages import Request, reply
 from assent.server.permissions import millis
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
     from assent.store.address import Address
 
@@ -114,13 +116,13 @@ def _verify(address: Address, home: str, pipe: Any) -> None:
             pipe.send(str(error))
 
 
-async def start_verification(daemon: Daemon, request: Request) -> Reply:
+async def start_verification(daemon: Daemon, request: Request) -> Response:
     """Begin to verify the log."""
     daemon.verification.start(daemon.store.address)
     daemon.journal.note("info", "audit.verify", by=request.who.user)
     return reply(daemon.verification.progress)
 
 
-async def show_verification(daemon: Daemon, _request: Request) -> Reply:
+async def show_verification(daemon: Daemon, _request: Request) -> Response:
     """Say how far it is."""
     return reply(daemon.verification.progress)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.shell.guard import is_decimal
 from assent.shell.hints import MADE, merged, parted, texts
 from assent.shell.parser import Parser

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.shell import braces
 from assent.shell.derived import derive
 from assent.shell.field import Field, is_pattern

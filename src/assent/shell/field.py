@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.shell.hints import combined
 from assent.shell.scope import Value
 from assent.shell.tree import Word

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import assent.regex as re
-from assent.patience import step
+from assent.budget import step
 from assent.shell.syntax import HereText, Text
 
 if TYPE_CHECKING:

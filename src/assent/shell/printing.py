@@ -10,8 +10,8 @@ import posixpath
 from typing import TYPE_CHECKING
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.shell.hints import FITS, FOREIGN, MADE, combined, merged, of_word, split
 
 if TYPE_CHECKING:

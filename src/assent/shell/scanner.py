@@ -10,8 +10,8 @@ import itertools
 from abc import ABC, abstractmethod
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.shell.escapes import decode
 from assent.shell.guard import DEEPEST, is_decimal, odd_letter, reserved
 from assent.shell.notes import Notes

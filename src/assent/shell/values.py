@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.shell.hints import combined
 from assent.shell.scope import Value
 from assent.shell.tree import Word

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 import assent.regex as re
+from assent.budget import step
 from assent.model import UNKNOWN
-from assent.patience import step
 from assent.shell.effects import affect
 from assent.shell.guard import MOST
 from assent.shell.hints import MADE, merged, of_word, split

@@ -1,4 +1,4 @@
-"""The gate: decided, recorded, asked about, answered, released; and what answers leave behind."""
+"""Decisions: decided, recorded, asked about, answered, released; and what answers leave behind."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def run(coroutine):
 
 
 async def ask(node, text=ASKED, session=SESSION, **more):
-    ruling = await node.gate.decide(line(text, **more), session)
+    ruling = await node.decisions.decide(line(text, **more), session)
     assert verdict_of(ruling) is ASK, ruling
     return ruling.approval
 
 
 def test_what_needs_nobody_is_decided_at_once(node):
-    ruling = run(node.gate.decide(line("ls"), SESSION))
+    ruling = run(node.decisions.decide(line("ls"), SESSION))
     assert (ruling.decision.decision, ruling.approval, ruling.position) == ("allow", None, 1)
     assert [row[1:3] for row in node.events()] == [("permission.evaluated", "allow")]
 
@@ -59,7 +59,7 @@ def test_a_question_is_kept_whole_until_it_is_answered(node):
             "Dangerous command: node runs code",
         )
         assert kept.decision is not None
-        answered = await node.gate.answer(asked.id, Answer(verdict=ALLOW, feedback="go"), ANN)
+        answered = await node.decisions.answer(asked.id, Answer(verdict=ALLOW, feedback="go"), ANN)
         kept = await node.approvals.get(asked.id)
         assert kept == answered
         assert (kept.call, kept.decision, kept.by, kept.answer.feedback) == (None, None, "ann", "go")
@@ -84,8 +84,8 @@ def test_the_same_question_is_asked_once(node):
 def test_a_yes_is_used_once(node):
     async def main():
         asked = await ask(node)
-        await node.gate.answer(asked.id, YES, ANN)
-        first = await node.gate.decide(line(ASKED), SESSION)
+        await node.decisions.answer(asked.id, YES, ANN)
+        first = await node.decisions.decide(line(ASKED), SESSION)
         assert (verdict_of(first), first.decision.decision_source) == (ALLOW, Source.PERSON)
         assert first.approval.used_at is not None
         assert (await ask(node)).id != asked.id
@@ -96,9 +96,9 @@ def test_a_yes_is_used_once(node):
 def test_a_no_is_heard_once_and_again_by_the_same_call(node):
     async def main():
         asked = await ask(node, call_id="c1")
-        await node.gate.answer(asked.id, Answer(verdict=DENY, feedback="use the script"), ANN)
+        await node.decisions.answer(asked.id, Answer(verdict=DENY, feedback="use the script"), ANN)
         for _ in range(2):
-            again = await node.gate.decide(line(ASKED, "c1"), SESSION)
+            again = await node.decisions.decide(line(ASKED, "c1"), SESSION)
             assert (verdict_of(again), again.decision.decision_reason) == (DENY, "use the script")
         assert (await ask(node, call_id="c2")).id != asked.id
 
@@ -107,11 +107,11 @@ def test_a_no_is_heard_once_and_again_by_the_same_call(node):
 
 def test_a_caller_that_waits_gets_the_answer(node):
     async def main(answer, verdict, source):
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=30))
         await soon(lambda: node.approvals.waiters.count)
         (asked,), _ = await node.approvals.list()
         assert not asked.caller_gone
-        await node.gate.answer(asked.id, answer, ANN)
+        await node.decisions.answer(asked.id, answer, ANN)
         ruling = await waiting
         assert (verdict_of(ruling), ruling.decision.decision_source) == (verdict, source)
         assert ruling.decision.approval_action_id == asked.id
@@ -123,13 +123,13 @@ def test_a_caller_that_waits_gets_the_answer(node):
 
 def test_many_may_wait_for_one_answer_and_one_of_them_runs(node):
     async def main():
-        waiting = [asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30)) for _ in range(20)]
+        waiting = [asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=30)) for _ in range(20)]
         await soon(lambda: node.approvals.waiters.count == 20)
         (asked,), _ = await node.approvals.list()
-        await node.gate.answer(asked.id, YES, ANN)
+        await node.decisions.answer(asked.id, YES, ANN)
         await soon(lambda: node.approvals.waiters.count == 19)
         (again,), _ = await node.approvals.list()
-        await node.gate.answer(again.id, NO, ANN)
+        await node.decisions.answer(again.id, NO, ANN)
         rulings = await asyncio.gather(*waiting)
         assert sorted(r.decision.verdict.value for r in rulings) == ["allow"] + ["deny"] * 19
 
@@ -138,18 +138,18 @@ def test_many_may_wait_for_one_answer_and_one_of_them_runs(node):
 
 def test_when_the_time_is_up_the_question_stays_and_says_that_its_caller_is_gone(node):
     async def main():
-        ruling = await node.gate.settle(line(ASKED), SESSION, 0.2)
+        ruling = await node.decisions.decide(line(ASKED), SESSION, wait=0.2)
         assert verdict_of(ruling) is ASK
         await soon(lambda: node.store.fetch("SELECT caller_gone FROM approvals")[0][0])
-        await node.gate.answer(ruling.approval.id, YES, ANN)
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is ALLOW
+        await node.decisions.answer(ruling.approval.id, YES, ANN)
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is ALLOW
 
     run(main())
 
 
 def test_a_caller_that_is_cancelled_is_gone(node):
     async def main():
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=30))
         await soon(lambda: node.approvals.waiters.count)
         waiting.cancel()
         await soon(lambda: node.store.fetch("SELECT caller_gone FROM approvals")[0][0])
@@ -170,7 +170,7 @@ def test_a_caller_that_goes_while_its_question_is_being_written_is_gone_and_befo
         else:
             node.store.write(plug)
             await soon(plug.begun.is_set)
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=30))
         await soon(plug.begun.is_set if begun else lambda: node.store.queued)
         waiting.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -190,7 +190,7 @@ def test_a_caller_that_goes_while_it_is_told_of_its_question_is_gone(node):
             told.set()
             await asyncio.Event().wait()
 
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30, on_ask=tell))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=30, on_ask=tell))
         await told.wait()
         waiting.cancel()
         await soon(lambda: node.store.fetch("SELECT caller_gone FROM approvals")[0][0])
@@ -200,11 +200,11 @@ def test_a_caller_that_goes_while_it_is_told_of_its_question_is_gone(node):
 
 def test_a_question_that_nobody_answers_expires(tmp_path, url):
     async def main(node):
-        ruling = await node.gate.settle(line(ASKED), SESSION, 30)
+        ruling = await node.decisions.decide(line(ASKED), SESSION, wait=30)
         assert (verdict_of(ruling), ruling.decision.decision_source) == (DENY, Source.EXPIRY)
         assert (ruling.approval.state, ruling.approval.by) == (State.EXPIRED, "expiry")
         with pytest.raises(AlreadyAnsweredError, match="already expired by expiry"):
-            await node.gate.answer(ruling.approval.id, YES, ANN)
+            await node.decisions.answer(ruling.approval.id, YES, ANN)
         assert (await ask(node)).id != ruling.approval.id
 
     with Node(tmp_path / "home", url, expiry=0.5) as node:
@@ -213,15 +213,15 @@ def test_a_question_that_nobody_answers_expires(tmp_path, url):
 
 def test_a_question_can_be_withdrawn(node):
     async def main():
-        waiting = asyncio.create_task(node.gate.settle(line(ASKED), SESSION, 30))
+        waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=30))
         await soon(lambda: node.approvals.waiters.count)
         (asked,), _ = await node.approvals.list()
-        await node.gate.cancel(asked.id, "the run was stopped")
+        await node.decisions.cancel(asked.id, "the run was stopped")
         ruling = await waiting
         assert verdict_of(ruling) is DENY
         assert "the run was stopped" in ruling.decision.decision_reason
         with pytest.raises(AlreadyAnsweredError, match="already cancelled"):
-            await node.gate.answer(asked.id, YES, ANN)
+            await node.decisions.answer(asked.id, YES, ANN)
 
     run(main())
 
@@ -229,9 +229,9 @@ def test_a_question_can_be_withdrawn(node):
 def test_the_first_answer_wins_and_the_loser_is_told_who_won(node):
     async def main():
         asked = await ask(node)
-        await node.gate.answer(asked.id, NO, ANN)
+        await node.decisions.answer(asked.id, NO, ANN)
         with pytest.raises(AlreadyAnsweredError, match="already rejected by ann") as caught:
-            await node.gate.answer(asked.id, YES, ADMIN)
+            await node.decisions.answer(asked.id, YES, ADMIN)
         assert caught.value.approval.by == "ann"
 
     run(main())
@@ -242,9 +242,9 @@ def test_who_asks_can_not_answer_and_who_is_not_concerned_does_not_see(node, who
     async def main():
         asked = await ask(node)
         with pytest.raises(error):
-            await node.gate.answer(asked.id, YES, who)
+            await node.decisions.answer(asked.id, YES, who)
         assert (await node.approvals.get(asked.id)).state is State.PENDING
-        await node.gate.answer(asked.id, YES, ADMIN)
+        await node.decisions.answer(asked.id, YES, ADMIN)
 
     run(main())
 
@@ -252,9 +252,9 @@ def test_who_asks_can_not_answer_and_who_is_not_concerned_does_not_see(node, who
 def test_an_unknown_question_is_not_found(node):
     async def main():
         with pytest.raises(NotFoundError):
-            await node.gate.answer("perm_0_x", YES, ANN)
+            await node.decisions.answer("perm_0_x", YES, ANN)
         with pytest.raises(NotFoundError):
-            await node.gate.cancel("perm_0_x", "why")
+            await node.decisions.cancel("perm_0_x", "why")
         assert await node.approvals.get("perm_0_x") is None
         assert await node.approvals.wait("perm_0_x", 1) is None
 
@@ -277,7 +277,7 @@ def test_an_answer_whose_parts_do_not_fit_is_refused_and_the_question_stays(node
     async def main():
         asked = await ask(node)
         with pytest.raises(ContradictionError):
-            await node.gate.answer(asked.id, answer, ANN)
+            await node.decisions.answer(asked.id, answer, ANN)
         assert (await node.approvals.get(asked.id)).state is State.PENDING
 
     run(main())
@@ -288,13 +288,13 @@ def test_a_changed_input_runs_instead_and_is_decided_by_itself(node):
         node.deny("Bash(rm:*)")
         asked = await ask(node)
         with pytest.raises(RefusedError) as caught:
-            await node.gate.answer(asked.id, Answer(verdict=ALLOW, modified_input={"command": "rm x"}), ANN)
+            await node.decisions.answer(asked.id, Answer(verdict=ALLOW, modified_input={"command": "rm x"}), ANN)
         assert caught.value.decision.verdict is DENY
         assert (await node.approvals.get(asked.id)).state is State.PENDING
         changed = {"command": "node other.js"}
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
         call = msgspec.structs.replace(line(ASKED), rewritable=True)
-        ruling = await node.gate.decide(call, SESSION)
+        ruling = await node.decisions.decide(call, SESSION)
         assert (verdict_of(ruling), ruling.updated_input) == (ALLOW, changed)
         assert ruling.decision.reading.operations[0].argv == ("node", "other.js")
         kept = await node.approvals.get(asked.id)
@@ -307,14 +307,14 @@ def test_a_yes_to_a_changed_call_goes_over_to_it_once_and_to_no_other_session(no
     async def main():
         asked = await ask(node)
         changed = {"command": "node other.js"}
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
-        ruling = await node.gate.decide(line(ASKED), SESSION)
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
+        ruling = await node.decisions.decide(line(ASKED), SESSION)
         assert (verdict_of(ruling), ruling.updated_input) == (DENY, None)
         assert ruling.changed.input == changed
         elsewhere = msgspec.structs.replace(SESSION, id="elsewhere")
-        assert verdict_of(await node.gate.decide(line("node other.js"), elsewhere)) is ASK
-        assert verdict_of(await node.gate.decide(line("node other.js"), SESSION)) is ALLOW
-        assert verdict_of(await node.gate.decide(line("node other.js"), SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(line("node other.js"), elsewhere)) is ASK
+        assert verdict_of(await node.decisions.decide(line("node other.js"), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("node other.js"), SESSION)) is ASK
 
     run(main())
 
@@ -322,8 +322,8 @@ def test_a_yes_to_a_changed_call_goes_over_to_it_once_and_to_no_other_session(no
 def test_a_changed_call_is_handed_over_to_one_of_two_that_repeat_it_at_once(node):
     async def main():
         asked = await ask(node)
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, modified_input={"command": "node other.js"}), ANN)
-        both = await asyncio.gather(*(node.gate.decide(line(ASKED), SESSION) for _ in range(2)))
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, modified_input={"command": "node other.js"}), ANN)
+        both = await asyncio.gather(*(node.decisions.decide(line(ASKED), SESSION) for _ in range(2)))
         assert sorted(verdict_of(each).value for each in both) == ["ask", "deny"]
 
     run(main())
@@ -332,9 +332,9 @@ def test_a_changed_call_is_handed_over_to_one_of_two_that_repeat_it_at_once(node
 def test_policy_is_asked_again_when_a_yes_is_used(node):
     async def main():
         asked = await ask(node)
-        await node.gate.answer(asked.id, YES, ANN)
+        await node.decisions.answer(asked.id, YES, ANN)
         node.deny("Bash(node:*)")
-        assert verdict_of(await node.gate.decide(line(ASKED), SESSION)) is DENY
+        assert verdict_of(await node.decisions.decide(line(ASKED), SESSION)) is DENY
 
     run(main())
 
@@ -342,7 +342,7 @@ def test_policy_is_asked_again_when_a_yes_is_used(node):
 def test_nobody_is_asked_where_nobody_can_be(node):
     async def main():
         alone = msgspec.structs.replace(SESSION, interactive=False)
-        ruling = await node.gate.settle(line(ASKED), alone, 30)
+        ruling = await node.decisions.decide(line(ASKED), alone, wait=30)
         assert (verdict_of(ruling), ruling.decision.decision_source) == (DENY, Source.NOT_INTERACTIVE)
         assert await node.approvals.list() == ((), None)
 
@@ -361,12 +361,12 @@ def test_nobody_is_asked_where_nobody_can_be(node):
 def test_a_wider_yes_covers_what_its_pattern_says(node, answer, covered, not_covered):
     async def main():
         asked = await ask(node, INSTALL)
-        await node.gate.answer(asked.id, answer, ANN)
+        await node.decisions.answer(asked.id, answer, ANN)
         for text in covered:
             for _ in range(2):
-                assert verdict_of(await node.gate.decide(line(text), SESSION)) is ALLOW, text
+                assert verdict_of(await node.decisions.decide(line(text), SESSION)) is ALLOW, text
         for text in not_covered:
-            assert verdict_of(await node.gate.decide(line(text), SESSION)) is not ALLOW, text
+            assert verdict_of(await node.decisions.decide(line(text), SESSION)) is not ALLOW, text
 
     run(main())
 
@@ -385,9 +385,9 @@ def test_a_wider_yes_covers_what_its_pattern_says(node, answer, covered, not_cov
 def test_a_grant_is_for_whom_it_was_given(node, changes, scope, holds):
     async def main():
         asked = await ask(node, INSTALL)
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=scope, pattern="npm install:*"), ANN)
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, scope=scope, pattern="npm install:*"), ANN)
         session = msgspec.structs.replace(SESSION, **changes)
-        assert (verdict_of(await node.gate.decide(line("npm install x"), session)) is ALLOW) is holds
+        assert (verdict_of(await node.decisions.decide(line("npm install x"), session)) is ALLOW) is holds
 
     run(main())
 
@@ -395,7 +395,7 @@ def test_a_grant_is_for_whom_it_was_given(node, changes, scope, holds):
 def test_a_grant_is_listed_and_ends_when_it_is_revoked_together_with_the_yes_that_made_it(node):
     async def main():
         asked = await ask(node, INSTALL)
-        await node.gate.answer(asked.id, ALWAYS, ANN)
+        await node.decisions.answer(asked.id, ALWAYS, ANN)
         (grant,) = await node.approvals.grants(user="ann")
         assert await node.approvals.grants(user="bob") == ()
         with pytest.raises(ForbiddenError):
@@ -415,12 +415,12 @@ def test_a_grant_ends_at_its_time(node):
     async def main():
         asked = await ask(node, INSTALL)
         until = time.time() + 8
-        await node.gate.answer(
+        await node.decisions.answer(
             asked.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install:*", until=until), ANN
         )
-        assert verdict_of(await node.gate.decide(line("npm install y"), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line("npm install y"), SESSION)) is ALLOW
         await asyncio.sleep(until - time.time() + 0.3)
-        assert verdict_of(await node.gate.decide(line("npm install y"), SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(line("npm install y"), SESSION)) is ASK
         assert await node.approvals.grants() == ()
 
     run(main())
@@ -431,9 +431,9 @@ def test_a_grant_ends_at_its_time(node):
 def test_the_yes_that_left_a_grant_behind_lets_nothing_run_after_it(node, scope, used):
     async def main():
         asked = await ask(node, INSTALL)
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=scope, until=time.time() + 1.2), ANN)
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, scope=scope, until=time.time() + 1.2), ANN)
         if used:
-            assert verdict_of(await node.gate.decide(line(INSTALL), SESSION)) is ALLOW
+            assert verdict_of(await node.decisions.decide(line(INSTALL), SESSION)) is ALLOW
             assert (await node.approvals.get(asked.id)).used_at is not None
         await asyncio.sleep(1.5)
         assert (await ask(node, INSTALL)).id != asked.id
@@ -444,9 +444,9 @@ def test_the_yes_that_left_a_grant_behind_lets_nothing_run_after_it(node, scope,
 def test_a_yes_whose_grant_is_for_other_calls_is_still_there_for_its_own(node):
     async def main():
         asked = await ask(node, INSTALL)
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install x:*"), ANN)
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install x:*"), ANN)
         for text in ("npm install x", INSTALL):
-            assert verdict_of(await node.gate.decide(line(text), SESSION)) is ALLOW
+            assert verdict_of(await node.decisions.decide(line(text), SESSION)) is ALLOW
         assert (await ask(node, INSTALL)).id != asked.id
 
     run(main())
@@ -455,9 +455,9 @@ def test_a_yes_whose_grant_is_for_other_calls_is_still_there_for_its_own(node):
 def test_a_grant_that_is_gone_from_the_table_does_not_count_whatever_is_in_memory(node):
     async def main():
         asked = await ask(node, INSTALL)
-        await node.gate.answer(asked.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install:*"), ANN)
+        await node.decisions.answer(asked.id, Answer(verdict=ALLOW, scope=Scope.ALWAYS, pattern="npm install:*"), ANN)
         await node.store.commit(lambda c: c.execute("UPDATE grants SET revoked_at = 1.0"))
-        assert verdict_of(await node.gate.decide(line("npm install y"), SESSION)) is ASK
+        assert verdict_of(await node.decisions.decide(line("npm install y"), SESSION)) is ASK
 
     run(main())
 
@@ -485,16 +485,16 @@ def test_a_grant_for_a_file_of_the_workspace_holds_while_the_file_is_unchanged(t
         script.write_text("echo build")
         session = msgspec.structs.replace(SESSION, workspace=(str(workspace),))
         call = ToolCall(tool="Bash", input={"command": "bash build.sh"}, cwd=str(workspace))
-        ruling = await node.gate.decide(call, session)
-        await node.gate.answer(ruling.approval.id, ALWAYS, ANN)
+        ruling = await node.decisions.decide(call, session)
+        await node.decisions.answer(ruling.approval.id, ALWAYS, ANN)
         for _ in range(2):
-            assert verdict_of(await node.gate.decide(call, session)) is ALLOW
+            assert verdict_of(await node.decisions.decide(call, session)) is ALLOW
         (grant,) = await node.approvals.grants()
         assert grant.files[0][0] == str(script)
         other = ToolCall(tool="Bash", input={"command": "bash other.sh"}, cwd=str(workspace))
-        await node.gate.answer((await node.gate.decide(other, session)).approval.id, NO, ANN)
+        await node.decisions.answer((await node.decisions.decide(other, session)).approval.id, NO, ANN)
         script.write_text("echo something else")
-        assert verdict_of(await node.gate.decide(call, session)) is ASK
+        assert verdict_of(await node.decisions.decide(call, session)) is ASK
 
     run(main())
 
@@ -503,18 +503,18 @@ def test_a_session_deny_refuses_silently_until_it_is_overridden(node):
     async def main():
         asked = await ask(node, call_id="c1")
         refusal = Answer(verdict=DENY, scope=Scope.SESSION, feedback="never here")
-        await node.gate.answer(asked.id, refusal, ANN)
-        again = await node.gate.decide(line(ASKED, "c2"), SESSION)
+        await node.decisions.answer(asked.id, refusal, ANN)
+        again = await node.decisions.decide(line(ASKED, "c2"), SESSION)
         assert (verdict_of(again), again.approval, again.decision.decision_source) == (DENY, None, Source.SESSION)
         assert again.decision.decision_reason == "refused earlier in this session: never here"
         assert any(o.policy.startswith("session-deny-") for o in again.decision.opinions)
-        over = await node.gate.decide(line(ASKED, "c3", override=True), SESSION)
+        over = await node.decisions.decide(line(ASKED, "c3", override=True), SESSION)
         assert (verdict_of(over), over.approval.kind) == (ASK, "policy-deny-override")
-        await node.gate.answer(over.approval.id, YES, ANN)
-        assert verdict_of(await node.gate.decide(line(ASKED, "c3", override=True), SESSION)) is ALLOW
-        assert verdict_of(await node.gate.decide(line(ASKED, "c4"), SESSION)) is DENY
+        await node.decisions.answer(over.approval.id, YES, ANN)
+        assert verdict_of(await node.decisions.decide(line(ASKED, "c3", override=True), SESSION)) is ALLOW
+        assert verdict_of(await node.decisions.decide(line(ASKED, "c4"), SESSION)) is DENY
         elsewhere = msgspec.structs.replace(SESSION, id="t")
-        assert verdict_of(await node.gate.decide(line(ASKED), elsewhere)) is ASK
+        assert verdict_of(await node.decisions.decide(line(ASKED), elsewhere)) is ASK
 
     run(main())
 
@@ -523,7 +523,7 @@ def test_a_destructive_call_is_blocked_until_a_person_turns_that_into_a_question
     blocked = "terraform destroy"
 
     async def main():
-        first = await node.gate.decide(line(blocked), SESSION)
+        first = await node.decisions.decide(line(blocked), SESSION)
         assert (verdict_of(first), first.approval) == (DENY, None)
         one = await node.approvals.enable(ANN, 60, digest=first.decision.digest)
         assert one.until - one.created_at == 300
@@ -531,10 +531,10 @@ def test_a_destructive_call_is_blocked_until_a_person_turns_that_into_a_question
         assert asked.tier.value == "destructive"
         assert (await ask(node, blocked)).id == asked.id  # enabled once, and asked once: who comes again waits for that
         other = msgspec.structs.replace(SESSION, id="t")
-        assert verdict_of(await node.gate.decide(line(blocked), other)) is DENY
-        await node.gate.answer(asked.id, YES, ANN)
-        assert verdict_of(await node.gate.decide(line(blocked), SESSION)) is ALLOW
-        again = await node.gate.decide(line(blocked), SESSION)
+        assert verdict_of(await node.decisions.decide(line(blocked), other)) is DENY
+        await node.decisions.answer(asked.id, YES, ANN)
+        assert verdict_of(await node.decisions.decide(line(blocked), SESSION)) is ALLOW
+        again = await node.decisions.decide(line(blocked), SESSION)
         assert (verdict_of(again), again.approval) == (DENY, None)
 
     run(main())
@@ -554,11 +554,11 @@ def test_what_is_enabled_is_asked_about_for_whom_it_was_enabled(node, for_whom, 
     async def main():
         enabled = await node.approvals.enable(ANN, 10, **for_whom)
         where = msgspec.structs.replace(SESSION, **session)
-        assert (verdict_of(await node.gate.decide(line("terraform destroy"), where)) is ASK) is asks
+        assert (verdict_of(await node.decisions.decide(line("terraform destroy"), where)) is ASK) is asks
         assert await node.approvals.enablements(user="ann") == (enabled,)
         await node.approvals.disable(enabled.id, ANN)
         assert await node.approvals.enablements() == ()
-        assert verdict_of(await node.gate.decide(line("terraform destroy --x"), where)) is DENY
+        assert verdict_of(await node.decisions.decide(line("terraform destroy --x"), where)) is DENY
 
     run(main())
 
@@ -581,7 +581,7 @@ def test_questions_are_listed_page_by_page_and_by_whose_they_are(node):
         bobs = Session(id="b", user="bob", agent="coder", workspace=("/code",))
         ids = [(await ask(node, f"node {i}.js")).id for i in range(5)]
         other = (await ask(node, session=bobs)).id
-        await node.gate.answer(ids[0], NO, ANN)
+        await node.decisions.answer(ids[0], NO, ANN)
         first, cursor = await node.approvals.list(user="ann", limit=3)
         rest, end = await node.approvals.list(user="ann", limit=3, cursor=cursor)
         assert [a.id for a in (*first, *rest)] == ids[1:]
@@ -599,7 +599,7 @@ def test_a_page_of_large_calls_has_few_and_none_is_left_out(node):
         sizes = (LARGEST_PAGE + 1, LARGEST_PAGE // 2, LARGEST_PAGE // 3, 10, LARGEST_PAGE // 2, 10)
         for number, size in enumerate(sizes):
             given = {"file_path": f"/etc/{number}", "content": "x" * size}
-            await node.gate.decide(ToolCall(tool="Write", input=given, cwd="/code"), SESSION)
+            await node.decisions.decide(ToolCall(tool="Write", input=given, cwd="/code"), SESSION)
         pages, cursor = [], None
         while not pages or cursor is not None:
             page, cursor = await node.approvals.list(user="ann", cursor=cursor)
@@ -611,7 +611,7 @@ def test_a_page_of_large_calls_has_few_and_none_is_left_out(node):
 
 
 def test_a_preview_leaves_nothing_behind(node):
-    assert node.gate.preview(line(ASKED), SESSION).verdict is ASK
+    assert node.decisions.preview(line(ASKED), SESSION).verdict is ASK
     assert node.events() == []
 
 
@@ -621,7 +621,7 @@ def test_secrets_stay_out_of_the_log_and_of_summaries_but_the_approver_sees_the_
         asked = await ask(node, text)
         assert "abcdef1234567890" not in asked.summary
         assert asked.call.input["command"] == text
-        await node.gate.answer(asked.id, YES, ANN)
+        await node.decisions.answer(asked.id, YES, ANN)
         for row in node.store.fetch("SELECT * FROM events"):
             assert not any("abcdef1234567890" in str(value) for value in row)
         for row in node.store.fetch("SELECT * FROM approvals"):

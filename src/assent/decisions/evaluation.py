@@ -1,8 +1,7 @@
-"""Deciding by everything people have said: standing answers, a yes to this very call, and what a sandbox stopped."""
+"""Evaluating policy by what people said: standing answers, a yes to this very call, and what a sandbox stopped."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
@@ -12,7 +11,6 @@ from assent.approvals.grants import binds
 from assent.approvals.outcome import relied_on
 from assent.approvals.standing import Standing
 from assent.approvals.tickets import find_stopped
-from assent.engine import Engine
 from assent.model import ALLOW, Approval, Consent, Decision, Mode, Opinion, Session, Ticket, Tier, ToolCall
 from assent.store.store import Store
 
@@ -30,8 +28,8 @@ Engines: TypeAlias = Callable[[ToolCall, Session], Decider]
 """Finds what decides a call: by its folder, without a disk where the session is remote, or by its run."""
 
 
-class Weighing(msgspec.Struct, frozen=True):
-    """What a decision rests on, brought together."""
+class Evaluator(msgspec.Struct, frozen=True):
+    """Evaluates policy for a call, by everything that people have said."""
 
     engines: Engines
     store: Store
@@ -41,7 +39,7 @@ class Weighing(msgspec.Struct, frozen=True):
         """Return what people said that may bear on a session's calls."""
         return self.standing.consent(session, self.store.wall_clock())
 
-    def weigh(
+    def evaluate(
         self, call: ToolCall, session: Session, consent: Consent | None = None, heard: Sequence[Opinion] = ()
     ) -> tuple[Consent, Decision]:
         """Decide by what people said, leaving out every grant that was given for other programs or places."""
@@ -57,21 +55,13 @@ class Weighing(msgspec.Struct, frozen=True):
                 return consent, decision
             consent = msgspec.structs.replace(consent, grants=kept)
 
-    def begin(self, call: ToolCall, session: Session) -> Callable[[], tuple[Consent, Decision]]:
-        """Read a call, and return what decides it so. Either may raise, where `weigh` denies."""
-        engine, consent = self.engines(call, session), self.consent(session)
-        if consent.grants or not isinstance(engine, Engine):
-            return functools.partial(self.weigh, call, session, consent)
-        begun = engine.begin(call, session, consent)
-        return lambda: (consent, begun())
-
     async def decide(self, call: ToolCall, session: Session, heard: Sequence[Opinion] = ()) -> tuple[Consent, Decision]:
         """Decide a call; one that its sandbox stopped a while ago as one that would run outside."""
-        consent, decision = self.weigh(call, session, heard=heard)
+        consent, decision = self.evaluate(call, session, heard=heard)
         stopped = await self._find_stopped(decision)
-        return self.weigh(call, session, _with(consent, stopped), heard) if stopped else (consent, decision)
+        return self.evaluate(call, session, _with(consent, stopped), heard) if stopped else (consent, decision)
 
-    def again(
+    def evaluate_approved(
         self,
         call: ToolCall,
         session: Session,
@@ -91,9 +81,9 @@ class Weighing(msgspec.Struct, frozen=True):
         self, call: ToolCall, session: Session, approval: Approval, heard: Sequence[Opinion] = ()
     ) -> Decision:
         """Do so for the call that the question was about: inside its sandbox, or outside where it was stopped there."""
-        decision = self.again(call, session, approval, heard)
+        decision = self.evaluate_approved(call, session, approval, heard)
         stopped = await self._find_stopped(decision)
-        return self.again(call, session, approval, heard, stopped) if stopped else decision
+        return self.evaluate_approved(call, session, approval, heard, stopped) if stopped else decision
 
     def holds(self, ticket: Ticket) -> Decision | None:
         """Evaluate policy once more for a ticket's call; None unless it still is what the ticket says."""
@@ -101,7 +91,7 @@ class Weighing(msgspec.Struct, frozen=True):
             return None
         approved = ticket.approval is not None
         consent = msgspec.structs.replace(self.consent(ticket.session), yes=approved, destructive=approved)
-        decision = self.weigh(ticket.call, ticket.session, consent)[1]
+        decision = self.evaluate(ticket.call, ticket.session, consent)[1]
         return decision if decision.decision == "sandboxed" and decision.digest == ticket.digest else None
 
     async def _find_stopped(self, decision: Decision) -> str:

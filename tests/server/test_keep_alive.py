@@ -1,4 +1,4 @@
-"""Questions whose heads came before: answered as if each were the first, and never taken for what they are not."""
+"""Requests one after the other over one connection: each is answered as if it were the first."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import threading
 
 import pytest
 
-from assent.server.errands import LONGEST_HEAD, MOST_HEADS, Heads, wire
-from assent.server.messages import Reply
 from daemons import until
 
 PATH = "/api/hooks/classify"
@@ -60,11 +58,6 @@ class Wire:
         return self.read()
 
 
-def was_known(answer):
-    """Tell whether a head was known: those that are taken apart are answered by another hand, the date first."""
-    return next(iter(answer[1])) != "date"
-
-
 @pytest.fixture
 def token(daemon):
     return daemon.mint("agent", agent="agent_123", remote=True)
@@ -91,7 +84,6 @@ def line(dial, daemon, token):
 
 def test_who_asks_the_same_way_again_is_answered_the_same_way(line):
     first, second = line.ask(SAFE), line.ask(SAFE)
-    assert (was_known(first), was_known(second)) == (False, True)
     assert first[0] == second[0] == 200
     assert first[2] == second[2]
     assert first[2]["allow"] is True
@@ -101,26 +93,16 @@ def test_who_asks_the_same_way_again_is_answered_the_same_way(line):
 def test_the_body_is_read_each_time(line):
     assert line.ask("ls -la 1")[2]["allow"] is True
     again = line.ask("node x.js")
-    assert was_known(line.ask("rm -rf /"[:9]))
+    assert line.ask("rm -rf /"[:9])[2]["allow"] is False
     assert again[2]["allow"] is False
-
-
-def test_a_known_head_is_known_on_every_connection_and_only_by_the_same_way_in(daemon, line, token, dial):
-    line.ask(SAFE)
-    assert was_known(dial(daemon, token).ask(SAFE))
-    local = dial(daemon, token, local=True)
-    assert not was_known(local.ask(SAFE))
-    assert was_known(local.ask(SAFE))
 
 
 def test_whose_token_was_revoked_is_nobody_however_often_they_came(daemon, line):
     line.ask(SAFE)
-    assert was_known(line.ask(SAFE))  # its token is the newest
     owner = daemon.api(daemon.owner)
     mine = max(owner.get("/api/tokens").json()["tokens"], key=lambda token: token["created_at"])
     assert owner.delete(f"/api/tokens/{mine['id']}").status_code == 200
     refused = line.ask(SAFE)
-    assert was_known(refused)
     assert (refused[0], refused[2]) == (401, {"error": "Unauthorized"})
     assert refused[1]["www-authenticate"] == "Bearer"
 
@@ -130,7 +112,6 @@ def test_what_is_wrong_in_the_body_is_told_as_ever(line):
         line.socket.sendall(line.head(len(text)) + text)
         answer = line.read()
         assert (answer[0], answer[2]["allow"]) == (400, False)
-    assert was_known(answer)
 
 
 @pytest.mark.parametrize("cut", [1, 40, -60, -1])
@@ -141,10 +122,10 @@ def test_a_request_that_comes_in_pieces_is_put_together(line, cut):
     threading.Event().wait(0.05)
     line.socket.sendall(whole[cut:])
     assert line.read()[2]["allow"] is True
-    assert was_known(line.ask(SAFE))
+    assert line.ask(SAFE)[2]["allow"] is True
 
 
-def test_what_stands_behind_a_known_request_is_a_request_of_its_own(line):
+def test_what_stands_behind_a_request_is_a_request_of_its_own(line):
     line.ask(SAFE)
     line.ask(ASKED)
     line.socket.sendall(line.request(SAFE) + line.request(ASKED) + line.request(SAFE))
@@ -154,7 +135,7 @@ def test_what_stands_behind_a_known_request_is_a_request_of_its_own(line):
     assert [line.read()[2]["allow"] for _ in range(2)] == [True, False]
 
 
-def test_a_question_with_a_known_head_waits_and_is_given_up_with_its_caller(daemon, person, token, dial):
+def test_a_question_waits_and_is_given_up_with_its_caller(daemon, person, token, dial):
     path = f"{PATH}?wait=30"
     asked = "node waits.js"
     for _ in range(2):
@@ -169,7 +150,6 @@ def test_a_question_with_a_known_head_waits_and_is_given_up_with_its_caller(daem
     (question,) = [q for q in pending(person) if q["command"] == asked]
     person.post("/api/permissions", json={"requestId": question["id"], "decision": "approve"})
     answer = line.read()
-    assert was_known(answer)
     assert answer[2]["allow"] is True
 
 
@@ -188,32 +168,30 @@ def pending(person):
         (("Connection: keep-alive",), {}),
         (("Expect: 100-continue",), {}),
         (("TE: trailers",), {}),
-        (("X-Long: " + "x" * LONGEST_HEAD,), {}),
+        (("X-Long: " + "x" * 4096,), {}),
         ((), {"version": "1.0"}),
     ],
 )
-def test_heads_that_say_how_to_talk_are_taken_apart_each_time(daemon, token, dial, more, form):
+def test_heads_that_say_how_to_talk_are_obeyed_each_time(daemon, token, dial, more, form):
     for _ in range(2):
         line = dial(daemon, token)
         line.socket.sendall(line.request(SAFE, *more, **form))
         if "Expect" in str(more):
             assert line.socket.recv(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
         answer = line.read()
-        assert not was_known(answer)
         assert answer[2]["allow"] is True
 
 
-def test_a_body_in_chunks_is_never_known(line):
+def test_a_body_in_chunks_is_read_each_time(line):
     body = line.request(SAFE).partition(b"\r\n\r\n")[2]
     chunked = line.head(None, "Transfer-Encoding: chunked") + b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
     for _ in range(3):
         line.socket.sendall(chunked)
         answer = line.read()
-        assert not was_known(answer)
         assert answer[2]["allow"] is True
 
 
-def test_what_contradicts_itself_is_never_known(daemon, token, dial):
+def test_what_contradicts_itself_is_refused_each_time(daemon, token, dial):
     for more in (("Content-Length: 1",), ("Transfer-Encoding: chunked",), ("Host: evil.example",)):
         for _ in range(2):
             line = dial(daemon, token)
@@ -235,42 +213,3 @@ def test_a_daemon_that_stops_answers_who_waits_and_closes_what_is_open(fresh, di
         assert daemon.stop() == 0
         assert waiting.read()[2]["allow"] is False
         assert line.socket.recv(1) == b""
-
-
-class Knows:
-    """An application that lets everything in."""
-
-    def know(self, scope):
-        return scope["path"]
-
-
-def scope(length, **more):
-    made = {"method": "POST", "path": "/x", "http_version": "1.1", "headers": [(b"content-length", b"%d" % length)]}
-    return made | more
-
-
-def test_heads_are_known_with_the_length_they_promise_and_not_without_end():
-    heads = Heads()
-    for number in range(MOST_HEADS):
-        heads.learn(b"%d" % number, 5, scope(5), Knows())
-    assert heads.find(b"7", 5) == "/x"
-    assert heads.find(b"7", 4) is heads.find(b"7", 6) is heads.find(b"x", 5) is None
-    heads.learn(b"more", 5, scope(5), Knows())
-    assert heads.find(b"7", 5) is None
-    assert heads.find(b"more", 5) == "/x"
-
-
-@pytest.mark.parametrize("made", [scope(6), scope(5, method="GET"), scope(5, http_version="1.0"), scope(5, headers=[])])
-def test_what_is_not_a_plain_question_is_not_learnt(made):
-    heads = Heads()
-    heads.learn(b"head", 5, made, Knows())
-    assert heads.find(b"head", 5) is None
-
-
-def test_a_header_that_would_break_out_is_not_sent():
-    with pytest.raises(ValueError, match="x-assent-reason can not be sent"):
-        wire(Reply(200, b"{}", headers=((b"x-assent-reason", b"a\r\nset-cookie: b"),)), [], close=False)
-    assert wire(Reply(200, b"{}"), [(b"date", b"now")], close=True) == (
-        b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 2\r\n"
-        b"x-content-type-options: nosniff\r\ncache-control: no-store\r\ndate: now\r\nconnection: close\r\n\r\n{}"
-    )

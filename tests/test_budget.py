@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from assent import Engine, Facts, Policy, Session, ToolCall, parse_rules, patience
+from assent import Engine, Facts, Policy, Session, ToolCall, budget, parse_rules
 from assent.catalog import loader
 from assent.config.clock import processor_time
 from assent.config.facts import Observer, observe
@@ -36,7 +36,7 @@ def out_of_time():
 
 def walk(count):
     for _ in range(count):
-        patience.step()
+        budget.step()
 
 
 def world(clock=None):
@@ -88,17 +88,17 @@ def test_neither_a_mode_nor_a_person_lets_it_through(mode):
 
 def test_the_time_for_deciding_is_what_reading_left():
     now = [0.0]
-    patience.start(lambda: now[0])
-    now[0] = patience.LIMIT * 0.9
+    budget.start(lambda: now[0])
+    now[0] = budget.LIMIT * 0.9
     walk(40)
-    left = patience.stop()
-    assert left == pytest.approx(patience.LIMIT * 0.1)
+    left = budget.stop()
+    assert left == pytest.approx(budget.LIMIT * 0.1)
     now[0] = 100.0  # others were read meanwhile
-    patience.start(lambda: now[0], left)
-    now[0] += patience.LIMIT * 0.2
-    with pytest.raises(patience.TookTooLongError):
-        patience.check()
-    patience.stop()
+    budget.start(lambda: now[0], left)
+    now[0] += budget.LIMIT * 0.2
+    with pytest.raises(budget.TookTooLongError):
+        budget.check()
+    budget.stop()
 
 
 @pytest.mark.parametrize(("generation", "counts"), [(2, False), (0, True)])
@@ -106,12 +106,12 @@ def test_looking_for_garbage_in_all_that_a_process_holds_is_not_counted(generati
     now = [0.0]
     gc.callbacks.append(lambda phase, _: now.__setitem__(0, now[0] + (phase == "start")))
     try:
-        patience.start(lambda: now[0])
+        budget.start(lambda: now[0])
         gc.collect(generation)
-        walking = pytest.raises(patience.TookTooLongError) if counts else contextlib.nullcontext()
+        walking = pytest.raises(budget.TookTooLongError) if counts else contextlib.nullcontext()
         with walking:
             walk(40)
-        patience.stop()
+        budget.stop()
         gc.collect()  # for nobody's call
     finally:
         gc.callbacks.pop()
@@ -119,11 +119,11 @@ def test_looking_for_garbage_in_all_that_a_process_holds_is_not_counted(generati
 
 def test_what_takes_long_in_few_steps_is_noticed_at_the_next_look():
     now = [0.0]
-    patience.start(lambda: now[0])
+    budget.start(lambda: now[0])
     now[0] = 1.0
-    with pytest.raises(patience.TookTooLongError):
+    with pytest.raises(budget.TookTooLongError):
         walk(20)
-    patience.stop()
+    budget.stop()
 
 
 @pytest.mark.parametrize("rules", [[f"Bash(* --x{i}*)" for i in range(400)], [f"Read(**/*.s{i})" for i in range(400)]])
@@ -164,21 +164,21 @@ def test_it_is_not_remembered():
 
 def test_what_a_process_makes_ready_once_is_not_counted():
     def look_up():
-        patience.start(itertools.count(step=patience.LIMIT * 0.6).__next__)
+        budget.start(itertools.count(step=budget.LIMIT * 0.6).__next__)
         for name in loader.names()[:200:10]:
             loader.lookup(name)
             walk(10)
 
     loader._parsed.clear()
     look_up()
-    with pytest.raises(patience.TookTooLongError):
+    with pytest.raises(budget.TookTooLongError):
         look_up()
-    patience.stop()
+    budget.stop()
 
 
 def test_what_is_made_ready_for_one_line_is_counted():
     """Here-documents have ends of their own, each looked for in a way of its own."""
-    judge = engine(clock=itertools.count(step=patience.LIMIT * 0.6).__next__)
+    judge = engine(clock=itertools.count(step=budget.LIMIT * 0.6).__next__)
     line = numbered("cat <<E#\n$x\nE#\n", most=60)
     decide(engine(), "cat <<E\n$x\nE")
     assert TOO_LONG in decide(judge, line).decision_reason
@@ -211,12 +211,12 @@ def test_each_thread_has_its_own_time():
 
     thread = threading.Thread(target=other)
     thread.start()
-    patience.start(out_of_time())
+    budget.start(out_of_time())
     begun.set()
     done.wait(60)
-    with pytest.raises(patience.TookTooLongError):
+    with pytest.raises(budget.TookTooLongError):
         walk(100)
-    patience.stop()
+    budget.stop()
     thread.join()
     assert verdicts == [Verdict.ALLOW]
 

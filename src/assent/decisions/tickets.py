@@ -22,6 +22,7 @@ from assent.approvals.tickets import (
 )
 from assent.audit.log import Log
 from assent.config.launcher import launcher_words
+from assent.decisions.evaluation import Evaluator
 from assent.model import (
     NET_CONNECT,
     AssentError,
@@ -41,7 +42,6 @@ from assent.sandbox.reports import Origin, Report, event_of
 from assent.sandbox.seals import seal_message
 from assent.store.cursor import Cursor
 from assent.store.store import Store
-from assent.weighing import Weighing
 
 TIDY_SECONDS = 3600.0
 
@@ -53,8 +53,8 @@ class TicketError(AssentError):
 class Tickets:
     """Makes, honours, trades in and follows tickets. One for a process."""
 
-    def __init__(self, weighing: Weighing, store: Store, log: Log, *, home: str = "") -> None:
-        self._weighing = weighing
+    def __init__(self, evaluator: Evaluator, store: Store, log: Log, *, home: str = "") -> None:
+        self._evaluator = evaluator
         self._store = store
         self._log = log
         self._launcher = launcher_words(home) if home else ()
@@ -93,7 +93,7 @@ class Tickets:
         same = msgspec.structs.replace(ticket.session, modes=session.modes) == session and ticket.call.cwd == call.cwd
         now = msgspec.structs.replace(ticket, session=session)  # a mode that the agent is in by now may only tighten
         # Exactly the line that was written, and nothing like it.
-        decision = self._weighing.holds(now) if same and call.input == self.rewrite(ticket) else None
+        decision = self._evaluator.holds(now) if same and call.input == self.rewrite(ticket) else None
         if decision is None:
             return None
         reason = "it runs a decided call inside its boundary"
@@ -111,7 +111,7 @@ class Tickets:
             raise TicketError("this decision was used before; make the same call again")
         if words_digest(words, folder) != ticket.line:
             raise TicketError("this decision is for another command, or for another folder")
-        decision = self._weighing.holds(ticket)
+        decision = self._evaluator.holds(ticket)
         if decision is None:
             raise TicketError("this decision no longer holds; make the same call again")
         await _check_bound(ticket, decision)
@@ -145,7 +145,7 @@ class Tickets:
     def _lacking(self, ticket: Ticket, reports: Sequence[Report]) -> Event | None:
         """Say, before anything else, that a boundary could not be set up, if that is what is told."""
         failed = next((r for r in reports if r.type == "runtime.error"), None)
-        decision = None if failed is None else self._weighing.holds(ticket)
+        decision = None if failed is None else self._evaluator.holds(ticket)
         if failed is None or decision is None or ticket.call is None:
             return None
         return unavailable(ticket.call, ticket.session, decision, failed.reason or "unknown")
