@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import msgspec
 
 import assent.regex as re
-from assent.model import COMMAND_EXECUTE, DESTRUCTIVE, FS_WRITE, NET_CONNECT, CallError, Operation
 from assent.budget import step
+from assent.model import COMMAND_EXECUTE, DESTRUCTIVE, FS_WRITE, NET_CONNECT, CallError, Operation
 from assent.reading.fields import folders_in
 from assent.reading.meter import Meter
 from assent.reading.own import Own, own_of
