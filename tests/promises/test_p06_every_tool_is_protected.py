@@ -369,6 +369,14 @@ def test_a_wired_agent_with_a_server_for_files_can_not_answer_itself(daemon):
         {"url": f"http://127.0.0.1:{daemon.port}/api/permissions"},
         {"url": f"HTTP://LOCALHOST:{daemon.port}/"},
         {"socket": f"unix://{state}/assent.sock"},
+        {"command": "assent approve --all"},
+        {"program": "assent", "args": ["token", "create"]},
+        {"command": f"cd {state.parent} && cat {state.name}/token"},
+        {
+            "patch": f"--- {home}/.config/assent/assent.yaml\n+++ {home}/.config/assent/assent.yaml\n@@ -1 +1 @@\n-a\n+b\n"
+        },
+        {"paths": f"a.py\n{state}/token"},
+        {"url": f"file://{home}/.claude/settings.json?x=1"},
     )
     for tool in ("mcp__files__read_file", "mcp__files__write_file", "mcp__other__thing", "own_tool"):
         for named in attacks:
