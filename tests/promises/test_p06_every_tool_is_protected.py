@@ -355,6 +355,7 @@ def test_a_wired_agent_with_a_server_for_files_can_not_answer_itself(daemon):
     """The token, the policy, the hook's entry, the socket and the address of a real daemon."""
     agent = daemon.api(daemon.mint("agent"))
     home, state = daemon.home, daemon.state
+    policy_file = f"{home}/.config/assent/assent.yaml"
     attacks = (
         {"path": f"{state}/token"},
         {"path": f"{state}/../{state.name}//token"},
@@ -372,9 +373,7 @@ def test_a_wired_agent_with_a_server_for_files_can_not_answer_itself(daemon):
         {"command": "assent approve --all"},
         {"program": "assent", "args": ["token", "create"]},
         {"command": f"cd {state.parent} && cat {state.name}/token"},
-        {
-            "patch": f"--- {home}/.config/assent/assent.yaml\n+++ {home}/.config/assent/assent.yaml\n@@ -1 +1 @@\n-a\n+b\n"
-        },
+        {"patch": f"--- {policy_file}\n+++ {policy_file}\n@@ -1 +1 @@\n-a\n+b\n"},
         {"paths": f"a.py\n{state}/token"},
         {"url": f"file://{home}/.claude/settings.json?x=1"},
     )
