@@ -67,6 +67,17 @@ TABLE = [
     ("cmake --build build:*", "cmake --build build -- SHELL=./x", NO),
     ("git send-email:*", "git send-email --sendmail-cmd=./x y", NO),
     ("podman:*", "podman --conmon ./x run y", NO),
+    ("gcc:*", "gcc -O2 -c a.c", YES),
+    ("gcc:*", "gcc -B./x a.c", NO),
+    ("gcc:*", "gcc -fplugin=./x.so a.c", NO),
+    ("gcc:*", "gcc -wrapper ./x a.c", NO),
+    ("gcc:*", "gcc @words", NO),
+    ("rustc:*", "rustc -C linker=./x a.rs", NO),
+    ("rustc:*", "rustc -Clinker=./x a.rs", NO),
+    ("javac:*", "javac -processorpath x A.java", NO),
+    ("javac:*", "javac -d out A.java", YES),
+    ("phpunit:*", "phpunit --bootstrap x.php", NO),
+    ("lerna run test:*", "lerna run test --npm-client ./x", NO),
     ("*", "npm test --script-shell=./evil.sh", YES),
 ]
 

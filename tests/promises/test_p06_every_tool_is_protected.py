@@ -355,6 +355,7 @@ def test_a_wired_agent_with_a_server_for_files_can_not_answer_itself(daemon):
     """The token, the policy, the hook's entry, the socket and the address of a real daemon."""
     agent = daemon.api(daemon.mint("agent"))
     home, state = daemon.home, daemon.state
+    policy_file = f"{home}/.config/assent/assent.yaml"
     attacks = (
         {"path": f"{state}/token"},
         {"path": f"{state}/../{state.name}//token"},
@@ -369,6 +370,12 @@ def test_a_wired_agent_with_a_server_for_files_can_not_answer_itself(daemon):
         {"url": f"http://127.0.0.1:{daemon.port}/api/permissions"},
         {"url": f"HTTP://LOCALHOST:{daemon.port}/"},
         {"socket": f"unix://{state}/assent.sock"},
+        {"command": "assent approve --all"},
+        {"program": "assent", "args": ["token", "create"]},
+        {"command": f"cd {state.parent} && cat {state.name}/token"},
+        {"patch": f"--- {policy_file}\n+++ {policy_file}\n@@ -1 +1 @@\n-a\n+b\n"},
+        {"paths": f"a.py\n{state}/token"},
+        {"url": f"file://{home}/.claude/settings.json?x=1"},
     )
     for tool in ("mcp__files__read_file", "mcp__files__write_file", "mcp__other__thing", "own_tool"):
         for named in attacks:

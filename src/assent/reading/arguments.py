@@ -210,8 +210,9 @@ class _Finder:
         token = BLANK.search(name) is None
         for spelled in self._meant(name):
             self._try(field, spelled, only_own=only_own)
-            if not only_own and (behind := _BEHIND.search(spelled)):
-                self._notice(spelled[: behind.start()])
+            if cut := _cut(spelled):
+                self._try(field, cut, only_own=True)
+                self._notice("" if only_own else cut)
             for piece in _pieces(spelled) if token else ():
                 for each in self._meant(piece):
                     self._try(field, each, only_own=only_own)
@@ -248,8 +249,7 @@ class _Finder:
         spelled = self._meant(text) if 0 < len(text) <= LONGEST_PATH else ()
         pieces = dict.fromkeys(each for name in spelled for piece in _pieces(name) for each in self._meant(piece))
         for name in (*spelled, *pieces):
-            cut = _BEHIND.split(name, maxsplit=1)[0]
-            for each, base in itertools.product(dict.fromkeys((name, cut or name)), self._bases):
+            for each, base in itertools.product(dict.fromkeys((name, _cut(name) or name)), self._bases):
                 for located in filter(self._matters, self._located(each, base)):
                     self._keep("", located, only_own=False)
             self._try_pattern(name)
@@ -336,6 +336,12 @@ def _are_names(values: Sequence[Any], field: str) -> bool:
     if not all(isinstance(value, str) and (value == "/" or _NAME.fullmatch(value)) for value in values):
         return False
     return values[0][:1] in _ROOTS or names_a_file(field) or any(value[:1] == "." for value in values)
+
+
+def _cut(text: str) -> str:
+    """Return what stands before a query, a line or the like; nothing where there is none."""
+    behind = _BEHIND.search(text)
+    return text[: behind.start()] if behind else ""
 
 
 def _pieces(token: str) -> Iterable[str]:

@@ -28,7 +28,7 @@ def mark_sent(script: Script, traces: Sequence[Trace], findings: Findings) -> No
         senders = list(_senders(trace, findings)) if trace.network else []
         if not senders:
             continue
-        what = [*trace.sent, *_variables(trace, findings)]
+        what = [*trace.sent, *_given(trace, findings)]
         what += [name for source in _upstream(at, edges) for name in _held(traces[source], findings)]
         for index, host in senders if what else ():
             findings.operations[index] = _send(findings.operations[index], _join(what), host)
@@ -91,10 +91,11 @@ def _held(trace: Trace, findings: Findings) -> Iterator[str]:
             yield operation.resource if operation.kind is FS_READ else _printed(operation)
 
 
-def _variables(trace: Trace, findings: Findings) -> Iterator[str]:
-    """Name the variables among a command's own words that hold secrets."""
+def _given(trace: Trace, findings: Findings) -> Iterator[str]:
+    """Name the secrets that a command itself is given: variables among its words, and files that it is fed."""
     for operation in _operations(trace, findings):
-        if operation.secret and operation.resource.startswith("$"):
+        fed = operation.kind is FS_READ and operation.own_cover
+        if operation.secret and (fed or operation.resource.startswith("$")):
             yield operation.resource
 
 
