@@ -20,7 +20,7 @@ from assent.approvals.cases import NOTHING_ASIDE, Aside, Case, Put
 from assent.approvals.errors import AdminNeededError, AlreadyAnsweredError, ContradictionError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant, read_pattern
-from assent.approvals.limits import Limits, find_excess
+from assent.approvals.limits import Limits, Room, find_excess
 from assent.approvals.outcome import (
     ask_again,
     find_difference,
@@ -137,7 +137,7 @@ class Gate:
     ) -> None:
         self._limits = limits
         self._weighing = Weighing(engines, store, approvals.standing)
-        self.tickets = Tickets(self._weighing, store, log, home=home)
+        self.tickets = Tickets(self._weighing, store, log, home=home, room=Room(limits))
         self._store = store
         self._log = log
         self._approvals = approvals
@@ -348,9 +348,9 @@ class Gate:
         held: bool = False,
     ) -> Ruling:
         """Write one decision down; an allow by grants only if they still hold in that very transaction."""
-        ticket = None if held else self.tickets.make(call, session, decision)
-        decision = _with_ticket(decision, ticket)
+        decision, ticket = (decision, None) if held else self.tickets.issue(call, session, decision)
         entry = self._records.make(call, session, decision)
+        then = then if decision.verdict is ALLOW else ()
         more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
 
         def work(cursor: Cursor) -> None:
@@ -484,8 +484,15 @@ class Gate:
         if changed is not None and decision.boundary is None and not call.rewritable:
             return await self._hand_over(call, session, approval, (asked, decision), run)
         decision = decision if changed is None else _with_input(decision, approval)
-        ticket = self.tickets.make(run, session, decision)
-        decision = _with_ticket(decision, ticket)
+        return await self._release(run, session, approval, decision, aside)
+
+    async def _release(
+        self, run: ToolCall, session: Session, approval: Approval, decision: Decision, aside: Aside
+    ) -> Ruling | None:
+        """Use a yes up for what runs by it; None if another call did."""
+        decision, ticket = self.tickets.issue(run, session, decision)
+        if decision.verdict is not ALLOW:
+            return await self._turn_down(run, session, approval, decision)
         entry = self._records.make(run, session, decision)
         then = aside.after(decision, run)
         more = [each if isinstance(each, Entry) else self._log.prepare(each) for each in then]
@@ -505,7 +512,7 @@ class Gate:
         return Ruling(
             decision=decision,
             approval=used,
-            updated_input=changed,
+            updated_input=None if approval.answer is None else approval.answer.modified_input,
             ticket=ticket,
             instead=self.tickets.rewrite(ticket),
             position=entry.position,
@@ -606,7 +613,3 @@ def _may_be_enabled(consent: Consent, denial: Decision) -> bool:
 
 def _with_input(decision: Decision, approval: Approval) -> Decision:
     return msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
-
-
-def _with_ticket(decision: Decision, ticket: Ticket | None) -> Decision:
-    return decision if ticket is None else msgspec.structs.replace(decision, updated_input_ref=f"ticket:{ticket.id}")
