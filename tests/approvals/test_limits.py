@@ -8,12 +8,14 @@ import time
 
 import pytest
 
-from assent import Session, ToolCall
+from assent import Engine, Policy, Session, ToolCall, parse_rules
 from assent.approvals import refusals
 from assent.approvals.errors import AlreadyAnsweredError
 from assent.approvals.limits import Limits
-from assent.model import ALLOW, ASK, DENY, Answer, Scope, State, StoreError
+from assent.approvals.tickets import forget_unused_calls
+from assent.model import ALLOW, ASK, DENY, Answer, Facts, Scope, State, StoreError
 from assent.model.words import Source
+from assent.sandbox.lines import find_line
 from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, soon
 
 OTHER = Session(id="t", user="ann", agent="other", workspace=("/code",))
@@ -62,6 +64,58 @@ def test_the_disk_stays_small_however_much_one_agent_asks(tmp_path):
         asyncio.run(main(node))
         pending = node.store.fetch("SELECT coalesce(sum(length(call)), 0) FROM approvals")[0][0]
         assert pending <= 4 << 20
+
+
+def sandboxed(node, *asks):
+    """Have a node let everything run in a sandbox, but what is asked about first."""
+    facts = lambda: Facts(now=node.clock(), home="/home/ann", resolve=str, sandbox=True)  # noqa: E731
+    node._engine = (node.policies, Engine((Policy(mode="auto", ask=parse_rules(asks)),), facts=facts))
+    return node
+
+
+@pytest.mark.parametrize("limits", [Limits(questions=1), Limits(size=10 << 20)])
+def test_more_than_one_agent_may_have_waiting_to_be_run_is_denied_with_the_reason(tmp_path, limits):
+    big, clock = "x" * (1_000_000 if limits.questions > 1 else 10), [1000.0]
+
+    async def ask(node, number, session=SESSION):
+        given = {"command": f"node {number}.js", "description": big}
+        return await node.decisions.decide(ToolCall(tool="Bash", input=given, cwd=str(tmp_path)), session)
+
+    async def main(node):
+        rulings = [await ask(node, number) for number in range(12)]
+        let = [ruling for ruling in rulings if ruling.decision.decision == "sandboxed"]
+        assert len(let) == 10
+        assert all(r.decision.verdict is DENY and r.ticket is None and r.position for r in rulings[10:])
+        assert "too much waiting to be run" in rulings[-1].decision.decision_reason
+        assert (await ask(node, 0, OTHER)).ticket is not None
+        line = find_line(let[0].ticket.call)
+        await node.decisions.redeem(let[0].ticket.id, line.words, line.folder, ANN)
+        assert (await ask(node, 20)).ticket is not None  # what was run makes room …
+        assert (await ask(node, 21)).ticket is None
+        clock[0] += 601
+        assert (await ask(node, 22)).ticket is not None  # … and so does what ran out
+        await node.store.commit(forget_unused_calls)
+
+    with sandboxed(Node(tmp_path / "home", clock=lambda: clock[0], limits=limits)) as node:
+        asyncio.run(main(node))
+        assert node.store.fetch("SELECT count(*) FROM tickets WHERE call IS NOT NULL") == [(1,)]
+
+
+def test_a_yes_to_more_than_one_agent_may_have_waiting_to_be_run_is_used_up(tmp_path):
+    async def ask(node, text):
+        return await node.decisions.decide(ToolCall(tool="Bash", input={"command": text}, cwd=str(tmp_path)), SESSION)
+
+    async def main(node):
+        for number in range(10):
+            assert (await ask(node, f"node {number}.js")).ticket is not None
+        asked = (await ask(node, "npm test")).approval
+        await node.decisions.answer(asked.id, YES, ANN)
+        ruling = await ask(node, "npm test")
+        assert (ruling.decision.verdict, ruling.ticket) == (DENY, None)
+        assert "too much waiting to be run" in ruling.decision.decision_reason
+
+    with sandboxed(Node(tmp_path / "home", limits=Limits(questions=1)), "Bash(npm:*)") as node:
+        asyncio.run(main(node))
 
 
 class Full:

@@ -343,6 +343,17 @@ def test_a_writer_whose_records_were_all_taken_away_leaves_a_gap(tmp_path, postg
     assert b.verify().state == "broken"
 
 
+def test_a_writer_that_somebody_added_is_named_and_not_believed_where_the_keys_are_given(tmp_path, postgres):
+    """Who can write the database can begin a chain with a key of their own, as every new node does."""
+    url = postgres.new_database()
+    with Node(tmp_path / "home", url) as node, Node(tmp_path / "stranger", url) as stranger:
+        write(node, 2)
+        write(stranger, 2)
+    assert node.verify().unknown == (stranger.log.writer,)
+    own = (node.log.public_key.hex(),)
+    assert "is none that was given" in verify_log(node.store.address, home=node.home, keys=own).broken.what
+
+
 # What is honest verifies.
 
 

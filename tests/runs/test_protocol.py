@@ -287,6 +287,8 @@ def test_another_users_run_is_forbidden_in_every_way_and_unchanged(client, daemo
             ("permission_decision", {"permissionRequestId": question["requestId"], "decision": "allow"}),
             ("update_policy", {"mode": "write", "allow": ["**"]}),
             ("user_input", {"agentName": "writer", "text": "x"}),
+            ("steer_run", {"text": "x"}),
+            ("continue_run", {"input": "x"}),
         ):
             code, message = stranger.refused(kind, runId=run, **fields)
             assert (kind, code) == (kind, "FORBIDDEN")

@@ -82,6 +82,16 @@ async def find_stopped(store: Store, digest: str) -> tuple[Violation, ...]:
     return _violations.decode(rows[0][0]) if rows else ()
 
 
+def has_unused_calls(cursor: Cursor) -> bool:
+    """Tell whether a call is kept that nobody can run any more."""
+    return bool(cursor.fetch("SELECT 1 FROM tickets WHERE expires_at < ? AND call IS NOT NULL LIMIT 1", cursor.now))
+
+
+def forget_unused_calls(cursor: Cursor) -> None:
+    """Forget the calls of tickets that ran out."""
+    cursor.execute("UPDATE tickets SET call = NULL WHERE expires_at < ? AND call IS NOT NULL", cursor.now)
+
+
 def has_old_tickets(cursor: Cursor) -> bool:
     """Tell whether some ticket is of no more use."""
     return bool(cursor.fetch("SELECT 1 FROM tickets WHERE expires_at < ? LIMIT 1", cursor.now - KEPT))

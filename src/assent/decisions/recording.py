@@ -45,10 +45,9 @@ class Recorder:
         held: bool = False,
     ) -> Ruling:
         """Write one decision down; an allow by grants only if they still hold in that very transaction."""
-        ticket = None if held else self._tickets.make(call, session, decision)
-        decision = _with_ticket(decision, ticket)
+        decision, ticket = (decision, None) if held else self._tickets.issue(call, session, decision)
         entry = self.make(call, session, decision)
-        more = self._prepare(then)
+        more = self._prepare(then if decision.verdict is ALLOW else ())
 
         def work(cursor: Cursor) -> None:
             if relied and not are_standing(cursor, relied):
@@ -66,8 +65,9 @@ class Recorder:
         self, call: ToolCall, session: Session, approval: Approval, decision: Decision, then: Sequence[Event | Entry]
     ) -> Ruling | None:
         """Write down that an answer lets a call run, which uses the answer up; None if another call has used it."""
-        ticket = self._tickets.make(call, session, decision)
-        decision = _with_ticket(decision, ticket)
+        decision, ticket = self._tickets.issue(call, session, decision)
+        if decision.verdict is not ALLOW:
+            return await self.record_refusal(call, session, approval, decision)
         entry = self.make(call, session, decision)
         more = self._prepare(then)
 
@@ -140,7 +140,3 @@ class Recorder:
         self._log.append(cursor, entries)
         if ticket is not None:
             put_ticket(cursor, ticket)
-
-
-def _with_ticket(decision: Decision, ticket: Ticket | None) -> Decision:
-    return decision if ticket is None else msgspec.structs.replace(decision, updated_input_ref=f"ticket:{ticket.id}")

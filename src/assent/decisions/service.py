@@ -20,7 +20,7 @@ from assent.approvals.cases import NOTHING_ASIDE, Aside, Case
 from assent.approvals.errors import AdminNeededError, AlreadyAnsweredError, RefusedError
 from assent.approvals.events import evaluated
 from assent.approvals.grants import check_answer, make_grant
-from assent.approvals.limits import Limits
+from assent.approvals.limits import Limits, Room
 from assent.approvals.outcome import leaves_run, places_of, relied_on
 from assent.approvals.summary import summarise
 from assent.audit.log import Log
@@ -80,7 +80,7 @@ class Decisions:
         self._approvals = approvals
         self._expiry = expiry
         self._evaluator = evaluator = Evaluator(engines, store, approvals.standing)
-        self._tickets = Tickets(evaluator, store, log, home=home)
+        self._tickets = Tickets(evaluator, store, log, home=home, room=Room(limits))
         self._recorder = recorder = Recorder(store, log, self._tickets)
         self._release = release = Release(evaluator, recorder)
         self._asking = Asking(evaluator, recorder, release, log, approvals, expiry=expiry, limits=limits)

@@ -10,13 +10,17 @@ import msgspec
 
 from assent.approvals.binding import bind, find_change
 from assent.approvals.events import unavailable
+from assent.approvals.limits import Room
+from assent.approvals.outcome import refuse_unasked
 from assent.approvals.tickets import (
     LIFE,
     add_stopped,
     clear_old_tickets,
     end_ticket,
     find_ticket,
+    forget_unused_calls,
     has_old_tickets,
+    has_unused_calls,
     new_id,
     use_ticket,
 )
@@ -44,6 +48,7 @@ from assent.store.cursor import Cursor
 from assent.store.store import Store
 
 TIDY_SECONDS = 3600.0
+FORGET_SECONDS = 60.0
 
 
 class TicketError(AssentError):
@@ -53,15 +58,26 @@ class TicketError(AssentError):
 class Tickets:
     """Makes, honours, trades in and follows tickets. One for a process."""
 
-    def __init__(self, evaluator: Evaluator, store: Store, log: Log, *, home: str = "") -> None:
+    def __init__(self, evaluator: Evaluator, store: Store, log: Log, *, home: str = "", room: Room) -> None:
         self._evaluator = evaluator
         self._store = store
         self._log = log
         self._launcher = launcher_words(home) if home else ()
         """What starts every line; without a home there is nothing to start."""
+        self._room = room
         store.every(TIDY_SECONDS, has_old_tickets, clear_old_tickets)
+        store.every(FORGET_SECONDS, has_unused_calls, forget_unused_calls)
 
-    def make(self, call: ToolCall, session: Session, decision: Decision) -> Ticket | None:
+    def issue(self, call: ToolCall, session: Session, decision: Decision) -> tuple[Decision, Ticket | None]:
+        """Return a decision with what its call is run with, if that is a ticket; a denial where there is no room."""
+        ticket = self._make(call, session, decision)
+        if ticket is None:
+            return decision, None
+        if (excess := self._room.take(ticket)) is not None:
+            return refuse_unasked(decision, excess), None
+        return msgspec.structs.replace(decision, updated_input_ref=f"ticket:{ticket.id}"), ticket
+
+    def _make(self, call: ToolCall, session: Session, decision: Decision) -> Ticket | None:
         """Make what the caller runs a sandboxed call with; None where the daemon itself, or nobody, can run it."""
         if decision.boundary is None or decision.decision != "sandboxed" or session.run or session.remote:
             return None
@@ -117,6 +133,7 @@ class Tickets:
         await _check_bound(ticket, decision)
         if not await self._store.commit(lambda cursor: use_ticket(cursor, ticket_id)):
             raise TicketError("this decision was used before, or has run out; make the same call again")
+        self._room.leave(ticket)
         return ticket, decision
 
     def seal(self, ticket: Ticket, nonce: str, *, asks: bool) -> str:

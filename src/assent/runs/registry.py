@@ -300,6 +300,7 @@ class Runs:
         run = self._runs.get(run_id)
         if run is None:
             raise ProtocolError("RUN_NOT_STEERABLE", f"Cannot steer run {run_id}: not running")
+        self._check(run.record, who)
         try:
             await self.give_input(run_id, run.strategy.agents[0], text, who)
         except ProtocolError:
