@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import socket
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from uvicorn._types import ASGIReceiveEvent
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.http11 import Request
 
 from assent.model import encode
 from assent.server.doors import Peer
 from assent.server.listening import peer_uid
+
+if TYPE_CHECKING:
+    from uvicorn._types import ASGIReceiveEvent
+    from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 RUNS = "/ws"
 LONGEST_RUN_FRAME = 4 << 20
