@@ -2,7 +2,7 @@
 
 import pytest
 
-from assent.model import Facts, Tier
+from assent.model import FS_READ, Facts, Tier
 from assent.reading.paths import Place
 from lines import operations, tier
 
@@ -234,3 +234,27 @@ def test_what_is_sent_may_be_fed() -> None:
 
 def test_a_filter_of_too_many_braces_is_taken_as_it_is() -> None:
     assert secrets("rg -g '{1..999}env' x") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "find / -path '*/.ssh/*' -exec cat {} +",
+        "rg root /etc -g shadow",
+        'x=$(env); x=${x#*API_KEY=}; echo "$x"',
+    ],
+)
+def test_a_secret_that_a_pattern_picks_out_is_read(line: str) -> None:
+    assert any(o.secret and o.kind is FS_READ for o in operations(line))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "find . -name y* -name -delete",
+        "env -u $(which y) ls touch x",
+        "eval 'x=.env'; eval 'cat $x'",
+    ],
+)
+def test_what_may_be_more_than_it_looks_like_is_not_safe(line: str) -> None:
+    assert tier(line) is Tier.DANGEROUS

@@ -24,6 +24,7 @@ MOST_LOADED = 512
 _MOST_FOLDERS = 64
 _LONGEST = 4096
 _ANY_VARIABLE = "*="
+_MARKS = ("-", UNKNOWN)
 _LEADS = re.compile(
     r"--?(?!no[-_])(?:[a-z]+[-_.])*(?:"
     r"(?:user|global|ts|web)?config(?:[-_]?(?:file|path|dir|env))?|conf|settings?(?:[-_]file)?|preset|rcfile"
@@ -111,34 +112,27 @@ def read_redirects(spelled: str) -> Redirects:
 def find_redirects(match: Match, words: tuple[Word, ...]) -> tuple[int, ...]:
     """Return the indexes of the words that lead a command to another project, program or setting."""
     own = match.entry.redirecting
-    if not own and not match.parents and not _has_long(words):
-        return ()
     before = behind = read_redirects(own)
     if match.parents:
         before = read_redirects(" ".join((own, *(parent.redirecting for parent, _, _ in match.parents))))
         shared = [parent.redirecting for parent, _, _ in match.parents if not parent.leading]
         behind = read_redirects(" ".join((own, *shared)))
-    if not before.beginnings and not behind.beginnings and not _has_option(words):
+    among: Sequence[int] = range(1, len(words))
+    if not before.beginnings and not behind.beginnings:
+        # Then it is an option, or something that may become one.
+        among = [index for index in among if words[index].text[:1] in _MARKS or words[index].splits]
+    if not among:
         return ()
     border, taken = 1 + match.start, {id(word) for _, _, word in match.values}
+    end = _count_own(match, words, handed_on=behind.handed_on)
     found: list[int] = []
-    for index in range(1, _count_own(match, words, handed_on=behind.handed_on)):
+    for index in itertools.takewhile(end.__gt__, among):
         word, level = words[index], before if index < border else behind
         if id(word) in taken or (found and found[-1] == index - 1 and word.text[:1] == UNKNOWN):
             continue  # a value, and no option
         if level.has(word, match.entry):
             found.append(index)
     return tuple(found)
-
-
-def _has_long(words: tuple[Word, ...]) -> bool:
-    """Tell whether there is a word that may be an option with a name."""
-    return any(word.text[:1] in ("-", UNKNOWN) and len(word.text) > 2 for word in words)
-
-
-def _has_option(words: tuple[Word, ...]) -> bool:
-    """Tell whether there is a word that is an option, or may become one."""
-    return any(word.text[:1] == "-" or may_be_option(word) for word in words)
 
 
 def _count_own(match: Match, words: tuple[Word, ...], *, handed_on: bool) -> int:

@@ -48,6 +48,7 @@ _DELETE, _GREP, _WRITE = find_tool("Delete"), find_tool("Grep"), find_tool("Writ
 _PATCHES = ("apply_patch", "patch")
 """Tools that have nothing but their patch to go by."""
 _NO_WORDS: frozenset[str] = frozenset()
+_NESTED = (dict, list)
 
 
 def _is_named(located: Located, place: Place) -> bool:
@@ -220,7 +221,7 @@ def _are_words(given: dict[str, Any] | list[Any], words: frozenset[str], depth: 
     if not depth or (isinstance(given, dict) and not given.keys() <= words):
         return False
     for value in given.values() if isinstance(given, dict) else given:
-        if isinstance(value, dict | list) and not _are_words(value, words, depth - 1):
+        if isinstance(value, _NESTED) and not _are_words(value, words, depth - 1):
             return False
     return True
 
