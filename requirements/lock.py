@@ -9,7 +9,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 LOCKS = {
     "dev": ["pyproject.toml", "--all-extras", "--group", "dev", "--group", "build"],
-    "run": ["pyproject.toml", "--constraints", "requirements/dev.lock"],  # what is tested is what runs
+    # What is tested is what runs.
+    "run": ["pyproject.toml", "--extra", "all", "--constraints", "requirements/dev.lock"],
+    "core": ["pyproject.toml", "--constraints", "requirements/dev.lock"],
     "build": ["--group", "build", "--constraints", "requirements/dev.lock"],
 }
 OPTIONS = ["--universal", "--python-version", "3.11", "--generate-hashes", "--quiet"]

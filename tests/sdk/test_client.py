@@ -8,6 +8,7 @@ import inspect
 import itertools
 import json
 import re
+import socket
 import subprocess
 import sys
 import threading
@@ -31,9 +32,8 @@ from assent import (
 from assent.model import ConfigError
 from assent.runs.messages import RequestPermission, StrategyCompleted
 from assent.sdk.client import find_client
-from assent.sdk.requests import Endpoint
+from assent.sdk.requests import Ask, Endpoint
 from assent.sdk.runs import RunProtocolError
-from assent.sdk.transport import write_head
 from assent.server.openapi import make_document
 from assent.server.sockets import PATHS
 from assent.server.table import ROUTES
@@ -217,9 +217,116 @@ def test_what_is_no_address_of_a_daemon_is_asked_nothing(url):
         find_client({"ASSENT_URL": url, "ASSENT_TOKEN": "t"})
 
 
-def test_what_would_smuggle_in_a_header_is_not_sent():
-    with pytest.raises(ValueError, match="line break"):
-        write_head("GET", "/", {"Last-Event-ID": "1\r\nX: y"}, 0)
+@contextlib.contextmanager
+def listening(answer):
+    """Serve one answer for each connection, and give the address with what was sent; no answer keeps silent."""
+    heard = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve():
+            with contextlib.suppress(OSError):
+                while True:
+                    line, _ = server.accept()
+                    heard.append(line.recv(1 << 16))
+                    line.sendall(answer)
+                    if answer:
+                        line.close()
+                    else:
+                        kept.append(line)
+
+        kept = []
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", heard
+        server.shutdown(socket.SHUT_RDWR)
+        for line in kept:
+            line.close()
+
+
+WHOLE = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    "ask", [Ask("GET", "/", headers={"Last-Event-ID": "1\r\nX: y"}), Ask("GET", "/ HTTP/1.1\r\nX: y")]
+)
+def test_what_would_smuggle_in_a_header_is_not_sent(kind, ask):
+    with listening(WHOLE) as (url, heard):
+        with pytest.raises((ValueError, UnreachableError)):
+            sent(kind(url=url, token="t"), ask)
+        assert not any(heard)
+
+
+def sent(client, ask):
+    found = client.send(ask)
+    return asyncio.run(_wait(found)) if isinstance(client, AsyncClient) else found
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_path_is_sent_as_it_is(kind):
+    with listening(WHOLE) as (url, heard):
+        assert sent(kind(url=url), Ask("GET", "/api/sessions/../%2e%2E/a%2Fb?x=%20")) == []
+    assert heard[0].startswith(b"GET /api/sessions/../%2e%2E/a%2Fb?x=%20 HTTP/1.1\r\n")
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_no_proxy_or_password_of_the_environment_is_used(kind, monkeypatch, tmp_path):
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login ann password secret\n")
+    netrc.chmod(0o600)
+    monkeypatch.setenv("NETRC", str(netrc))
+    for name in ("HTTP_PROXY", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+        monkeypatch.setenv(name.lower(), "http://127.0.0.1:1")
+    with listening(WHOLE) as (url, heard):
+        assert sent(kind(url=url), Ask("GET", "/x")) == []
+    assert b"authorization" not in heard[0].lower()
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+@pytest.mark.parametrize(
+    "answer", [b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n[]", b"HTTP/1.1 200 OK\r\nConten", b"hello\r\n\r\n", b""]
+)
+def test_an_answer_that_is_cut_short_or_no_http_or_late_is_none(kind, answer):
+    with listening(answer) as (url, _), pytest.raises((UnreachableError, ApiError)):
+        sent(kind(url=url, timeout=0.3), Ask("GET", "/x", "grants:GrantList"))
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_redirect_is_not_followed(kind):
+    with listening(WHOLE) as (elsewhere, lured):
+        moved = f"HTTP/1.1 307 Moved\r\nLocation: {elsewhere}/\r\nContent-Length: 0\r\n\r\n".encode()
+        with listening(moved) as (url, _), pytest.raises(ApiError):
+            sent(kind(url=url, token="t"), Ask("GET", "/x"))
+    assert not lured
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_stream_that_is_silent_for_long_has_ended(kind, monkeypatch):
+    monkeypatch.setattr(assent.sdk.client, "_STREAM_SECONDS", 0.3)
+    with listening(b"") as (url, _):
+        stream = kind(url=url).events()
+        with pytest.raises(UnreachableError):
+            asyncio.run(_drain(stream)) if kind is AsyncClient else next(stream)
+
+
+def test_requests_of_one_client_come_from_any_number_of_loops():
+    with listening(WHOLE) as (url, heard):
+        client = AsyncClient(url=url)
+
+        async def several():
+            return await asyncio.gather(*(client.send(Ask("GET", "/x")) for _ in range(5)))
+
+        threads = [threading.Thread(target=lambda: asyncio.run(several())) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(heard) == 20
+
+
+def test_the_http_library_is_loaded_with_the_first_request():
+    code = "import sys, assent; assent.AsyncClient(), assent.Client(); assert not {'httpx', 'anyio'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 STREAMS = {

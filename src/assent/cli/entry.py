@@ -86,11 +86,15 @@ def _run(arguments: list[str]) -> int:
     name = arguments[0] if arguments else ""
     if name in COMMANDS:
         _refuse_bytes(arguments)
-        command: Callable[[list[str]], int] = importlib.import_module(f"assent.cli.{name.replace('-', '_')}").run
         try:
+            command: Callable[[list[str]], int] = importlib.import_module(f"assent.cli.{name.replace('-', '_')}").run
             return command(arguments[1:])
         except SystemExit as end:  # how the parser ends after `--help`
             return int(end.code or 0)
+        except ModuleNotFoundError as error:
+            from assent.config.extras import explain_missing  # noqa: PLC0415 - only an incomplete installation needs it
+
+            raise explain_missing(error, f"assent {name}") from error
     if name in ("--version", "-V"):
         from assent import __version__  # noqa: PLC0415 - slow to find out
 

@@ -10,7 +10,6 @@ from assent.cli.screen import complain, say
 from assent.config.daemon import load_settings
 from assent.config.places import assent_home
 from assent.config.settings import SETTINGS
-from assent.server.serving import serve
 
 _EXAMPLES = (
     "assent serve                                   on 127.0.0.1:7422, with its store in Assent's home",
@@ -30,6 +29,8 @@ def run(argv: list[str]) -> int:
         "--link", action="store_true", help="print a one-time link to log in with, not only the first time"
     )
     given = vars(parser.parse_args(argv))
+    from assent.server.serving import serve  # noqa: PLC0415 - its packages are an extra, without which there is help
+
     link = given.pop("link")
     settings = load_settings({name: text for name, text in given.items() if text is not None})
     if settings.expose:

@@ -10,7 +10,7 @@ import contextlib
 import http.client
 import os
 import socket
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import SplitResult, urlencode, urlsplit
@@ -25,10 +25,11 @@ from assent.sdk.endpoints import Endpoints
 from assent.sdk.requests import Answer, Ask, IsAwaited, Waits, quoted
 
 if TYPE_CHECKING:
+    import httpx
+
     from assent.sdk.blocking import BlockingInbox, BlockingRuns
     from assent.sdk.inbox import Inbox
     from assent.sdk.runs import RunClient
-    from assent.sdk.transport import Incoming
 
 __all__ = ["ApiError", "AsyncClient", "Client", "UnreachableError", "find_client", "quoted"]
 
@@ -162,9 +163,7 @@ class AsyncClient(Endpoints, IsAwaited):
     """The same for event loops; any number of requests may be under way."""
 
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
-        from assent.sdk.transport import Where  # noqa: PLC0415 - the command line does without it
-
-        self._where = Where(read_url(url) if url else None, home)
+        self._url = read_url(url) if url else None
         self._at = (url, home)
         self._token = token
         self._timeout = timeout
@@ -186,16 +185,11 @@ class AsyncClient(Endpoints, IsAwaited):
     async def send(self, ask: Ask[T]) -> T:
         """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
         try:
-            async with asyncio.timeout(self._timeout):
-                pieces, found = [], None
-                async with contextlib.aclosing(self._exchange(ask)) as answer:
-                    async for found, piece in answer:  # noqa: B007 - the last one counts, they are all the same
-                        pieces.append(piece)
+            async with asyncio.timeout(self._timeout), self._exchange(ask) as found:
+                answer = Answer(found.status_code, await _body(found), _decoded_headers(found))
         except TimeoutError:
             raise UnreachableError(f"the daemon did not answer within {self._timeout:g} s") from None
-        if found is None:
-            raise UnreachableError("the daemon said nothing")
-        return _record(ask, Answer(found.status, b"".join(pieces), found.headers))
+        return _record(ask, answer)
 
     async def events(
         self,
@@ -235,22 +229,22 @@ class AsyncClient(Endpoints, IsAwaited):
     async def _lines(self, path: str, after: str | None = None) -> AsyncGenerator[bytes]:
         rest = b""
         ask: Ask[Any] = Ask("GET", path, headers={"Last-Event-ID": after or None})
-        async with contextlib.aclosing(self._exchange(ask)) as answer:
-            async for found, piece in answer:
-                if found.status != 200:
-                    _read(Answer(found.status, piece))
+        async with self._exchange(ask, silence=_STREAM_SECONDS) as found:
+            if found.status_code != 200:
+                _read(Answer(found.status_code, await _body(found)))
+            async for piece in found.aiter_raw():
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
                     yield line
 
-    async def _exchange(self, ask: Ask[Any]) -> AsyncGenerator[tuple[Incoming, bytes]]:
-        from assent.sdk.transport import exchange, write_head  # noqa: PLC0415 - as above
+    @contextlib.asynccontextmanager
+    async def _exchange(self, ask: Ask[Any], *, silence: float | None = None) -> AsyncIterator[httpx.Response]:
+        from assent.sdk.transport import Where, exchange  # noqa: PLC0415 - whoever sends nothing does without it
 
-        body = ask.body or b""
-        headers = {"Host": self._where.host, **ask.headers, **_headers(self._token, body=ask.body)}
-        head = write_head(ask.method, ask.path, headers, len(body))
+        where = Where(self._url, self._at[1])
+        headers = {**ask.headers, **_headers(self._token, body=ask.body)}
         try:
-            async for found in exchange(self._where, head, body):
+            async with exchange(where, ask, headers, silence=silence) as found:
                 yield found
         except OSError as error:
             raise UnreachableError(f"the daemon can not be reached: {error}") from None
@@ -311,6 +305,14 @@ def _headers(token: str, *, body: bytes | None = None, after: str | None = None)
 def _decoded(header: str) -> str:
     """Return what a header says: `http.client` takes its bytes for Latin-1."""
     return header.encode("latin-1", "replace").decode("utf-8", "replace")
+
+
+async def _body(found: httpx.Response) -> bytes:
+    return b"".join([piece async for piece in found.aiter_raw()])
+
+
+def _decoded_headers(found: httpx.Response) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("utf-8", "replace") for name, value in found.headers.raw}
 
 
 def _events_path(session: str | None, types: Iterable[str], user: str | None) -> str:

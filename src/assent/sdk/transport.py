@@ -1,22 +1,28 @@
-"""HTTP/1.1 to the daemon from an event loop: one connection for each request, without parts of others."""
+"""HTTP/1.1 to the daemon from an event loop: httpx, with a connection of its own for each request.
+
+Nothing of the environment counts here: no proxy, no `.netrc`, and the certificates that the system trusts.
+"""
 
 # Paths are strings here, as in the vocabulary.
 # ruff: noqa: PTH118
 
 from __future__ import annotations
 
-import asyncio
+import contextlib
+import functools
 import os
 import ssl
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncIterator, Iterator
 from urllib.parse import SplitResult
 
-import httptools
+import httpx
 import msgspec
 
 from assent.config.endpoints import SOCKET_NAME, short_name
+from assent.sdk.requests import Ask
 
-LARGEST_ANSWER = 512 << 20
+_ONE_EACH = httpx.Limits(max_keepalive_connections=0)
+"""A connection that the daemon closed meanwhile would lose a request that may not be sent twice."""
 
 
 class Where(msgspec.Struct, frozen=True):
@@ -26,85 +32,54 @@ class Where(msgspec.Struct, frozen=True):
     home: str
 
     @property
-    def host(self) -> str:
-        """Return what goes into the `Host` header."""
-        return self.url.netloc.rpartition("@")[2] if self.url is not None else "localhost"
+    def origin(self) -> str:
+        """Return the URL without a path, and without a name and password."""
+        return (
+            f"{self.url.scheme}://{self.url.netloc.rpartition('@')[2]}" if self.url is not None else "http://localhost"
+        )
 
 
-class Incoming:
-    """An answer as it comes in."""
+@contextlib.asynccontextmanager
+async def exchange(
+    where: Where, ask: Ask[object], headers: dict[str, str], *, silence: float | None
+) -> AsyncIterator[httpx.Response]:
+    """Send a request, and give the response as soon as its head is there; `silence` is the longest wait for bytes.
 
-    def __init__(self) -> None:
-        self._parser = httptools.HttpResponseParser(self)
-        self._pieces: list[bytes] = []
-        self.headers: dict[str, str] = {}
-        """By their names in lower case."""
-        self.done = False
-        self.begun = False
-
-    @property
-    def status(self) -> int:
-        """Return its status."""
-        return int(self._parser.get_status_code())
-
-    def feed(self, data: bytes) -> bytes:
-        """Take in some bytes and return what they hold of the body."""
-        self._parser.feed_data(data)
-        piece = b"".join(self._pieces)
-        self._pieces.clear()
-        return piece
-
-    def on_header(self, name: bytes, value: bytes) -> None:
-        """Hear a header."""
-        self.headers[name.decode("latin-1").lower()] = value.decode("utf-8", "replace")
-
-    def on_headers_complete(self) -> None:
-        """Hear that the body begins."""
-        self.begun = True
-
-    def on_body(self, body: bytes) -> None:
-        """Hear a part of the body."""
-        self._pieces.append(body)
-
-    def on_message_complete(self) -> None:
-        """Hear that it is whole."""
-        self.done = True
-
-
-async def exchange(where: Where, head: bytes, body: bytes) -> AsyncGenerator[tuple[Incoming, bytes]]:
-    """Send a request and give each piece of the answer's body, beside the answer; raises `OSError` if that is cut."""
-    reader, writer = await _connect(where)
+    Raises `OSError` if the daemon cannot be reached or the response is cut short, `ValueError` if what is to be sent
+    is no HTTP.
+    """
+    sent = {**headers, "Connection": "close"}
+    # The target goes out as it is: httpx would take `..` out of a path.
+    request = httpx.Request(
+        ask.method, where.origin, headers=sent, content=ask.body, extensions=_extensions(ask, silence)
+    )
     try:
-        writer.write(head + body)
-        await writer.drain()
-        answer, begun = Incoming(), False
-        while not answer.done:
-            data = await reader.read(1 << 16)
-            if not data:
-                raise ConnectionResetError("the answer was cut short")
-            piece = answer.feed(data)
-            if piece or (answer.begun and not begun) or answer.done:
-                begun = True
-                yield answer, piece
-    except httptools.HttpParserError as error:
-        raise ConnectionError(f"the answer is no HTTP: {error}") from None
-    finally:
-        writer.close()
+        with _socket(where) as socket:
+            async with httpx.AsyncHTTPTransport(
+                verify=_context(), trust_env=False, limits=_ONE_EACH, uds=socket
+            ) as line:
+                response = await line.handle_async_request(request)
+                async with contextlib.aclosing(response):
+                    yield response
+    except httpx.LocalProtocolError as error:
+        raise ValueError(f"the request is no HTTP: {error}") from None
+    except httpx.TransportError as error:
+        raise ConnectionError(str(error) or type(error).__name__) from None
 
 
-async def _connect(where: Where) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    if where.url is None:
-        with short_name(where.home) as folder:
-            return await asyncio.open_unix_connection(os.path.join(folder, SOCKET_NAME))
-    secure = where.url.scheme == "https"
-    port = where.url.port or (443 if secure else 80)
-    context = ssl.create_default_context() if secure else None
-    return await asyncio.open_connection(where.url.hostname or "127.0.0.1", port, ssl=context)
+def _extensions(ask: Ask[object], silence: float | None) -> dict[str, object]:
+    return {"target": ask.path.encode("ascii"), "timeout": httpx.Timeout(silence).as_dict()}
 
 
-def write_head(method: str, path: str, headers: dict[str, str], length: int) -> bytes:
-    """Write a request's first lines."""
-    lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers.items())]
-    if any("\r" in line or "\n" in line for line in lines):
-        raise ValueError("a header or path holds a line break")
-    return "\r\n".join((*lines, f"Content-Length: {length}", "Connection: close", "", "")).encode("latin-1")
+@contextlib.contextmanager
+def _socket(where: Where) -> Iterator[str | None]:
+    if where.url is not None:
+        yield None
+        return
+    with short_name(where.home) as folder:
+        yield os.path.join(folder, SOCKET_NAME)
+
+
+@functools.cache
+def _context() -> ssl.SSLContext:
+    return ssl.create_default_context()

@@ -8,13 +8,18 @@ import selectors
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import psycopg
-from psycopg.pq import TransactionStatus
 from sqlalchemy import Engine, create_engine
 from sqlalchemy.pool import QueuePool
 
+from assent.config.extras import explain_missing
 from assent.model import StoreError
 from assent.store.cursor import Row, refuse_nul
+
+try:
+    import psycopg
+    from psycopg.pq import TransactionStatus
+except ModuleNotFoundError as error:
+    raise explain_missing(error, "a PostgreSQL store") from error
 
 if TYPE_CHECKING:
     from assent.store.watcher import Bell
