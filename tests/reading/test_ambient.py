@@ -183,6 +183,8 @@ OBEYED = [
     ("kubectl diff -f x", "KUBECTL_EXTERNAL_DIFF", "sh evil"),
     ("svn log", "SVN_SSH", "sh evil"),
     ("man ls", "MANOPT", "-Cconf"),
+    ("git help log", "MANOPT", "-Cconf"),  # starts man
+    ("kubecolor diff -f x", "KUBECTL_EXTERNAL_DIFF", "sh evil"),
     ("mvn --version", "MAVEN_ARGS", "-Dmaven.ext.class.path=evil.jar"),
     ("go list", "GOFLAGS", "-toolexec=evil"),
     ("java -version", "JAVA_TOOL_OPTIONS", "-XX:VMOptionsFile=evil"),
