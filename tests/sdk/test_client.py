@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import inspect
+import ipaddress
 import itertools
 import json
 import re
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -16,6 +19,10 @@ import urllib.parse
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 import assent.cli
 import assent.sdk.runs
@@ -31,6 +38,7 @@ from assent import (
 )
 from assent.model import ConfigError
 from assent.runs.messages import RequestPermission, StrategyCompleted
+from assent.sdk import transport
 from assent.sdk.client import find_client
 from assent.sdk.requests import Ask, Endpoint
 from assent.sdk.runs import RunProtocolError
@@ -218,7 +226,7 @@ def test_what_is_no_address_of_a_daemon_is_asked_nothing(url):
 
 
 @contextlib.contextmanager
-def listening(answer):
+def listening(answer, context=None):
     """Serve one answer for each connection, and give the address with what was sent; no answer keeps silent."""
     heard = []
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -227,6 +235,11 @@ def listening(answer):
             with contextlib.suppress(OSError):
                 while True:
                     line, _ = server.accept()
+                    if context is not None:
+                        try:
+                            line = context.wrap_socket(line, server_side=True)
+                        except ssl.SSLError:
+                            continue
                     heard.append(line.recv(1 << 16))
                     line.sendall(answer)
                     if answer:
@@ -307,6 +320,39 @@ def test_a_stream_that_is_silent_for_long_has_ended(kind, monkeypatch):
         stream = kind(url=url).events()
         with pytest.raises(UnreachableError):
             asyncio.run(_drain(stream)) if kind is AsyncClient else next(stream)
+
+
+def certificate(folder):
+    """Make a certificate of 127.0.0.1 that signs itself, with its key in the same file."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    now = dt.datetime.now(dt.UTC)
+    day = dt.timedelta(days=1)
+    made = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number(), now - day, now + day)
+    made = made.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), False)
+    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), True).sign(key, hashes.SHA256())
+    plain = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    file = folder / "daemon.pem"
+    file.write_bytes(made.public_bytes(Encoding.PEM) + plain)
+    return file
+
+
+@pytest.mark.parametrize("kind", [Client, AsyncClient])
+def test_a_token_is_sent_by_tls_only_to_whom_the_system_trusts(kind, tmp_path, monkeypatch):
+    file = certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    transport._context.cache_clear()
+    with listening(WHOLE, context) as (url, heard):
+        client = kind(url=url.replace("http:", "https:"), token="t")
+        with pytest.raises(UnreachableError, match=r"(?i)certificate"):
+            sent(client, Ask("GET", "/x"))
+        assert not heard
+        monkeypatch.setenv("SSL_CERT_FILE", str(file))
+        transport._context.cache_clear()
+        assert sent(client, Ask("GET", "/x")) == []
+        assert len(heard) == 1
+    transport._context.cache_clear()
 
 
 def test_requests_of_one_client_come_from_any_number_of_loops():

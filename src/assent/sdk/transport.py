@@ -1,6 +1,6 @@
 """HTTP/1.1 to the daemon from an event loop: httpx, with a connection of its own for each request.
 
-Nothing of the environment counts here: no proxy, no `.netrc`, and the certificates that the system trusts.
+No proxy and no `.netrc` of the environment is used; TLS trusts the certificates that the system trusts.
 """
 
 # Paths are strings here, as in the vocabulary.
@@ -56,7 +56,7 @@ async def exchange(
     try:
         with _socket(where) as socket:
             async with httpx.AsyncHTTPTransport(
-                verify=_context(), trust_env=False, limits=_ONE_EACH, uds=socket
+                verify=_context(request.url.scheme), trust_env=False, limits=_ONE_EACH, uds=socket
             ) as line:
                 response = await line.handle_async_request(request)
                 async with contextlib.aclosing(response):
@@ -81,5 +81,6 @@ def _socket(where: Where) -> Iterator[str | None]:
 
 
 @functools.cache
-def _context() -> ssl.SSLContext:
-    return ssl.create_default_context()
+def _context(scheme: str) -> ssl.SSLContext:
+    """Return what the system trusts; loading that takes a while, and without TLS a context that trusts nobody does."""
+    return ssl.create_default_context() if scheme == "https" else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
