@@ -16,8 +16,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from assent.agents.wiring import is_ours
-from assent.config.jsonc import parse
+from assent.agents.specs import is_ours
+from assent.platform.jsonc import parse
 from daemons import Running
 from realagents import AGENTS, BIN, Workplace
 

@@ -14,15 +14,15 @@ from typing import Protocol
 import uvloop
 
 from assent import Engine, Facts, Session, ToolCall
-from assent.approvals import Approvals
-from assent.approvals.events import evaluated
-from assent.audit.following import last_position
+from assent.audit.follow import last_position
 from assent.audit.log import Log
 from assent.audit.search import Query, search
-from assent.audit.verify import verify_log
+from assent.audit.verify.log import verify_log
+from assent.decisions.approvals.repository import Approvals
+from assent.decisions.audit_events import evaluated
 from assent.decisions.service import Decisions
 from assent.model import ALLOW, Answer, Principal, Role
-from assent.server.tally import Tally
+from assent.server.api.hourly_counts import Tally
 from assent.store.store import open_store
 
 SESSION = Session(id="s", user="ann", agent="coder", workspace=("/code",))

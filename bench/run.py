@@ -19,10 +19,10 @@ import dashboard
 import sandbox
 import sdk
 from assent import Engine, Facts, Policy, Session, ToolCall, catalog, parse_rules
-from assent.config.facts import Observer
-from assent.reading.commands import read_line
-from assent.reading.paths import Place
-from assent.shell import parse
+from assent.analysis.evaluate.script import parse
+from assent.analysis.lines.commands import read_line
+from assent.analysis.resources.paths import Place
+from assent.platform.facts import Observer
 from runs import running
 from server import serving
 
@@ -249,7 +249,7 @@ import time
 begin = time.perf_counter()
 import assent
 from assent.catalog import lookup, names
-from assent.reading.commands import read_line
+from assent.analysis.lines.commands import read_line
 lookup("ls")
 print((time.perf_counter() - begin) * 1000)
 """

@@ -20,9 +20,9 @@ import msgspec
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
+from assent.analysis.resources.paths import Place
 from assent.model import Facts, SandboxProfile
-from assent.policy.profiles import profile
-from assent.reading.paths import Place
+from assent.policy.sandbox_profiles import profile
 from assent.sandbox import Sandbox
 from realagents import BIN
 

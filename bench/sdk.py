@@ -17,7 +17,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode
 
 from assent import create_agent_app, parse_rules, tool
-from assent.sdk.langchain import AssentMiddleware
+from assent.sdk.frameworks.langchain import AssentMiddleware
 
 ROUNDS = 2000
 LIMIT = 150.0

@@ -223,7 +223,7 @@ def facts(case: Case) -> Facts:
 
 def engine_of(world: Case) -> Any:
     """Build the product's engine for a case."""
-    from assent.engine import Engine
+    from assent.policy.engine import Engine
 
     checks = [speaker(a) for a in world.checks]
     return Engine(

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -13,11 +14,11 @@ from postgres import Postgres
 settings.register_profile("suite", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("suite")
 
-PURE = ("model", "shell", "catalog", "reading", "policy")
-WATCHED = {*PURE, "config", "tests"}
+PURE = ("model", "catalog", "analysis", "policy")
+WATCHED = {*PURE, "config", "platform", "tests"}
 """Folders whose tests show that every branch of the pure part is run; to watch the others would only make them slow."""
 REPEATED = {
-    *("test_entries", "test_document", "test_growth"),
+    *("test_entries", "test_yaml_document", "test_growth"),
     "test_a_line_is_read_the_same_whatever_was_read_before",
     "test_the_shorter_way_ends_where_the_longer_does",
     "test_so_is_every_line_of_the_corpora_and_most_of_them_need_none",
@@ -34,7 +35,8 @@ def is_watched(item) -> bool:
     """Tell whether a test shows branches. What is looked for at random shows none: another day it may not find them."""
     repeated = not REPEATED.isdisjoint((item.path.stem, item.originalname))
     random = getattr(item.obj, "is_hypothesis_test", False)
-    return item.path.parent.name in WATCHED and not repeated and not random
+    folders = item.path.relative_to(Path(__file__).parent).parts[:-1] or ("tests",)
+    return folders[0] in WATCHED and not repeated and not random
 
 
 def forget() -> None:

@@ -14,9 +14,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from assent.engine import Engine
 from assent.model import Facts, Policy, Session, ToolCall
-from assent.policy.rules import parse_rule
+from assent.policy.engine import Engine
+from assent.policy.rules.parse import parse_rule
 
 if TYPE_CHECKING:
     from assent.model import Decision

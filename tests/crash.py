@@ -17,7 +17,7 @@ import threading
 import time
 from pathlib import Path
 
-from assent.approvals import AlreadyAnsweredError
+from assent.decisions.errors import AlreadyAnsweredError
 from assent.model import ALLOW, ASK, Answer, Scope
 from keeping import ADMIN, ANN, NO, SESSION, YES, Node, line
 

@@ -28,9 +28,9 @@ from pydantic_ai.models.function import FunctionModel
 
 from agents import Agent as OpenAiAgent
 from agents import ModelResponse, RunConfig, RunContextWrapper, Runner, Usage, function_tool
-from assent.sdk.langchain import AssentMiddleware
-from assent.sdk.openai_agents import guard_handoffs, guard_tools, run_guarded
-from assent.sdk.pydantic_ai import AssentCapability, answer_deferred
+from assent.sdk.frameworks.langchain import AssentMiddleware
+from assent.sdk.frameworks.openai_agents import guard_handoffs, guard_tools, run_guarded
+from assent.sdk.frameworks.pydantic_ai import AssentCapability, answer_deferred
 
 __all__ = [
     "AssentCapability",

@@ -15,10 +15,10 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from assent.analysis.evaluate.script import parse
+from assent.analysis.programs.lookup import find_entry
 from assent.catalog import lookup
 from assent.model import SAFE, Source
-from assent.reading.programs import find_entry
-from assent.shell import parse
 from corpus import decide, escape, rows
 from grammar import META, Lines
 from oracle import faults

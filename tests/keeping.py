@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import Self
 
 from assent import Engine, Policy, Session, ToolCall, parse_rules
-from assent.approvals import Approvals
 from assent.audit.log import Log
-from assent.audit.verify import Report, verify_log
+from assent.audit.verify.log import Report, verify_log
+from assent.decisions.approvals.repository import Approvals
 from assent.decisions.service import Decisions
 from assent.model import ALLOW, DENY, Answer, Facts, Principal, Role, Verdict
 from assent.store.store import Store, open_store

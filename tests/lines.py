@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from assent.analysis.lines.commands import read_line
+from assent.analysis.resources.paths import Place
 from assent.model import Facts, Operation, OperationKind, Tier
-from assent.reading.commands import read_line
-from assent.reading.paths import Place
 
 PLACE = Place(Facts(home="/home/u", exists="/code/app/x.db".__eq__), "/code/app", ("/code/app",))
 """Of its files one is known to be there."""

@@ -7,7 +7,7 @@ import contextlib
 import sqlite3
 
 from assent.audit.chain import COLUMNS
-from assent.audit.verify import verify_log
+from assent.audit.verify.log import verify_log
 from assent.model import Event
 
 ALL = (*COLUMNS, "hash")

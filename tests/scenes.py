@@ -5,6 +5,8 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING, Any
 
+from assent.analysis.read import read
+from assent.analysis.resources.paths import Place, place_of
 from assent.model import (
     Consent,
     Decision,
@@ -19,14 +21,12 @@ from assent.model import (
     Tier,
     ToolCall,
 )
+from assent.policy.call_view import View
 from assent.policy.decide import decide
 from assent.policy.guard import Guard
 from assent.policy.layers import merge
-from assent.policy.matching import compile_rule
-from assent.policy.rules import parse_rule
-from assent.policy.view import View
-from assent.reading import read
-from assent.reading.paths import Place, place_of
+from assent.policy.rules.match import compile_rule
+from assent.policy.rules.parse import parse_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

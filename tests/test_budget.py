@@ -10,11 +10,11 @@ import threading
 import pytest
 
 from assent import Engine, Facts, Policy, Session, ToolCall, budget, parse_rules
+from assent.analysis.evaluate.script import parse
 from assent.catalog import loader
-from assent.config.clock import processor_time
-from assent.config.facts import Observer, observe
 from assent.model import Consent, Grant, Mode, Source, Verdict
-from assent.shell import parse
+from assent.platform.cpu_clock import processor_time
+from assent.platform.facts import Observer, observe
 from slow import CALLS, LINES, LOADED, RULES, numbered
 from work import steps
 

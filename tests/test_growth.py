@@ -13,43 +13,43 @@ import pytest
 
 import assent
 from assent.catalog import Entry, entries, parse_entry
-from assent.regex import _Later
+from assent.lazy_regex import _Later
 from growth import find_growth, pumps
 
 ROOT = Path(assent.__file__).parent
-FILES = [f for d in ("shell", "catalog", "reading", "policy", "model") for f in sorted((ROOT / d).glob("*.py"))]
+FILES = [f for d in ("analysis", "catalog", "policy", "model") for f in sorted((ROOT / d).rglob("*.py"))]
 SEARCHING = frozenset({"search", "findall", "finditer", "sub", "split"})
 MATCHING = frozenset({"match", "fullmatch"})
 BOUNDED = {
-    ("assent.shell.sums", "_TERM"): 60,
-    ("assent.shell.sums", "_FACTOR"): 60,
-    ("assent.catalog.plain", "_PAIR"): 256,
-    ("assent.reading.dialects", "_PLAIN"): 4096,
-    ("assent.reading.hosts", "_NAME"): 253,
-    ("assent.reading.mentions", "_SCHEME"): 32,
-    ("assent.reading.programs", "_VERSION"): 64,
+    ("assent.analysis.bash.arithmetic", "_TERM"): 60,
+    ("assent.analysis.bash.arithmetic", "_FACTOR"): 60,
+    ("assent.catalog.plain_yaml", "_PAIR"): 256,
+    ("assent.analysis.languages.shell_dialects", "_PLAIN"): 4096,
+    ("assent.analysis.resources.hosts", "_NAME"): 253,
+    ("assent.analysis.lines.mentioned_paths", "_SCHEME"): 32,
+    ("assent.analysis.programs.lookup", "_VERSION"): 64,
 }
 """What is only held against a text that was found to be no longer than this, or against the catalog's own files."""
 ATTACKED = {
-    ("assent.shell.commands", "WORDS"),
-    ("assent.shell.commands", "_RUN"),
-    ("assent.shell.plain", "_TOKEN"),
-    ("assent.shell.scanner", "_ASSIGNED"),
-    ("assent.catalog.match", "_UNSEEN"),
-    ("assent.reading.awk", "_REGEX"),
-    ("assent.reading.awk", "_TOKEN"),
-    ("assent.reading.dialects", "_QUOTED"),
-    ("assent.reading.dialects", "_FOLLOWED"),
-    ("assent.reading.effects", "_DATABASE"),
-    ("assent.reading.jq", "_APART"),
-    ("assent.reading.patches", "_UNIFIED"),
-    ("assent.reading.sed", "_BRACKET"),
-    ("assent.reading.sed", "_CONTINUED"),
-    ("assent.reading.sql", "_TOKEN"),
-    ("assent.reading.unknowns", "_token"),
-    ("assent.reading.wildcards", "_LEADING"),
-    ("assent.policy.patterns", "_TOKEN"),
-    ("assent.policy.patterns", "_TRAILING"),
+    ("assent.analysis.bash.simple_commands", "WORDS"),
+    ("assent.analysis.bash.simple_commands", "_RUN"),
+    ("assent.analysis.evaluate.plain_lines", "_TOKEN"),
+    ("assent.analysis.bash.scan", "_ASSIGNED"),
+    ("assent.catalog.name_matching", "_UNSEEN"),
+    ("assent.analysis.languages.awk", "_REGEX"),
+    ("assent.analysis.languages.awk", "_TOKEN"),
+    ("assent.analysis.languages.shell_dialects", "_QUOTED"),
+    ("assent.analysis.languages.shell_dialects", "_FOLLOWED"),
+    ("assent.analysis.lines.argument_effects", "_DATABASE"),
+    ("assent.analysis.languages.jq", "_APART"),
+    ("assent.analysis.languages.patch", "_UNIFIED"),
+    ("assent.analysis.languages.sed", "_BRACKET"),
+    ("assent.analysis.languages.sed", "_CONTINUED"),
+    ("assent.analysis.languages.sql", "_TOKEN"),
+    ("assent.analysis.programs.unknown_words", "_token"),
+    ("assent.analysis.resources.wildcards", "_LEADING"),
+    ("assent.policy.rules.patterns", "_TOKEN"),
+    ("assent.policy.rules.patterns", "_TRAILING"),
 }
 """Of which the structure alone says too much: a round that is left for good is not gone back into, a token that was
 taken is not looked at again, or what follows always fits. They are put to the test like all others."""
@@ -117,7 +117,7 @@ def kept(value: object, seen: set[int]):
     elif isinstance(value, (list, tuple, set, frozenset)):
         for item in value:
             yield from kept(item, seen)
-    elif type(value).__module__.startswith("assent.reading.dialects"):
+    elif type(value).__module__.startswith("assent.analysis.languages.shell_dialects"):
         yield from kept(vars(value), seen)
 
 

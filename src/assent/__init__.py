@@ -6,12 +6,12 @@ TYPE_CHECKING = False  # as `typing` has it, without loading that
 if TYPE_CHECKING:  # the table below, for type checkers; a test compares the two
     from typing import Any
 
-    from assent.config.agentrail import (
+    from assent.config.agentrail_yaml import (
         config_permissions_to_policy as config_permissions_to_policy,
         load_agentrail_config as load_agentrail_config,
     )
     from assent.config.extras import MissingExtraError as MissingExtraError
-    from assent.engine import Engine as Engine
+    from assent.policy.engine import Engine as Engine
     from assent.model import (
         AssentError as AssentError,
         CallError as CallError,
@@ -50,47 +50,47 @@ if TYPE_CHECKING:  # the table below, for type checkers; a test compares the two
         Trace as Trace,
         Verdict as Verdict,
     )
-    from assent.policy.rules import parse_rule as parse_rule, parse_rules as parse_rules
-    from assent.sdk.apps import AgentApp as AgentApp, create_agent_app as create_agent_app
-    from assent.sdk.asking import queue_approvals as queue_approvals
-    from assent.sdk.client import (
+    from assent.policy.rules.parse import parse_rule as parse_rule, parse_rules as parse_rules
+    from assent.sdk.sessions.app import AgentApp as AgentApp, create_agent_app as create_agent_app
+    from assent.sdk.sessions.approval_handlers import queue_approvals as queue_approvals
+    from assent.sdk.client.clients import (
         ApiError as ApiError,
         AsyncClient as AsyncClient,
         Client as Client,
         UnreachableError as UnreachableError,
     )
-    from assent.sdk.runs import RunClient as RunClient, RunProtocolError as RunProtocolError
-    from assent.sdk.schemas import InputError as InputError, SchemaError as SchemaError
-    from assent.sdk.sessions import (
+    from assent.sdk.client.runs import RunClient as RunClient, RunProtocolError as RunProtocolError
+    from assent.sdk.tools.json_schema import InputError as InputError, SchemaError as SchemaError
+    from assent.sdk.sessions.session import (
         AgentSession as AgentSession,
         PermissionDeniedError as PermissionDeniedError,
         ToolFailedError as ToolFailedError,
         ToolResult as ToolResult,
     )
-    from assent.sdk.streams import create_stream_route as create_stream_route
-    from assent.sdk.tools import Tool as Tool, ToolError as ToolError, define_tool as define_tool, tool as tool
+    from assent.sdk.sessions.stream_route import create_stream_route as create_stream_route
+    from assent.sdk.tools.tool import Tool as Tool, ToolError as ToolError, define_tool as define_tool, tool as tool
 
     __version__: str
 
 _NAMES = {
-    "assent.engine": "Engine",
+    "assent.policy.engine": "Engine",
     "assent.model": (
         "AssentError CallError Certainty CommandEntry ConfigError Consent Decision Environment Facts"
         " ForbiddenError Grant Layer Limits Mechanism Mode Network NotFoundError Operation OperationKind Opinion"
         " Origin PathPolicy Policy ProfileSpec Reading Rule RuleError SandboxProfile Scope Session Source"
         " StoreError Tier ToolCall Trace Verdict"
     ),
-    "assent.policy.rules": "parse_rule parse_rules",
-    "assent.config.agentrail": "config_permissions_to_policy load_agentrail_config",
+    "assent.policy.rules.parse": "parse_rule parse_rules",
+    "assent.config.agentrail_yaml": "config_permissions_to_policy load_agentrail_config",
     "assent.config.extras": "MissingExtraError",
-    "assent.sdk.apps": "AgentApp create_agent_app",
-    "assent.sdk.asking": "queue_approvals",
-    "assent.sdk.client": "ApiError AsyncClient Client UnreachableError",
-    "assent.sdk.runs": "RunClient RunProtocolError",
-    "assent.sdk.schemas": "InputError SchemaError",
-    "assent.sdk.sessions": "AgentSession PermissionDeniedError ToolFailedError ToolResult",
-    "assent.sdk.streams": "create_stream_route",
-    "assent.sdk.tools": "Tool ToolError define_tool tool",
+    "assent.sdk.sessions.app": "AgentApp create_agent_app",
+    "assent.sdk.sessions.approval_handlers": "queue_approvals",
+    "assent.sdk.client.clients": "ApiError AsyncClient Client UnreachableError",
+    "assent.sdk.client.runs": "RunClient RunProtocolError",
+    "assent.sdk.tools.json_schema": "InputError SchemaError",
+    "assent.sdk.sessions.session": "AgentSession PermissionDeniedError ToolFailedError ToolResult",
+    "assent.sdk.sessions.stream_route": "create_stream_route",
+    "assent.sdk.tools.tool": "Tool ToolError define_tool tool",
 }
 """Every public name, by the module that has it. `__all__` and the loading of names follow from this table."""
 
@@ -122,6 +122,6 @@ def _load(name: str) -> Any:
 
 
 def _version() -> str:
-    from assent.config.version import find_version  # noqa: PLC0415 - rarely asked for
+    from assent.platform.version import find_version  # noqa: PLC0415 - rarely asked for
 
     return find_version()

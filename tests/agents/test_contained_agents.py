@@ -8,7 +8,7 @@ import threading
 
 import pytest
 
-from assent.agents.needs import NEEDS
+from assent.agents.sandbox_needs import NEEDS
 from daemons import Running, until
 from realagents import AGENTS, BIN, SECONDS, Workplace
 

@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assent import Engine, Session, ToolCall
-from assent.approvals.events import evaluated
-from assent.approvals.summary import summarise
-from assent.audit import shapes
+from assent.audit import secret_patterns
 from assent.audit.entry import make_entry
 from assent.audit.masking import Mask, may_hold_secrets
+from assent.decisions.audit_events import evaluated
+from assent.decisions.call_summary import summarise
 from assent.model import Event
 
 ENGINE = Engine()
@@ -217,7 +217,7 @@ def test_equal_secrets_are_seen_to_be_equal_and_only_in_one_installation():
 def test_the_quick_look_misses_nothing_that_the_close_look_masks(text, before, after, separator):
     whole = before + separator + text + separator + after
     words = whole.split(" ")
-    if any(pattern.spans(whole) for pattern in shapes.PATTERNS):
+    if any(pattern.spans(whole) for pattern in secret_patterns.PATTERNS):
         assert may_hold_secrets(whole.encode())
         assert may_hold_secrets(msgspec.json.encode({"x": whole}))
         assert may_hold_secrets(msgspec.json.encode({"x": words})) or MASK.across(words) == words

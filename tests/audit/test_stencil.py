@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from assent.approvals.events import begun, happened
 from assent.audit.entry import make_entry
 from assent.audit.masking import Mask
 from assent.audit.stencil import HOLE, TIME, VALUE, Stencil, encode_plain, fits
+from assent.decisions.audit_events import begun, happened
 from assent.model import SandboxProfile, Session, ToolCall
 
 MASK = Mask(b"salt")

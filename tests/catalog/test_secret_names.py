@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.catalog.secrets import is_secret_name
+from assent.catalog.secret_names import is_secret_name
 
 
 @pytest.mark.parametrize("name", ["MY_FIRST_TOKEN", "dbPassword", "--api-key", "X_DSN", "ourJwt"])

@@ -13,19 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.cli import batch, engines, exits
-from assent.cli.answers import Answer, Fault
+from assent.cli import batch, engines, exit_codes
 from assent.cli.batch import answer_line, run_batch, split_lines
-from assent.cli.calls import LONGEST_INPUT
 from assent.cli.engines import open_engines
-from assent.cli.notices import Notices
+from assent.cli.options.tool_call import LONGEST_INPUT
+from assent.cli.output.decision_json import Answer, Fault
+from assent.cli.output.layer_notices import Notices
 from daemons import until
 
 
 def answers(world, *lines: str | bytes, words: tuple[str, ...] = ()):
     data = b"".join((line.encode() if isinstance(line, str) else line) + b"\n" for line in lines)
     done = world.run("check", "--batch", *words, stdin=data)
-    assert done.code == exits.OK, done.err
+    assert done.code == exit_codes.OK, done.err
     return [json.loads(line) for line in done.out.splitlines()]
 
 
@@ -188,7 +188,7 @@ def test_an_answer_is_sent_before_the_next_line_is_waited_for(world):
             process.stdin.flush()
             assert json.loads(process.stdout.readline())["decision"] == decision
         process.stdin.close()
-        assert process.wait(60) == exits.OK
+        assert process.wait(60) == exit_codes.OK
 
 
 def test_policies_that_change_meanwhile_are_read_again(here):
@@ -252,7 +252,7 @@ def test_a_batch_tells_once_what_does_not_count(world, tmp_path):
         (project / "assent.yaml").write_text('permissions: {allow: ["Bash(npm test)"]}')
     lines = ['{"command": "ls"}', json.dumps({"command": "ls", "cwd": str(tmp_path / "other")})]
     done = world.run("check", "--batch", stdin="\n".join(lines * 3))
-    assert (done.code, done.out.count("\n")) == (exits.OK, 6)
+    assert (done.code, done.out.count("\n")) == (exit_codes.OK, 6)
     assert done.err == "assent: note: project rules are not trusted: 1 allow rule ignored; run `assent trust`\n"
 
 
@@ -306,7 +306,7 @@ def test_head_ends_it_quietly(world):
             process.stdin.close()
         except BrokenPipeError:
             pass
-        assert process.wait(60) == exits.PIPE_CLOSED
+        assert process.wait(60) == exit_codes.PIPE_CLOSED
         assert process.stderr.read() == b""
 
 
@@ -326,7 +326,7 @@ def test_an_interrupt_ends_it_with_130_and_no_traceback(world):
         sleeping = Path(f"/proc/{process.pid}/stat")
         until(lambda: time.sleep(0.05) or sleeping.read_text().rpartition(")")[2].split()[0] == "S")
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == exits.INTERRUPTED
+        assert process.wait(60) == exit_codes.INTERRUPTED
         assert process.stderr.read() == b""
 
 
@@ -338,7 +338,7 @@ def test_a_closed_stdin_is_wrong_usage(world):
         cwd=world.project,
         check=False,
     )
-    assert done.returncode == exits.USAGE
+    assert done.returncode == exit_codes.USAGE
     assert done.stderr == b"assent: stdin is closed\n"
 
 

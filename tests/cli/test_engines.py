@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from assent.cli.engines import refuse, speak_for_user
-from assent.engine import Engine
 from assent.model import CallError, Layer, Mode, Policy, Source, ToolCall, Verdict
+from assent.policy.engine import Engine
 
 WRITE = ToolCall(tool="mcp__x__y", cwd="/w")
 

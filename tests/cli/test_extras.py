@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from assent.cli import exits
-from assent.cli.entry import COMMANDS
+from assent.cli import exit_codes
+from assent.cli.entry_point import COMMANDS
 from assent.config.extras import MissingExtraError, explain_missing, find_extra
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
@@ -42,13 +42,13 @@ def test_without_the_extras_every_command_has_help(world):
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (["check", "ls"], exits.OK),
-        (["check", "rm -rf /"], exits.DENY),
-        (["explain", "rm -rf /"], exits.DENY),
-        (["policy", "show"], exits.OK),
-        (["schema", "Decision"], exits.OK),
-        (["token", "list"], exits.OK),
-        (["demo"], exits.OK),
+        (["check", "ls"], exit_codes.OK),
+        (["check", "rm -rf /"], exit_codes.DENY),
+        (["explain", "rm -rf /"], exit_codes.DENY),
+        (["policy", "show"], exit_codes.OK),
+        (["schema", "Decision"], exit_codes.OK),
+        (["token", "list"], exit_codes.OK),
+        (["demo"], exit_codes.OK),
     ],
 )
 def test_without_the_extras_a_command_of_the_core_works(world, words, code):
@@ -68,7 +68,7 @@ def test_without_the_extras_a_command_of_the_core_works(world, words, code):
 )
 def test_a_command_that_needs_an_extra_says_which_and_ends_with_2(world, words, said):
     done = run_without(world, f"from assent.cli import main; sys.exit(main({words}))")
-    assert (done.returncode, done.stdout, done.stderr) == (exits.USAGE, "", f"assent: {said}\n")
+    assert (done.returncode, done.stdout, done.stderr) == (exit_codes.USAGE, "", f"assent: {said}\n")
 
 
 def test_without_the_extras_the_sdk_decides_in_its_process(world):

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import assent.cli
-from assent.catalog import variables
-from assent.catalog.ambient import tables
-from assent.catalog.secrets import is_secret_variable
+from assent.catalog import environment_variables
+from assent.catalog.inherited_environment import tables
+from assent.catalog.secret_names import is_secret_variable
 from assent.cli import hook_client
 from assent.cli.hook_client import RefusedError, _check_owner
 
@@ -149,7 +149,7 @@ def test_the_daemon_hears_the_values_of_what_programs_act_on_and_the_names_of_th
 
 
 def test_the_hook_knows_the_variables_that_the_catalog_judges():
-    known = {*tables().more, *variables.tables().perilous}
+    known = {*tables().more, *environment_variables.tables().perilous}
     assert sorted(known) == [glob.decode() for glob in hook_client._JUDGED]
 
 

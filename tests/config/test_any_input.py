@@ -6,7 +6,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from assent.config.assentfile import Assentfile, parse_assentfile
+from assent.config.assent_yaml import Assentfile, parse_assentfile
 from assent.model import ConfigError, Layer
 
 BASE = """\

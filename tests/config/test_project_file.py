@@ -9,9 +9,9 @@ import time
 import pytest
 
 from assent.config.layers import load_layers
-from assent.config.places import LARGEST_PROJECT_FILE
 from assent.config.trust import trust
 from assent.model import ConfigError
+from assent.platform.paths import LARGEST_PROJECT_FILE
 
 SECRET = "hunter2-tr0ub4dor"
 
@@ -141,7 +141,7 @@ def test_a_project_that_is_reached_through_a_link_has_its_own_file(world):
 
 
 def test_a_file_that_cannot_be_opened_is_an_error(world, monkeypatch):
-    from assent.config import files
+    from assent.platform import files
 
     project = world / "project"
     (project / "assent.yaml").write_text("permissions: {}\n")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from assent.config.daemon import load_settings
+from assent.config.effective_settings import load_settings
 from assent.config.settings import BY_NAME, SETTINGS, ServerSettings
 from assent.model import AssentError, ConfigError
 
@@ -136,7 +136,7 @@ def test_a_block_that_is_none_is_an_error(environ, write_user_file, text):
 
 
 def test_a_project_can_not_configure_the_daemon(tmp_path):
-    from assent.config.assentfile import parse_assentfile
+    from assent.config.assent_yaml import parse_assentfile
     from assent.model import Layer
 
     with pytest.raises(ConfigError, match="A project can not configure the daemon"):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assent.cli.showing import stakes_of
+from assent.cli.output.question import stakes_of
 from assent.model import State, Tier, Verdict
-from assent.server.permissions import Permission
+from assent.server.api.permissions import Permission
 from corpus import decide, files, load
 
 

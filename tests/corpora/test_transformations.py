@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from assent.analysis.evaluate.script import parse
 from assent.catalog import is_builtin, lookup
-from assent.shell import parse
 from corpus import VERDICTS, Row, decide, escape, rows
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from assent.config.layers import Layers
-from assent.decisions.engines import EngineCache
+from assent.decisions.engine_cache import EngineCache
 
 
 class Files:

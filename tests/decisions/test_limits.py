@@ -9,13 +9,13 @@ import time
 import pytest
 
 from assent import Engine, Policy, Session, ToolCall, parse_rules
-from assent.approvals import refusals
-from assent.approvals.errors import AlreadyAnsweredError
-from assent.approvals.limits import Limits
-from assent.approvals.tickets import forget_unused_calls
+from assent.decisions.approvals import unsaved_denials
+from assent.decisions.approvals.limits import Limits
+from assent.decisions.errors import AlreadyAnsweredError
+from assent.decisions.ticket_rows import forget_unused_calls
 from assent.model import ALLOW, ASK, DENY, Answer, Facts, Scope, State, StoreError
-from assent.model.words import Source
-from assent.sandbox.lines import find_line
+from assent.model.enums import Source
+from assent.sandbox.redeem.command_line import find_line
 from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, soon
 
 OTHER = Session(id="t", user="ann", agent="other", workspace=("/code",))
@@ -145,7 +145,7 @@ class Full:
 
 
 def test_a_no_counts_although_it_cannot_be_written_and_is_written_later(tmp_path, monkeypatch):
-    monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(unsaved_denials, "RETRY_SECONDS", 0.05)
 
     async def main(node):
         waiting = asyncio.create_task(node.decisions.decide(line(ASKED), SESSION, wait=60))
@@ -187,7 +187,7 @@ def test_the_first_no_that_cannot_be_written_counts(tmp_path):
 
 @pytest.mark.parametrize("scope", list(Scope))
 def test_a_yes_of_which_nobody_was_told_does_not_outlive_the_no_that_people_were_told(tmp_path, monkeypatch, scope):
-    monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(unsaved_denials, "RETRY_SECONDS", 0.05)
 
     async def main(node):
         asked = (await node.decisions.decide(line(ASKED), SESSION)).approval
@@ -204,7 +204,7 @@ def test_a_yes_of_which_nobody_was_told_does_not_outlive_the_no_that_people_were
 
 @pytest.mark.parametrize("ended", ["refused", "gone"])
 def test_a_question_that_ended_meanwhile_is_left_as_it_ended(tmp_path, monkeypatch, ended):
-    monkeypatch.setattr(refusals, "RETRY_SECONDS", 0.05)
+    monkeypatch.setattr(unsaved_denials, "RETRY_SECONDS", 0.05)
 
     async def main(node):
         asked = (await node.decisions.decide(line(ASKED), SESSION)).approval

@@ -10,9 +10,10 @@ import msgspec
 import pytest
 
 from assent import Session, ToolCall
-from assent.approvals import AlreadyAnsweredError, ContradictionError, RefusedError, questions
-from assent.approvals.book import LARGEST_PAGE
-from assent.approvals.questions import put_grant
+from assent.decisions.approvals import transitions
+from assent.decisions.approvals.repository import LARGEST_PAGE
+from assent.decisions.approvals.transitions import put_grant
+from assent.decisions.errors import AlreadyAnsweredError, ContradictionError, RefusedError
 from assent.model import (
     ALLOW,
     ASK,
@@ -162,11 +163,11 @@ def test_a_caller_that_is_cancelled_is_gone(node):
 def test_a_caller_that_goes_while_its_question_is_being_written_is_gone_and_before_that_leaves_none(
     node, monkeypatch, begun
 ):
-    plug, put = Plug(), questions.open_question
+    plug, put = Plug(), transitions.open_question
 
     async def main():
         if begun:
-            monkeypatch.setattr(questions, "open_question", lambda *given: plug(None) or put(*given))
+            monkeypatch.setattr(transitions, "open_question", lambda *given: plug(None) or put(*given))
         else:
             node.store.write(plug)
             await soon(plug.begun.is_set)

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from assent.cli import exits, main
-from assent.cli.answers import Answer, Step
-from assent.cli.calls import Line
-from assent.cli.entry import COMMANDS
+from assent.cli import exit_codes, main
+from assent.cli.entry_point import COMMANDS
+from assent.cli.options.tool_call import Line
+from assent.cli.output.decision_json import Answer, Step
 from assent.config.settings import SETTINGS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text()
@@ -24,7 +24,7 @@ COMMAND_LINES = [[name] for name in COMMANDS] + [[name, action] for name in ACTI
 
 
 def help_of(capsys, *words: str) -> str:
-    assert main([*words, "--help"]) == exits.OK
+    assert main([*words, "--help"]) == exit_codes.OK
     return capsys.readouterr().out
 
 
@@ -80,7 +80,7 @@ def test_every_field_of_a_batch_is_on_the_page_and_no_other(heading, record):
 
 def test_every_exit_code_is_on_the_page_and_no_other():
     table = PAGE.partition("| code | means |\n")[2].partition("\n\n")[0]
-    known = {value for name, value in vars(exits).items() if name.isupper() and isinstance(value, int)}
+    known = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
     assert {int(code) for code in re.findall(r"^\| (\d+) ", table, re.MULTILINE)} == known
 
 
@@ -94,7 +94,7 @@ def test_every_variable_that_is_read_or_set_is_on_the_page():
     for source in SOURCES.rglob("*.py"):
         text = source.read_text()
         named |= set(re.findall(r"\"(ASSENT_[A-Z_]*[A-Z])\"", text))
-        if source.parent.name in ("cli", "config", "sdk"):
+        if source.relative_to(SOURCES).parts[0] in ("agents", "cli", "config", "platform", "sdk"):
             read |= set(re.findall(r"environ(?:\.get\(|\[)b?\"([A-Z_]+)\"", text))
     assert {"ASSENT_HOME", "ASSENT_DEBUG", "EDITOR", "NO_COLOR"} <= named | read
     shown = set(re.findall(r"`([A-Z_]+)`", PAGE.partition("## Environment")[2]))

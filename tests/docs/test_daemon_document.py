@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from assent.config.settings import SETTINGS, ServerSettings
-from assent.server.classify import ClassifyBody
-from assent.server.permissions import DecisionBody
-from assent.server.table import ROUTES
+from assent.server.api.permissions import DecisionBody
+from assent.server.hooks.classify import ClassifyBody
+from assent.server.routes import ROUTES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "daemon.md").read_text()
 
@@ -51,12 +51,12 @@ def test_every_field_of_an_answer_is_on_the_page():
 
 
 def test_every_close_code_is_on_the_page():
-    source = (Path(__file__).parents[2] / "src" / "assent" / "server" / "sockets.py").read_text()
+    source = (Path(__file__).parents[2] / "src" / "assent" / "server" / "live" / "websockets.py").read_text()
     codes = set(re.findall(r"CloseError\((\d{4})", source)) | set(re.findall(r'"code": (\d{4})', source))
     assert codes == set(re.findall(r"^\| (\d{4}) \|", PAGE, re.MULTILINE))
 
 
 def test_every_variable_of_the_container_hook_is_on_the_page():
-    script = (Path(__file__).parents[2] / "src" / "assent" / "agents" / "container-hook.sh").read_text()
+    script = (Path(__file__).parents[2] / "src" / "assent" / "agents" / "hooks" / "container-hook.sh").read_text()
     for variable in set(re.findall(r"ASSENT_[A-Z_]+", script)):
         assert f"`{variable}" in PAGE or f"{variable}=" in PAGE

@@ -6,8 +6,8 @@ import json
 import re
 from pathlib import Path
 
+from assent.analysis.read import COMMAND_FIELDS
 from assent.dashboard import PAGES, find_asset
-from assent.reading.read import COMMAND_FIELDS
 
 TEXT = (Path(__file__).parents[2] / "docs" / "dashboard.md").read_text()
 

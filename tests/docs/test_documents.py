@@ -13,12 +13,12 @@ import pytest
 import yaml
 
 from assent.catalog import convert_entry
-from assent.cli import exits, main
-from assent.cli.arguments import Parser
-from assent.cli.calls import Line
-from assent.config.assentfile import load_policy
-from assent.engine import Engine
+from assent.cli import exit_codes, main
+from assent.cli.options.arguments import Parser
+from assent.cli.options.tool_call import Line
+from assent.config.assent_yaml import load_policy
 from assent.model import Facts, Layer, Mode, Session, ToolCall, Verdict
+from assent.policy.engine import Engine
 from documents import DOCUMENTS, ROOT, blocks, every_block
 
 JSON_PAGES = ("cli", "daemon", "mcp")
@@ -111,7 +111,7 @@ def test_every_adapter_has_a_page_whose_example_runs_it_and_prints_a_denial():
     for name in ADAPTERS:
         page = ROOT / "docs" / f"{name.replace('_', '-')}.md"
         code = "".join(block.body for block in blocks(page) if block.kind == "python")
-        assert f"assent.sdk.{name}" in code
+        assert f"assent.sdk.frameworks.{name}" in code
         assert re.search(r"^ *print\(.*\)  # denied by", code, re.MULTILINE), name
         assert f"assent[{name.replace('_', '-')}]" in page.read_text()
 
@@ -141,7 +141,7 @@ def test_a_command_that_no_test_runs_is_understood(monkeypatch):
     ours = [words[1:] for words in typed if words[0] == "assent"]
     assert len(ours) >= 3
     for words in ours:
-        assert understands(words, monkeypatch) == exits.INTERRUPTED, words
+        assert understands(words, monkeypatch) == exit_codes.INTERRUPTED, words
 
 
 def json_of(page: str) -> list[dict]:
@@ -153,7 +153,7 @@ def test_documented_json_is_what_is_read_and_what_is_answered(monkeypatch):
     assert [msgspec.convert(line, Line) for line in json_of("docs/cli.md")]
     (server,) = json_of("docs/mcp.md")[0]["mcpServers"].values()
     assert server["command"] == "assent"
-    assert understands(server["args"], monkeypatch) == exits.INTERRUPTED
+    assert understands(server["args"], monkeypatch) == exit_codes.INTERRUPTED
     for answer, line in zip(json_of("docs/daemon.md"), ("ls", "node x.js", "rm -rf /"), strict=True):
         decision = Engine([]).decide(ToolCall(tool="Bash", input={"command": line}, cwd="/code"))
         assert (answer["allow"], answer["tier"]) == (decision.verdict is Verdict.ALLOW, decision.reading.tier)
@@ -165,7 +165,7 @@ def test_files_of_other_programs_and_entries_of_the_catalog_can_be_read():
     agents, catalog = (yaml.safe_load(block.body) for block in every_block("yml"))
     assert convert_entry(catalog["sort, gsort"]).does == "sorts lines"
     ((hook,),) = (each["hooks"] for each in agents["hooks"]["pre_tool_use"])
-    script = (ROOT / "src/assent/agents/container-hook.sh").read_text()
+    script = (ROOT / "src/assent/agents/hooks/container-hook.sh").read_text()
     waits, margin = (int(re.search(rf"{name}:-(\d+)", script)[1]) for name in ("ASSENT_WAIT", "ASSENT_MARGIN"))
     assert hook["timeout"] > waits + margin
 

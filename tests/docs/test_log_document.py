@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import get_args
 
 from assent.audit import chain
-from assent.audit.anchors import FILE_NAME
-from assent.audit.mark import FILE_NAME as MARK
-from assent.audit.seal_check import WINDOW_SECONDS
-from assent.audit.seals import SEAL_EVERY, SEAL_SECONDS
-from assent.cli import exits
+from assent.audit.seals.anchors import FILE_NAME
+from assent.audit.seals.last_seal import FILE_NAME as MARK
+from assent.audit.seals.seal import SEAL_EVERY, SEAL_SECONDS
+from assent.audit.verify.seals import WINDOW_SECONDS
+from assent.cli import exit_codes
 from assent.dashboard import find_asset
 from assent.model import Source, Tier, Verdict
 from assent.model.event import EventType
@@ -39,7 +39,7 @@ def test_the_domains_the_places_and_the_intervals_are_those_of_the_code():
     assert f"{SEAL_SECONDS:.0f} seconds" in PAGE
     assert f"more than {WINDOW_SECONDS:.0f} seconds" in PAGE
     assert f"`keys/{MARK}`" in PAGE
-    assert f"**NOT VERIFIED** ({exits.UNPROVEN})" in PAGE
+    assert f"**NOT VERIFIED** ({exit_codes.UNPROVEN})" in PAGE
 
 
 def records() -> list[str]:

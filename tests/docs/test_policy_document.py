@@ -8,8 +8,8 @@ from typing import get_args
 
 import yaml
 
-from assent.catalog.entry import Clause, Entry, Examples, Role, Runs, Style
-from assent.config import assentfile, profiles
+from assent.catalog.schema import Clause, Entry, Examples, Role, Runs, Style
+from assent.config import assent_yaml, profiles_block
 from assent.config.settings import BY_NAME, SETTINGS
 from assent.model import MODE_ALIASES, Mode
 
@@ -23,8 +23,8 @@ KEYS = BLOCKS["policy"][0]
 
 
 def test_every_key_of_a_file_is_in_the_block_of_keys_and_no_other():
-    assert set(KEYS) == set(assentfile._TOP_KEYS)
-    assert set(KEYS["permissions"]) == set(assentfile._PERMISSION_KEYS)
+    assert set(KEYS) == set(assent_yaml._TOP_KEYS)
+    assert set(KEYS["permissions"]) == set(assent_yaml._PERMISSION_KEYS)
     assert set(KEYS["permissions"]["read"]) == {"allow", "deny", "default"}
 
 
@@ -34,13 +34,13 @@ def test_every_key_of_a_rule_is_shown_in_a_rule_and_no_other():
         permissions = block.get("permissions") or {}
         rules = [rule for effect in ("allow", "ask", "deny") for rule in permissions.get(effect) or ()]
         found |= {key for rule in rules if isinstance(rule, dict) for key in rule}
-    assert found == set(assentfile._RULE_KEYS)
+    assert found == set(assent_yaml._RULE_KEYS)
 
 
 def test_every_key_of_a_profile_is_shown_in_a_profile_and_no_other():
     made = [profile for block in BLOCKS["sandbox"] for profile in (block.get("profiles") or {}).values()]
-    assert {key for profile in made for key in profile} == set(profiles._KEYS)
-    assert {key for profile in made for key in profile.get("limits", ())} == set(profiles._LIMITS)
+    assert {key for profile in made for key in profile} == set(profiles_block._KEYS)
+    assert {key for profile in made for key in profile.get("limits", ())} == set(profiles_block._LIMITS)
 
 
 def test_every_setting_of_the_daemon_can_stand_in_a_file_under_its_name():

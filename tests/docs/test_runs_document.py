@@ -9,10 +9,10 @@ from typing import get_args
 import pytest
 
 from assent.policy.guard import RUN_FORBIDDEN
-from assent.runs import strategy
-from assent.runs.messages import CLIENT_MESSAGES, DAEMON_MESSAGES, ErrorCode, Status
-from assent.runs.strategy import parse_strategy
-from assent.runs.tools import TOOLS
+from assent.runs.protocol.messages import CLIENT_MESSAGES, DAEMON_MESSAGES, ErrorCode, Status
+from assent.runs.strategies import strategy
+from assent.runs.strategies.strategy import parse_strategy
+from assent.runs.tools.inputs import TOOLS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "runs.md").read_text()
 

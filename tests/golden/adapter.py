@@ -16,18 +16,18 @@ import msgspec
 
 import assent
 from assent import Engine, Facts, Policy, Session, ToolCall, parse_rule
-from assent.approvals import Approvals
-from assent.audit.bundle import FORMAT, gather_chain, sign_bundle, verify_bundle
+from assent.audit.evidence_bundle import FORMAT, gather_chain, sign_bundle, verify_bundle
 from assent.audit.log import Log
 from assent.audit.search import Query, find, read_record
 from assent.catalog import entries, parse_entry
 from assent.cli import main
-from assent.cli.answers import encode
+from assent.cli.output.decision_json import encode
+from assent.decisions.approvals.repository import Approvals
 from assent.decisions.service import Decisions
 from assent.model import Answer, Event, Mode, Principal, Role, Scope, Verdict
-from assent.server.evidence import export_evidence
-from assent.server.openapi import make_document
-from assent.server.table import ROUTES
+from assent.server.http.openapi import make_document
+from assent.server.routes import ROUTES
+from assent.server.runtime.evidence import export_evidence
 from assent.store.store import open_store
 
 SOURCE = Path(assent.__file__).resolve().parents[1]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from assent import parse_rules
-from assent.approvals.outcome import leaves_run
-from assent.engine import Engine
+from assent.decisions.grants.reliance import leaves_run
 from assent.model import ALLOW, ASK, DENY, Consent, Facts, Grant, Layer, Mode, Policy, Session, ToolCall
+from assent.policy.engine import Engine
 
 HERE = {"id": "r", "workspace": ("/work/p",), "run": True}
 CONFINED, FREE = Session(**HERE, confined=True), Session(**HERE)

@@ -6,9 +6,9 @@ import posixpath
 
 import pytest
 
+from assent.analysis.budget import MOST_NAMES
 from assent.model import Consent, Grant, Session, Verdict
-from assent.policy.rules import parse_rule
-from assent.reading.meter import MOST_NAMES
+from assent.policy.rules.parse import parse_rule
 from scenes import HOME, judge, policy, view_of, world
 
 ALLOW, ASK, DENY = Verdict

@@ -22,7 +22,7 @@ from assent.model import (
 from assent.policy.coverage import exact_digest
 from assent.policy.guard import Guard, SessionDecision
 from assent.policy.layers import merge
-from assent.policy.profiles import LIMITS
+from assent.policy.sandbox_profiles import LIMITS
 from scenes import (
     DANGEROUS,
     DESTRUCTIVE,

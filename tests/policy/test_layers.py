@@ -6,7 +6,7 @@ import pytest
 
 from assent.model import AssentError, Layer, Mode, PathPolicy, Policy, Rule, RuleError, Session, Source, Verdict
 from assent.policy.layers import PathDefault, merge
-from assent.policy.profiles import NAMES, can_hold, intersect, profile
+from assent.policy.sandbox_profiles import NAMES, can_hold, intersect, profile
 from scenes import (
     DANGEROUS,
     DESTRUCTIVE,

@@ -7,7 +7,7 @@ import pytest
 
 from assent.model import Layer, Origin, PathPolicy, Rule
 from assent.policy.lint import lint
-from assent.policy.rules import parse_rule
+from assent.policy.rules.parse import parse_rule
 from scenes import policy
 
 

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from assent.model import Consent, Layer, Mode, Operation, OperationKind, Session, Verdict
+from assent.policy.call_view import View
 from assent.policy.modes import TABLE
-from assent.policy.view import View
 from scenes import (
     DANGEROUS,
     DESTRUCTIVE,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from assent.config.facts import observe
-from assent.engine import Engine
 from assent.model import ASK, DENY, Session, ToolCall
+from assent.platform.facts import observe
+from assent.policy.engine import Engine
 
 NAMED = (
     # A container sees it by another name.

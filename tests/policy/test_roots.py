@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.catalog.roots import refuse_root
-from assent.engine import Engine
+from assent.catalog.workspace_roots import refuse_root
 from assent.model import ALLOW, ASK, DENY, Facts, Layer, Mode, Policy, Session, ToolCall, Verdict, within
+from assent.policy.engine import Engine
 
 HOME, OWN = "/home/u", "/home/u/.local/share/assent"
 PROTECTED = (

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from assent.catalog import entries, parse_entry
-from assent.engine import Engine
 from assent.model import CommandEntry, Facts, Layer, Policy, Session, ToolCall, Verdict
+from assent.policy.engine import Engine
 from scenes import policy
 
 SESSION = Session(user="u", agent="a", id="s", workspace=("/code/app",))

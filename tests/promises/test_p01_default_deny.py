@@ -70,7 +70,7 @@ def test_a_fault_in_any_function_is_never_a_way_through(case, error):
 
 
 def test_a_broken_world_is_never_a_way_through():
-    from assent.engine import Engine
+    from assent.policy.engine import Engine
 
     def unknown() -> Facts:
         raise OSError("no clock, no disk")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from assent.audit.verify import verify_log
+from assent.audit.verify.log import verify_log
 from assent.model import ALLOW, ASK, DENY, Source, StoreError
 from assent.store.address import read_address
 from keeping import ANN, ASKED, NO, SESSION, YES, Node, Plug, line, soon, verdict_of

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from assent import Engine, ToolCall
-from assent.approvals import AlreadyAnsweredError
+from assent.decisions.errors import AlreadyAnsweredError
 from assent.model import ALLOW, ASK, DENY, Answer, Facts, Scope, State
 from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, verdict_of
 
@@ -388,9 +388,9 @@ class Questions(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 60, 101]))
     def wait(self, seconds):
         self.clock += seconds
-        from assent.approvals import questions
+        from assent.decisions.approvals import transitions
 
-        self.do(self.node.store.commit(lambda c: questions.expire_due(c, self.node.log)))
+        self.do(self.node.store.commit(lambda c: transitions.expire_due(c, self.node.log)))
         for entry in self.model.values():
             if entry["state"] == "pending" and self.clock >= entry["expires"]:
                 entry.update(state="expired", by="expiry")

@@ -10,12 +10,12 @@ import msgspec
 import pytest
 
 from assent import Engine, Session, ToolCall
-from assent.approvals import ContradictionError
-from assent.approvals.binding import LARGEST_FILE, MOST_PATHS
-from assent.approvals.named import MOST_NAMES
+from assent.decisions.errors import ContradictionError
+from assent.decisions.grants.file_binding import LARGEST_FILE, MOST_PATHS
+from assent.decisions.grants.named_files import MOST_NAMES
 from assent.decisions.tickets import TicketError
 from assent.model import ALLOW, ASK, DENY, Answer, Facts, Principal, Role, Scope
-from assent.sandbox.lines import find_line
+from assent.sandbox.redeem.command_line import find_line
 from keeping import ANN, YES, Node, soon, verdict_of
 
 ALWAYS = Answer(verdict=ALLOW, scope=Scope.ALWAYS)

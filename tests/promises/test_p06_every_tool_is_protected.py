@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from assent.engine import Engine
+from assent.analysis.tools.input_fields import CONTENT
 from assent.model import Consent, Grant, Mode, Rule, Session, ToolCall, Verdict
-from assent.reading.fields import CONTENT
+from assent.policy.engine import Engine
 from daemons import Running
 from scenes import HOME, policy, world
 

@@ -12,7 +12,7 @@ import websockets
 from websockets.sync.client import connect
 
 from assent.model.principal import Role
-from assent.server.table import ROUTES
+from assent.server.routes import ROUTES
 from daemons import PATIENT, Running
 from runners import Runner
 
@@ -184,7 +184,7 @@ def unix_request(daemon, text: str) -> bytes:
 
 
 def short(folder):
-    from assent.config.endpoints import short_name
+    from assent.platform.daemon_address import short_name
 
     return short_name(str(folder))
 

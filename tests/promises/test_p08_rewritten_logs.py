@@ -18,14 +18,14 @@ from pathlib import Path
 
 import pytest
 
-from assent.audit import seal_check
-from assent.audit.anchors import anchor_file
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
-from assent.audit.keys import load_node
-from assent.audit.mark import mark_file
-from assent.audit.seals import COLUMNS as SEAL
-from assent.audit.seals import make_seal, no_seal
-from assent.audit.verify import verify_log
+from assent.audit.seals.anchors import anchor_file
+from assent.audit.seals.last_seal import mark_file
+from assent.audit.seals.node_keys import load_node
+from assent.audit.seals.seal import COLUMNS as SEAL
+from assent.audit.seals.seal import make_seal, no_seal
+from assent.audit.verify import seals as seal_check
+from assent.audit.verify.log import verify_log
 from assent.model import Event, StoreError
 from assent.store.store import open_store
 from keeping import Node

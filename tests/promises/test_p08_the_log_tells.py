@@ -17,15 +17,17 @@ from pathlib import Path
 
 import pytest
 
-from assent.audit import parts, snapshot, verify
-from assent.audit.anchors import anchor_file, read_anchors
+from assent.audit import snapshot
 from assent.audit.chain import genesis, hash_row
-from assent.audit.check import Found
-from assent.audit.keys import load_node
 from assent.audit.log import Log
-from assent.audit.seals import COLUMNS as SEAL
-from assent.audit.seals import read_seal
-from assent.audit.verify import verify_log
+from assent.audit.seals.anchors import anchor_file, read_anchors
+from assent.audit.seals.node_keys import load_node
+from assent.audit.seals.seal import COLUMNS as SEAL
+from assent.audit.seals.seal import read_seal
+from assent.audit.verify import log as verify
+from assent.audit.verify import segments
+from assent.audit.verify.chain import Found
+from assent.audit.verify.log import verify_log
 from assent.model import StoreError
 from assent.store.address import read_address
 from assent.store.store import open_store
@@ -363,9 +365,9 @@ def test_a_copy_on_a_disk_that_can_not_be_written_to_can_be_verified(tmp_path):
 
 MEMORY = """
 import resource, sys
-from assent.audit.seals import COLUMNS as SEAL
-from assent.audit.seals import read_seal
-from assent.audit.verify import verify_log
+from assent.audit.seals.seal import COLUMNS as SEAL
+from assent.audit.seals.seal import read_seal
+from assent.audit.verify.log import verify_log
 from assent.store.address import read_address
 home = sys.argv[1]
 verify_log(read_address(None, home=home), home=home)
@@ -472,7 +474,7 @@ def test_a_log_whose_positions_are_far_apart_is_followed_in_parts_that_may_be_em
 
 UNGUARDED = """
 import sys
-from assent.audit import verify
+from assent.audit.verify import log as verify
 from assent.store.address import read_address
 verify.LONG_LOG = 1000
 verify.os.cpu_count = lambda: 2
@@ -495,9 +497,9 @@ def test_a_part_that_nobody_checked_is_not_taken_for_whole(tmp_path, long, monke
     wrapper = tmp_path / "python"
     wrapper.write_text(f"#!/bin/sh\n{ending}\n")
     wrapper.chmod(0o755)
-    monkeypatch.setattr(parts.sys, "executable", str(wrapper))
-    write = parts._have_checked
-    monkeypatch.setattr(parts, "_have_checked", lambda process, *more: time.sleep(0.3) or write(process, *more))
+    monkeypatch.setattr(segments.sys, "executable", str(wrapper))
+    write = segments._have_checked
+    monkeypatch.setattr(segments, "_have_checked", lambda process, *more: time.sleep(0.3) or write(process, *more))
     with pytest.raises(StoreError, match="ended early"):
         verify_log(long.store.address, home=long.home)
 
@@ -506,6 +508,6 @@ def test_a_part_that_nobody_checked_is_not_taken_for_whole(tmp_path, long, monke
 def test_what_stops_a_process_that_helps_is_told(long, monkeypatch):
     Copy(long).run("UPDATE events SET text = CAST(x'ff' AS TEXT) WHERE position = 3000")
     # Slow enough here that the others come to do something.
-    monkeypatch.setattr(parts, "check_part", lambda *_: time.sleep(1) or Found())
+    monkeypatch.setattr(segments, "check_part", lambda *_: time.sleep(1) or Found())
     with pytest.raises(StoreError, match=r"can not be read: .*UTF-8"):
         verify_log(long.store.address, home=long.home)

@@ -7,11 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from assent.analysis.resources.paths import Place
 from assent.model import Facts, SandboxProfile
-from assent.policy.profiles import profile
-from assent.reading.paths import Place
-from assent.sandbox import Sandbox, Unavailable, mechanisms, probe
-from assent.sandbox import launch as launching
+from assent.policy.sandbox_profiles import profile
+from assent.sandbox import Sandbox, Unavailable, probe
+from assent.sandbox.launch import start as launching
+from assent.sandbox.linux import mechanisms
 from daemons import Running, until
 from runners import Runner, write_strategy
 

@@ -13,15 +13,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from assent import Engine, Session, ToolCall
-from assent.approvals.events import evaluated, happened
-from assent.approvals.records import secrets_of
-from assent.approvals.summary import outline, summarise
 from assent.audit.entry import make_entry
 from assent.audit.masking import Mask
 from assent.audit.search import export
 from assent.audit.snapshot import open_snapshot
-from assent.catalog.secrets import is_secret_name
-from assent.server.journal import Journal
+from assent.catalog.secret_names import is_secret_name
+from assent.decisions.audit_events import evaluated, happened
+from assent.decisions.call_summary import outline, summarise
+from assent.decisions.decision_records import secrets_of
+from assent.server.operator_log import Journal
 from keeping import ANN, NO, Node
 
 ENGINE = Engine()

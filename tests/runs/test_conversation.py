@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 from assent.runs.conversation import LARGEST_RECORD, MOST_RECORDS, Transcript
-from assent.runs.messages import AgentStreaming, CallResult, Done, StepStarted, StreamEvent, ToolCalled, ToolReturned
+from assent.runs.protocol.messages import (
+    AgentStreaming,
+    CallResult,
+    Done,
+    StepStarted,
+    StreamEvent,
+    ToolCalled,
+    ToolReturned,
+)
 
 
 def say(transcript: Transcript, *events: StreamEvent, agent: str = "a") -> None:

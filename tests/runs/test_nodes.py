@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from assent.runs.recovery import SILENT
+from assent.runs.crash_recovery import SILENT
 from daemons import Running, until
 from runners import Runner, write_strategy
 

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from assent.runs.accounts import LONGEST_EXCERPT, MOST_EXCERPTS, Excerpt
+from assent.runs.process_events import LONGEST_EXCERPT, MOST_EXCERPTS, Excerpt
 from daemons import until
 from runners import Runner
 

@@ -10,10 +10,10 @@ import pytest
 from assent.audit.search import Query, search
 from assent.config.settings import ServerSettings
 from assent.model.principal import Principal, Role
-from assent.runs import files
-from assent.runs.messages import PrepareRun
-from assent.server.assembly import assemble
-from assent.server.journal import Journal
+from assent.runs.protocol.messages import PrepareRun
+from assent.runs.tools import files
+from assent.server.bootstrap import assemble
+from assent.server.operator_log import Journal
 from keeping import soon
 from runners import write_strategy
 

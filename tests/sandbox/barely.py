@@ -7,9 +7,9 @@ import sys
 
 import msgspec
 
-from assent.config.facts import observe
-from assent.policy.profiles import profile
-from assent.reading.paths import Place
+from assent.analysis.resources.paths import Place
+from assent.platform.facts import observe
+from assent.policy.sandbox_profiles import profile
 from assent.sandbox import CommandNotStarted, Sandbox, Unavailable, probe
 
 

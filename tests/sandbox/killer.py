@@ -10,21 +10,22 @@ import signal
 import sys
 import time
 
+from assent.analysis.resources.paths import Place
 from assent.model import Facts
-from assent.policy.profiles import profile
-from assent.reading.paths import Place
-from assent.sandbox import Sandbox, find_machine, launch
+from assent.policy.sandbox_profiles import profile
+from assent.sandbox import Sandbox, find_machine
+from assent.sandbox.launch import start
 
 
 def launch_one(workspace, begun, seconds):
     """Be a launcher that says when it starts bubblewrap, and lives until it is killed."""
-    real = launch._popen
+    real = start._popen
 
     def told(*words, **more):
         os.write(begun, b"!")
         return real(*words, **more)
 
-    launch._popen = told
+    start._popen = told
 
     async def main():
         wanted = profile("workspace-write", Place(Facts(), workspace, (workspace,)))

@@ -6,9 +6,9 @@ import os
 import pytest
 from msgspec.structs import replace
 
+from assent.analysis.resources.paths import Place
 from assent.model import Facts
-from assent.policy.profiles import profile
-from assent.reading.paths import Place
+from assent.policy.sandbox_profiles import profile
 from assent.sandbox import Sandbox
 
 SECRET = "the-secret-text"

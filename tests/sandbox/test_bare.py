@@ -14,7 +14,7 @@ from driver import LAUNCHERS, PACKAGES, SOURCE, World, as_user
 
 from assent.model import SandboxProfile
 from assent.sandbox import Unavailable, find_machine
-from assent.sandbox.bare import carve, lock_alone
+from assent.sandbox.launch.without_namespaces import carve, lock_alone
 from daemons import until
 
 BARELY = Path(__file__).with_name("barely.py")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from assent.sandbox.lines import decode_word, find_line, named_ticket, write_words
+from assent.sandbox.redeem.command_line import decode_word, find_line, named_ticket, write_words
 from daemons import Running, until
 
 

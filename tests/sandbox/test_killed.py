@@ -8,9 +8,9 @@ import subprocess
 import time
 from pathlib import Path
 
+from assent.analysis.resources.paths import Place
 from assent.model import Facts
-from assent.policy.profiles import profile
-from assent.reading.paths import Place
+from assent.policy.sandbox_profiles import profile
 from assent.sandbox import Sandbox
 
 #: `make kill` has many more.

@@ -9,10 +9,11 @@ import pytest
 from driver import make_repository
 from msgspec.structs import replace
 
+from assent.analysis.resources.paths import Place
 from assent.model import Facts
-from assent.policy.profiles import profile
-from assent.reading.paths import Place
-from assent.sandbox import Sandbox, Unavailable, box
+from assent.policy.sandbox_profiles import profile
+from assent.sandbox import Sandbox, Unavailable
+from assent.sandbox import sandbox as box
 
 SECRET = "the-secret-text"
 

@@ -10,7 +10,7 @@ import pytest
 from websockets.sync.client import connect
 
 from assent.model.principal import Role
-from assent.server.table import ROUTES
+from assent.server.routes import ROUTES
 from daemons import PATIENT, Running, until
 
 

@@ -9,14 +9,14 @@ import socket
 
 import pytest
 
-from assent.config.endpoints import SOCKET_NAME
 from assent.config.settings import ServerSettings
 from assent.model import AssentError, encode
-from assent.server.journal import Journal
-from assent.server.listening import listen_tcp, listen_unix, peer_uid, remove_unix
-from assent.server.messages import Refusal, Request, read_int, read_seconds
+from assent.platform.daemon_address import SOCKET_NAME
+from assent.server.auth.rate_limits import MOST_BUCKETS, Rates
+from assent.server.http.listen import listen_tcp, listen_unix, peer_uid, remove_unix
+from assent.server.http.messages import Refusal, Request, read_int, read_seconds
 from assent.server.metrics import Histogram, Metrics
-from assent.server.rates import MOST_BUCKETS, Rates
+from assent.server.operator_log import Journal
 
 
 class Clock:

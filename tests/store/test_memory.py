@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from assent.audit.log import MOST_HELD, SEAL_EVERY, Log
-from assent.audit.verify import verify_log
+from assent.audit.verify.log import verify_log
 from assent.model import Event, StoreError
 from assent.store.address import Address
 from assent.store.memory import MemoryStore

@@ -1,4 +1,1 @@
-"""Agents' own words: one module each reads what an agent's hook sends and writes the answer it understands.
-
-They are pure: text in, records out, and back.
-"""
+"""The agents that Assent is wired into: what their hooks say, and how they are connected."""

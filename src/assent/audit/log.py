@@ -11,13 +11,13 @@ import msgspec
 
 from assent.audit.chain import COLUMNS, genesis, hash_row
 from assent.audit.entry import Entry, make_entry
-from assent.audit.keys import load_node, new_node
 from assent.audit.masking import Mask
-from assent.audit.neighbours import LOOK_SECONDS, Neighbours
-from assent.audit.sealing import End, Sealer, check_key
-from assent.audit.seals import SEAL_EVERY, SEAL_SECONDS
-from assent.config.spool import drop_left, list_left, read_left
+from assent.audit.seals.node_keys import load_node, new_node
+from assent.audit.seals.peer_keys import LOOK_SECONDS, Neighbours
+from assent.audit.seals.seal import SEAL_EVERY, SEAL_SECONDS
+from assent.audit.seals.sealer import End, Sealer, check_key
 from assent.model import ConfigError, Event, StoreError
+from assent.platform.spool import drop_left, list_left, read_left
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 

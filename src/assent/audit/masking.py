@@ -11,9 +11,9 @@ import string
 from collections.abc import Iterable
 from typing import Any, get_args
 
-from assent.audit.finding import Finder, is_reference, unquote
-from assent.audit.shapes import PATTERNS, may_hold_secrets
-from assent.catalog.secrets import is_secret_name
+from assent.audit.secret_finder import Finder, is_reference, unquote
+from assent.audit.secret_patterns import PATTERNS, may_hold_secrets
+from assent.catalog.secret_names import is_secret_name
 from assent.model import Mode, Scope, Source, Tier, Verdict
 from assent.model.event import EventType
 

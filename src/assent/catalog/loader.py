@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-import assent.regex as re
+import assent.lazy_regex as re
 from assent.budget import loaded
-from assent.catalog.entry import Entry
-from assent.catalog.plain import NotPlainError, read_plain
+from assent.catalog.plain_yaml import NotPlainError, read_plain
+from assent.catalog.schema import Entry
 from assent.model import ConfigError
 
 _HEAD = re.compile(r"^[^\s#].*:[ \t]*$", re.MULTILINE)

@@ -4,6 +4,6 @@ from assent.cli.startup import load_records
 
 load_records()
 
-from assent.cli.entry import main  # noqa: E402 - it needs the records
+from assent.cli.entry_point import main  # noqa: E402 - it needs the records
 
 __all__ = ["main"]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
-from assent.cli.answers import Answer, Fault, answer_of, encode
-from assent.cli.arguments import MODES
-from assent.cli.calls import LONGEST_INPUT, call_of, find_folder, read_line
+from assent.analysis.resources.environment import select
 from assent.cli.engines import refuse
+from assent.cli.options.arguments import MODES
+from assent.cli.options.tool_call import LONGEST_INPUT, call_of, find_folder, read_line
+from assent.cli.output.decision_json import Answer, Fault, answer_of, encode
 from assent.model import AssentError, CallError
-from assent.reading.ambient import select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from assent.cli.engines import Bench
-    from assent.decisions.engines import EngineCache
+    from assent.decisions.engine_cache import EngineCache
 
 CHUNK = 1 << 16
 

@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 import msgspec
 
-from assent.config.facts import Observer, observe
 from assent.config.layers import Layers, LivePolicies
-from assent.config.places import find_places
-from assent.decisions.engines import EngineCache
-from assent.engine import Engine
+from assent.decisions.engine_cache import EngineCache
 from assent.model import AssentError, Decision, Environment, Facts, Layer, Mode, Policy, Session, ToolCall
+from assent.platform.facts import Observer, observe
+from assent.platform.paths import find_places
+from assent.policy.engine import Engine
 from assent.policy.guard import Guard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from assent.cli.notices import Notices
+    from assent.cli.output.layer_notices import Notices
 
 MOST_ENGINES = 64
 MOST_FOLDERS = 1024
@@ -67,7 +67,7 @@ def open_engines(
 
 
 def _load(file: str) -> Policy:
-    from assent.config.assentfile import load_policy  # noqa: PLC0415 - slow to load, and rarely asked for
+    from assent.config.assent_yaml import load_policy  # noqa: PLC0415 - slow to load, and rarely asked for
 
     return load_policy(file, layer=Layer.USER)
 
@@ -83,7 +83,7 @@ def _observer(found: Layers, policies: tuple[Policy, ...]) -> Callable[[], Facts
     observer = Observer()
     if not any(p.profile or p.mode in (Mode.AUTO, Mode.ON_FAILURE) for p in policies):
         return observer
-    from assent.sandbox.outlook import Outlook  # noqa: PLC0415 - as above
+    from assent.sandbox.capabilities import Outlook  # noqa: PLC0415 - as above
 
     outlook = Outlook(found.workspace.roots, tried=True)
     return lambda: outlook(observer())

@@ -10,14 +10,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from assent.cli import exits
-from assent.cli.entry import guard
-from assent.cli.recording import Recorder, RefusedError
-from assent.cli.run import Held, finish, hold
-from assent.cli.screen import complain
-from assent.config.files import check_owner
+from assent.cli import exit_codes
+from assent.cli.commands.run import Held, finish, hold
+from assent.cli.entry_point import guard
+from assent.cli.output.screen import complain
+from assent.cli.run_record import Recorder, RefusedError
 from assent.model import ConfigError
-from assent.sandbox.lines import CODED, decode_word
+from assent.platform.files import check_owner
+from assent.sandbox.redeem.command_line import CODED, decode_word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +32,12 @@ def _run(home: str, key: bytes, given: dict[str, str], argv: list[str]) -> int:
     decision, coded, words = _read(argv)
     if not words:
         complain("this runs decided calls, as the daemon writes them, and nothing else")
-        return exits.USAGE
+        return exit_codes.USAGE
     try:
         _check_home(home)
     except ConfigError as error:
         complain(f"unavailable: {error.file}: {error.message}", error.suggestion)
-        return exits.DENY
+        return exit_codes.DENY
     return finish(_carry_out(decision, [decode_word(word) for word in words] if coded else words, key, given))
 
 

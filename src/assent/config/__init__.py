@@ -1,1 +1,1 @@
-"""Files and surroundings → policies and facts. What can not be read for sure is a `ConfigError`."""
+"""`assent.yaml`, `agentrail.yaml`, settings, layers and trust. What cannot be read for sure is a `ConfigError`."""

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
 
-from assent.config.files import Content, find_file
-from assent.config.places import MANAGED_FILE, Places, find_managed, find_places, find_project_file
 from assent.config.trust import is_trusted, trust_file
 from assent.model import ConfigError, Layer, Mode, Policy, Workspace
+from assent.platform.files import Content, find_file
+from assent.platform.paths import MANAGED_FILE, Places, find_managed, find_places, find_project_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from assent.config.assentfile import Assentfile
+    from assent.config.assent_yaml import Assentfile
 
 Stamp: TypeAlias = tuple[int, ...]
 ProjectParser: TypeAlias = "Callable[[bytes, str, bool], Assentfile]"
@@ -126,7 +126,7 @@ def _load(places: Places, parse: ProjectParser) -> Layers:
 
 
 def _parse(content: Content, file: str, layer: Layer, *, home: str | None) -> Assentfile:
-    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - as in `parse_project`
+    from assent.config.assent_yaml import parse_assentfile  # noqa: PLC0415 - as in `parse_project`
 
     return parse_assentfile(content.data, file, layer=layer, home=home)
 
@@ -147,7 +147,7 @@ def _user(places: Places) -> Assentfile | None:
 
 def parse_project(data: bytes, path: str, trusted: bool) -> Assentfile:  # noqa: FBT001 - as `ProjectParser` says
     """Parse a project's file at once."""
-    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - slow to load, and most have no such file
+    from assent.config.assent_yaml import parse_assentfile  # noqa: PLC0415 - slow to load, and most have no such file
 
     return parse_assentfile(data, path, layer=Layer.PROJECT, trusted=trusted)
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.config.document import Scalar, Sequence
+from assent.config.yaml_document import Scalar, Sequence
 from assent.model import AssentError, Layer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assent.config.fields import Field
+    from assent.config.typed_fields import Field
 
 AgentPrompt: TypeAlias = Literal["inbox", "defer"]
 NotifyAs: TypeAlias = Literal["json", "ntfy"]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from assent.config.files import find_private, make_private_folder, write_private
-from assent.config.places import find_project_file
 from assent.model import ConfigError, Layer
+from assent.platform.files import find_private, make_private_folder, write_private
+from assent.platform.paths import find_project_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -52,7 +52,7 @@ def is_trusted(path: str, content: bytes, *, home: str) -> bool:
 
 def trust(path: str, content: bytes | None = None, *, home: str) -> TrustedFile:
     """Trust a project's file as it is now, or as a person was shown it. A faulty one is refused."""
-    from assent.config.assentfile import parse_assentfile  # noqa: PLC0415 - deciding trusts nothing new
+    from assent.config.assent_yaml import parse_assentfile  # noqa: PLC0415 - deciding trusts nothing new
 
     data = _read(path) if content is None else content
     parse_assentfile(data, path, layer=Layer.PROJECT)

@@ -1,1 +1,1 @@
-"""Where a call is decided, recorded, asked about and released: one `Decisions` for a process, and what it answers."""
+"""Where a call is decided, recorded, asked about and released."""

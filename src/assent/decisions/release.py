@@ -6,12 +6,12 @@ import asyncio
 
 import msgspec
 
-from assent.approvals import questions
-from assent.approvals.binding import bind, find_unseen
-from assent.approvals.cases import Aside
-from assent.approvals.outcome import find_difference, refuse_changed, refuse_unseen, strict, turn_down
-from assent.decisions.evaluation import Evaluator
-from assent.decisions.recording import Recorder
+from assent.decisions.approvals import transitions
+from assent.decisions.approvals.pending import Aside
+from assent.decisions.evaluate import Evaluator
+from assent.decisions.grants.file_binding import bind, find_unseen
+from assent.decisions.grants.reliance import find_difference, refuse_changed, refuse_unseen, strict, turn_down
+from assent.decisions.record import Recorder
 from assent.decisions.ruling import ChangedError, Ruling
 from assent.model import ALLOW, DENY, Approval, Decision, Session, State, ToolCall
 
@@ -56,7 +56,7 @@ class Release:
             return refuse_unseen(decision, unseen)
         difference = find_difference(approval.answer, decision)
         if difference is not None:
-            await self._store.commit(lambda cursor: questions.use_answer(cursor, approval))
+            await self._store.commit(lambda cursor: transitions.use_answer(cursor, approval))
             raise ChangedError(difference)
         return decision
 

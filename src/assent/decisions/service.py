@@ -13,20 +13,20 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from assent.approvals import questions
-from assent.approvals.binding import bind
-from assent.approvals.book import Approvals, refuse_agents
-from assent.approvals.cases import NOTHING_ASIDE, Aside, Case
-from assent.approvals.errors import AdminNeededError, AlreadyAnsweredError, RefusedError
-from assent.approvals.events import evaluated
-from assent.approvals.grants import check_answer, make_grant
-from assent.approvals.limits import Limits, Room
-from assent.approvals.outcome import leaves_run, places_of, relied_on
-from assent.approvals.summary import summarise
 from assent.audit.log import Log
-from assent.decisions.asking import Asking
-from assent.decisions.evaluation import Engines, Evaluator
-from assent.decisions.recording import Recorder
+from assent.decisions.approvals import transitions
+from assent.decisions.approvals.limits import Limits, Room
+from assent.decisions.approvals.pending import NOTHING_ASIDE, Aside, Case
+from assent.decisions.approvals.repository import Approvals, refuse_agents
+from assent.decisions.ask import Asking
+from assent.decisions.audit_events import evaluated
+from assent.decisions.call_summary import summarise
+from assent.decisions.errors import AdminNeededError, AlreadyAnsweredError, RefusedError
+from assent.decisions.evaluate import Engines, Evaluator
+from assent.decisions.grants.file_binding import bind
+from assent.decisions.grants.from_answer import check_answer, make_grant
+from assent.decisions.grants.reliance import leaves_run, places_of, relied_on
+from assent.decisions.record import Recorder
 from assent.decisions.release import Release
 from assent.decisions.ruling import ChangedError, Ruling, StaleError
 from assent.decisions.tickets import Tickets
@@ -48,7 +48,7 @@ from assent.model import (
     Ticket,
     ToolCall,
 )
-from assent.sandbox.lines import named_ticket
+from assent.sandbox.redeem.command_line import named_ticket
 from assent.sandbox.reports import Report
 from assent.store.store import Store
 
@@ -155,7 +155,7 @@ class Decisions:
         grant = await asyncio.to_thread(make_grant, approval, answer, by, outside=by_admin) if lasts else None
         try:
             return await self._store.commit(
-                lambda cursor: questions.answer_question(
+                lambda cursor: transitions.answer_question(
                     cursor, self._log, approval_id, answer, by, grant=grant, expiry=self._expiry
                 )
             )
@@ -167,7 +167,7 @@ class Decisions:
     async def cancel(self, approval_id: str, why: str) -> Approval:
         """Withdraw a pending question; `why` is kept as `by`. Raises as `answer` does."""
         return await self._store.commit(
-            lambda cursor: questions.end_question(cursor, self._log, approval_id, State.CANCELLED, why)
+            lambda cursor: transitions.end_question(cursor, self._log, approval_id, State.CANCELLED, why)
         )
 
     async def redeem(

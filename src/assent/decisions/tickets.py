@@ -8,11 +8,13 @@ from typing import Any
 
 import msgspec
 
-from assent.approvals.binding import bind, find_change
-from assent.approvals.events import unavailable
-from assent.approvals.limits import Room
-from assent.approvals.outcome import refuse_unasked
-from assent.approvals.tickets import (
+from assent.audit.log import Log
+from assent.decisions.approvals.limits import Room
+from assent.decisions.audit_events import unavailable
+from assent.decisions.evaluate import Evaluator
+from assent.decisions.grants.file_binding import bind, find_change
+from assent.decisions.grants.reliance import refuse_unasked
+from assent.decisions.ticket_rows import (
     LIFE,
     add_stopped,
     clear_old_tickets,
@@ -24,9 +26,6 @@ from assent.approvals.tickets import (
     new_id,
     use_ticket,
 )
-from assent.audit.log import Log
-from assent.config.launcher import launcher_words
-from assent.decisions.evaluation import Evaluator
 from assent.model import (
     NET_CONNECT,
     AssentError,
@@ -41,9 +40,10 @@ from assent.model import (
     ToolCall,
     Violation,
 )
-from assent.sandbox.lines import find_line, rewrite, words_digest
+from assent.sandbox.redeem.command_line import find_line, rewrite, words_digest
+from assent.sandbox.redeem.launcher import launcher_words
+from assent.sandbox.redeem.seal import seal_message
 from assent.sandbox.reports import Origin, Report, event_of
-from assent.sandbox.seals import seal_message
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 

@@ -2,27 +2,10 @@
 
 from assent.model.approval import Answer, Approval, Enablement, QuestionKind, State
 from assent.model.call import Environment, Session, ToolCall, Trace, Workspace, bound_digest, read_trace
-from assent.model.canonical import canonical, digest
+from assent.model.canonical_json import canonical, digest
+from assent.model.case_folding import fold
 from assent.model.decision import Consent, Decision, Grant, Opinion, Outcome, Stake
-from assent.model.errors import (
-    AssentError,
-    CallError,
-    ConfigError,
-    ForbiddenError,
-    NotFoundError,
-    RuleError,
-    StoreError,
-)
-from assent.model.event import Event, EventType
-from assent.model.facts import Facts
-from assent.model.folding import fold
-from assent.model.hiding import is_hidden, visible
-from assent.model.principal import Principal, Role, Token, TokenKind
-from assent.model.reading import Operation, Reading
-from assent.model.rule import CommandEntry, Origin, PathPolicy, Policy, Rule
-from assent.model.sandbox import Extensible, Limits, Mechanism, Network, ProfileSpec, SandboxProfile, Violation, within
-from assent.model.ticket import Ticket
-from assent.model.words import (
+from assent.model.enums import (
     ALLOW,
     ASK,
     COMMAND_EXECUTE,
@@ -51,7 +34,24 @@ from assent.model.words import (
     Tier,
     Verdict,
 )
-from assent.model.writing import encode, printable
+from assent.model.errors import (
+    AssentError,
+    CallError,
+    ConfigError,
+    ForbiddenError,
+    NotFoundError,
+    RuleError,
+    StoreError,
+)
+from assent.model.event import Event, EventType
+from assent.model.facts import Facts
+from assent.model.json_encoding import encode, printable
+from assent.model.principal import Principal, Role, Token, TokenKind
+from assent.model.reading import Operation, Reading
+from assent.model.rule import CommandEntry, Origin, PathPolicy, Policy, Rule
+from assent.model.sandbox import Extensible, Limits, Mechanism, Network, ProfileSpec, SandboxProfile, Violation, within
+from assent.model.ticket import Ticket
+from assent.model.visible_text import is_hidden, visible
 
 __all__ = [
     "ALLOW",

@@ -9,7 +9,7 @@ import msgspec
 
 from assent.model.call import Session, ToolCall
 from assent.model.decision import Decision
-from assent.model.words import Scope, Tier, Verdict
+from assent.model.enums import Scope, Tier, Verdict
 
 QuestionKind: TypeAlias = Literal["ask", "policy-deny-override"]
 

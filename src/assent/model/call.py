@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from assent.model.canonical import digest
+from assent.model.canonical_json import digest
+from assent.model.enums import Mode
 from assent.model.sandbox import SandboxProfile
-from assent.model.words import Mode
 
 
 class Workspace(msgspec.Struct, frozen=True):

@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from assent.model.enums import Certainty, Mode, Scope, Source, Verdict
 from assent.model.reading import Reading
 from assent.model.rule import Rule
 from assent.model.sandbox import SandboxProfile
-from assent.model.words import Certainty, Mode, Scope, Source, Verdict
 
 Stake: TypeAlias = Literal["cannot be undone", "secrets", "production", "network", "runs code", "outside workspace"]
 """What a person should know about a call before they answer, besides its tier."""

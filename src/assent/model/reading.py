@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assent.model.words import (
+from assent.model.enums import (
     COMMAND_EXECUTE,
     DESTRUCTIVE,
     FS_READ,

@@ -7,9 +7,9 @@ from typing import Any
 
 import msgspec
 
-from assent.model.canonical import digest
+from assent.model.canonical_json import digest
+from assent.model.enums import Layer, Mode, Verdict
 from assent.model.sandbox import ProfileSpec
-from assent.model.words import Layer, Mode, Verdict
 
 
 class Origin(msgspec.Struct, frozen=True):

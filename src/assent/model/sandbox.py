@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, assert_never
 
 import msgspec
 
-from assent.model.words import OperationKind, ProfileMode
+from assent.model.enums import OperationKind, ProfileMode
 
 Extensible: TypeAlias = Literal["read-only", "workspace-write", "agent"]
 

@@ -20,9 +20,9 @@ from assent.model import (
     ToolCall,
     digest,
 )
+from assent.policy.call_view import View
 from assent.policy.guard import Guard
-from assent.policy.matching import compile_rule
-from assent.policy.view import View
+from assent.policy.rules.match import compile_rule
 
 _SPEAK_FOR_THE_CALL = (Source.HOOK, Source.HOST_POLICY)
 """Whose allow covers a whole call. A tool's own check is not among them: it can only be stricter."""

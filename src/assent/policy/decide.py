@@ -23,16 +23,16 @@ from assent.model import (
     Verdict,
     bound_digest,
 )
+from assent.policy.call_view import View
 from assent.policy.coverage import Coverage
 from assent.policy.defaults import defaults, looks
 from assent.policy.guard import Guard
 from assent.policy.modes import TABLE, Cell, Row
+from assent.policy.open_asks import settle
 from assent.policy.opinions import hear
-from assent.policy.profiles import SANDBOX, can_hold, intersect
-from assent.policy.refusals import hear_refusals
-from assent.policy.settling import settle
+from assent.policy.remembered_refusals import hear_refusals
+from assent.policy.sandbox_profiles import SANDBOX, can_hold, intersect
 from assent.policy.stakes import find_stakes
-from assent.policy.view import View
 
 _PRECEDENCE = dict.fromkeys(Source, 99) | {
     source: rank

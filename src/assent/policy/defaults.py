@@ -23,9 +23,9 @@ from assent.model import (
     Tier,
     Verdict,
 )
+from assent.policy.call_view import View
 from assent.policy.guard import Guard
 from assent.policy.modes import Cell, Row
-from assent.policy.view import View
 
 _TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE

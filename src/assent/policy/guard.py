@@ -13,6 +13,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from assent.analysis.read import COMMAND_FIELDS
+from assent.analysis.resources.globs import escape_glob
+from assent.analysis.resources.paths import Place
+from assent.analysis.tools.input_fields import FOLDER_FIELDS
+from assent.analysis.tools.names import find_tool
 from assent.model import (
     ALLOW,
     COMMAND_EXECUTE,
@@ -32,16 +37,11 @@ from assent.model import (
     Verdict,
     within,
 )
-from assent.model.canonical import canonical
+from assent.model.canonical_json import canonical
+from assent.policy.call_view import View
 from assent.policy.layers import Merged, NamedPolicy, PathDefault
-from assent.policy.matching import Matcher, compile_rule
-from assent.policy.ruleset import RuleSet
-from assent.policy.view import View
-from assent.reading.fields import FOLDER_FIELDS
-from assent.reading.globs import escape_glob
-from assent.reading.paths import Place
-from assent.reading.read import COMMAND_FIELDS
-from assent.reading.tools import find_tool
+from assent.policy.rules.index import RuleSet
+from assent.policy.rules.match import Matcher, compile_rule
 
 Dimension: TypeAlias = Literal["read", "write", "execute"]
 

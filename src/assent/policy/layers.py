@@ -22,9 +22,9 @@ from assent.model import (
     canonical,
     digest,
 )
-from assent.policy.profiles import Demands, demands
-from assent.policy.rules import parse_rule
-from assent.policy.ruleset import RuleSet
+from assent.policy.rules.index import RuleSet
+from assent.policy.rules.parse import parse_rule
+from assent.policy.sandbox_profiles import Demands, demands
 
 
 class NamedPolicy(msgspec.Struct, frozen=True):

@@ -15,15 +15,15 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-import assent.regex as re
+import assent.lazy_regex as re
+from assent.analysis.read import read
+from assent.analysis.resources.paths import place_of
+from assent.analysis.tools.names import TOOLS, find_tool
 from assent.model import Effect, Facts, Layer, Mode, Origin, Policy, Rule, RuleError, Session, Tier, ToolCall, is_hidden
-from assent.policy.containment import contains
-from assent.policy.matching import Matcher, compile_rule
-from assent.policy.patterns import unquoted
-from assent.policy.phrasing import phrase
-from assent.reading import read
-from assent.reading.paths import place_of
-from assent.reading.tools import TOOLS, find_tool
+from assent.policy.rules.containment import contains
+from assent.policy.rules.describe import phrase
+from assent.policy.rules.match import Matcher, compile_rule
+from assent.policy.rules.patterns import unquoted
 
 RUNS_ANYTHING = frozenset(
     [

@@ -20,12 +20,12 @@ from assent.model import (
     Source,
     Verdict,
 )
+from assent.policy.call_view import View
 from assent.policy.guard import Guard
 from assent.policy.layers import NamedPolicy
-from assent.policy.matching import Matcher
 from assent.policy.protections import protect
-from assent.policy.ruleset import MOST_MAYBES
-from assent.policy.view import View
+from assent.policy.rules.index import MOST_MAYBES
+from assent.policy.rules.match import Matcher
 
 
 def hear(view: View, guard: Guard) -> list[list[Opinion]]:

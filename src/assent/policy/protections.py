@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 
-import assent.regex as re
+import assent.lazy_regex as re
+from assent.analysis.resources.assent_files import own_of
 from assent.model import (
     ASK,
     COMMAND_EXECUTE,
@@ -19,9 +20,8 @@ from assent.model import (
     Source,
     Verdict,
 )
-from assent.policy.patterns import basename
-from assent.policy.view import View
-from assent.reading.own import own_of
+from assent.policy.call_view import View
+from assent.policy.rules.patterns import basename
 
 OWN_COMMANDS = frozenset({"approve", "deny", "token", "policy", "trust", "init", "uninit", "launch", "serve"})
 """What only a person may say to Assent."""
@@ -203,7 +203,7 @@ def _own_endpoint(host: str, view: View) -> str | None:
     """Find a connection to the daemon, by whatever name this machine goes."""
     if not view.facts.assent_endpoints:
         return None
-    from assent.reading.web import is_private  # noqa: PLC0415 - few calls contact anybody
+    from assent.analysis.resources.urls import is_private  # noqa: PLC0415 - few calls contact anybody
 
     name, port = _split(host.lower())
     if host not in view.facts.assent_endpoints and not is_private(name):

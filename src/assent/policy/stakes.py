@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Sequence
 
-import assent.regex as re
+import assent.lazy_regex as re
 from assent.model import (
     COMMAND_EXECUTE,
     DESTRUCTIVE,
@@ -18,7 +18,7 @@ from assent.model import (
     Opinion,
     Stake,
 )
-from assent.policy.view import View
+from assent.policy.call_view import View
 
 _STAKES: tuple[Stake, ...] = (
     *("cannot be undone", "secrets", "production"),

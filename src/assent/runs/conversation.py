@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from assent.runs.messages import (
+from assent.runs.protocol.messages import (
     AgentStreaming,
     CallRecord,
     Conversation,

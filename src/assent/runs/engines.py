@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 
 import msgspec
 
-from assent.engine import Engine
 from assent.model import Facts, Layer, Policy
-from assent.policy.profiles import SANDBOX
-from assent.sandbox.outlook import Outlook, may_contain
+from assent.policy.engine import Engine
+from assent.policy.sandbox_profiles import SANDBOX
+from assent.sandbox.capabilities import Outlook, may_contain
 
 CONTAINED = Policy(layer=Layer.RUN, profile=SANDBOX, file="(runs)")
 """Commands of a run are always in the sandbox, whatever else is said about profiles."""

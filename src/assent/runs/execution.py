@@ -12,9 +12,9 @@ from typing import Any, TypeVar, assert_never
 
 import msgspec
 
-from assent.approvals.events import unavailable
-from assent.approvals.summary import outline
 from assent.audit.masking import cut
+from assent.decisions.audit_events import unavailable
+from assent.decisions.call_summary import outline
 from assent.decisions.ruling import Ruling
 from assent.model import (
     ASK,
@@ -30,12 +30,8 @@ from assent.model import (
     Violation,
     encode,
 )
-from assent.runs import commands, files
-from assent.runs.accounts import RECORDED_OUTPUT, ProcessAccount
-from assent.runs.deeds import Deed
-from assent.runs.files import ToolError
-from assent.runs.inputs import with_input
-from assent.runs.messages import (
+from assent.runs.process_events import RECORDED_OUTPUT, ProcessAccount
+from assent.runs.protocol.messages import (
     AgentOutput,
     AgentStreaming,
     CallResult,
@@ -50,8 +46,12 @@ from assent.runs.messages import (
 )
 from assent.runs.records import Place, applied_event, status_event, tool_event
 from assent.runs.run import Run
-from assent.runs.strategy import Parallel, Step
-from assent.runs.tools import (
+from assent.runs.strategies.input_values import with_input
+from assent.runs.strategies.strategy import Parallel, Step
+from assent.runs.tools import command, files
+from assent.runs.tools.file_writes import Deed
+from assent.runs.tools.files import ToolError
+from assent.runs.tools.inputs import (
     TOOLS,
     EditFile,
     FileInput,
@@ -257,24 +257,24 @@ class StepWork:
             raise ToolError("unavailable: commands of a run need a sandbox; nothing was run")
         if given.cwd is not None and _EXPANDED.match(given.cwd):
             raise ToolError(f"{given.cwd} is no folder by its path; nothing was run")
-        order = commands.Order(
-            argv=tuple(commands.shell_argv(given.command)),
+        order = command.Order(
+            argv=tuple(command.shell_argv(given.command)),
             boundary=msgspec.structs.replace(boundary, cwd=posixpath.join(self._run.setting.cwd, given.cwd or "")),
-            seconds=given.timeout or commands.COMMAND_SECONDS,
+            seconds=given.timeout or command.COMMAND_SECONDS,
             environ=self._run.ground.environ,
         )
         try:
             with self._account.watched():
-                async with commands.started(
+                async with command.started(
                     order, on_text=self._hear, on_applied=self._applied, on_violation=self._violated
                 ) as running:
                     ended, output = await running.finish()
-        except commands.BoundaryError as error:
+        except command.BoundaryError as error:
             session = self._run.session(self._step.agent)
             await self._run.record_events((unavailable(call, session, ruling.decision, str(error)),))
             raise
         await self._run.record_events(self._account.end(ended, output))
-        return commands.describe_end(ended, output)
+        return command.describe_end(ended, output)
 
     async def _applied(self, profile: SandboxProfile) -> None:
         """Put the boundary, then the tool's start on record, before its first instruction."""

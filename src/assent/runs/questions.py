@@ -20,12 +20,12 @@ from assent.model import (
     ToolCall,
     Verdict,
 )
-from assent.model.canonical import canonical
+from assent.model.canonical_json import canonical
 from assent.policy.guard import SessionDecision, command_text, only_file, session_decision
-from assent.runs.guards import Guards, ToolGuard
-from assent.runs.messages import Decision as Word
-from assent.runs.messages import Outcome, RequestPermission, SubjectKind, stamp
-from assent.runs.tools import TOOLS, guarded_name
+from assent.runs.protocol.messages import Decision as Word
+from assent.runs.protocol.messages import Outcome, RequestPermission, SubjectKind, stamp
+from assent.runs.tool_guards import Guards, ToolGuard
+from assent.runs.tools.inputs import TOOLS, guarded_name
 
 SHOWN_CONTENT = 4000
 """How many characters of what is about to be written a question shows."""

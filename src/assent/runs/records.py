@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.model import Event, EventType, SandboxProfile, Violation
-from assent.runs.messages import (
+from assent.runs.protocol.messages import (
     DaemonMessage,
     RunBrief,
     RunError,

@@ -12,9 +12,9 @@ import secrets
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from typing import Any
 
-from assent.approvals import questions
-from assent.approvals.errors import AlreadyAnsweredError
-from assent.decisions.evaluation import Decider
+from assent.decisions.approvals import transitions
+from assent.decisions.errors import AlreadyAnsweredError
+from assent.decisions.evaluate import Decider
 from assent.model import (
     Approval,
     ConfigError,
@@ -28,17 +28,15 @@ from assent.model import (
     Verdict,
 )
 from assent.policy.guard import Patch
-from assent.policy.profiles import NAMES
-from assent.runs.audience import Subscriber
-from assent.runs.elsewhere import STOP_TOPIC, Followers, RunElsewhere, find_question, stop_elsewhere
+from assent.policy.sandbox_profiles import NAMES
+from assent.runs.context import Ground
+from assent.runs.crash_recovery import RESTARTED, SILENT, close_left
+from assent.runs.daemon_leases import Lease
 from assent.runs.execution import run_steps
-from assent.runs.files import ToolError
-from assent.runs.ground import Ground
-from assent.runs.guards import MOST_GLOBS
-from assent.runs.history import PastRun, read_back
-from assent.runs.leases import Lease
-from assent.runs.library import Library
-from assent.runs.messages import (
+from assent.runs.past_runs import PastRun, read_back
+from assent.runs.prepare import make_run
+from assent.runs.process_run import put_in, run_process
+from assent.runs.protocol.messages import (
     GuardChain,
     PermissionDecision,
     PrepareRun,
@@ -47,9 +45,7 @@ from assent.runs.messages import (
     StrategySummary,
     UpdatePolicy,
 )
-from assent.runs.parsing import ProtocolError, check_globs
-from assent.runs.preparing import make_run
-from assent.runs.processes import put_in, run_process
+from assent.runs.protocol.parse import ProtocolError, check_globs
 from assent.runs.questions import answer_of
 from assent.runs.records import (
     SELECT_RUNS,
@@ -61,8 +57,12 @@ from assent.runs.records import (
     status_event,
     summarise,
 )
-from assent.runs.recovery import RESTARTED, SILENT, close_left
+from assent.runs.remote_runs import STOP_TOPIC, Followers, RunElsewhere, find_question, stop_elsewhere
 from assent.runs.run import Run
+from assent.runs.strategies.library import Library
+from assent.runs.subscribers import Subscriber
+from assent.runs.tool_guards import MOST_GLOBS
+from assent.runs.tools.files import ToolError
 from assent.store.cursor import Cursor
 
 MOST_REMEMBERED = 256
@@ -126,7 +126,7 @@ class Runs:
         """Take in what became of a question, in the store's own thread: before whoever waits for it goes on."""
         if topic == STOP_TOPIC:
             self._call(self._obey_stop, ref)
-        if topic == questions.TOPIC and isinstance(value, Approval) and value.session.run:
+        if topic == transitions.TOPIC and isinstance(value, Approval) and value.session.run:
             run = self._runs.get(value.session.id)
             if run is not None:
                 run.questions.note(value)

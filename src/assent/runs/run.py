@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from assent.approvals.standing import check_run
 from assent.audit.masking import cut
+from assent.decisions.grants.active_grants import check_run
 from assent.model import (
     Approval,
     Consent,
@@ -26,12 +26,9 @@ from assent.model import (
     encode,
 )
 from assent.policy.guard import Patch
-from assent.runs.audience import Audience, Subscriber
+from assent.runs.context import Ground
 from assent.runs.engines import Setting
-from assent.runs.files import ToolError
-from assent.runs.ground import Ground
-from assent.runs.guards import Guards, ToolGuard
-from assent.runs.messages import (
+from assent.runs.protocol.messages import (
     DaemonMessage,
     GuardChain,
     PermissionResolved,
@@ -43,7 +40,10 @@ from assent.runs.messages import (
 )
 from assent.runs.questions import Questions, outcome_of, request_message
 from assent.runs.records import RunRecord, Status, end_message, find_record, status_event, update_run
-from assent.runs.strategy import Strategy
+from assent.runs.strategies.strategy import Strategy
+from assent.runs.subscribers import Audience, Subscriber
+from assent.runs.tool_guards import Guards, ToolGuard
+from assent.runs.tools.files import ToolError
 from assent.store.cursor import Cursor
 
 KEPT_RESULT = 2000

@@ -1,9 +1,9 @@
 """Real boundaries: a command runs inside one, with its facts on record, or it does not run."""
 
-from assent.sandbox.box import NOTHING, PIPE, Sandbox
 from assent.sandbox.errors import CommandNotStarted, Unavailable
-from assent.sandbox.mechanisms import Machine, find_machine, probe
+from assent.sandbox.linux.mechanisms import Machine, find_machine, probe
 from assent.sandbox.process import Ended, Process
+from assent.sandbox.sandbox import NOTHING, PIPE, Sandbox
 
 __all__ = [
     "NOTHING",

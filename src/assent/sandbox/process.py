@@ -15,8 +15,8 @@ from typing import Literal, TypeAlias, assert_never
 import msgspec
 
 from assent.model import SandboxProfile, Violation
-from assent.sandbox.launch import end_group
-from assent.sandbox.programs import Programs
+from assent.sandbox.launch.start import end_group
+from assent.sandbox.left_programs import Programs
 from assent.sandbox.streams import Input, Output, wait_readable
 
 _PROCESS_GROUP = 4

@@ -11,7 +11,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from assent.model import Event, SandboxProfile, Violation, printable
-from assent.sandbox.programs import Programs
+from assent.sandbox.left_programs import Programs
 
 Happened: TypeAlias = Literal[
     "sandbox.applied",

@@ -6,7 +6,7 @@ TYPE_CHECKING = False  # as `typing` has it, without loading that
 if TYPE_CHECKING:
     from typing import Any
 
-    from assent.sdk.runs import RunClient, RunProtocolError
+    from assent.sdk.client.runs import RunClient, RunProtocolError
 
 __all__ = ["RunClient", "RunProtocolError"]
 
@@ -14,6 +14,6 @@ __all__ = ["RunClient", "RunProtocolError"]
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'assent.sdk' has no attribute '{name}'")
-    from assent.sdk import runs  # noqa: PLC0415 - few need it, and it takes a moment
+    from assent.sdk.client import runs  # noqa: PLC0415 - few need it, and it takes a moment
 
     return getattr(runs, name)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from starlette import routing
 from starlette.requests import ClientDisconnect
 
-from assent.server.doors import (
+from assent.server.http.errors import refusal_of
+from assent.server.http.messages import Refusal, Request, Stream
+from assent.server.http.origin import (
     SAFE_METHODS,
     check_content_type,
     check_cookie_use,
@@ -15,12 +17,10 @@ from assent.server.doors import (
     is_local,
     peer_of,
 )
-from assent.server.faults import refusal_of
-from assent.server.messages import Refusal, Request, Stream
-from assent.server.routes import Route, refuse_plainly
-from assent.server.rulefiles import StillReadingError
-from assent.server.sockets import PATHS, Sockets
-from assent.server.streaming import guard
+from assent.server.http.route import Route, refuse_plainly
+from assent.server.http.streaming import guard
+from assent.server.live.websockets import PATHS, Sockets
+from assent.server.rule_file_cache import StillReadingError
 
 if TYPE_CHECKING:
     from starlette.responses import Response

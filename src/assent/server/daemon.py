@@ -10,36 +10,36 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from starlette.requests import ClientDisconnect
 
-from assent.audit.following import last_position
+from assent.audit.follow import last_position
 from assent.model import AssentError, State
-from assent.server.calls import Desks
-from assent.server.hub import Hub
-from assent.server.messages import Refusal, StoppingError
+from assent.server.api.audit_verify import Verification
+from assent.server.api.hourly_counts import Tally
+from assent.server.auth.rate_limits import Rates
+from assent.server.hooks.calls import Desks
+from assent.server.hooks.decision_index import Rulings
+from assent.server.hooks.dedup import Twins
+from assent.server.http.messages import Refusal, StoppingError
+from assent.server.live.connections import Visits
+from assent.server.live.listeners import Hub
 from assent.server.metrics import Metrics
-from assent.server.notifier import Notifier
-from assent.server.outcomes import Rulings
-from assent.server.rates import Rates
-from assent.server.tally import Tally
-from assent.server.twins import Twins
-from assent.server.verifying import Verification
-from assent.server.visits import Visits
+from assent.server.notifications import Notifier
 
 if TYPE_CHECKING:
-    from assent.approvals.book import Approvals
     from assent.audit.log import Log
     from assent.config.settings import ServerSettings
+    from assent.decisions.approvals.repository import Approvals
     from assent.decisions.ruling import Ruling
     from assent.decisions.service import Decisions
     from assent.model import Approval, Session, ToolCall
     from assent.model.principal import Principal
     from assent.runs.registry import Runs
-    from assent.server.doors import Door
-    from assent.server.identity import Identities
-    from assent.server.journal import Journal
-    from assent.server.messages import Request
-    from assent.server.projects import Projects
-    from assent.server.routes import Route
-    from assent.server.run_sockets import RunSocket
+    from assent.server.auth.principals import Identities
+    from assent.server.http.messages import Request
+    from assent.server.http.origin import Door
+    from assent.server.http.route import Route
+    from assent.server.live.run_socket import RunSocket
+    from assent.server.operator_log import Journal
+    from assent.server.project_engines import Projects
     from assent.store.store import Store
 
 T = TypeVar("T")

@@ -1,70 +1,501 @@
-"""A route as data: who may call it, what it takes, what it gives. Requests, documents and tests come from it."""
+"""Every route of the daemon, as data."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
-import msgspec
-from starlette.responses import Response
-
-from assent.model.principal import Role
-from assent.server.messages import Refusal, Request, reply
+from assent.dashboard import PAGES
+from assent.server.api import (
+    audit,
+    audit_verify,
+    destructive,
+    grants,
+    login,
+    permissions,
+    policy,
+    policy_backtest,
+    runs,
+    sandbox,
+    sessions,
+    similar_questions,
+    stats,
+    status,
+    tokens,
+)
+from assent.server.hooks import agents, classify
+from assent.server.http import pages
+from assent.server.http.messages import Request, reply
+from assent.server.http.openapi import make_document
+from assent.server.http.route import ADMINS, AGENTS, ANYONE, EVERYONE, PEOPLE, Parameter, Route
+from assent.server.runtime import endpoints, evidence, permission_state, refs, report_events
 
 if TYPE_CHECKING:
+    from starlette.responses import Response
+
     from assent.server.daemon import Daemon
 
-Handler: TypeAlias = Callable[["Daemon", Request], Awaitable[Response]]
-Method: TypeAlias = Literal["GET", "POST", "DELETE"]
+_WAIT = Parameter("wait", "how many seconds to wait for a person", "number")
+_LIMIT = Parameter("limit", "how many at most", "integer")
+_CURSOR = Parameter("cursor", "where to go on, as the last page said")
 
-EVERYONE: tuple[Role, ...] = ()
-"""No token is needed."""
-ANYONE = (Role.AGENT, Role.USER, Role.ADMIN)
-PEOPLE = (Role.USER, Role.ADMIN)
-AGENTS = (Role.AGENT,)
-ADMINS = (Role.ADMIN,)
-
-
-class Parameter(msgspec.Struct, frozen=True):
-    """A parameter in the query."""
-
-    name: str
-    means: str
-    kind: Literal["string", "integer", "number", "boolean"] = "string"
-
-
-class ErrorBody(msgspec.Struct, frozen=True):
-    """Why a request was not done."""
-
-    error: str
+_DAYS = Parameter("days", "how many days back, 7 if nothing is said", "integer")
+_FILTERS = (
+    Parameter("type", "of this type"),
+    Parameter("session", "of this session"),
+    Parameter("user", "this user's; for an admin"),
+    Parameter("agent", "this agent's"),
+    Parameter("tool", "of this tool"),
+    Parameter("tier", "safe, dangerous or destructive"),
+    Parameter("verdict", "allow, ask or deny"),
+    Parameter("source", "who decided"),
+    Parameter("digest", "about this very call"),
+    Parameter("approval", "about this question"),
+    Parameter("since", "not before this time, in seconds since 1970", "number"),
+    Parameter("until", "before this time", "number"),
+    Parameter("text", "with this text in it"),
+)
 
 
-def refuse_plainly(refusal: Refusal) -> Response:
-    """Say why as `{"error": …}`."""
-    return reply({"error": refusal.message, **refusal.more}, refusal.status)
+async def _show_openapi(daemon: Daemon, _request: Request) -> Response:
+    return reply(make_document(daemon.routes, daemon.version))
 
 
-class Route(msgspec.Struct, frozen=True, kw_only=True):
-    """One method of one path."""
-
-    method: Method
-    path: str
-    roles: tuple[Role, ...]
-    """Who may call it; empty for everyone, also without a token."""
-    handler: Handler
-    summary: str
-    takes: type[Any] | None = None
-    gives: Any = None
-    query: tuple[Parameter, ...] = ()
-    errors: tuple[int, ...] = ()
-    """The statuses it may answer with besides 200 and those of every route."""
-    hook: bool = False
-    """Called by agents' hooks, whose inputs may be large."""
-    deep: bool = False
-    """What the end of its path names may hold slashes."""
-    stream: bool = False
-    """Answers with events, for as long as somebody reads."""
-    page: bool = False
-    """A page for a browser, which may be navigated to from anywhere."""
-    refuse: Callable[[Refusal], Response] = refuse_plainly
-    """How this dialect says no."""
+ROUTES: tuple[Route, ...] = (
+    Route(
+        method="POST",
+        path="/api/hooks/classify",
+        roles=AGENTS,
+        handler=classify.classify,
+        summary="May this call run? With `wait`, held until a person has said.",
+        takes=classify.ClassifyBody,
+        gives=classify.Classified,
+        query=(_WAIT,),
+        hook=True,
+        refuse=classify.refuse_call,
+    ),
+    Route(
+        method="POST",
+        path="/api/hooks/{agent}",
+        roles=AGENTS,
+        handler=agents.ask_as_agent,
+        summary="The same for an agent's own hook, in its own words; `X-Assent-Exit` is the code to end with.",
+        query=(
+            _WAIT,
+            Parameter("observe", "only write down what would be decided, and say nothing", "boolean"),
+            Parameter("again", "a daemon that stops says so with 503: the caller comes again", "boolean"),
+        ),
+        hook=True,
+        refuse=agents.refuse_hook,
+    ),
+    Route(
+        method="GET",
+        path="/api/permissions",
+        roles=ANYONE,
+        handler=permissions.list_permissions,
+        summary="The questions you may see: the pending ones, or by status.",
+        gives=permissions.PermissionList,
+        query=(
+            Parameter("agentId", "only this agent's"),
+            Parameter("status", "pending (default), approved, rejected, expired, cancelled or all"),
+            Parameter("details", "true adds what each call would do", "boolean"),
+            _LIMIT,
+            _CURSOR,
+        ),
+    ),
+    Route(
+        method="POST",
+        path="/api/permissions",
+        roles=PEOPLE,
+        handler=permissions.decide_permission,
+        summary="Answer a question, for good: approve, reject or approve_always.",
+        takes=permissions.DecisionBody,
+        gives=permissions.DecisionResult,
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/permissions/{id}",
+        roles=ANYONE,
+        handler=permissions.get_permission,
+        summary="One question with its outcome; with `wait`, once there is one.",
+        gives=permissions.Permission,
+        query=(_WAIT,),
+    ),
+    Route(
+        method="GET",
+        path="/api/permissions/{id}/similar",
+        roles=PEOPLE,
+        handler=similar_questions.list_similar,
+        summary="How earlier questions about the same program, or the same tool, ended.",
+        gives=similar_questions.EarlierAnswers,
+    ),
+    Route(
+        method="GET",
+        path="/api/grants",
+        roles=PEOPLE,
+        handler=grants.list_grants,
+        summary="Standing answers in force.",
+        gives=grants.GrantList,
+    ),
+    Route(
+        method="DELETE",
+        path="/api/grants/{id}",
+        roles=PEOPLE,
+        handler=grants.revoke_grant,
+        summary="End a standing answer.",
+        gives=grants.Ended,
+    ),
+    Route(
+        method="GET",
+        path="/api/destructive",
+        roles=PEOPLE,
+        handler=destructive.list_enablements,
+        summary="Where destructive calls are asked about instead of blocked.",
+        gives=destructive.EnablementList,
+    ),
+    Route(
+        method="POST",
+        path="/api/destructive",
+        roles=PEOPLE,
+        handler=destructive.enable,
+        summary="Have destructive calls of an agent, a session, or one call by its digest, asked about for a while.",
+        takes=destructive.EnableBody,
+        gives=destructive.Enabled,
+    ),
+    Route(
+        method="DELETE",
+        path="/api/destructive/{id}",
+        roles=PEOPLE,
+        handler=destructive.disable,
+        summary="Block them again before the time is up.",
+        gives=grants.Ended,
+    ),
+    Route(
+        method="POST",
+        path="/api/sandbox/redeem",
+        roles=ANYONE,
+        handler=sandbox.redeem,
+        summary="Trade a sandboxed decision in for its boundary, once, for exactly the decided words and folder.",
+        takes=sandbox.RedeemBody,
+        gives=sandbox.Redeemed,
+        errors=(404, 409),
+    ),
+    Route(
+        method="POST",
+        path="/api/sandbox/ask",
+        roles=ANYONE,
+        handler=sandbox.ask,
+        summary="Ask about what lies outside the boundary of a decision being run; held until a person has said.",
+        takes=sandbox.AskBody,
+        gives=sandbox.Answered,
+        errors=(404,),
+    ),
+    Route(
+        method="POST",
+        path="/api/sandbox/events",
+        roles=ANYONE,
+        handler=sandbox.report,
+        summary="Record what happened in a sandbox; an agent can do so for a decision that is being run.",
+        takes=sandbox.ReportBody,
+        gives=sandbox.Recorded,
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/audit",
+        roles=PEOPLE,
+        handler=audit.search,
+        summary="Search the log, the newest first.",
+        gives=audit.EventPage,
+        query=(*_FILTERS, Parameter("brief", "true leaves the bodies out", "boolean"), _LIMIT, _CURSOR),
+    ),
+    Route(
+        method="GET",
+        path="/api/audit/export",
+        roles=PEOPLE,
+        handler=audit.export,
+        summary="Everything that is found, in the order it was written, one JSON object a line.",
+        query=_FILTERS,
+    ),
+    Route(
+        method="GET",
+        path="/api/audit/verify",
+        roles=PEOPLE,
+        handler=audit_verify.show_verification,
+        summary="How far the verification of the log is, and what it found.",
+        gives=audit_verify.Progress,
+    ),
+    Route(
+        method="POST",
+        path="/api/audit/verify",
+        roles=ADMINS,
+        handler=audit_verify.start_verification,
+        summary="Verify the whole log: every hash, seal and anchor.",
+        gives=audit_verify.Progress,
+    ),
+    Route(
+        method="GET",
+        path="/api/audit/{position}",
+        roles=PEOPLE,
+        handler=audit.show_record,
+        summary="One record of the log, with its place in the chain.",
+        gives=audit.Place,
+    ),
+    Route(
+        method="GET",
+        path="/api/policy",
+        roles=PEOPLE,
+        handler=policy.show_policy,
+        summary="The policy in force, and what is wrong with its files.",
+        gives=policy.PolicyView,
+        query=(Parameter("cwd", "the folder whose project counts"),),
+    ),
+    Route(
+        method="POST",
+        path="/api/policy/try",
+        roles=PEOPLE,
+        handler=policy_backtest.try_rule,
+        summary="What a rule, or a standing answer, would have changed in the calls of the last days.",
+        takes=policy_backtest.TryBody,
+        gives=policy_backtest.Trial,
+    ),
+    Route(
+        method="POST",
+        path="/api/decide",
+        roles=PEOPLE,
+        handler=policy.preview,
+        summary="What would be decided about a call, and why; nothing is recorded or asked.",
+        takes=policy.DecideBody,
+        gives=policy.Preview,
+    ),
+    Route(
+        method="GET",
+        path="/api/runtime/events",
+        roles=PEOPLE,
+        handler=endpoints.stream_events,
+        summary="What happens, as a stream of events; `Last-Event-ID` goes on without loss or repeats.",
+        query=(
+            Parameter("sessionId", "of this session"),
+            Parameter("type", "of these types, or families such as `permission.*`, with commas between"),
+            Parameter("user", "this user's; for an admin"),
+            Parameter("after", "begin after this event, where no header can be sent"),
+        ),
+        stream=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/runtime/evaluate_permission",
+        roles=AGENTS,
+        handler=endpoints.evaluate,
+        summary="Decide an action, on record, and show the three facts; with `wait`, once a person has said.",
+        takes=endpoints.EvaluateBody,
+        gives=endpoints.Evaluated,
+        query=(_WAIT,),
+        hook=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/runtime/report_events",
+        roles=AGENTS,
+        handler=report_events.report_events,
+        summary="Record what became of decided calls, as the host that ran them tells it.",
+        takes=report_events.ReportEventsBody,
+        gives=report_events.EventsRecorded,
+    ),
+    Route(
+        method="POST",
+        path="/api/runtime/respond_action",
+        roles=PEOPLE,
+        handler=endpoints.respond,
+        summary="Resolve an action that is required: allow or deny.",
+        takes=endpoints.RespondActionBody,
+        gives=endpoints.ActionResolved,
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/runtime/permission_state",
+        roles=ANYONE,
+        handler=permission_state.show_state,
+        summary="Mode, rules and their sources, whether somebody can be asked, what waits, and the sandbox.",
+        gives=permission_state.PermissionState,
+        query=(
+            Parameter("sessionId", "as it is for this session"),
+            Parameter("cwd", "the folder whose project counts"),
+        ),
+    ),
+    Route(
+        method="GET",
+        path="/api/runtime/evidence/{sessionId}",
+        roles=PEOPLE,
+        handler=evidence.export_evidence,
+        summary="All that is on record of a session, signed, for `assent audit verify --bundle`.",
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/refs/{ref}",
+        deep=True,
+        roles=PEOPLE,
+        handler=refs.show_ref,
+        summary="What a ref in an event stands for.",
+        gives=refs.Ref,
+        errors=(404,),
+    ),
+    Route(
+        method="GET",
+        path="/api/sessions/{id}/stream",
+        roles=ANYONE,
+        handler=sessions.stream,
+        summary="A session's questions and calls, as a stream; `Last-Event-ID` goes on without loss or repeats.",
+        stream=True,
+    ),
+    Route(
+        method="POST",
+        path="/api/sessions/{id}/respond",
+        roles=PEOPLE,
+        handler=sessions.respond,
+        summary="Answer a session's question: that of a call, or the oldest.",
+        takes=sessions.RespondBody,
+        gives=sessions.Responded,
+        errors=(404, 409),
+    ),
+    Route(
+        method="GET",
+        path="/api/stats",
+        roles=PEOPLE,
+        handler=status.stats,
+        summary="What happened since the start.",
+        gives=status.Stats,
+    ),
+    Route(
+        method="GET",
+        path="/api/stats/history",
+        roles=PEOPLE,
+        handler=stats.show_history,
+        summary="What was decided, asked, answered and stopped in the last days.",
+        gives=stats.History,
+        query=(_DAYS,),
+    ),
+    Route(
+        method="GET",
+        path="/api/sessions",
+        roles=PEOPLE,
+        handler=stats.list_sessions,
+        summary="The agents that were at work in the last days, and what each did last.",
+        gives=stats.SessionList,
+        query=(_DAYS,),
+    ),
+    Route(
+        method="GET",
+        path="/api/runs",
+        roles=PEOPLE,
+        handler=runs.list_runs,
+        summary="The daemon's own runs, the newest first.",
+        gives=runs.Runs,
+    ),
+    Route(
+        method="GET",
+        path="/api/runs/{id}",
+        roles=PEOPLE,
+        handler=runs.show_run,
+        summary="One run, and the chain of policies that guards each of its tools.",
+        gives=runs.GuardedRun,
+    ),
+    Route(
+        method="DELETE",
+        path="/api/runs/{id}",
+        roles=PEOPLE,
+        handler=runs.stop_run,
+        summary="Stop a run.",
+        gives=grants.Ended,
+    ),
+    Route(
+        method="GET",
+        path="/api/tokens",
+        roles=ADMINS,
+        handler=tokens.list_tokens,
+        summary="Every token in force, without its secret.",
+        gives=tokens.TokenList,
+    ),
+    Route(
+        method="POST",
+        path="/api/tokens",
+        roles=ADMINS,
+        handler=tokens.create_token,
+        summary="Make a token; its secret is shown this once.",
+        takes=tokens.TokenBody,
+        gives=tokens.NewToken,
+    ),
+    Route(
+        method="DELETE",
+        path="/api/tokens/{id}",
+        roles=ADMINS,
+        handler=tokens.revoke_token,
+        summary="Revoke a token.",
+        gives=grants.Ended,
+    ),
+    Route(
+        method="GET",
+        path="/api/login",
+        roles=PEOPLE,
+        handler=login.who_is_it,
+        summary="Who you are.",
+        gives=login.Who,
+    ),
+    Route(
+        method="POST",
+        path="/api/login",
+        roles=EVERYONE,
+        handler=login.log_in,
+        summary="Trade the code of a one-time link, or a token, for a session cookie.",
+        takes=login.LoginBody,
+        gives=login.Who,
+        errors=(401,),
+    ),
+    Route(
+        method="POST",
+        path="/api/login/ticket",
+        roles=PEOPLE,
+        handler=login.give_ticket,
+        summary="Get a ticket that opens one WebSocket, once and soon: `?ticket=…` in its address.",
+        gives=login.SocketTicket,
+    ),
+    Route(
+        method="DELETE",
+        path="/api/login",
+        roles=PEOPLE,
+        handler=login.log_out,
+        summary="Log out here, or with `everywhere=true` on every browser.",
+        gives=login.LoggedOut,
+        query=(Parameter("everywhere", "true ends every session of yours", "boolean"),),
+    ),
+    Route(
+        method="GET",
+        path="/health",
+        roles=EVERYONE,
+        handler=status.health,
+        summary="That the daemon is there.",
+        gives=status.Health,
+    ),
+    Route(
+        method="GET",
+        path="/metrics",
+        roles=PEOPLE,
+        handler=status.metrics,
+        summary="Counts for Prometheus.",
+    ),
+    Route(
+        method="GET",
+        path="/openapi.json",
+        roles=EVERYONE,
+        handler=_show_openapi,
+        summary="This description.",
+    ),
+    *(
+        Route(method="GET", path=path, roles=EVERYONE, handler=pages.shell, summary="The dashboard.", page=True)
+        for path in PAGES
+    ),
+    Route(method="GET", path="/docs", roles=EVERYONE, handler=pages.documentation, summary="The API.", page=True),
+    Route(method="GET", path="/assets/{name}", roles=EVERYONE, handler=pages.asset, summary="Our files.", page=True),
+)

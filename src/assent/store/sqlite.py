@@ -22,8 +22,8 @@ from urllib.parse import quote
 from sqlalchemy import Engine, create_engine, event
 from sqlalchemy.engine import URL
 
-from assent.config.files import check_owner, make_private_folder
 from assent.model import StoreError
+from assent.platform.files import check_owner, make_private_folder
 from assent.store.cursor import Row
 
 BUSY_SECONDS = 5.0

@@ -18,8 +18,8 @@ from sqlalchemy import Engine, Executable, create_engine, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
 
-from assent.config.files import make_private_folder
 from assent.model import StoreError
+from assent.platform.files import make_private_folder
 from assent.store import sqlite
 from assent.store.address import Address, read_address
 from assent.store.cursor import Change, Connection, Cursor, Row, faults, refuse_nul

@@ -1,0 +1,1 @@
+"""From a tool call to what it would do, without doing it."""

@@ -1,0 +1,1 @@
+"""Bash text to a syntax tree. Knows no program."""

@@ -1,0 +1,1 @@
+"""A whole line of commands to its operations, with what flows between them."""

@@ -1,0 +1,1 @@
+"""What a string names: paths, hosts, URLs, globs, variables of the environment."""

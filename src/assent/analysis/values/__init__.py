@@ -1,0 +1,1 @@
+"""What a word or a variable may be while a line runs."""

@@ -1,0 +1,1 @@
+"""Signatures over the log: made, anchored outside the database, and the keys that make them."""

@@ -1,0 +1,1 @@
+"""Verify the log: its chain, its seals, segment by segment."""

@@ -1,0 +1,1 @@
+"""One module per command of `assent`, loaded when it is called."""

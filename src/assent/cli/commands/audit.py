@@ -1,0 +1,267 @@
+"""`assent audit`: look into the log, prove that it is whole, take it elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import sys
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from assent.audit.evidence_bundle import LARGEST, BundleReport, verify_bundle
+from assent.audit.log import Log
+from assent.audit.seals.node_keys import find_public_key
+from assent.audit.seals.peer_keys import read_neighbours
+from assent.audit.search import MOST_ROWS, Query, Record, export, find, make_page, read_record
+from assent.audit.snapshot import open_snapshot
+from assent.audit.verify.log import Report, verify_log
+from assent.cli import exit_codes
+from assent.cli.options.arguments import add_output_option, make_parser
+from assent.cli.output.screen import STYLE_OF, has_colour, paint, say, visible
+from assent.model import AssentError
+from assent.platform.paths import assent_home
+from assent.platform.spool import list_left
+from assent.store.address import Address, read_address
+from assent.store.read_only import open_reader
+from assent.store.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+_EXAMPLES = (
+    "assent audit tail -f                         what is decided, as it happens",
+    "assent audit search --verdict deny --since 2d",
+    "assent audit search --text 'npm install' --json",
+    "assent audit verify                          is every record as it was written?",
+    "assent audit verify --bundle session.json    is this session's evidence whole? Needs no log",
+    "assent audit export -o log.jsonl             the whole log, one JSON object a line",
+)
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_FILTERS = ("type", "session", "user", "agent", "tool", "tier", "verdict", "source", "digest", "approval", "text")
+_FOLLOW_SECONDS = 0.5
+_EXITS = {"whole": exit_codes.OK, "broken": exit_codes.FOUND, "unproven": exit_codes.UNPROVEN}
+
+
+def run(argv: list[str]) -> int:
+    """Run the command."""
+    given = _parse(argv)
+    home = assent_home()
+    address = read_address(given.store or os.environ.get("ASSENT_STORE") or None, home=home)
+    commands: dict[str, Callable[[Any, Address, str], int]] = {
+        "tail": _tail,
+        "search": _search,
+        "verify": _verify,
+        "export": _export,
+    }
+    _take_in(given.store or os.environ.get("ASSENT_STORE") or None, home)
+    return commands[given.action](given, address, home)
+
+
+def _take_in(store: str | None, home: str) -> None:
+    """Have the log take in what was left for it while no daemon ran."""
+    if not list_left(home):
+        return
+    with open_store(store, home=home) as opened:
+        Log(opened, home)
+
+
+def _parse(argv: list[str]) -> Any:
+    parser = make_parser("audit", "Look into the log, verify it, export it.", _EXAMPLES)
+    actions = parser.add_subparsers(dest="action", required=True, metavar="tail|search|verify|export")
+    tail = actions.add_parser("tail", help="the last records, and with -f the next ones")
+    tail.add_argument("-n", dest="limit", type=_count, default=20, metavar="COUNT", help="how many (default: 20)")
+    tail.add_argument("-f", "--follow", action="store_true", help="go on")
+    search = actions.add_parser("search", help="find records, the newest first")
+    search.add_argument("--limit", type=_count, default=50, metavar="COUNT", help="how many at most (default: 50)")
+    for action in (tail, search):
+        for name in _FILTERS:
+            action.add_argument(f"--{name}", metavar=name.upper())
+        action.add_argument("--since", type=_moment, metavar="WHEN", help="90s, 15m, 2h, 3d, or 2026-01-31T12:00")
+        action.add_argument("--until", type=_moment, metavar="WHEN")
+    verify = actions.add_parser("verify", help="check every hash, seal and anchor")
+    verify.add_argument("--bundle", metavar="FILE", help="check a session's evidence instead, without the log")
+    verify.add_argument(
+        "--key",
+        metavar="HEX",
+        action="append",
+        default=[],
+        help="the key to trust, or several; with --bundle, beside those this home knows",
+    )
+    verify.add_argument(
+        "--anchors", metavar="FILE", action="append", default=[], help="a copy of the anchors, kept elsewhere"
+    )
+    exporting = actions.add_parser("export", help="write the log as JSON lines")
+    exporting.add_argument("-o", "--output", metavar="FILE", help="where to (default: standard output)")
+    for action in (tail, search, verify, exporting):
+        action.add_argument(
+            "--store", metavar="URL", help="the store (default: ASSENT_STORE, or SQLite in ASSENT_HOME)"
+        )
+        add_output_option(action)
+    return parser.parse_args(argv)
+
+
+def _query(given: Any) -> Query:
+    return Query(since=given.since, until=given.until, **{name: getattr(given, name) for name in _FILTERS})
+
+
+def _search(given: Any, address: Address, _home: str) -> int:
+    with open_reader(address) as read:
+        page = make_page(read(find(_query(given), limit=given.limit + 1)), given.limit)
+    _show(page.records, json=given.json)
+    if page.cursor is not None and not given.json:
+        say("… there are more; raise --limit, or narrow the search")
+    return exit_codes.OK if page.records else exit_codes.FOUND
+
+
+def _tail(given: Any, address: Address, _home: str) -> int:
+    query = _query(given)
+    with open_reader(address) as read:
+        records = [read_record(row) for row in reversed(read(find(query, limit=given.limit)))]
+        _show(records, json=given.json)
+        last = records[-1].position if records else 0
+        while given.follow:
+            time.sleep(_FOLLOW_SECONDS)
+            records = [read_record(row) for row in read(find(query, after=last, limit=MOST_ROWS))]
+            _show(records, json=given.json)
+            sys.stdout.flush()
+            last = records[-1].position if records else last
+    return exit_codes.OK
+
+
+def _show(records: Any, *, json: bool) -> None:
+    colour = has_colour(sys.stdout)
+    for record in records:
+        say(msgspec.json.encode(record).decode() if json else _line(record, colour=colour))
+
+
+def _line(record: Record, *, colour: bool) -> str:
+    what = record.verdict or record.type.partition(".")[2]
+    shown = paint(f"{visible(what):<9}", STYLE_OF.get(record.verdict, ""), colour=colour)
+    who = "/".join(filter(None, (record.user, record.agent))) or "-"
+    kind = record.tool if record.type == "permission.evaluated" else f"{record.tool} {record.type}".strip()
+    return f"{record.position:>8}  {record.time}  {shown}  {visible(who)}  {visible(kind)}  {visible(record.text)}"
+
+
+def _verify(given: Any, address: Address, home: str) -> int:
+    if given.bundle is not None:
+        return _verify_bundle(given, home)
+    with _progress() as progress:
+        keys = tuple(key.lower() for key in given.key)
+        report = verify_log(address, home=home, keys=keys, copies=_copies(given.anchors), progress=progress)
+    say(msgspec.json.encode(report).decode() if given.json else _describe(report))
+    return _EXITS[report.state]
+
+
+def _copies(paths: list[str]) -> tuple[str, ...]:
+    """Return the copies of anchors; one that is missing proves nothing, so it is an error."""
+    for path in paths:
+        if not os.path.isfile(path):  # noqa: PTH113 - paths are strings here
+            raise AssentError(f"`{path}` is no file with anchors")
+    return tuple(paths)
+
+
+def _verify_bundle(given: Any, home: str) -> int:
+    """Check a bundle by itself, with the keys that this home knows or one that was given."""
+    try:
+        with open(given.bundle, "rb") as file:  # noqa: PTH123 - paths are strings here
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise AssentError(f"`{given.bundle}` can not be read: {error.strerror}") from None
+    if len(data) > LARGEST:
+        raise AssentError(f"`{given.bundle}` is larger than {LARGEST >> 20} MiB")
+    own = find_public_key(home) if os.path.isdir(home) else None  # noqa: PTH112 - as above
+    neighbours = {} if own is None else read_neighbours(home)
+    report = verify_bundle(data, expected=own, keys=tuple(given.key), neighbours=neighbours)
+    say(msgspec.json.encode(report).decode() if given.json else _describe_bundle(report))
+    return exit_codes.OK if report.ok else exit_codes.FOUND
+
+
+def _describe_bundle(report: BundleReport) -> str:
+    if report.ok:
+        counts = f"{report.records:,} records, {report.linked:,} of them next to each other in the log"
+        return f"the bundle is whole: {counts}; signed by {report.writer} with {report.key}"
+    signed = f"\n  signed by {visible(report.writer)} with {visible(report.key)}" if report.key else ""
+    return f"the bundle is NOT proven\n  {visible(report.broken or '')}{signed}"
+
+
+@contextlib.contextmanager
+def _progress() -> Iterator[Callable[[int, int], None] | None]:
+    """Show how far it is, if somebody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - slow to load
+    from rich.progress import Progress  # noqa: PLC0415 - as above
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("verifying", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _describe(report: Report) -> str:
+    counts = f"{_several(report.events, 'record')} of {_several(report.writers, 'writer')}, "
+    counts += f"{_several(report.checkpoints, 'checkpoint')}, {_several(report.anchors, 'anchor')}"
+    if report.broken is None:
+        return _describe_unbroken(report, counts)
+    broken = report.broken
+    place = "" if broken.position is None else f"record {broken.position:,}: "
+    whose = "" if broken.writer is None else f" (number {broken.seq or 0:,} of writer {visible(broken.writer)})"
+    return f"the log is BROKEN\n  {place}{visible(broken.what)}{whose}\n  {counts} were whole before it"
+
+
+def _describe_unbroken(report: Report, counts: str) -> str:
+    unknown = "".join(
+        f"\n  the key of writer {visible(writer)} is known from the database only: verify in its home, or give --key"
+        for writer in report.unknown
+    )
+    if report.state == "whole":
+        return f"the log is whole: {counts}; sealed up to record {report.sealed:,}{unknown}"
+    unsealed = "".join(f"\n  writer {visible(writer)} has records and no seal" for writer in report.unsealed)
+    nothing = "" if unsealed or unknown else "\n  there is nothing in it"
+    said = "the log is NOT VERIFIED: nothing in it is wrong, and nothing proves it"
+    return f"{said}\n  {counts}{unsealed}{unknown}{nothing}"
+
+
+def _several(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def _export(given: Any, address: Address, _home: str) -> int:
+    with open_snapshot(address) as snapshot:
+        if given.output is None:
+            for line in export(snapshot):
+                sys.stdout.write(line.decode())
+            return exit_codes.OK
+        with _private_file(given.output) as file:
+            for line in export(snapshot):
+                file.write(line)
+    return exit_codes.OK
+
+
+def _private_file(path: str) -> Any:
+    try:
+        return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600), "wb")
+    except OSError as error:
+        raise AssentError(f"`{path}` can not be written: {error.strerror}") from None
+
+
+def _count(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= MOST_ROWS - 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 to {MOST_ROWS - 1}, not `{text}`")
+    return int(text)
+
+
+def _moment(text: str) -> float:
+    """Read a time: so long ago, or a date, in UTC unless it says otherwise."""
+    if ago := re.fullmatch(r"(\d{1,6})([smhdw])", text):
+        return time.time() - int(ago[1]) * _UNITS[ago[2]]
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"`{text}` is no time; say 15m, 2h, 3d or 2026-01-31T12:00") from None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,23 @@
+"""`assent deny`: refuse a call that waits for an answer."""
+
+from __future__ import annotations
+
+from assent.cli import exit_codes
+from assent.cli.options.answer import add_answer_options, read_scope, send_answer
+from assent.cli.options.arguments import make_parser
+from assent.cli.output.screen import say, visible
+
+_EXAMPLES = (
+    "assent deny hook_1711929600000_a1b2c3d4e --feedback 'use the staging database'",
+    "assent deny ID --session        and the like of it, for this session",
+    "assent deny ID --always         and from now on, until the grant is revoked",
+)
+
+
+def run(argv: list[str]) -> int:
+    """Run the command."""
+    parser = make_parser("deny", "Refuse a call that waits for your answer.", _EXAMPLES)
+    add_answer_options(parser)
+    given = parser.parse_args(argv)
+    say(visible(send_answer(given, "reject", scope=read_scope(given, timed="session"))))
+    return exit_codes.OK

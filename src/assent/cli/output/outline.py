@@ -1,0 +1,68 @@
+"""Outlines: lines with lines below them, drawn as a tree."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.cli.output.screen import has_colour, say, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.tree import Tree
+
+
+class Span(msgspec.Struct, frozen=True):
+    """A piece of text in one style."""
+
+    text: str
+    style: str = ""
+
+
+class Outline(msgspec.Struct, frozen=True):
+    """One line, and what stands below it."""
+
+    spans: tuple[Span, ...]
+    below: tuple[Outline, ...] = ()
+
+
+def line(*spans: Span | str, below: tuple[Outline, ...] = ()) -> Outline:
+    """Make an outline; a plain string has no style. Whatever could hide in the text is escaped."""
+    styled = (Span(visible(s)) if isinstance(s, str) else Span(visible(s.text), s.style) for s in spans)
+    return Outline(tuple(styled), below)
+
+
+def draw(outline: Outline) -> None:
+    """Print a tree: coloured and wrapped in a terminal, one line each where it is piped."""
+    if has_colour(sys.stdout):
+        _draw_coloured(outline)
+        return
+    for text in plain_lines(outline):
+        say(text)
+
+
+def plain_lines(outline: Outline, first: str = "", rest: str = "") -> Iterator[str]:
+    """Yield the lines of a tree without colour."""
+    yield (first + "".join(s.text for s in outline.spans)).rstrip()
+    for index, child in enumerate(outline.below):
+        last = index == len(outline.below) - 1
+        yield from plain_lines(child, rest + ("└─ " if last else "├─ "), rest + ("   " if last else "│  "))
+
+
+def _draw_coloured(outline: Outline) -> None:
+    from rich.console import Console  # noqa: PLC0415 - loaded only where colour is shown
+
+    console = Console(file=sys.stdout, force_terminal=True, highlight=False, emoji=False, markup=False)
+    console.print(_tree(outline))
+
+
+def _tree(outline: Outline) -> Tree:
+    from rich.text import Text  # noqa: PLC0415 - as above
+    from rich.tree import Tree  # noqa: PLC0415 - as above
+
+    tree = Tree(Text.assemble(*((s.text, s.style) for s in outline.spans)), guide_style="dim")
+    tree.children.extend(map(_tree, outline.below))
+    return tree

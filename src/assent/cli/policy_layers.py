@@ -1,0 +1,195 @@
+"""The layers as they are merged: what `assent policy show` shows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, assert_never
+
+import msgspec
+
+from assent.cli.output.outline import Outline, Span, line
+from assent.cli.output.screen import STYLE_OF
+from assent.model import Effect, Layer, Mode, PathPolicy, Verdict
+from assent.policy.rules.describe import phrase
+from assent.policy.rules.match import compile_rule
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from assent.cli.engines import Bench
+    from assent.model import Policy, Rule
+
+
+class ShownRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A rule in the list it stands in."""
+
+    rule: str
+    means: str
+    """How it is read, in plain words."""
+    origin: str
+    counts: bool
+    """Whether it has a say: a project's allow counts once the project is trusted."""
+    ignored: str | None = None
+    """Why it does not count."""
+    reason: str | None = None
+
+
+class ShownLayer(msgspec.Struct, frozen=True, kw_only=True):
+    """What one file says besides its rules."""
+
+    layer: Layer
+    file: str
+    version: str
+    trusted: bool
+    """Whether its exact content was trusted; only a project's file needs it."""
+    allows_count: bool
+    standing: str
+    """What of it counts, and why."""
+    mode: Mode | None
+    classifier: bool | None
+    interactive: bool | None
+    profile: str | None
+    unknown_repository: Verdict | None
+    read: PathPolicy
+    write: PathPolicy
+    forbidden: tuple[str, ...]
+    deny_commands: tuple[str, ...]
+    approve_commands: tuple[str, ...]
+    commands: tuple[str, ...]
+    """The commands that it has entries for."""
+
+
+class Shown(msgspec.Struct, frozen=True, kw_only=True):
+    """Everything in force for one folder."""
+
+    version: str
+    modes: tuple[Mode, ...]
+    """The one that holds, then those that may only tighten it."""
+    classifier: bool
+    interactive: bool
+    profiles: tuple[str, ...]
+    workspace: tuple[str, ...]
+    chain: tuple[str, ...]
+    layers: tuple[ShownLayer, ...]
+    deny: tuple[ShownRule, ...]
+    ask: tuple[ShownRule, ...]
+    allow: tuple[ShownRule, ...]
+    notices: tuple[str, ...]
+
+
+def describe(bench: Bench) -> Shown:
+    """Gather what is in force."""
+    merged = bench.engine.merged
+    return Shown(
+        version=merged.version,
+        modes=merged.modes,
+        classifier=merged.classifier,
+        interactive=merged.interactive,
+        profiles=merged.profiles.names,
+        workspace=bench.found.workspace.roots,
+        chain=bench.guard.chain,
+        layers=tuple(map(shown_layer, bench.policies)),
+        deny=tuple(shown_rules(bench.policies, "deny")),
+        ask=tuple(shown_rules(bench.policies, "ask")),
+        allow=tuple(shown_rules(bench.policies, "allow")),
+        notices=bench.found.notices,
+    )
+
+
+def shown_layer(policy: Policy) -> ShownLayer:
+    """Tell what one file says, and what of it counts."""
+    commands = tuple(name for written in policy.commands for name in written.names)
+    worked_out: dict[str, Any] = {"version": policy.version, "commands": commands, "allows_count": policy.loosens}
+    worked_out["standing"] = standing_of(policy)
+    names = (f for f in ShownLayer.__struct_fields__ if f not in worked_out)
+    return ShownLayer(**worked_out, **{name: getattr(policy, name) for name in names})
+
+
+def standing_of(policy: Policy) -> str:
+    """Say what of a layer counts, and why."""
+    match policy.layer:
+        case Layer.MANAGED:
+            return "your organisation's: everything in it counts"
+        case Layer.USER:
+            return "your own: everything in it counts"
+        case Layer.PROJECT if policy.trusted:
+            return "trusted as it is now: its allow rules count, its other settings only tighten"
+        case Layer.PROJECT:
+            return "not trusted: its allow rules do not count, its other settings only tighten; run `assent trust`"
+        case Layer.RUN:
+            return "a run's: it only tightens, its allow rules do not count"
+        case _:
+            assert_never(policy.layer)
+
+
+def shown_rules(policies: tuple[Policy, ...], effect: Effect) -> Iterator[ShownRule]:
+    """Yield the rules of one list, each with whether it counts."""
+    for policy in policies:
+        counts = effect != "allow" or policy.loosens
+        why = None if counts else "not trusted" if policy.layer is Layer.PROJECT else "a run only tightens"
+        rules: tuple[Rule, ...] = getattr(policy, effect)
+        for rule in rules:
+            origin, means = str(rule.origin), phrase(compile_rule(rule), effect)
+            yield ShownRule(rule=rule.text, means=means, origin=origin, counts=counts, ignored=why, reason=rule.reason)
+
+
+def outline_of(shown: Shown) -> Outline:
+    """Draw it as a tree."""
+    main, *tighter = (mode.value for mode in shown.modes)
+    also = f", tightened by {', '.join(tighter)}" if tighter else ""
+    files = tuple(map(_outline_layer, shown.layers)) or (line(Span("none: the default policy holds", "dim")),)
+    return line(
+        Span("policy ", "bold"),
+        shown.version,
+        below=(
+            _fact("mode: ", main + also),
+            _fact("classifier: ", "on" if shown.classifier else "off"),
+            _fact("interactive: ", "yes" if shown.interactive else "no"),
+            *(_fact("sandbox profile: ", name) for name in shown.profiles),
+            _fact("workspace: ", ", ".join(shown.workspace) or "none"),
+            line(Span("layers", "bold"), below=files),
+            *(_outline_rules(effect, getattr(shown, effect)) for effect in ("deny", "ask", "allow")),
+            _fact("chain: ", " > ".join(shown.chain)),
+            *(line(Span("note: ", "yellow"), notice) for notice in shown.notices),
+        ),
+    )
+
+
+def _fact(label: str, text: str) -> Outline:
+    return line(Span(label, "dim"), text)
+
+
+def _outline_layer(layer: ShownLayer) -> Outline:
+    switches = (("mode", layer.mode), ("profile", layer.profile), ("unknown_repository", layer.unknown_repository))
+    said = [_fact(f"{name}: ", str(value)) for name, value in switches if value is not None]
+    flags = (("classifier", layer.classifier), ("interactive", layer.interactive))
+    said += [_fact(f"{name}: ", "yes" if value else "no") for name, value in flags if value is not None]
+    said += [*_outline_paths("read", layer.read), *_outline_paths("write", layer.write)]
+    lists = (
+        ("forbidden", layer.forbidden),
+        ("deny_commands", layer.deny_commands),
+        ("approve_commands", layer.approve_commands),
+        ("commands", layer.commands),
+    )
+    said += [_fact(f"{name}: ", ", ".join(globs)) for name, globs in lists if globs]
+    standing = Span(f" ({layer.standing})", "dim" if layer.allows_count else "yellow")
+    return line(Span(f"{layer.layer.value} ", "bold"), layer.file, standing, below=tuple(said))
+
+
+def _outline_paths(name: str, paths: PathPolicy) -> Iterator[Outline]:
+    for word, globs in (("deny", paths.deny), ("allow", paths.allow)):
+        if globs:
+            yield _fact(f"{name} {word}: ", ", ".join(globs))
+    if paths.default is not None:
+        yield _fact(f"{name} default: ", paths.default.value)
+
+
+def _outline_rules(effect: str, rules: tuple[ShownRule, ...]) -> Outline:
+    below = tuple(
+        line(
+            Span(r.rule, "" if r.counts else "dim"),
+            Span(f"  {r.origin}", "dim"),
+            Span(f"  (does not count: {r.ignored})" if r.ignored else "", "yellow"),
+        )
+        for r in rules
+    )
+    return line(Span(effect, STYLE_OF[effect]), below=below or (line(Span("no rules", "dim")),))

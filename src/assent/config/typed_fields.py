@@ -1,0 +1,131 @@
+"""A typed walk through a document: each value knows its dotted name and its line, for errors to say."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.config.yaml_document import Document, Mapping, Node, Scalar, Sequence
+from assent.model import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator
+
+LONGEST_TEXT = 4096
+_TRUE = frozenset({"true", "yes", "on"})
+
+
+class Field(msgspec.Struct, frozen=True):
+    """One value of a configuration file, and what it may be taken for."""
+
+    node: Node
+    name: str
+    file: str
+
+    def error(self, message: str, *, suggestion: str = "", line: int = 0) -> ConfigError:
+        """Make the error that points at this value."""
+        return ConfigError(message, file=self.file, line=line or self.node.line, suggestion=suggestion)
+
+    def expected(self, what: str, *, suggestion: str = "") -> ConfigError:
+        """Make the error for a value of the wrong kind."""
+        return self.error(f"Expected {self.name or 'the file'} to be {what}.", suggestion=suggestion)
+
+    def fields(self, known: Collection[str]) -> dict[str, Field]:
+        """Take it as an object with these keys and no others."""
+        if not isinstance(self.node, Mapping):
+            raise self.expected("an object")
+        for key, line in self.node.lines.items():
+            if key not in known:
+                message = f"Unknown configuration field '{shorten(self._child(key))}'."
+                raise self.error(message, line=line, suggestion=suggest_word(key, known))
+        return self._children(self.node)
+
+    def open_fields(self, wanted: str, *, others: Collection[str]) -> dict[str, Field]:
+        """Take it as an object with any keys; a misspelling of the wanted one is an error."""
+        if not isinstance(self.node, Mapping):
+            raise self.expected("an object")
+        for key, line in self.node.lines.items():
+            near = "" if key == wanted or key in others else suggest_word(key.lower(), (wanted,))
+            if near:
+                message = f"Unknown configuration field '{shorten(self._child(key))}'."
+                raise self.error(message, line=line, suggestion=near)
+        return self._children(self.node)
+
+    def _children(self, node: Mapping) -> dict[str, Field]:
+        return {key: Field(child, self._child(key), self.file) for key, child in node.items.items()}
+
+    def entries(self) -> Iterator[Field]:
+        """Take it as an array."""
+        if not isinstance(self.node, Sequence):
+            raise self.expected("an array", suggestion="leave the key out to say nothing" if self.is_null else "")
+        return (Field(node, f"{self.name}.{i}", self.file) for i, node in enumerate(self.node.items))
+
+    def string(self, expected: str = "a string") -> str:
+        """Take it as a string that says something."""
+        if not isinstance(self.node, Scalar) or self.node.kind != "str":
+            suggestion = "put it in quotes" if isinstance(self.node, Scalar) and not self.is_null else ""
+            raise self.expected(expected, suggestion=suggestion)
+        return self.node.text
+
+    def text(self) -> str:
+        """Take it as a string that is neither blank nor longer than any pattern needs to be."""
+        text = self.string().strip()
+        if not text:
+            raise self.error(f"Expected {self.name} not to be empty.")
+        if len(text) > LONGEST_TEXT:
+            raise self.error(f"Expected {self.name} to have at most {LONGEST_TEXT} characters.")
+        return text
+
+    def texts(self) -> tuple[str, ...]:
+        """Take it as an array of such strings."""
+        return tuple(entry.text() for entry in self.entries())
+
+    def one_or_more(self) -> tuple[str, ...]:
+        """Take it as one such string, or as an array of them."""
+        if isinstance(self.node, Scalar) and self.node.kind == "str":
+            return (self.text(),)
+        if not isinstance(self.node, Sequence):
+            raise self.expected("a string or an array of strings")
+        return self.texts()
+
+    def boolean(self) -> bool:
+        """Take it as true or false."""
+        if not isinstance(self.node, Scalar) or self.node.kind != "bool":
+            raise self.expected("true or false")
+        return self.node.text.lower() in _TRUE
+
+    def choice(self, words: Iterable[str]) -> str:
+        """Take it as one of these words. A bare `off` is a word here, whatever YAML takes it for."""
+        if not isinstance(self.node, Scalar):
+            raise self.expected("a string")
+        known = list(words)
+        if self.node.text not in known:
+            message = f'Invalid {self.name} "{shorten(self.node.text)}". Must be one of: {", ".join(known)}.'
+            raise self.error(message, suggestion=suggest_word(self.node.text, known))
+        return self.node.text
+
+    @property
+    def is_null(self) -> bool:
+        """Tell whether nothing was written after the key."""
+        return isinstance(self.node, Scalar) and self.node.kind == "null"
+
+    def _child(self, key: str) -> str:
+        return f"{self.name}.{key}" if self.name else key
+
+
+def root_field(document: Document) -> Field | None:
+    """Start the walk; None if the document is empty."""
+    return None if document.root is None else Field(document.root, "", document.file)
+
+
+def suggest_word(word: str, known: Collection[str]) -> str:
+    """Name the known word that was probably meant, if there is one."""
+    near = difflib.get_close_matches(word[:64], known, n=1)
+    return f"did you mean '{near[0]}'?" if near else ""
+
+
+def shorten(text: str) -> str:
+    """Cut a text that is too long to be shown in a message."""
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,112 @@
+"""The transitions of a ticket, each one guarded statement inside a job of the store: issued, used, ended."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Any
+
+import msgspec
+
+from assent.decisions.rows import encode
+from assent.model import NotFoundError, Ticket, ToolCall, Violation
+from assent.store.cursor import Cursor
+from assent.store.store import Store
+
+LIFE = 600.0
+"""How long a line may wait to be run, in seconds."""
+MEMORY = 3600.0
+"""How long it is known what a line was stopped from: then the sandbox is tried again."""
+KEPT = 86400.0
+"""How long a ticket is kept after it ran out."""
+MOST_STOPPED = 1000
+
+_COLUMNS = "id, digest, created_at, expires_at, used_at, ended_at, call, body, stopped"
+_INSERT = f"INSERT INTO tickets ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
+_SELECT = f"SELECT {_COLUMNS} FROM tickets"  # noqa: S608 - constants
+_USE = "UPDATE tickets SET used_at = ?, call = NULL WHERE id = ? AND used_at IS NULL AND expires_at > ?"
+_STOP = "UPDATE tickets SET stopped = ? WHERE id = ? AND used_at IS NOT NULL AND ended_at IS NULL"
+_END = "UPDATE tickets SET ended_at = ? WHERE id = ? AND used_at IS NOT NULL AND ended_at IS NULL"
+_STOPPED = (
+    "SELECT stopped FROM tickets WHERE digest = :digest AND stopped IS NOT NULL AND used_at > :after "
+    "ORDER BY used_at DESC LIMIT 1"
+)
+
+_body = msgspec.json.Decoder(Ticket)
+_call = msgspec.json.Decoder(ToolCall)
+_violations = msgspec.json.Decoder(tuple[Violation, ...])
+
+
+def new_id(now: float) -> str:
+    """Make an id that nobody guesses."""
+    return f"dec_{int(now * 1000)}_{secrets.token_hex(16)}"
+
+
+def put_ticket(cursor: Cursor, ticket: Ticket) -> None:
+    """Write a new ticket."""
+    call = None if ticket.call is None else encode(ticket.call)
+    body = encode(msgspec.structs.replace(ticket, call=None))
+    cursor.execute(
+        _INSERT, ticket.id, ticket.digest, ticket.created_at, ticket.expires_at, None, None, call, body, None
+    )
+
+
+async def find_ticket(store: Store, ticket_id: str) -> Ticket | None:
+    """Return a ticket, whatever became of it."""
+    rows = await store.query(_SELECT + " WHERE id = :id", {"id": ticket_id})
+    return _read(rows[0]) if rows else None
+
+
+def use_ticket(cursor: Cursor, ticket_id: str) -> bool:
+    """Mark a ticket as used; False if it has been, or has run out."""
+    return cursor.execute(_USE, cursor.now, ticket_id, cursor.now) == 1
+
+
+def add_stopped(cursor: Cursor, ticket_id: str, violations: tuple[Violation, ...]) -> None:
+    """Write down what a line under way was kept from, or raise `NotFoundError` if it is not under way."""
+    rows = cursor.fetch("SELECT stopped FROM tickets WHERE id = ?", ticket_id)
+    before = _violations.decode(rows[0][0]) if rows and rows[0][0] is not None else ()
+    kept = encode((*before, *violations)[:MOST_STOPPED])
+    if cursor.execute(_STOP, kept, ticket_id) != 1:
+        raise NotFoundError(f"nothing runs by the decision `{ticket_id}`")
+
+
+def end_ticket(cursor: Cursor, ticket_id: str) -> None:
+    """Write down that a line has ended, or raise as above."""
+    if cursor.execute(_END, cursor.now, ticket_id) != 1:
+        raise NotFoundError(f"nothing runs by the decision `{ticket_id}`")
+
+
+async def find_stopped(store: Store, digest: str) -> tuple[Violation, ...]:
+    """Return what the boundary kept this very call from, the last time it ran; nothing if that is long ago."""
+    rows = await store.query(_STOPPED, {"digest": digest, "after": store.wall_clock() - MEMORY})
+    return _violations.decode(rows[0][0]) if rows else ()
+
+
+def has_unused_calls(cursor: Cursor) -> bool:
+    """Tell whether a call is kept that nobody can run any more."""
+    return bool(cursor.fetch("SELECT 1 FROM tickets WHERE expires_at < ? AND call IS NOT NULL LIMIT 1", cursor.now))
+
+
+def forget_unused_calls(cursor: Cursor) -> None:
+    """Forget the calls of tickets that ran out."""
+    cursor.execute("UPDATE tickets SET call = NULL WHERE expires_at < ? AND call IS NOT NULL", cursor.now)
+
+
+def has_old_tickets(cursor: Cursor) -> bool:
+    """Tell whether some ticket is of no more use."""
+    return bool(cursor.fetch("SELECT 1 FROM tickets WHERE expires_at < ? LIMIT 1", cursor.now - KEPT))
+
+
+def clear_old_tickets(cursor: Cursor) -> None:
+    """Forget tickets that are of no more use."""
+    cursor.execute("DELETE FROM tickets WHERE expires_at < ?", cursor.now - KEPT)
+
+
+def _read(row: tuple[Any, ...]) -> Ticket:
+    return msgspec.structs.replace(
+        _body.decode(row[7]),
+        used_at=row[4],
+        ended_at=row[5],
+        call=None if row[6] is None else _call.decode(row[6]),
+        stopped=() if row[8] is None else _violations.decode(row[8]),
+    )

@@ -1,0 +1,1 @@
+"""Facts about this machine: disk, repository, clock, environment; paths and files."""

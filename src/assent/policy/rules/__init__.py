@@ -1,0 +1,1 @@
+"""Rules: parsed, indexed, matched against operations, compared and described."""

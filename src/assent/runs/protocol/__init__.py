@@ -1,0 +1,1 @@
+"""The run protocol: its messages, and how frames are parsed."""

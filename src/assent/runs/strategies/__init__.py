@@ -1,0 +1,1 @@
+"""Strategy files: found, parsed, and filled with a run's input."""

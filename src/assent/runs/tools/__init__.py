@@ -1,0 +1,1 @@
+"""The guarded tools of runs: their inputs, and what they do once allowed."""

@@ -1,0 +1,1 @@
+"""Which environment variables a sandboxed command gets."""

@@ -1,0 +1,1 @@
+"""Start a command inside its boundary, and watch what it tries."""

@@ -1,0 +1,1 @@
+"""Kernel interfaces: seccomp, Landlock, control groups, mount tables."""

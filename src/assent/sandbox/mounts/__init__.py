@@ -1,0 +1,1 @@
+"""Which paths are mounted where, and whether the kernel mounted what was planned."""

@@ -1,0 +1,1 @@
+"""What a sandboxed command keeps between runs: package caches, and an agent's state."""

@@ -1,0 +1,97 @@
+"""A contained agent's own state: apart from what it has outside, so that nothing it writes ever runs there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import TypeAlias
+
+import msgspec
+
+from assent.agents.sandbox_needs import Folder, Needs
+from assent.platform.files import make_private_folder
+from assent.sandbox.errors import Unavailable
+
+_LARGEST = 16 << 20
+
+Binds: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class State(msgspec.Struct, frozen=True):
+    """What is put where inside."""
+
+    written: Binds
+    shown: Binds
+    environment: tuple[tuple[str, str], ...]
+
+
+def open_state(needs: Needs, assent_home: str, workspace: tuple[str, ...], environ: Mapping[str, str]) -> State:
+    """Make an agent's folders for this workspace, or raise `Unavailable`."""
+    home = os.path.realpath(environ.get("HOME", "") or os.path.expanduser("~"))
+    name = hashlib.sha256("\0".join(workspace).encode(errors="surrogateescape")).hexdigest()[:24]
+    above = os.path.join(assent_home, "sandbox", "states", name)
+    written: list[tuple[str, str]] = []
+    shown: list[tuple[str, str]] = []
+    told: list[tuple[str, str]] = []
+    try:
+        for folder in needs.folders:
+            outside = _outside(folder, home, environ)
+            own = os.path.join(above, folder.default.replace("/", "-"))
+            os.makedirs(outside, mode=0o700, exist_ok=True)
+            make_private_folder(own)
+            written.append((own, os.path.realpath(outside)))
+            written += _there(folder.shared, outside)
+            shown += _there(folder.shown, outside)
+            _forget(own, [name for name in folder.shown if not os.path.lexists(os.path.join(outside, name))])
+            _forget(own, [name for name in (*folder.shown, *folder.shared) if os.path.islink(os.path.join(own, name))])
+            _copy(folder, home, outside, own)
+            if folder.variable and not folder.below:
+                told.append((folder.variable, os.path.realpath(outside)))
+    except OSError as error:
+        raise Unavailable(f"the agent can not have a folder of its own: {error}") from None
+    return State(tuple(written), tuple(shown), tuple(told))
+
+
+def _outside(folder: Folder, home: str, environ: Mapping[str, str]) -> str:
+    chosen = environ.get(folder.variable, "") if folder.variable else ""
+    if os.path.isabs(chosen):
+        return os.path.join(chosen, folder.below).rstrip("/")
+    return os.path.join(home, folder.default)
+
+
+def _there(names: tuple[str, ...], folder: str) -> list[tuple[str, str]]:
+    """Return what is there of these names: the real thing, and where it is seen."""
+    paths = [os.path.join(folder, name) for name in names]
+    inside = os.path.realpath(folder)
+    return [
+        (os.path.realpath(path), os.path.join(inside, name))
+        for name, path in zip(names, paths, strict=True)
+        if os.path.exists(path)
+    ]
+
+
+def _forget(own: str, names: list[str]) -> None:
+    """Remove what an agent put where settings would be read: there are none outside, so there are none."""
+    for name in names:
+        path = os.path.join(own, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            import shutil  # noqa: PLC0415 - slow to load, and seldom needed
+
+            shutil.rmtree(path)
+        else:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(path)
+
+
+def _copy(folder: Folder, home: str, outside: str, own: str) -> None:
+    """Copy what an agent keeps beside its folder, unless the folder has one: what it changes stays inside."""
+    for source, name in folder.copied:
+        found = next((p for p in (os.path.join(outside, name), os.path.join(home, source)) if os.path.isfile(p)), None)
+        copy = os.path.join(own, name)
+        _forget(own, [name])
+        if found is not None:
+            with open(found, "rb") as old, open(copy, "xb") as new:
+                os.fchmod(new.fileno(), 0o600)
+                new.write(old.read(_LARGEST))

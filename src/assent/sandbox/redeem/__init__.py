@@ -1,0 +1,1 @@
+"""Run a decided call outside the daemon: its line, its seal, and the launcher."""

@@ -1,0 +1,425 @@
+"""`async with Sandbox(profile) as box: process = await box.start(argv)`: commands inside a boundary, or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Self, TypeAlias
+
+import msgspec
+
+from assent.agents.wiring.hook_files import place_hook
+from assent.model import ConfigError, Mechanism, SandboxProfile, Violation, digest, printable
+from assent.platform.daemon_address import ASK_FOLDER
+from assent.platform.files import make_private_folder
+from assent.platform.paths import assent_home, user_home
+from assent.sandbox import left_programs, trial_run
+from assent.sandbox.environment.variables import pass_on, proxy_variables
+from assent.sandbox.errors import CommandNotStarted, Moved, Unavailable
+from assent.sandbox.launch.start import Order, Started, begin, launch, launch_bare, resolve_environment
+from assent.sandbox.launch.supervisor import Supervisor
+from assent.sandbox.launch.without_namespaces import Bare, find_outer, lock_alone, lock_inside
+from assent.sandbox.left_programs import Before, Programs, find_programs
+from assent.sandbox.linux.cgroups import Group
+from assent.sandbox.linux.mechanisms import Machine, find_locks, find_machine
+from assent.sandbox.mounts import plan
+from assent.sandbox.mounts.check import check_standing, expect
+from assent.sandbox.network.package_indexes import npm_registry, package_hosts, pip_variables
+from assent.sandbox.network.proxy import Proxy
+from assent.sandbox.persistent import package_caches
+from assent.sandbox.persistent.agent_state import Binds, State
+from assent.sandbox.process import Process
+from assent.sandbox.profiles.boundary import Boundary, settle
+from assent.sandbox.streams import Input, Output, Tally, check_given, wait_readable
+from assent.sandbox.upkeep.mounts import Upkeep
+from assent.sandbox.upkeep.placeholders import Placeholders
+
+PIPE = -1
+NOTHING = -3
+PROXY_PORT = 3128
+_SETUP_SECONDS = 30
+_MOST_VIOLATIONS = 1000
+_MOST_TRIES = 5
+
+Applied: TypeAlias = Callable[[SandboxProfile], Awaitable[None] | None]
+Ask: TypeAlias = Callable[[Violation], Awaitable[bool]]
+
+
+class Sandbox:
+    """A boundary, set up anew for each command that is started in it.
+
+    `on_applied` is told of the boundary as it is in force, before the command's first instruction; if that raises,
+    nothing runs. `on_violation` hears of everything that was stopped. `ask` is asked about what lies outside, if the
+    profile says so. Commands end with the process that started them. `state` is what a whole agent finds of its own.
+    `environ` says where Assent and its user have their things; `passed`, where it is given, is what of variables a
+    command may get: it may come from anybody, and decides nothing here.
+    """
+
+    def __init__(  # noqa: PLR0913 - each by its name
+        self,
+        profile: SandboxProfile,
+        *,
+        environ: Mapping[str, str] = os.environ,
+        passed: Mapping[str, str] | None = None,
+        machine: Machine | None = None,
+        supervised: bool = True,
+        on_applied: Applied | None = None,
+        on_violation: Callable[[Violation], None] | None = None,
+        ask: Ask | None = None,
+        state: State | None = None,
+    ) -> None:
+        self._wished = profile
+        self._environ = dict(environ)
+        self._passed = dict(environ if passed is None else passed)
+        self._machine = machine
+        self._supervised = supervised
+        self._on_applied = on_applied
+        self._on_violation = on_violation
+        self._ask = ask if profile.ask else None
+        self._stack = contextlib.AsyncExitStack()
+        self._processes: set[Process] = set()
+        self._groups: list[Group] = []
+        self._boundary: Boundary | None = None
+        self._bare: Bare | None = None
+        self._placeholders: Placeholders | None = None
+        self._state = state
+        self._binds: Binds = ()
+        self._shown: Binds = ()
+        self._home = ""
+
+    async def __aenter__(self) -> Self:
+        if self._wished.mode == "off":
+            raise Unavailable("the profile `off` is no boundary")
+        outer = find_outer()
+        machine = self._machine = self._machine or (find_machine() if outer is None else find_locks())
+        try:
+            if outer is not None:
+                self._bare = lock_inside(self._wished, outer, machine, self._environ)
+            elif machine.bubblewrap is None and not self._wished.write_roots:
+                self._bare = lock_alone(self._wished, machine, self._environ)
+            else:
+                machine.demand()
+                self._settle()
+        except ConfigError as error:
+            self._forget()
+            raise Unavailable(str(error)) from None
+        except Unavailable:
+            self._forget()
+            raise
+        return self
+
+    def _forget(self) -> None:
+        trial_run.forget(self._wished.write_roots, self._environ)
+
+    def _settle(self) -> None:
+        home = assent_home(self._environ)
+        make_private_folder(home)
+        hidden = tuple(dict.fromkeys((*self._wished.masked, home)))
+        boundary = settle(msgspec.structs.replace(self._wished, masked=hidden), self._environ)
+        user = boundary.user
+        if boundary.profile.mode == "agent" and user.dropped:
+            # A socket and tokens of ours would be anybody's who runs as them: they see into the processes inside.
+            raise Unavailable("in somebody else's workspace an agent has nobody to ask: have them start it themselves")
+        owner = (user.uid, user.gid) if user.dropped else None
+        places = os.path.join(home, "sandbox", "places")
+        self._placeholders = Placeholders(places, boundary.profile.protected, owner, boundary.files)
+        self._stack.callback(self._placeholders.release)
+        if boundary.profile.write_roots:
+            self._binds = ((package_caches.open_cache(home, boundary.profile.write_roots, user), plan.CACHE),)
+        if boundary.profile.mode == "agent":
+            self._home = home
+            self._shown = _show_asking(home)
+            if self._state is not None:
+                self._binds = (*self._binds, *self._state.written)
+                self._shown = (*self._shown, *self._state.shown)
+        self._boundary = boundary
+
+    async def __aexit__(self, *_: object) -> None:
+        for process in list(self._processes):
+            await process.close()
+        for group in self._groups:
+            await group.removed()
+        await self._stack.aclose()
+
+    async def start(
+        self,
+        argv: Sequence[str],
+        *,
+        stdin: int = NOTHING,
+        stdout: int = PIPE,
+        stderr: int = PIPE,
+        terminal: int = -1,
+        environment: Mapping[str, str] | None = None,
+    ) -> Process:
+        """Start a command, or raise `Unavailable` or `CommandNotStarted`.
+
+        The streams are descriptors, `PIPE` or `NOTHING`; `terminal` says which of the three is the command's own.
+        """
+        machine, bare = self._machine, self._bare
+        boundary = self._boundary if bare is None else bare.boundary
+        if boundary is None or machine is None:
+            raise Unavailable("the sandbox is not open")
+        if not argv or not argv[0]:
+            raise CommandNotStarted("there is no command", code=127)
+        check_given({s for s in (stdin, stdout, stderr) if s >= 0}, boundary.held)
+        group = Group(boundary.profile.process_limits)
+        self._groups = [*(known for known in self._groups if known.is_there), group]
+        pipes = _Pipes(stdin, stdout, stderr)
+        started = None
+        guards = contextlib.ExitStack()
+        guards.callback(group.remove)
+        try:
+            if self._bare is None:  # loaded while it is found out what it is to make
+                started = begin(boundary, argv, machine, pipes.inner, self._kept(group))
+            order = self._order(boundary, machine, argv, group, environment or {}, terminal)
+            upkeep = Upkeep(order.mounts, [place for _, place in (*order.binds, *order.shown)])
+            guards.callback(upkeep.close)
+            started = await self._set_up(boundary, order, machine, pipes, started)
+            pipes.close_inner()
+            started.tie()
+            group.shut(entered=started.grouped)
+            process = await self._begin(group, guards, started, order, boundary, machine, pipes)
+            if self._placeholders is not None and "mounts" in started.fds:
+                self._look_after(upkeep, started.take("mounts"), self._placeholders, process, guards)
+            started.close()
+        except BaseException as error:
+            pipes.close()
+            if started is not None:
+                started.abandon()
+            guards.close()
+            if isinstance(error, Unavailable):
+                self._forget()
+            raise
+        return process
+
+    async def _set_up(
+        self, boundary: Boundary, order: Order, machine: Machine, pipes: _Pipes, begun: Started | None
+    ) -> Started:
+        """Have everything made but the command; once more, if what was to be hidden went away, or moved, meanwhile."""
+        for _ in range(_MOST_TRIES):
+            if self._bare is None:
+                begun = begun or begin(boundary, order.argv, machine, pipes.inner, order.kept)
+                started, begun = launch(begun, boundary, order, machine), None
+            else:
+                started = launch_bare(self._bare, order, pipes.inner)
+            try:
+                planned = expect(order.mounts, (*order.binds, *order.shown))
+                await _hear_report(started)
+                check_standing(started.fds["table"], planned)
+                await _hear_report(started)  # the locks are on
+            except Moved:
+                started.abandon()
+            except BaseException as error:
+                started.abandon()
+                there = plan.still_there(order.mounts)
+                if not isinstance(error, Unavailable) or there == order.mounts:
+                    raise
+                order = msgspec.structs.replace(order, mounts=there)
+            else:
+                return started
+        raise Unavailable("what is to be hidden or protected comes and goes too quickly")
+
+    def _order(
+        self,
+        boundary: Boundary,
+        machine: Machine,
+        argv: Sequence[str],
+        group: Group,
+        environment: Mapping[str, str],
+        terminal: int,
+    ) -> Order:
+        reach = boundary.profile.network.mode == "hosts"
+        return Order(
+            argv=tuple(argv),
+            environment=self._environment(boundary, environment, reach=reach),
+            port=PROXY_PORT if reach else 0,
+            supervised=self._supervised and machine.notify and self._bare is None,
+            terminal=terminal,
+            binds=self._binds,
+            shown=self._shown,
+            mounts=() if self._placeholders is None else plan.plan_mounts(boundary, self._placeholders.made),
+            kept=self._kept(group),
+            door=group.door,
+        )
+
+    def _kept(self, group: Group) -> tuple[int, ...]:
+        held = () if self._placeholders is None else (self._placeholders.descriptor,)
+        return (*held, *group.doors)
+
+    async def _begin(
+        self,
+        group: Group,
+        guards: contextlib.ExitStack,
+        started: Started,
+        order: Order,
+        boundary: Boundary,
+        machine: Machine,
+        pipes: _Pipes,
+    ) -> Process:
+        mechanisms = machine.mechanisms() if self._bare is None else self._bare.mechanisms(machine)
+        profile = self._in_force(boundary, order, (*mechanisms, group.mechanism))
+        if self._on_applied is not None:
+            told = self._on_applied(profile)
+            if inspect.isawaitable(told):
+                await told
+        violations: list[Violation] = []
+        hear = self._hear(violations)
+        if "proxy" in started.fds:
+            environ = self._environ
+            indexes = functools.partial(package_hosts, environ, user_home(environ))
+            proxy = Proxy(profile.network.hosts, hear, self._ask, indexes=indexes)
+            guards.callback(proxy.stop)
+            await proxy.serve(started.take("proxy"))
+        began = left_programs.now()
+        started.go()
+        supervisor = None
+        if "supervisor" in started.fds:  # until it answers, the command does not begin
+            stand_ins = () if self._placeholders is None else self._placeholders.made
+            supervisor = Supervisor(started.take("supervisor"), boundary, hear, self._ask, stand_ins)
+            guards.callback(supervisor.stop)
+            supervisor.start()
+        await wait_readable(started.fds["begin"])
+        started.read_begin(order.argv)
+        process = Process(
+            started.process,
+            started.take("pid"),
+            started.take("leash"),
+            profile,
+            on_end=guards.close,
+            violations=lambda: tuple(violations),
+            programs=lambda: _look_for_programs(boundary, supervisor, began),
+        )
+        pipes.attach(process, boundary.profile.process_limits.output_bytes)
+        process.end_after(boundary.profile.process_limits.wall_seconds)
+        self._processes.add(process)
+        return process
+
+    def _look_after(
+        self, upkeep: Upkeep, namespace: int, places: Placeholders, process: Process, guards: contextlib.ExitStack
+    ) -> None:
+        """Keep up the boundary until the command ends."""
+        self._stack.callback(os.close, namespace)  # taking all the mounts down keeps whoever does it waiting
+        task = asyncio.get_running_loop().create_task(upkeep.watch(namespace, places.add, process.lose))
+        guards.callback(task.cancel)
+
+    def _hear(self, violations: list[Violation]) -> Callable[[Violation], None]:
+        seen: set[tuple[str, str]] = set()
+
+        def hear(violation: Violation) -> None:
+            key = (violation.operation, violation.resource)
+            if key not in seen and len(seen) < _MOST_VIOLATIONS:
+                seen.add(key)
+                violations.append(violation)
+                if self._on_violation is not None:
+                    self._on_violation(violation)
+
+        return hear
+
+    def _environment(self, boundary: Boundary, more: Mapping[str, str], *, reach: bool) -> dict[str, str]:
+        profile, user = boundary.profile, boundary.user
+        found = self._configured(user.home) | pass_on(self._passed, profile.environment)
+        found |= package_caches.cache_variables() if self._binds or os.path.isdir(plan.CACHE) else {}
+        found |= proxy_variables(PROXY_PORT, profile.network.hosts) if reach else {}
+        found |= {"ASSENT_HOME": self._home} if self._home else {}
+        found |= dict(self._state.environment) if self._state is not None and self._home else {}
+        found |= {"HOME": user.home, "ASSENT_SANDBOX": profile.name}
+        if self._bare is None or self._bare.outer is not None:
+            found["TMPDIR"] = "/tmp"  # noqa: S108 - private inside
+        return resolve_environment(found, more)
+
+    def _configured(self, home: str) -> dict[str, str]:
+        """Return the package indexes of the user's own settings, which may be hidden inside, unless variables do."""
+        registry = npm_registry(self._environ, home)
+        found = pip_variables(self._environ, home) | ({"npm_config_registry": registry} if registry else {})
+        given = {name.upper() for name in self._passed}
+        return {name: value for name, value in found.items() if name.upper() not in given}
+
+    def _in_force(self, boundary: Boundary, order: Order, mechanisms: tuple[Mechanism, ...]) -> SandboxProfile:
+        names = sorted(order.environment)
+        return msgspec.structs.replace(
+            boundary.profile,
+            cwd=printable(boundary.profile.cwd or "/"),
+            read_roots=tuple(map(printable, boundary.profile.read_roots)),
+            masked=tuple(map(printable, boundary.profile.masked)),
+            protected=tuple(map(printable, boundary.profile.protected)),
+            mechanisms=mechanisms,
+            environment=tuple(names),
+            environment_ref="environment:" + digest(["assent.environment.v1", names])[:16],
+        )
+
+
+async def _hear_report(started: Started) -> None:
+    try:
+        async with asyncio.timeout(_SETUP_SECONDS):
+            if not started.has_report:
+                await wait_readable(started.control.fileno())
+    except TimeoutError:
+        raise Unavailable(f"the sandbox did not stand within {_SETUP_SECONDS} seconds") from None
+    started.read_report()
+
+
+async def _look_for_programs(boundary: Boundary, supervisor: Supervisor | None, began: int) -> Programs:
+    """Find what a command left that runs later; where nothing was tried that could change a file, there is none."""
+    if supervisor is not None and not supervisor.saw_changes:
+        return Programs()
+    profile = boundary.profile
+    apart = frozenset((*profile.protected, *profile.masked))
+    return await find_programs(profile.write_roots, apart, Before(began, boundary.survey))
+
+
+def _show_asking(home: str) -> tuple[tuple[str, str], ...]:
+    """Return what a whole agent finds where Assent's home is: a socket to ask over, hooks' script and tokens."""
+    asking, tokens = os.path.join(home, ASK_FOLDER), os.path.join(home, "agents")
+    make_private_folder(asking)
+    make_private_folder(os.path.join(asking, "agents"))
+    place_hook(asking)
+    real = os.path.realpath(home)
+    return ((asking, real), *(((tokens, os.path.join(real, "agents")),) if os.path.isdir(tokens) else ()))
+
+
+class _Pipes:
+    """The streams of a command, inner ends and ours."""
+
+    def __init__(self, *wanted: int) -> None:
+        self._made: list[int] = []
+        self._ours: list[int | None] = []
+        inner = []
+        for index, want in enumerate(wanted):
+            if want == PIPE:
+                read, write = os.pipe2(os.O_CLOEXEC)
+                theirs, ours = (read, write) if index == 0 else (write, read)
+                self._made.append(theirs)
+                self._ours.append(ours)
+                inner.append(theirs)
+            elif want == NOTHING:
+                theirs = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
+                self._made.append(theirs)
+                self._ours.append(None)
+                inner.append(theirs)
+            else:
+                self._ours.append(None)
+                inner.append(want)
+        self.inner = (inner[0], inner[1], inner[2])
+
+    def close_inner(self) -> None:
+        while self._made:
+            os.close(self._made.pop())
+
+    def close(self) -> None:
+        self.close_inner()
+        for descriptor in self._ours:
+            if descriptor is not None:
+                os.close(descriptor)
+        self._ours = [None, None, None]
+
+    def attach(self, process: Process, limit: int | None) -> None:
+        tally = Tally(limit, lambda: process.kill("output"))
+        given, out, err = self._ours
+        process.stdin = None if given is None else Input(given)
+        process.stdout = None if out is None else Output(out, tally)
+        process.stderr = None if err is None else Output(err, tally)
+        self._ours = [None, None, None]

@@ -1,0 +1,1 @@
+"""Keep a boundary in force while files outside are replaced."""

@@ -1,0 +1,1 @@
+"""Clients of the daemon: HTTP, WebSockets, and reports that wait for it."""

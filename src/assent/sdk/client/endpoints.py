@@ -1,0 +1,261 @@
+"""What the daemon can be asked, each said once: its arguments, and the record it gives. Both clients have them all."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from assent.sdk.client.admin_endpoints import Looking
+from assent.sdk.client.requests import Ask, Endpoint, HookAsk, Hooked, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from assent.model import SandboxProfile
+    from assent.server.api.destructive import Enabled, EnablementList
+    from assent.server.api.grants import Ended, GrantList
+    from assent.server.api.permissions import DecisionResult, Permission, PermissionList
+    from assent.server.api.sandbox import Answered, Recorded, Redeemed
+    from assent.server.api.sessions import Responded
+    from assent.server.api.similar_questions import EarlierAnswers
+    from assent.server.hooks.classify import Classified
+    from assent.server.runtime.endpoints import ActionResolved, Evaluated
+    from assent.server.runtime.permission_state import PermissionState
+    from assent.server.runtime.refs import Ref
+    from assent.server.runtime.report_events import EventsRecorded
+
+
+class Endpoints(Looking):
+    """Everything the daemon offers to a program."""
+
+    @Endpoint
+    @staticmethod
+    def permissions(
+        *,
+        agent: str | None = None,
+        status: str | None = None,
+        details: bool | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Ask[PermissionList]:
+        """List questions: the pending ones, or by status; with `details`, what each call would do."""
+        query = {"agentId": agent, "status": status, "details": details, "limit": limit, "cursor": cursor}
+        return Ask("GET", "/api/permissions", "api.permissions:PermissionList", query=query)
+
+    @Endpoint
+    @staticmethod
+    def permission(request_id: str, *, wait: float | None = None) -> Ask[Permission]:
+        """Show one question; with `wait`, once it is answered or the time is up."""
+        path = f"/api/permissions/{quoted(request_id)}"
+        return Ask("GET", path, "api.permissions:Permission", query={"wait": wait})
+
+    @Endpoint
+    @staticmethod
+    def answer(  # noqa: PLR0913 - as many as the route takes
+        request_id: str,
+        decision: Literal["approve", "reject", "approve_always"],
+        *,
+        feedback: str | None = None,
+        modified_input: str | dict[str, Any] | None = None,
+        scope: str | None = None,
+        pattern: str | None = None,
+        expires_in: float | None = None,
+        destructive: bool | None = None,
+    ) -> Ask[DecisionResult]:
+        """Answer a question, for good."""
+        body = {
+            "requestId": request_id,
+            "decision": decision,
+            "feedback": feedback,
+            "modifiedInput": modified_input,
+            "scope": scope,
+            "pattern": pattern,
+            "expiresIn": expires_in,
+            "destructive": destructive,
+        }
+        return Ask("POST", "/api/permissions", "api.permissions:DecisionResult", body=body)
+
+    @Endpoint
+    @staticmethod
+    def similar(request_id: str) -> Ask[EarlierAnswers]:
+        """Show how earlier questions like this one ended."""
+        return Ask("GET", f"/api/permissions/{quoted(request_id)}/similar", "api.similar_questions:EarlierAnswers")
+
+    @Endpoint
+    @staticmethod
+    def classify(  # noqa: PLR0913 - as many as the route takes
+        tool: str,
+        given: dict[str, Any],
+        *,
+        cwd: str | None = None,
+        session: str | None = None,
+        call_id: str | None = None,
+        mode: str | None = None,
+        honours_updated_input: bool | None = None,
+        wait: float | None = None,
+    ) -> Ask[Classified]:
+        """Ask, as an agent, whether a call may run; `honours_updated_input` says that a changed input is run."""
+        body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
+        body |= {"toolCallId": call_id, "mode": mode, "honoursUpdatedInput": honours_updated_input}
+        query = {"wait": wait}
+        return Ask("POST", "/api/hooks/classify", "hooks.classify:Classified", body=body, query=query)
+
+    @Endpoint
+    @staticmethod
+    def evaluate_permission(  # noqa: PLR0913 - as many as the route takes
+        tool: str,
+        given: dict[str, Any],
+        *,
+        cwd: str | None = None,
+        session: str | None = None,
+        call_id: str | None = None,
+        mode: str | None = None,
+        opinion: dict[str, str] | None = None,
+        interactive: bool | None = None,
+        runs_in: SandboxProfile | None = None,
+        secrets: Sequence[str] | None = None,
+        honours_updated_input: bool | None = None,
+        traceparent: str | None = None,
+        wait: float | None = None,
+    ) -> Ask[Evaluated]:
+        """Have an action decided, as an agent, with the facts behind it; `opinion` can only tighten.
+
+        `runs_in` says that it runs at once if it may, and inside what: that is recorded with the decision. `secrets`
+        names fields that are masked there. `honours_updated_input` says that a changed input is run.
+        """
+        body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
+        body |= {"toolCallId": call_id, "mode": mode, "hostOpinion": opinion, "interactive": interactive}
+        body |= {"honoursUpdatedInput": honours_updated_input}
+        return Ask(
+            "POST",
+            "/api/runtime/evaluate_permission",
+            "runtime.endpoints:Evaluated",
+            body=body | {"runsIn": runs_in, "secretFields": secrets},
+            query={"wait": wait},
+            headers={"Traceparent": traceparent},
+        )
+
+    @Endpoint
+    @staticmethod
+    def report_events(
+        session: str, events: Sequence[Any], *, cwd: str | None = None, again: bool | None = None
+    ) -> Ask[EventsRecorded]:
+        """Tell, as an agent, what became of decided calls; `again` if some of it was told before, without an answer."""
+        body = {"sessionId": session, "events": events, "cwd": cwd, "again": again}
+        return Ask("POST", "/api/runtime/report_events", "runtime.report_events:EventsRecorded", body=body)
+
+    @Endpoint
+    @staticmethod
+    def respond_action(action_id: str, decision: Literal["allow", "deny"], **payload: Any) -> Ask[ActionResolved]:
+        """Resolve an action that is required."""
+        body = {"actionId": action_id, "decision": decision, "payload": payload}
+        return Ask("POST", "/api/runtime/respond_action", "runtime.endpoints:ActionResolved", body=body)
+
+    @Endpoint
+    @staticmethod
+    def permission_state(*, session: str | None = None, cwd: str | None = None) -> Ask[PermissionState]:
+        """Show what holds now."""
+        query = {"sessionId": session, "cwd": cwd}
+        return Ask("GET", "/api/runtime/permission_state", "runtime.permission_state:PermissionState", query=query)
+
+    @Endpoint
+    @staticmethod
+    def evidence(session: str) -> Ask[dict[str, Any]]:
+        """Export all that is on record of a session, signed."""
+        return Ask("GET", f"/api/runtime/evidence/{quoted(session)}")
+
+    @Endpoint
+    @staticmethod
+    def ref(ref: str) -> Ask[Ref]:
+        """Show what a ref in an event stands for."""
+        return Ask("GET", f"/api/refs/{quoted(ref)}", "runtime.refs:Ref")
+
+    @Endpoint
+    @staticmethod
+    def respond(
+        session: str,
+        decision: Literal["approved", "rejected"],
+        *,
+        call_id: str | None = None,
+        feedback: str | None = None,
+    ) -> Ask[Responded]:
+        """Answer a session's question: that of a call, or the oldest."""
+        body = {"kind": "permission", "decision": decision, "toolCallId": call_id, "feedback": feedback}
+        return Ask("POST", f"/api/sessions/{quoted(session)}/respond", "api.sessions:Responded", body=body)
+
+    @Endpoint
+    @staticmethod
+    def grants() -> Ask[GrantList]:
+        """List the standing answers in force."""
+        return Ask("GET", "/api/grants", "api.grants:GrantList")
+
+    @Endpoint
+    @staticmethod
+    def revoke_grant(grant_id: str) -> Ask[Ended]:
+        """End a standing answer."""
+        return Ask("DELETE", f"/api/grants/{quoted(grant_id)}", "api.grants:Ended")
+
+    @Endpoint
+    @staticmethod
+    def enablements() -> Ask[EnablementList]:
+        """List where destructive calls are asked about."""
+        return Ask("GET", "/api/destructive", "api.destructive:EnablementList")
+
+    @Endpoint
+    @staticmethod
+    def enable_destructive(
+        minutes: float, *, agent: str | None = None, session: str | None = None, digest: str | None = None
+    ) -> Ask[Enabled]:
+        """Have destructive calls asked about for a while."""
+        body = {"minutes": minutes, "agentId": agent, "sessionId": session, "digest": digest}
+        return Ask("POST", "/api/destructive", "api.destructive:Enabled", body=body)
+
+    @Endpoint
+    @staticmethod
+    def disable_destructive(enablement_id: str) -> Ask[Ended]:
+        """Block them again."""
+        return Ask("DELETE", f"/api/destructive/{quoted(enablement_id)}", "api.grants:Ended")
+
+    @Endpoint
+    @staticmethod
+    def hook(
+        agent: str,
+        given: dict[str, Any],
+        *,
+        wait: float | None = None,
+        observe: bool | None = None,
+        again: bool | None = None,
+        shell: str | None = None,
+    ) -> Ask[Hooked]:
+        """Ask as an agent's own hook does, in its words; a body of None is what an agent takes for silence.
+
+        `observe` only has it written down what would be decided; `shell` says what runs the agent's lines.
+        """
+        path, headers = f"/api/hooks/{quoted(agent)}", {"X-Assent-Shell": shell}
+        return HookAsk(
+            "POST",
+            path,
+            body=given,
+            query={"wait": wait, "observe": observe or None, "again": again or None},
+            headers=headers,
+        )
+
+    @Endpoint
+    @staticmethod
+    def redeem(decision_id: str, argv: Sequence[str], cwd: str, *, nonce: str = "") -> Ask[Redeemed]:
+        """Trade a sandboxed decision in for its boundary, once. The seal covers the nonce."""
+        body = {"decisionId": decision_id, "argv": argv, "cwd": cwd, "nonce": nonce}
+        return Ask("POST", "/api/sandbox/redeem", "api.sandbox:Redeemed", body=body)
+
+    @Endpoint
+    @staticmethod
+    def ask_outside(decision_id: str, violation: Any) -> Ask[Answered]:
+        """Ask about what lies outside the boundary of a decision that is being run; held until a person has said."""
+        body = {"decisionId": decision_id, "violation": violation}
+        return Ask("POST", "/api/sandbox/ask", "api.sandbox:Answered", body=body)
+
+    @Endpoint
+    @staticmethod
+    def report_sandbox(run_id: str, events: Sequence[Any], *, decision_id: str | None = None) -> Ask[Recorded]:
+        """Record what happened in a sandbox."""
+        body = {"runId": run_id, "events": events, "decisionId": decision_id}
+        return Ask("POST", "/api/sandbox/events", "api.sandbox:Recorded", body=body)

@@ -1,0 +1,94 @@
+"""A client of `WS /ws/permissions`: questions as they are asked, and how each ended."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlencode
+
+import msgspec
+from websockets.asyncio.client import ClientConnection
+from websockets.exceptions import WebSocketException
+
+from assent.sdk.client.clients import ApiError, UnreachableError
+from assent.sdk.client.requests import Endpoint, IsAwaited, Wish
+from assent.sdk.client.runs import connect_socket
+
+if TYPE_CHECKING:
+    from assent.sdk.client.clients import AsyncClient
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """What is said there: `connected`, `permission_request`, `decision_ack`, `heartbeat`, `pong` or `error`."""
+
+    type: str
+    data: dict[str, Any] = {}
+
+
+_REFUSALS = {4001: 400, 4401: 401, 4403: 403}
+_DECODER = msgspec.json.Decoder(Notice)
+
+
+class Saying(Wish[None]):
+    """Something to say there."""
+
+    def __init__(self, kind: str, **data: Any) -> None:
+        self.type = kind
+        self.data = {name: value for name, value in data.items() if value is not None}
+
+
+class InboxWords:
+    """What can be said there."""
+
+    @Endpoint
+    @staticmethod
+    def decide(request_id: str, decision: Literal["approve", "reject"], *, feedback: str | None = None) -> Wish[None]:
+        """Answer a question; that it counted is said to everyone who listens, as a `decision_ack`."""
+        return Saying("decision", requestId=request_id, decision=decision, feedback=feedback)
+
+    @Endpoint
+    @staticmethod
+    def ping() -> Wish[None]:
+        """Ask for a sign of life, which comes as a `pong`."""
+        return Saying("ping")
+
+
+class Inbox(InboxWords, IsAwaited):
+    """One connection. Iterating over it gives what is said, beginning with what is pending."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+
+    async def __aiter__(self) -> AsyncIterator[Notice]:
+        try:
+            async for message in self._socket:
+                yield _DECODER.decode(message)
+        except (WebSocketException, msgspec.MsgspecError) as error:
+            if self._socket.close_code in _REFUSALS:
+                raise ApiError(_REFUSALS[self._socket.close_code], self._socket.close_reason or "refused") from None
+            raise UnreachableError(f"the stream was cut off: {error}") from None
+
+    async def send(self, said: Saying) -> None:
+        """Say something, or raise `UnreachableError`."""
+        try:
+            await self._socket.send(msgspec.json.encode({"type": said.type, "data": said.data}).decode())
+        except WebSocketException:
+            raise UnreachableError("the daemon has gone") from None
+
+
+@contextlib.asynccontextmanager
+async def open_inbox(
+    client: AsyncClient, user: str | None, *, everyone: bool, url: str, home: str, token: str
+) -> AsyncIterator[Inbox]:
+    """Connect as a user, or as whoever the token says; raises `UnreachableError` or `ApiError`."""
+    query = {"userId": user or (await client.who()).user_id} | ({"everyone": "true"} if everyone else {})
+    try:
+        path = "/ws/permissions?" + urlencode(query)
+        socket = await connect_socket(path, url=url, home=home, token=token)
+    except (OSError, WebSocketException) as error:
+        raise UnreachableError(f"the daemon can not be reached: {error}") from None
+    try:
+        yield Inbox(socket)
+    finally:
+        await socket.close()

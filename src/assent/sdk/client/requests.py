@@ -1,0 +1,125 @@
+"""What is asked of the daemon as a value, and as a method of whoever asks: one that waits, or one that is awaited."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Generic, ParamSpec, TypeVar, cast, overload
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from assent.agents.hooks.messages import REFUSED
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Wish(Generic[T]):
+    """Something that is asked of the daemon, and gives one thing."""
+
+
+class Waits:
+    """Whose methods return what was asked for."""
+
+
+class IsAwaited:
+    """Whose methods return an awaitable of it."""
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came back; the names of headers are in lower case."""
+
+    status: int
+    body: bytes
+    headers: dict[str, str] = {}
+
+
+class Ask(Wish[T]):
+    """One request, and where the record is that it gives: `module:Name` below `assent.server`, or `text`; else JSON."""
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        gives: str = "",
+        *,
+        body: Any = None,
+        query: Any = None,
+        headers: dict[str, str | None] | None = None,
+    ) -> None:
+        given = {name: _text(value) for name, value in (query or {}).items() if value is not None}
+        self.method = method
+        self.path = f"{path}?{urlencode(given)}" if given else path
+        self.body = None if body is None else msgspec.json.encode({k: v for k, v in body.items() if v is not None})
+        self.headers = {name: value for name, value in (headers or {}).items() if value is not None}
+        self._gives = gives
+
+    def read(self, answer: Answer) -> T:
+        """Read the answer."""
+        data = answer.body
+        if self._gives == "text":
+            return cast("T", data.decode())
+        if not self._gives and not data:
+            return cast("T", None)
+        kind: Any = _find(self._gives) if self._gives else Any
+        return cast("T", msgspec.json.decode(data, type=kind))
+
+
+class Hooked(msgspec.Struct, frozen=True):
+    """What an agent's hook has to write, and the code it has to end with: the call runs with 0 alone."""
+
+    body: Any
+    exit: int
+    reason: str | None = None
+
+
+class HookAsk(Ask[Hooked]):
+    """A hook's question. An answer that does not say how to end is a refusal."""
+
+    def read(self, answer: Answer) -> Hooked:
+        """Read the answer, and what its headers say of the end."""
+        code = answer.headers.get("x-assent-exit", "")
+        body = msgspec.json.decode(answer.body) if answer.body else None
+        return Hooked(body, int(code) if code.isdigit() else REFUSED, answer.headers.get("x-assent-reason"))
+
+
+class Endpoint(Generic[P, T]):
+    """A `Wish` as a method: of `Client` it gives what was wished for, of `AsyncClient` an awaitable of it."""
+
+    def __init__(self, make: Callable[P, Wish[T]]) -> None:
+        self.make = make
+        self.__doc__ = make.__doc__
+
+    @overload
+    def __get__(self, client: Waits, kind: Any = None) -> Callable[P, T]: ...
+    @overload
+    def __get__(self, client: IsAwaited, kind: Any = None) -> Callable[P, Awaitable[T]]: ...
+    @overload
+    def __get__(self, client: None, kind: Any = None) -> Endpoint[P, T]: ...
+    def __get__(self, client: Any, kind: Any = None) -> Any:
+        """Bind it to a client."""
+        if client is None:
+            return self
+
+        @functools.wraps(self.make)
+        def send(*args: P.args, **kwargs: P.kwargs) -> Any:
+            return client.send(self.make(*args, **kwargs))
+
+        return send
+
+
+@functools.lru_cache(maxsize=64)
+def _find(name: str) -> Any:
+    module, _, kind = name.partition(":")
+    return getattr(importlib.import_module(f"assent.server.{module}"), kind)
+
+
+def _text(value: Any) -> Any:
+    return ("true" if value else "false") if isinstance(value, bool) else value
+
+
+def quoted(part: str) -> str:
+    """Write a piece of a path so that it stays one piece."""
+    return quote(part, safe="")

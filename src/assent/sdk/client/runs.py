@@ -1,0 +1,273 @@
+"""A client of the run protocol: prepare and start runs, hear what happens in them, answer what they ask."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH118
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import os
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from typing import Any, Literal, TypeVar, Union
+
+import msgspec
+from websockets.asyncio.client import ClientConnection, connect, unix_connect
+from websockets.exceptions import WebSocketException
+
+from assent.model import AssentError
+from assent.platform.daemon_address import SOCKET_NAME, short_name
+from assent.runs.protocol.messages import (
+    DAEMON_MESSAGES,
+    ClientMessage,
+    DaemonMessage,
+    Decision,
+    ErrorMessage,
+    ListRuns,
+    ListStrategies,
+    PermissionDecision,
+    Ping,
+    Pong,
+    PrepareRun,
+    RequestPermission,
+    RunList,
+    RunPrepared,
+    RunSummary,
+    StartRun,
+    StopRun,
+    StrategyList,
+    StrategySummary,
+    Subscribe,
+    Unsubscribe,
+    UpdatePolicy,
+    UserInput,
+)
+from assent.sdk.client.clients import UnreachableError, find_endpoint
+from assent.sdk.client.requests import Endpoint, IsAwaited, Wish
+
+LARGEST_MESSAGE = 16 << 20
+_REPLIES = (RunPrepared, RunList, StrategyList, Pong, ErrorMessage)
+_DECODER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Union[DAEMON_MESSAGES])  # noqa: UP007 - made of a list
+
+T = TypeVar("T")
+
+
+class RunProtocolError(AssentError):
+    """The daemon did not obey a message; `code` is the protocol's."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+class Order(Wish[T]):
+    """A message of the protocol, and what its reply gives."""
+
+    def __init__(
+        self,
+        message: ClientMessage,
+        reply: type[DaemonMessage] = Pong,
+        give: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.message = message
+        self.reply = reply
+        self.give: Callable[[Any], Any] = give or (lambda found: None if reply is Pong else found)
+
+    @property
+    def is_silent(self) -> bool:
+        """Tell whether only an error is a reply to it; a ping behind it tells that there was none."""
+        return self.reply is Pong and not isinstance(self.message, Ping)
+
+
+class RunOrders:
+    """What can be asked for by the protocol."""
+
+    @Endpoint
+    @staticmethod
+    def prepare(
+        strategy_path: str | None = None,
+        *,
+        run_id: str | None = None,
+        cwd: str | None = None,
+        interactive: bool = True,
+        profile: str | None = None,
+    ) -> Order[RunPrepared]:
+        """Make a run of a strategy, or attach to one by its id."""
+        wish = PrepareRun(run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile)
+        return Order(wish, RunPrepared)
+
+    @Endpoint
+    @staticmethod
+    def start(run_id: str, text: str | None = None) -> Order[None]:
+        """Begin a run."""
+        return Order(StartRun(run_id=run_id, input=text))
+
+    @Endpoint
+    @staticmethod
+    def stop(run_id: str) -> Order[None]:
+        """End a run before its time."""
+        return Order(StopRun(run_id=run_id))
+
+    @Endpoint
+    @staticmethod
+    def subscribe(run_id: str) -> Order[None]:
+        """Hear of a run, beginning with what is pending in it."""
+        return Order(Subscribe(run_id=run_id))
+
+    @Endpoint
+    @staticmethod
+    def unsubscribe(run_id: str) -> Order[None]:
+        """Hear no more of a run."""
+        return Order(Unsubscribe(run_id=run_id))
+
+    @Endpoint
+    @staticmethod
+    def decide(question: RequestPermission, decision: Decision) -> Order[None]:
+        """Answer a question."""
+        wanted = question.request_id or ""
+        return Order(PermissionDecision(run_id=question.run_id, permission_request_id=wanted, decision=decision))
+
+    @Endpoint
+    @staticmethod
+    def update_policy(
+        run_id: str,
+        mode: Literal["read", "write"],
+        *,
+        tool: str | None = None,
+        allow: tuple[str, ...] = (),
+        deny: tuple[str, ...] = (),
+        default: Literal["allow", "deny", "ask"] | None = None,
+    ) -> Order[None]:
+        """Add to the path policy of a tool, or of all of them."""
+        return Order(UpdatePolicy(run_id=run_id, mode=mode, tool=tool, allow=allow, deny=deny, default=default))
+
+    @Endpoint
+    @staticmethod
+    def give_input(run_id: str, agent: str, text: str) -> Order[None]:
+        """Write a line to the program of a run."""
+        return Order(UserInput(run_id=run_id, agent_name=agent, text=text))
+
+    @Endpoint
+    @staticmethod
+    def list_runs() -> Order[tuple[RunSummary, ...]]:
+        """Return the runs that one may see, the newest first."""
+        return Order(ListRuns(), RunList, lambda reply: reply.runs)
+
+    @Endpoint
+    @staticmethod
+    def list_strategies() -> Order[tuple[StrategySummary, ...]]:
+        """Return the strategies that lie ready."""
+        return Order(ListStrategies(), StrategyList, lambda reply: reply.strategies)
+
+    @Endpoint
+    @staticmethod
+    def ping() -> Order[None]:
+        """Wait for a sign of life."""
+        return Order(Ping())
+
+
+class RunClient(RunOrders, IsAwaited):
+    """One connection. Iterating over it gives what happens in every run that it prepared or subscribed to.
+
+    Every method returns once the daemon has obeyed, and raises `RunProtocolError` if it did not.
+    """
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self._socket = socket
+        self._ids = itertools.count(1)
+        self._waiting: dict[str, asyncio.Future[DaemonMessage]] = {}
+        self._news: asyncio.Queue[DaemonMessage | None] = asyncio.Queue()
+        self._listening = asyncio.create_task(self._listen())
+
+    @classmethod
+    @contextlib.asynccontextmanager
+    async def open(
+        cls, *, url: str = "", home: str = "", token: str = "", environ: Mapping[str, str] = os.environ
+    ) -> AsyncIterator[RunClient]:
+        """Connect to the daemon of this user, or to the one at an address; raises `UnreachableError`."""
+        if not url and not home:
+            where = find_endpoint(environ)
+            url, home, token = where.url, where.home, token or where.token
+        try:
+            socket = await connect_socket("/ws", url=url, home=home, token=token)
+        except (OSError, WebSocketException) as error:
+            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+        client = cls(socket)
+        try:
+            yield client
+        finally:
+            await socket.close()
+            await client._listening
+
+    async def __aiter__(self) -> AsyncIterator[DaemonMessage]:
+        while (message := await self._news.get()) is not None:
+            yield message
+
+    async def send(self, order: Order[T]) -> T:
+        """Send a message and return what its reply gives, once the daemon has obeyed."""
+        with self._expecting() as (request_id, reply), self._expecting() as (ping_id, pong):
+            await self._send(order.message, request_id)
+            if order.is_silent:
+                await self._send(Ping(), ping_id)
+                await asyncio.wait((reply, pong), return_when=asyncio.FIRST_COMPLETED)
+                answer = reply.result() if reply.done() else pong.result()
+            else:
+                answer = await reply
+        if not isinstance(answer, order.reply):
+            raise _problem(answer)
+        given: T = order.give(answer)
+        return given
+
+    @contextlib.contextmanager
+    def _expecting(self) -> Iterator[tuple[str, asyncio.Future[DaemonMessage]]]:
+        request_id = f"c{next(self._ids)}"
+        future: asyncio.Future[DaemonMessage] = asyncio.get_running_loop().create_future()
+        self._waiting[request_id] = future
+        try:
+            yield request_id, future
+        finally:
+            del self._waiting[request_id]
+            if not future.cancel() and not future.cancelled():
+                future.exception()  # whatever it was has been raised already, or nobody waits for it
+
+    async def _send(self, message: ClientMessage, request_id: str) -> None:
+        data = msgspec.json.encode(msgspec.structs.replace(message, request_id=request_id))
+        try:
+            await self._socket.send(data.decode())
+        except WebSocketException:
+            raise UnreachableError("the daemon has gone") from None
+
+    async def _listen(self) -> None:
+        with contextlib.suppress(WebSocketException):
+            async for data in self._socket:
+                with contextlib.suppress(msgspec.MsgspecError):  # a newer daemon may say more
+                    self._take(_DECODER.decode(data))
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(UnreachableError("the daemon has gone"))
+        self._news.put_nowait(None)
+
+    def _take(self, message: DaemonMessage) -> None:
+        waiting = self._waiting.get(message.request_id or "") if isinstance(message, _REPLIES) else None
+        if waiting is not None and not waiting.done():
+            waiting.set_result(message)
+        elif not isinstance(message, Pong):
+            self._news.put_nowait(message)
+
+
+async def connect_socket(path: str, *, url: str, home: str, token: str) -> ClientConnection:
+    """Open a socket of the daemon's, at its address or in its home; raises as `websockets` does."""
+    headers = {"Authorization": f"Bearer {token}"}
+    more: dict[str, Any] = {"additional_headers": headers, "max_size": LARGEST_MESSAGE, "compression": None}
+    if url:
+        return await connect(url.replace("http", "ws", 1).rstrip("/") + path, proxy=None, **more)
+    with short_name(home) as folder:
+        return await unix_connect(os.path.join(folder, SOCKET_NAME), f"ws://localhost{path}", **more)
+
+
+def _problem(answer: DaemonMessage) -> RunProtocolError:
+    if isinstance(answer, ErrorMessage):
+        return RunProtocolError(answer.code, answer.message)
+    return RunProtocolError("INTERNAL_ERROR", "the daemon gave another answer than was asked for")

@@ -1,0 +1,1 @@
+"""A guard between an MCP client and an MCP server."""

@@ -1,0 +1,56 @@
+"""`/api/runs`: the daemon's own runs, how they stand and what guards their tools, and ending them.
+
+The run protocol (`WS /ws`) has all of this and more; here it is for whoever only looks now and then.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.runs.protocol.messages import GuardChain, RunSummary
+from assent.runs.protocol.parse import ProtocolError
+from assent.server.api.grants import Ended
+from assent.server.http.messages import Refusal, Request, reply
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from assent.server.daemon import Daemon
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """The runs that you may see, the newest first."""
+
+    runs: tuple[RunSummary, ...]
+
+
+class GuardedRun(msgspec.Struct, frozen=True):
+    """A run, and the chain of named policies that guards each of its tools, as it is now."""
+
+    run: RunSummary
+    guards: tuple[GuardChain, ...]
+    """Empty for a run that has been over for long: guards live in memory, and end with their run."""
+
+
+async def list_runs(daemon: Daemon, request: Request) -> Response:
+    """List runs."""
+    return reply(Runs(await daemon.runs.list(request.who)))
+
+
+async def show_run(daemon: Daemon, request: Request) -> Response:
+    """Show one run with its guards."""
+    try:
+        return reply(GuardedRun(*await daemon.runs.describe(request.path_params["id"], request.who)))
+    except ProtocolError:
+        raise Refusal(404, "Run not found") from None
+
+
+async def stop_run(daemon: Daemon, request: Request) -> Response:
+    """End a run before its time."""
+    try:
+        await daemon.runs.stop(request.path_params["id"], request.who)
+    except ProtocolError:
+        raise Refusal(404, "Run not found, or it is over") from None
+    return reply(Ended(success=True, id=request.path_params["id"]))

@@ -1,0 +1,106 @@
+"""`/api/sandbox/…`: what `assent run` asks for and tells: a decision's boundary, and what happened inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+
+from assent.decisions.tickets import TicketError, outside_call
+from assent.model import ALLOW, Mode, NotFoundError, Role, SandboxProfile, Violation
+from assent.sandbox.reports import Report
+from assent.server.http.messages import Refusal, Request, reply
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from assent.server.daemon import Daemon
+
+_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
+
+
+class RedeemBody(msgspec.Struct, frozen=True, rename="camel"):
+    """A decision that is to be run now: its id, the exact words, and the folder they run in."""
+
+    decision_id: _Name
+    argv: tuple[str, ...]
+    cwd: str
+    nonce: Annotated[str, msgspec.Meta(max_length=128)] = ""
+    """What the seal answers: nobody can show the seal of an answer to another request."""
+
+
+class Redeemed(msgspec.Struct, frozen=True, rename="camel"):
+    """The boundary that was decided."""
+
+    profile: SandboxProfile
+    asks: bool
+    """What is stopped is asked about when the same call is made again."""
+    seal: str = ""
+    """The installation's signature, in hexadecimal, over the decision, the nonce, the words, the folder and this."""
+
+
+class ReportBody(msgspec.Struct, frozen=True, rename="camel"):
+    """What happened in a sandbox, in order."""
+
+    run_id: _Name
+    events: Annotated[tuple[Report, ...], msgspec.Meta(min_length=1, max_length=200)]
+    decision_id: _Name | None = None
+
+
+class Recorded(msgspec.Struct, frozen=True):
+    """How many events are in the log now."""
+
+    recorded: int
+
+
+class AskBody(msgspec.Struct, frozen=True, rename="camel"):
+    """Something that lies outside the boundary of a decision that is being run, and that the command waits for."""
+
+    decision_id: _Name
+    violation: Violation
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """Whether it may be done."""
+
+    allow: bool
+    reason: str
+
+
+_ASK = msgspec.json.Decoder(AskBody)
+_REDEEM = msgspec.json.Decoder(RedeemBody)
+_REPORT = msgspec.json.Decoder(ReportBody)
+
+
+async def redeem(daemon: Daemon, request: Request) -> Response:
+    """Trade a decision in for its boundary, once."""
+    body = request.decode(_REDEEM)
+    try:
+        ticket, decision = await daemon.decisions.redeem(body.decision_id, body.argv, body.cwd, request.who)
+    except TicketError as error:
+        raise Refusal(409, str(error)) from None
+    asks = decision.mode is Mode.ON_FAILURE
+    return reply(Redeemed(ticket.boundary, asks=asks, seal=daemon.decisions.seal(ticket, body.nonce, asks=asks)))
+
+
+async def report(daemon: Daemon, request: Request) -> Response:
+    """Record what happened in a sandbox; what belongs to no decision is told by people alone."""
+    body = request.decode(_REPORT)
+    if body.decision_id is None and request.who.role is Role.AGENT:
+        raise Refusal(403, "Forbidden")
+    await daemon.decisions.report(body.decision_id, body.run_id, body.events, request.who)
+    if any(event.stopped == "boundary" for event in body.events):
+        daemon.journal.note("error", "sandbox.lost", run=body.run_id, decision=body.decision_id)
+    return reply(Recorded(len(body.events)))
+
+
+async def ask(daemon: Daemon, request: Request) -> Response:
+    """Ask about what lies outside, as about any call of the same session, while the command waits."""
+    body = request.decode(_ASK)
+    ticket = await daemon.decisions.find_ticket(body.decision_id, request.who)
+    if not ticket.boundary.ask or ticket.used_at is None or ticket.ended_at is not None:
+        raise NotFoundError("nothing that may ask runs by this decision")
+    call = outside_call(body.violation, ticket)
+    ruling = await daemon.settle(request, call, ticket.session, daemon.settings.wait)
+    allow = ruling.decision.verdict is ALLOW and ruling.decision.boundary is None and ruling.updated_input is None
+    return reply(Answered(allow, ruling.decision.decision_reason))

@@ -1,0 +1,234 @@
+"""`/api/stats/history` and `/api/sessions`: what happened over time, and which agents were at work."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import assent.lazy_regex as re
+from assent.analysis.tools.names import find_tool
+from assent.model.principal import Role
+from assent.server.api.hourly_counts import HOUR
+from assent.server.api.permissions import millis
+from assent.server.api.similar_questions import beginning
+from assent.server.http.messages import Request, read_int, reply
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from assent.server.daemon import Daemon
+    from assent.store.cursor import Row
+
+MOST_SESSIONS = 200
+_RECENT = 100_000
+"""How many of the latest records are looked through for sessions: the page asks again and again."""
+_MOST_ANSWERS = 5000
+_MOST_ASKED = 12
+_MOST_VIOLATIONS = 20
+_LEADING_CD = re.compile(r"^cd \S+ *(?:&&|;) *")
+_SPANS = ((1, 3600), (7, 6 * 3600), (31, 86400), (366, 7 * 86400))
+"""Up to how many days a point of the plot stands for how many seconds."""
+
+
+class Point(msgspec.Struct, frozen=True):
+    """What was decided in one stretch of time."""
+
+    at: int
+    allow: int = 0
+    ask: int = 0
+    deny: int = 0
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """Something that people are asked about again and again."""
+
+    tool: str
+    begins: str
+    """The program and its subcommand, or the tool."""
+    example: str
+    count: int
+    allowed: int
+    """How often a person said yes."""
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """Something that a sandbox stopped."""
+
+    position: int
+    at: int
+    session: str
+    agent: str
+    text: str
+
+
+class History(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """What happened in the last days."""
+
+    since: int
+    seconds: int
+    """How long a stretch is."""
+    points: tuple[Point, ...]
+    calls: int
+    """How many calls were decided; what a person's answer released is not counted twice."""
+    asked: int
+    answers: dict[str, int]
+    """How questions ended."""
+    answer_median: float | None = None
+    """Seconds until a person answered: half took longer …"""
+    answer_slow: float | None = None
+    """… and one in ten took longer than this."""
+    most_asked: tuple[Asked, ...]
+    violations: int
+    latest_violations: tuple[Violation, ...]
+
+
+class AgentSession(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
+    """One agent at work."""
+
+    id: str
+    user_id: str
+    agent_id: str
+    first_at: int
+    last_at: int
+    events: int
+    allow: int
+    ask: int
+    deny: int
+    violations: int
+    position: int
+    """Where in the log its last record is …"""
+    text: str
+    """… and what that is about."""
+
+
+class SessionList(msgspec.Struct, frozen=True):
+    """Sessions, the one that did something last first."""
+
+    sessions: tuple[AgentSession, ...]
+
+
+async def show_history(daemon: Daemon, request: Request) -> Response:
+    """Sum up the last days."""
+    days = _read_days(request)
+    seconds = next(size for most, size in _SPANS if days <= most)
+    since = math.floor((time.time() - days * 86400) / seconds) * seconds
+    scope = _Scope(daemon, request, since)
+    answers = await scope.answers()
+    times = sorted(row[3] - row[2] for row in answers if row[0] in ("approved", "rejected") and row[3] is not None)
+    counts = await daemon.tally.count(since, scope.user)
+    points = _points(counts, since, seconds)
+    violations = sum(count for (_, what), count in counts.items() if what == "violation")
+    return reply(
+        History(
+            since=since * 1000,
+            seconds=seconds,
+            points=points,
+            calls=sum(p.allow + p.ask + p.deny for p in points),
+            asked=sum(p.ask for p in points),
+            answers=dict(Counter(row[0] for row in answers)),
+            answer_median=statistics.median(times) if times else None,
+            answer_slow=times[int(len(times) * 0.9)] if times else None,
+            most_asked=_most_asked(answers),
+            violations=violations,
+            latest_violations=await scope.violations() if violations else (),
+        )
+    )
+
+
+async def list_sessions(daemon: Daemon, request: Request) -> Response:
+    """List the sessions that did something in the last days."""
+    scope = _Scope(daemon, request, time.time() - _read_days(request) * 86400)
+    rows = await scope.query(
+        "SELECT session_id, user_id, agent_id, min(at), max(at), count(*), "
+        "sum(CASE WHEN verdict = 'allow' THEN 1 ELSE 0 END), sum(CASE WHEN verdict = 'ask' THEN 1 ELSE 0 END), "
+        "sum(CASE WHEN verdict = 'deny' THEN 1 ELSE 0 END), "
+        "sum(CASE WHEN type = 'sandbox.violation' THEN 1 ELSE 0 END), max(position) "
+        "FROM events WHERE position > :first AND at >= :since {mine} AND session_id <> '' AND agent_id <> '' "
+        "GROUP BY session_id, user_id, agent_id ORDER BY max(position) DESC LIMIT :limit",
+        limit=MOST_SESSIONS,
+        first=await daemon.audit_position() - _RECENT,
+    )
+    texts = await scope.texts([row[10] for row in rows])
+    return reply(SessionList(tuple(_session(row, texts) for row in rows)))
+
+
+class _Scope:
+    """What somebody may see of what happened since a time."""
+
+    def __init__(self, daemon: Daemon, request: Request, since: float) -> None:
+        self._store = daemon.store
+        self.user = None if request.who.role is Role.ADMIN else request.who.user
+        self._since = since
+
+    async def query(self, sql: str, **given: Any) -> list[Row]:
+        mine = "" if self.user is None else "AND user_id = :user"
+        owner = {} if self.user is None else {"user": self.user}
+        return await self._store.query(sql.replace("{mine}", mine), {"since": self._since, **owner, **given})
+
+    async def answers(self) -> list[Row]:
+        return await self.query(
+            "SELECT state, tool, created_at, resolved_at, summary FROM approvals "
+            "WHERE created_at >= :since {mine} ORDER BY created_at DESC LIMIT :limit",
+            limit=_MOST_ANSWERS,
+        )
+
+    async def violations(self) -> tuple[Violation, ...]:
+        rows = await self.query(
+            "SELECT position, at, session_id, agent_id, text FROM events "
+            "WHERE type = 'sandbox.violation' AND at >= :since {mine} ORDER BY position DESC LIMIT :limit",
+            limit=_MOST_VIOLATIONS,
+        )
+        return tuple(Violation(row[0], millis(row[1]), *row[2:]) for row in rows)
+
+    async def texts(self, positions: list[int]) -> dict[int, str]:
+        if not positions:
+            return {}
+        listed = ", ".join(map(str, map(int, positions)))
+        rows = await self._store.query(f"SELECT position, text FROM events WHERE position IN ({listed})")  # noqa: S608 - numbers
+        return {position: text for position, text in rows}  # noqa: C416 - rows are tuples of anything
+
+
+def _read_days(request: Request) -> int:
+    return read_int(request.query, "days", 7, low=1, high=366)
+
+
+def _points(counts: Counter[tuple[int, str]], since: int, seconds: int) -> tuple[Point, ...]:
+    """Put hours together to stretches; `since` is where the first one begins."""
+    found: Counter[tuple[int, str]] = Counter()
+    for (hour, what), count in counts.items():
+        found[hour * HOUR // seconds, what] += count
+    stretches = range(since // seconds, int(time.time()) // seconds + 1)
+    return tuple(Point(n * seconds * 1000, *(found[n, word] for word in ("allow", "ask", "deny"))) for n in stretches)
+
+
+def _most_asked(answers: list[Row]) -> tuple[Asked, ...]:
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in answers:
+        found.setdefault((find_tool(row[1]).name, beginning(_LEADING_CD.sub("", row[4]))), []).append(row)
+    ranked = sorted(found.items(), key=lambda item: -len(item[1]))[:_MOST_ASKED]
+    return tuple(
+        Asked(tool, begins, rows[0][4], len(rows), sum(row[0] == "approved" for row in rows))
+        for (tool, begins), rows in ranked
+    )
+
+
+def _session(row: Row, texts: dict[int, str]) -> AgentSession:
+    return AgentSession(
+        id=row[0],
+        user_id=row[1],
+        agent_id=row[2],
+        first_at=millis(row[3]),
+        last_at=millis(row[4]),
+        events=row[5],
+        allow=row[6],
+        ask=row[7],
+        deny=row[8],
+        violations=row[9],
+        position=row[10],
+        text=texts.get(row[10], ""),
+    )

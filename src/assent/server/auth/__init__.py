@@ -1,0 +1,1 @@
+"""Who is behind a request: principals, tokens, rate limits."""

@@ -1,0 +1,266 @@
+"""Putting the daemon together, and what a first start leaves behind: an admin, the owner's token, a link."""
+
+# Paths are strings here, as in the vocabulary.
+# ruff: noqa: PTH118, PTH120
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from assent.agents.specs import WIRINGS, Client, Pointing
+from assent.agents.wiring.hook_files import HOOK_SCRIPT
+from assent.agents.wiring.hook_python import find_python
+from assent.audit.log import Log
+from assent.decisions.approvals.limits import Limits
+from assent.decisions.approvals.repository import Approvals
+from assent.decisions.evaluate import Decider
+from assent.decisions.service import Decisions
+from assent.model import Event, EventType, NotFoundError, Session, ToolCall
+from assent.model.principal import Role
+from assent.platform.daemon_address import ASK_FOLDER, SOCKET_NAME, TOKEN_FILE
+from assent.platform.files import find_secret, make_private_folder, write_private
+from assent.platform.paths import assent_home, user_file
+from assent.platform.version import find_version
+from assent.runs.context import Ground
+from assent.runs.registry import Runs, find_decider
+from assent.runs.run import Run
+from assent.runs.strategies.library import open_library
+from assent.sandbox.environment.variables import places_of
+from assent.sandbox.redeem.launcher import place_launcher
+from assent.server.auth.principals import Identities, user_name
+from assent.server.auth.tokens import (
+    LINK_SECONDS,
+    SELECT_TOKENS,
+    Wish,
+    hash_secret,
+    is_valid,
+    issue,
+    revoke,
+    revoke_of_run,
+    token_of,
+)
+from assent.server.daemon import Daemon
+from assent.server.http.origin import make_door
+from assent.server.project_engines import Projects
+from assent.store.store import Store, open_store
+
+if TYPE_CHECKING:
+    from assent.config.settings import ServerSettings
+    from assent.server.http.route import Route
+    from assent.server.operator_log import Journal
+
+_TRY = (
+    (
+        "curl --unix-socket {path} http://localhost/api/hooks/classify -H 'content-type: application/json'"
+        """ -d '{{"toolName":"bash","toolInput":{{"command":"node script.js"}}}}'"""
+    ),
+    'curl --unix-socket {path} http://localhost/api/permissions -H "Authorization: Bearer $(cat {home}/token)"',
+)
+
+
+@contextlib.contextmanager
+def assemble(
+    settings: ServerSettings,
+    home: str,
+    *,
+    port: int,
+    journal: Journal,
+    routes: tuple[Route, ...],
+    environ: Mapping[str, str] = os.environ,
+) -> Iterator[Daemon]:
+    """Open everything, lend it as one, and close it in order."""
+    endpoints = tuple(f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]"))
+    own_files = tuple(name for folder in settings.strategies for name in (folder, os.path.realpath(folder)))
+    projects = Projects(journal, endpoints=(*endpoints, *settings.names), own_files=own_files, environ=environ)
+    library = open_library(os.path.dirname(user_file(environ)), settings.strategies)
+    with open_store(settings.store or None, home=home) as store:
+        log = Log(store, home)
+        _place_launchers(home, log, environ)
+        approvals = Approvals(store, log)
+        active: dict[str, Run] = {}
+        limits = Limits(settings.pending, settings.pending_size)
+        engines = functools.partial(_find_decider, projects, active)
+        decisions = Decisions(engines, store, log, approvals, expiry=settings.expiry, home=home, limits=limits)
+        keys = Identities(store, cookie=cookie_name(settings, port))
+        ground = _lay_ground(decisions, store, log, projects, journal, keys, environ)
+        runs = Runs(ground, node=log.writer, lease=settings.lease, library=library, runs=active)
+        daemon = Daemon(
+            settings=settings,
+            door=make_door(settings, port),
+            store=store,
+            log=log,
+            approvals=approvals,
+            decisions=decisions,
+            runs=runs,
+            keys=keys,
+            projects=projects,
+            journal=journal,
+            routes=routes,
+            version=find_version(),
+            link=_shown_address(settings, port),
+        )
+        try:
+            yield daemon
+        finally:
+            log.close()
+
+
+def _place_launchers(home: str, log: Log, environ: Mapping[str, str]) -> None:
+    """Write what carries decided calls out: for those who see Assent's home, and for agents in a sandbox."""
+    asking = os.path.join(home, ASK_FOLDER)
+    make_private_folder(asking)
+    for folder in (home, asking):
+        place_launcher(folder, home, log.public_key, places_of(environ, home))
+
+
+def _find_decider(projects: Projects, active: Mapping[str, Run], call: ToolCall, session: Session) -> Decider:
+    """Find what decides a call: its run, or its project."""
+    return find_decider(active, session) if session.run else projects(call, session)
+
+
+def _lay_ground(
+    decisions: Decisions,
+    store: Store,
+    log: Log,
+    projects: Projects,
+    journal: Journal,
+    keys: Identities,
+    environ: Mapping[str, str],
+) -> Ground:
+    return Ground(
+        decisions=decisions,
+        store=store,
+        log=log,
+        engines=projects.run_engine,
+        facts=projects.seen,
+        threads=ThreadPoolExecutor(16, thread_name_prefix="assent-files"),
+        environ=dict(environ),
+        find_workspace=projects.look,
+        report=journal.fault,
+        lend_token=lambda run: _lend_token(store, log, keys, run),
+        end_tokens=lambda cursor, run: revoke_of_run(cursor, run, log),
+        point_hooks=lambda agent: point_hooks(assent_home(environ), agent),
+    )
+
+
+def point_hooks(home: str, agent: str | None) -> Pointing:
+    """Put the settings that have an agent's hook called where it sees them in its sandbox, and can not change them.
+
+    Returns how it is pointed at them.
+    """
+    asking, inside = os.path.join(home, ASK_FOLDER), os.path.realpath(home)
+    if agent is None:
+        return Pointing()
+    make_private_folder(asking)
+    script = os.path.join(inside, HOOK_SCRIPT)
+    client = Client(python=find_python(), script=script, agent=agent, home=inside, key=agent)
+    name = f"{agent}.json"
+    pointing = WIRINGS[agent].point(client, os.path.join(inside, name))
+    write_private(os.path.join(asking, name), pointing.settings)
+    return pointing
+
+
+@contextlib.asynccontextmanager
+async def _lend_token(store: Store, log: Log, keys: Identities, run: Run) -> AsyncIterator[str]:
+    """Lend a run's program a token of its own, which may only ask, and ends with it."""
+    plan = run.strategy.process
+    wish = Wish(
+        role=Role.AGENT,
+        user=run.record.user,
+        agent=plan.agent if plan is not None else "",
+        label=f"run {run.id}",
+        run=run.id,
+        workspace=(run.setting.cwd,),
+        interactive=run.interactive,
+        seconds=plan.timeout + 60 if plan is not None else 60,
+    )
+    issued = await store.commit(issue(wish, run.record.user, log))
+    await asyncio.wrap_future(keys.look())
+    try:
+        yield issued.secret
+    finally:
+        with contextlib.suppress(NotFoundError):  # whoever took this daemon for dead has ended it already
+            await store.commit(revoke(issued.token.id, run.record.user, log))
+        await asyncio.wrap_future(keys.look())
+
+
+def cookie_name(settings: ServerSettings, port: int) -> str:
+    """Name the cookie: browsers send a cookie to every port, so the name tells daemons apart."""
+    return "__Host-assent" if settings.public_url.startswith("https://") else f"assent-{port}"
+
+
+def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
+    """Make the owner's admin token if there is none, and say where the daemon is; with a link on a first start."""
+    first = ensure_owner(daemon.store, daemon.log, home)
+    path = os.path.join(home, SOCKET_NAME)
+    where = _shown_address(daemon.settings, port)
+    lines = [f"Assent listens on {where}"]
+    if first or link:
+        secret = make_link(daemon.store, daemon.log, user_name(), Role.ADMIN)
+        lines.append(f"Log in once, within {LINK_SECONDS / 60:.0f} minutes:  {where}/login#{secret}")
+        if daemon.settings.socket:
+            lines += ["Try it:", *(f"  {line.format(path=shlex.quote(path), home=shlex.quote(home))}" for line in _TRY)]
+        lines.append(f"Connect an agent:  {_own_command()} init claude-code  (or codex, gemini, opencode)")
+    started = _own_event(daemon, "daemon.started")
+    daemon.store.write(lambda cursor: daemon.log.append(cursor, [daemon.log.prepare(started)])).result()
+    return "\n".join(lines)
+
+
+def take_leave(daemon: Daemon) -> None:
+    """Put on record, before the log is closed, that the daemon stops: one that was killed leaves no such word."""
+    daemon.log.note(_own_event(daemon, "daemon.stopped"))
+
+
+def _own_event(daemon: Daemon, kind: EventType) -> Event:
+    return Event(type=kind, event_id="", timestamp="", session_id="", sequence=0, payload={"version": daemon.version})
+
+
+def _own_command() -> str:
+    """Return what a person types for this installation's command."""
+    own = os.path.join(sys.prefix, "bin", "assent")
+    return "assent" if shutil.which("assent") == own or not os.access(own, os.X_OK) else shlex.quote(own)
+
+
+def ensure_owner(store: Store, log: Log, home: str) -> bool:
+    """Make sure that the owner's command line has a token that is good; true if there was no token at all before."""
+    path = os.path.join(home, TOKEN_FILE)
+    held = find_secret(path)
+    first = not store.read("SELECT id FROM tokens LIMIT 1").result()
+    if held is not None and _is_good(store, held.decode("ascii", "replace").strip()):
+        return first
+    wish = Wish(role=Role.ADMIN, user=user_name(), label="command line")
+    issued = store.write(issue(wish, "start", log)).result()
+    write_private(path, issued.secret.encode() + b"\n")
+    return first
+
+
+def make_link(store: Store, log: Log, user: str, role: Role) -> str:
+    """Make the code of a one-time link."""
+    wish = Wish(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
+    return store.write(issue(wish, "command line", log)).result().secret
+
+
+def _is_good(store: Store, secret: str) -> bool:
+    query = SELECT_TOKENS + " WHERE hash = :hash AND kind = 'bearer'"
+    rows = store.read(query, {"hash": hash_secret(secret)}).result()
+    return bool(rows) and token_of(rows[0]).role is Role.ADMIN and is_valid(token_of(rows[0]), time.time())
+
+
+def _shown_address(settings: ServerSettings, port: int) -> str:
+    return settings.public_url or f"http://{_shown_host(settings.host)}:{port}"
+
+
+def _shown_host(host: str) -> str:
+    if host in ("0.0.0.0", "::"):  # noqa: S104 - compared, not bound
+        return "localhost"
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,1 @@
+"""Hooks of agents over HTTP: the call they announce, and the answer they get."""

@@ -1,0 +1,107 @@
+"""A hook's call, and the principal who makes it → the call and the session that are decided."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from assent.model import CallError, Session, ToolCall, Workspace, read_trace
+from assent.server.hooks.environment_header import HEADER, read_environment
+from assent.server.http.messages import Refusal
+
+if TYPE_CHECKING:
+    from assent.agents.hooks.messages import HookCall
+    from assent.model.principal import Principal
+    from assent.server.project_engines import Projects
+
+LONGEST_NAME = 512
+_MOST_SESSIONS = 10_000
+_PROJECT, _TRACE = b"x-assent-project", b"traceparent"
+_NO_HEADERS: dict[bytes, bytes] = {}
+
+
+class Desks:
+    """Where each session works: the project it was started in, wherever the agent goes later."""
+
+    def __init__(self, projects: Projects) -> None:
+        self._projects = projects
+        self._known: OrderedDict[tuple[str, str], Workspace] = OrderedDict()
+
+    def find(self, token: str, session: str, started: str, here: Workspace) -> Workspace:
+        """Return the workspace of a session: once found, it stays. `started` is where the agent says it began."""
+        key = (token, session)
+        known = self._known.pop(key, None)
+        if known is None:
+            found = self._projects.look(started) if started.startswith("/") else None
+            known = here if found is None else found
+        self._known[key] = known
+        if len(self._known) > _MOST_SESSIONS:
+            self._known.popitem(last=False)
+        return known
+
+
+def place_call(
+    asked: HookCall,
+    who: Principal,
+    projects: Projects,
+    *,
+    desks: Desks | None = None,
+    headers: Mapping[bytes, bytes] = _NO_HEADERS,
+) -> tuple[ToolCall, Session]:
+    """Put a call into its session. Who asks is what the token says; a body that says otherwise is refused."""
+    _check_names(asked, who)
+    cwd = asked.cwd or None
+    workspace = _look(cwd, who, projects, is_over=asked.moment == "after")
+    if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
+        started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
+        workspace = desks.find(who.token, asked.session, started, workspace)
+    found = Workspace(who.workspace) if who.workspace else workspace or Workspace()
+    trace = read_trace(headers[_TRACE].decode("latin-1")) if _TRACE in headers else None
+    call = ToolCall(
+        tool=asked.tool,
+        input=asked.input,
+        cwd=cwd,
+        call_id=asked.call_id,
+        trace=trace,
+        rewritable=asked.rewritable,
+    )
+    session = Session(
+        id=asked.session or who.token,
+        user=who.user,
+        agent=who.agent or "",
+        workspace=found.roots,
+        guessed=found.guessed,
+        modes=asked.modes,
+        interactive=who.interactive is not False,
+        remote=who.remote,
+        environment=read_environment(headers[HEADER]) if HEADER in headers else None,
+        shell=asked.shell,
+    )
+    return call, session
+
+
+def _look(cwd: str | None, who: Principal, projects: Projects, *, is_over: bool) -> Workspace | None:
+    """Return the workspace of the folder that a call is made in; None where there is none to look at.
+
+    Where an agent of this machine names a folder that is not there, neither its project's rules nor its paths are
+    known, which an agent could bring about: it is refused, unless the call is over and may have deleted it.
+    """
+    if cwd is not None and not cwd.startswith("/"):
+        raise CallError("Expected cwd to be an absolute path")
+    if cwd is None or who.remote:
+        return None
+    for root in who.workspace[:1]:
+        projects.look(root)  # whose rules decide: where they are long, the caller waits for them here
+    workspace = projects.look(cwd)
+    if workspace is None and not is_over:
+        raise CallError(f"There is no folder {cwd!r} here; the token of an agent on another disk is made with --remote")
+    return workspace
+
+
+def _check_names(asked: HookCall, who: Principal) -> None:
+    if (asked.agent or who.agent) != who.agent or (asked.user or who.user) != who.user:
+        raise Refusal(403, "Forbidden")
+    for name in (asked.tool, asked.session, asked.call_id):
+        if name is not None and len(name) > LONGEST_NAME:
+            raise Refusal(400, f"A name is longer than {LONGEST_NAME} characters")

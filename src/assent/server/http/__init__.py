@@ -1,0 +1,1 @@
+"""HTTP itself: routes, requests, replies, errors, streams, origins."""

@@ -1,0 +1,112 @@
+"""Who may knock: the names the daemon answers to, and the pages a browser may call it from.
+
+A page somewhere on the web can make a browser send requests here, and can make its own name lead here. So every
+request must be addressed by a name that is ours, and what comes from a page must come from one of our own pages.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from assent.server.http.messages import Refusal
+
+if TYPE_CHECKING:
+    from starlette.types import Scope
+
+    from assent.config.settings import ServerSettings
+
+SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_ONCE = (b"host", b"origin", b"authorization", b"content-type", b"content-length", b"sec-fetch-site")
+_OURS = (b"same-origin", b"none")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class Door(msgspec.Struct, frozen=True):
+    """The exact values of `Host` and `Origin` that are let in."""
+
+    hosts: frozenset[bytes]
+    origins: frozenset[bytes]
+
+    def check(self, headers: dict[bytes, bytes], *, local: bool, page: bool) -> None:
+        """Refuse what is not addressed to us, or comes from a page that is not ours.
+
+        `local` is the Unix socket, which has no name and no browser; a `page` may be navigated to from anywhere.
+        """
+        if not local and headers.get(b"host") not in self.hosts:
+            raise Refusal(403, "Forbidden: this daemon does not go by that host name")
+        origin = headers.get(b"origin")
+        if origin is not None and (local or origin not in self.origins):
+            raise Refusal(403, "Forbidden: requests from that origin are not accepted")
+        site = headers.get(b"sec-fetch-site")
+        if site is not None and site not in _OURS and not (page and headers.get(b"sec-fetch-mode") == b"navigate"):
+            raise Refusal(403, "Forbidden: requests from other sites are not accepted")
+
+
+def gather_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """Make headers a dictionary. Those that decide something may stand there once only."""
+    listed = list(pairs)
+    headers = dict(listed)
+    if len(headers) != len(listed):
+        names = [name for name, _ in listed]
+        for name in _ONCE:
+            if names.count(name) > 1:
+                raise Refusal(400, f"Invalid request: {name.decode()} is given twice")
+        headers[b"cookie"] = b"; ".join(value for name, value in listed if name == b"cookie")
+        headers[b"sec-websocket-protocol"] = b",".join(v for n, v in listed if n == b"sec-websocket-protocol")
+    return headers
+
+
+def check_cookie_use(headers: dict[bytes, bytes], method: str) -> None:
+    """Demand the origin of a change made with a cookie, which comes along whoever makes the browser send it."""
+    if method not in SAFE_METHODS and b"origin" not in headers:
+        raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
+
+
+def check_content_type(headers: dict[bytes, bytes]) -> None:
+    """Take JSON only: no form of another site can send that."""
+    kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+    if kind != b"application/json":
+        raise Refusal(415, "The content type must be application/json")
+
+
+def make_door(settings: ServerSettings, port: int) -> Door:
+    """Open the door for the names in the settings, at the port that is really listened on."""
+    names = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
+    if port == _DEFAULT_PORTS["http"]:
+        names |= {"127.0.0.1", "localhost", "[::1]"}
+    if settings.host not in ("127.0.0.1", "::1", "0.0.0.0", "::", "localhost"):  # noqa: S104 - compared, not bound
+        names.add(f"[{settings.host}]:{port}" if ":" in settings.host else f"{settings.host.lower()}:{port}")
+    names |= set(settings.names)
+    origins = {f"http://{name}" for name in names}
+    if settings.public_url:
+        names.add(settings.public_url.partition("://")[2])
+        origins.add(settings.public_url)
+    return Door(frozenset(map(str.encode, names)), frozenset(map(str.encode, origins)))
+
+
+def is_local(scope: Scope) -> bool:
+    """Tell whether a request came by the Unix socket."""
+    return "peer" in scope.get("state", ())
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """Who is at the other end of a Unix socket."""
+
+    uid: int
+    ask_only: bool = False
+    """It is the socket over which nobody is more than an agent."""
+
+    @property
+    def is_somebody_else(self) -> bool:
+        """Tell whether the kernel says that this is neither the daemon's own user nor root."""
+        return self.uid >= 0 and self.uid not in (0, os.geteuid())
+
+
+def peer_of(scope: Scope) -> Peer | None:
+    """Return who is at the other end of the Unix socket; None on any other."""
+    peer: Peer | None = scope.get("state", {}).get("peer")
+    return peer

@@ -1,0 +1,70 @@
+"""A route as data: who may call it, what it takes, what it gives. Requests, documents and tests come from it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import msgspec
+from starlette.responses import Response
+
+from assent.model.principal import Role
+from assent.server.http.messages import Refusal, Request, reply
+
+if TYPE_CHECKING:
+    from assent.server.daemon import Daemon
+
+Handler: TypeAlias = Callable[["Daemon", Request], Awaitable[Response]]
+Method: TypeAlias = Literal["GET", "POST", "DELETE"]
+
+EVERYONE: tuple[Role, ...] = ()
+"""No token is needed."""
+ANYONE = (Role.AGENT, Role.USER, Role.ADMIN)
+PEOPLE = (Role.USER, Role.ADMIN)
+AGENTS = (Role.AGENT,)
+ADMINS = (Role.ADMIN,)
+
+
+class Parameter(msgspec.Struct, frozen=True):
+    """A parameter in the query."""
+
+    name: str
+    means: str
+    kind: Literal["string", "integer", "number", "boolean"] = "string"
+
+
+class ErrorBody(msgspec.Struct, frozen=True):
+    """Why a request was not done."""
+
+    error: str
+
+
+def refuse_plainly(refusal: Refusal) -> Response:
+    """Say why as `{"error": …}`."""
+    return reply({"error": refusal.message, **refusal.more}, refusal.status)
+
+
+class Route(msgspec.Struct, frozen=True, kw_only=True):
+    """One method of one path."""
+
+    method: Method
+    path: str
+    roles: tuple[Role, ...]
+    """Who may call it; empty for everyone, also without a token."""
+    handler: Handler
+    summary: str
+    takes: type[Any] | None = None
+    gives: Any = None
+    query: tuple[Parameter, ...] = ()
+    errors: tuple[int, ...] = ()
+    """The statuses it may answer with besides 200 and those of every route."""
+    hook: bool = False
+    """Called by agents' hooks, whose inputs may be large."""
+    deep: bool = False
+    """What the end of its path names may hold slashes."""
+    stream: bool = False
+    """Answers with events, for as long as somebody reads."""
+    page: bool = False
+    """A page for a browser, which may be navigated to from anywhere."""
+    refuse: Callable[[Refusal], Response] = refuse_plainly
+    """How this dialect says no."""

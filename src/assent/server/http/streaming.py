@@ -1,0 +1,41 @@
+"""The pieces of a stream: until the daemon stops or its reader may no longer see it, with signs of life between."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from assent.server.http.sse import BEAT_SECONDS
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator
+
+    from assent.model.principal import Principal
+    from assent.server.daemon import Daemon
+
+
+async def guard(
+    daemon: Daemon, reader: Principal | None, pieces: AsyncGenerator[bytes], alive: bytes
+) -> AsyncGenerator[bytes]:
+    """Pass a stream's pieces on for as long as its reader's token is good, and a sign of life where nothing comes."""
+    waiting: asyncio.Future[bytes] = asyncio.ensure_future(anext(pieces))
+    try:
+        with daemon.visits.stay(reader) as ended:
+            while True:
+                events: tuple[asyncio.Future[Any], ...] = (waiting, daemon.closing, ended)
+                await asyncio.wait(events, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
+                is_welcome = reader is None or daemon.keys.is_good(reader)
+                if daemon.closing.done() or ended.done() or not is_welcome:
+                    return
+                if not waiting.done():
+                    yield alive
+                    continue
+                piece = waiting.result()
+                waiting = asyncio.ensure_future(anext(pieces))
+                yield piece
+    except StopAsyncIteration:
+        return
+    finally:
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        await pieces.aclose()

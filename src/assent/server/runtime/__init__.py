@@ -1,0 +1,1 @@
+"""`/api/runtime`: facts and events in the runtime protocol."""

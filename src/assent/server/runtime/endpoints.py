@@ -1,0 +1,238 @@
+"""`/api/runtime/…`: what the runtime decides and does, as facts and events that any client can read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+
+from assent.agents.hooks.messages import HookCall
+from assent.audit.follow import follow
+from assent.audit.search import Query
+from assent.decisions.approvals.pending import NOTHING_ASIDE, Aside
+from assent.decisions.audit_events import begun
+from assent.decisions.ruling import Ruling
+from assent.model import (
+    ASK,
+    Answer,
+    NotFoundError,
+    Opinion,
+    SandboxProfile,
+    Scope,
+    Session,
+    Source,
+    State,
+    Verdict,
+)
+from assent.model.principal import Role
+from assent.server.api.permissions import DecisionBody, read_answer
+from assent.server.hooks.answers import tell_change
+from assent.server.hooks.classify import MODES
+from assent.server.hooks.judge import Judged, place
+from assent.server.http.messages import Refusal, Request, StoppingError, Stream, read_seconds, reply
+from assent.server.http.sse import frame
+from assent.server.runtime.envelope import (
+    DecisionFacts,
+    Envelope,
+    ProfileFacts,
+    StateFacts,
+    decision_facts,
+    profile_facts,
+    state_facts,
+)
+from assent.server.runtime.stream import Narrator, read_place
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from assent.model import Approval
+    from assent.server.daemon import Daemon
+
+_DECISIONS: dict[str, Literal["approve", "reject"]] = {"allow": "approve", "deny": "reject"}
+
+
+class HostOpinion(msgspec.Struct, frozen=True):
+    """What the host's own check said about this call. It can only tighten."""
+
+    decision: Literal["allow", "ask", "deny"]
+    reason: str = ""
+    source: Literal["host_policy", "tool_check"] = "host_policy"
+    """Who said it: the host's policy, or the called tool itself."""
+
+
+class EvaluateBody(msgspec.Struct, frozen=True, rename="camel"):
+    """An action to be decided."""
+
+    tool_name: str = ""
+    tool_input: dict[str, Any] = {}
+    cwd: str | None = None
+    session_id: str | None = None
+    tool_call_id: str | None = None
+    mode: str | None = None
+    """A mode the host is in; it can only tighten."""
+    host_opinion: HostOpinion | None = None
+    interactive: bool = True
+    """False where the host has nobody to ask: then an ask is a denial, and no question is left behind."""
+    runs_in: SandboxProfile | None = None
+    """The boundary inside which the host runs the action at once, if it may: recorded with the decision."""
+    honours_updated_input: bool = False
+    """The host runs `updatedInput` where the answer has one; else it is told to make the changed call."""
+    secret_fields: Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)] = ()
+    """Fields of the input that their tool calls secret: masked where the log has what a call runs with."""
+
+
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """The three facts; and the action that waits for a person, if one does."""
+
+    permission_decision: DecisionFacts
+    permission_state: StateFacts
+    sandbox_profile: ProfileFacts
+    action_id: str | None = None
+    action_status: State | None = None
+    expires_at: float | None = None
+    updated_input: dict[str, Any] | None = None
+    feedback: str | None = None
+    position: int = 0
+    """Where in the log it is."""
+
+
+class RespondActionBody(msgspec.Struct, frozen=True, rename="camel"):
+    """A person's answer to an action that is required."""
+
+    action_id: str = ""
+    decision: str = ""
+    payload: dict[str, Any] = {}
+    """`feedback`, `modifiedInput`, `scope`, `pattern`, `expiresIn`, `destructive`."""
+
+
+class ActionResolved(msgspec.Struct, frozen=True, rename="camel"):
+    """How an action ended."""
+
+    action_id: str
+    decision: str
+    status: State
+    scope: Scope
+
+
+_EVALUATE = msgspec.json.Decoder(EvaluateBody)
+_RESPOND = msgspec.json.Decoder(RespondActionBody)
+
+
+async def stream_events(daemon: Daemon, request: Request) -> Stream:
+    """Follow what happens, from where the reader was."""
+    query, who = request.query, request.who
+    user = query.get("user") if who.role is Role.ADMIN else who.user
+    after, seen = read_place(request.fields.get(b"last-event-id", b"").decode("latin-1") or query.get("after"))
+    wanted = Query(user=user or None, session=query.get("sessionId") or None)
+    kinds = frozenset(filter(None, query.get("type", "").split(",")))
+    return Stream(_write_events(daemon, wanted, after, seen, kinds))
+
+
+async def _write_events(
+    daemon: Daemon, query: Query, after: int, seen: str, kinds: frozenset[str]
+) -> AsyncGenerator[bytes]:
+    narrator = Narrator(daemon.store, daemon.log.writer)
+    async for records in follow(daemon.store, daemon.log, query, after):
+        for told in await narrator.tell(records):
+            if told.place != seen and is_wanted(told.envelope, kinds):
+                yield frame(told.place, told.envelope)
+
+
+def is_wanted(envelope: Envelope, kinds: frozenset[str]) -> bool:
+    """Tell whether an event is of one of the types, or of one of their families, such as `permission.*`."""
+    family = envelope.type.partition(".")[0]
+    return not kinds or envelope.type in kinds or f"{family}.*" in kinds
+
+
+async def evaluate(daemon: Daemon, request: Request) -> Response:
+    """Decide an action, on record; with `wait`, once a person has said."""
+    body = request.decode(_EVALUATE)
+    if not body.tool_name:
+        raise Refusal(400, "Missing toolName")
+    if body.mode is not None and body.mode not in MODES:
+        raise Refusal(400, "Invalid mode")
+    asked = HookCall(
+        tool=body.tool_name,
+        input=body.tool_input,
+        cwd=body.cwd,
+        session=body.session_id,
+        call_id=body.tool_call_id,
+        modes=(MODES[body.mode],) if body.mode is not None else (),
+        rewritable=body.honours_updated_input,
+    )
+    call, session = place(daemon, request, asked)
+    call = msgspec.structs.replace(call, secrets=body.secret_fields) if body.secret_fields else call
+    session = session if body.interactive else msgspec.structs.replace(session, interactive=False)
+    aside = _listen(body, session, request)
+    wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
+    try:
+        ruling = await daemon.hold(
+            request, daemon.decisions.decide(call, session, wait=wait, prefix="act", aside=aside)
+        )
+    except StoppingError:
+        ruling = await daemon.decisions.decide(call, session, prefix="act", aside=aside)
+    daemon.metrics.count_decision(ruling.decision)
+    daemon.rulings.keep(Judged(call, session, ruling))
+    return reply(_evaluated(ruling))
+
+
+def _listen(body: EvaluateBody, session: Session, request: Request) -> Aside:
+    heard = _hear(body.host_opinion)
+    if body.runs_in is None:
+        return Aside(heard) if heard else NOTHING_ASIDE
+    profile, token = body.runs_in, request.who.token
+    # No boundary that is demanded of it can be set up around a function of a program that runs already.
+    return Aside(heard, lambda run: begun(run, session, profile, reportedBy=token), unbound=True)
+
+
+def _hear(opinion: HostOpinion | None) -> tuple[Opinion, ...]:
+    # An agent's own allow is worth nothing.
+    if opinion is None or opinion.decision == "allow":
+        return ()
+    verdict = Verdict(opinion.decision)
+    reason = opinion.reason[:1000] or "said by the host's own check"
+    source, name = Source(opinion.source), opinion.source.replace("_", "-")
+    return (Opinion(verdict=verdict, source=source, policy=name, reason=reason, opens=verdict is ASK),)
+
+
+def _evaluated(ruling: Ruling) -> Evaluated:
+    decision, approval = ruling.decision, ruling.approval
+    answer: Answer | None = None if approval is None else approval.answer
+    told = msgspec.structs.replace(decision, decision_reason=decision.decision_reason + tell_change(ruling))
+    return Evaluated(
+        permission_decision=decision_facts(told),
+        permission_state=state_facts(decision),
+        sandbox_profile=profile_facts(decision.boundary, applied=False),
+        action_id=None if approval is None else approval.id,
+        action_status=None if approval is None else approval.state,
+        expires_at=None if approval is None or approval.state is not State.PENDING else approval.expires_at,
+        updated_input=ruling.updated_input,
+        feedback=None if answer is None else answer.feedback,
+        position=ruling.position,
+    )
+
+
+async def respond(daemon: Daemon, request: Request) -> Response:
+    """Resolve an action: by one of two words, from a person who may."""
+    body = request.decode(_RESPOND)
+    if not body.action_id or not body.decision:
+        raise Refusal(400, "Missing actionId or decision")
+    if body.decision not in _DECISIONS:
+        raise Refusal(400, "Invalid decision value. Must be one of: allow, deny.")
+    answered = _read_payload(body)
+    try:
+        answer = await read_answer(daemon, request.who, answered)
+        approval: Approval = await daemon.decisions.answer(body.action_id, answer, request.who)
+    except NotFoundError:
+        raise Refusal(404, "Action not found") from None
+    daemon.note_answer(approval, request.who)
+    return reply(ActionResolved(approval.id, body.decision, approval.state, answer.scope))
+
+
+def _read_payload(body: RespondActionBody) -> DecisionBody:
+    given = {**body.payload, "requestId": body.action_id, "decision": _DECISIONS[body.decision]}
+    try:
+        return msgspec.convert(given, DecisionBody)
+    except msgspec.ValidationError as error:
+        raise Refusal(400, f"Invalid payload: {error}") from None
