@@ -16,12 +16,12 @@ demo: setup           ## show how Assent decides
 	@$(BIN)/assent demo
 
 # The pure part and what needs only Python and bash: no system packages, browser, database or sandbox.
-QUICK := tests/model tests/shell tests/catalog tests/reading tests/policy tests/policy/test_engine.py tests/policy/test_decision_cache.py \
-	tests/test_lazy_regex.py tests/corpora/test_corpora.py $(wildcard tests/promises/test_p01_* tests/promises/test_p02_* \
+PURE_TESTS := tests/model tests/catalog tests/analysis tests/policy tests/test_budget.py tests/test_lazy_regex.py \
+	tests/corpora/test_corpora.py $(wildcard tests/promises/test_p01_* tests/promises/test_p02_* \
 	tests/promises/test_p03_* tests/promises/test_p07_* tests/promises/test_p12_*)
 
 quick: $(VENV)/.dev   ## the tests of the pure part, under a minute
-	$(BIN)/python -m pytest -n 2 --dist worksteal $(QUICK)
+	$(BIN)/python -m pytest -n 2 --dist worksteal $(PURE_TESTS)
 
 test:                 ## everything: checks and the whole suite, in parallel
 	@$(MAKE) --no-print-directory -j 3 check suite
