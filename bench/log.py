@@ -22,7 +22,7 @@ from assent.decisions.approvals.repository import Approvals
 from assent.decisions.audit_events import evaluated
 from assent.decisions.service import Decisions
 from assent.model import ALLOW, Answer, Principal, Role
-from assent.server.api.hourly_counts import Tally
+from assent.server.api.hourly_counts import HourlyCounts
 from assent.store.store import open_store
 
 SESSION = Session(id="s", user="ann", agent="coder", workspace=("/code",))
@@ -129,7 +129,7 @@ async def look_back(home: str, report: Report) -> None:
                 limit="under 1,000 ms",
                 ok=took * million < 1,
             )
-        tally = Tally(store)
+        tally = HourlyCounts(store)
         start = time.perf_counter()
         await tally.count(0.0, None)
         report(

@@ -11,7 +11,7 @@ from typing import Self
 
 from assent import Engine, Policy, Session, ToolCall, parse_rules
 from assent.audit.log import Log
-from assent.audit.verify.log import Report, verify_log
+from assent.audit.verify.log import VerifyReport, verify_log
 from assent.decisions.approvals.repository import Approvals
 from assent.decisions.service import Decisions
 from assent.model import ALLOW, DENY, Answer, Facts, Principal, Role, Verdict
@@ -59,7 +59,7 @@ class Node:
     def deny(self, *rules: str) -> None:
         self.policies = (Policy(deny=parse_rules(rules)),)
 
-    def verify(self) -> Report:
+    def verify(self) -> VerifyReport:
         return verify_log(self.store.address, home=self.home)
 
     def events(self, kind: str | None = None) -> list[tuple]:

@@ -13,7 +13,7 @@ from assent.config.yaml_document import (
     MOST_NODES,
     Mapping,
     Scalar,
-    Sequence,
+    YamlSequence,
     decode_document,
     parse_document,
     read_document,
@@ -28,7 +28,7 @@ BOTH_PARSERS = pytest.mark.parametrize("loader", [yaml.SafeLoader, getattr(yaml,
 def plain(node):
     if isinstance(node, Mapping):
         return {key: plain(value) for key, value in node.items.items()}
-    if isinstance(node, Sequence):
+    if isinstance(node, YamlSequence):
         return [plain(item) for item in node.items]
     return node.text if node.kind == "str" else (node.kind, node.text)
 
@@ -83,7 +83,7 @@ def test_every_value_and_key_knows_its_line():
     root = parse_document("# one\na:\n  - x\n  - y\nb:\n\n  c: z\n", "f").root
     assert root == Mapping(
         {
-            "a": Sequence((Scalar("x", "str", 3), Scalar("y", "str", 4)), 3),
+            "a": YamlSequence((Scalar("x", "str", 3), Scalar("y", "str", 4)), 3),
             "b": Mapping({"c": Scalar("z", "str", 7)}, {"c": 7}, 7),
         },
         {"a": 2, "b": 5},
@@ -207,7 +207,7 @@ def test_more_values_than_the_bound_are_refused(text):
 
 def test_as_many_values_as_the_bound_are_read():
     root = parse_document("[" + "a," * (MOST_NODES - 1) + "]", "f").root
-    assert isinstance(root, Sequence)
+    assert isinstance(root, YamlSequence)
     assert len(root.items) == MOST_NODES - 1
 
 

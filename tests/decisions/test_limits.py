@@ -10,7 +10,7 @@ import pytest
 
 from assent import Engine, Policy, Session, ToolCall, parse_rules
 from assent.decisions.approvals import unsaved_denials
-from assent.decisions.approvals.limits import Limits
+from assent.decisions.approvals.limits import PendingLimits
 from assent.decisions.errors import AlreadyAnsweredError
 from assent.decisions.ticket_rows import forget_unused_calls
 from assent.model import ALLOW, ASK, DENY, Answer, Facts, Scope, State, StoreError
@@ -21,7 +21,7 @@ from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, soon
 OTHER = Session(id="t", user="ann", agent="other", workspace=("/code",))
 
 
-@pytest.mark.parametrize("limits", [Limits(questions=3), Limits(size=3 << 20)])
+@pytest.mark.parametrize("limits", [PendingLimits(questions=3), PendingLimits(size=3 << 20)])
 def test_more_than_one_agent_may_have_waiting_is_denied_with_the_reason(tmp_path, url, limits):
     big = "x" * (700_000 if limits.questions > 3 else 10)
 
@@ -60,7 +60,7 @@ def test_the_disk_stays_small_however_much_one_agent_asks(tmp_path):
                 for (approval_id,) in node.store.fetch("SELECT id FROM approvals WHERE state = 'pending'"):
                     await node.decisions.answer(approval_id, NO, ANN)
 
-    with Node(tmp_path / "home", limits=Limits(size=4 << 20)) as node:
+    with Node(tmp_path / "home", limits=PendingLimits(size=4 << 20)) as node:
         asyncio.run(main(node))
         pending = node.store.fetch("SELECT coalesce(sum(length(call)), 0) FROM approvals")[0][0]
         assert pending <= 4 << 20
@@ -73,7 +73,7 @@ def sandboxed(node, *asks):
     return node
 
 
-@pytest.mark.parametrize("limits", [Limits(questions=1), Limits(size=10 << 20)])
+@pytest.mark.parametrize("limits", [PendingLimits(questions=1), PendingLimits(size=10 << 20)])
 def test_more_than_one_agent_may_have_waiting_to_be_run_is_denied_with_the_reason(tmp_path, limits):
     big, clock = "x" * (1_000_000 if limits.questions > 1 else 10), [1000.0]
 
@@ -114,7 +114,7 @@ def test_a_yes_to_more_than_one_agent_may_have_waiting_to_be_run_is_used_up(tmp_
         assert (ruling.decision.verdict, ruling.ticket) == (DENY, None)
         assert "too much waiting to be run" in ruling.decision.decision_reason
 
-    with sandboxed(Node(tmp_path / "home", limits=Limits(questions=1)), "Bash(npm:*)") as node:
+    with sandboxed(Node(tmp_path / "home", limits=PendingLimits(questions=1)), "Bash(npm:*)") as node:
         asyncio.run(main(node))
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from assent.cli import exit_codes, main
 from assent.cli.entry_point import COMMANDS
-from assent.cli.options.tool_call import Line
+from assent.cli.options.tool_call import BatchLine
 from assent.cli.output.decision_json import Answer, Step
 from assent.config.settings import SETTINGS
 
@@ -72,7 +72,8 @@ def test_every_option_of_a_command_is_on_the_page_and_no_other(capsys, words):
 
 
 @pytest.mark.parametrize(
-    ("heading", "record"), [("field of a call", Line), ("field of an answer", Answer), ("field of an operation", Step)]
+    ("heading", "record"),
+    [("field of a call", BatchLine), ("field of an answer", Answer), ("field of an operation", Step)],
 )
 def test_every_field_of_a_batch_is_on_the_page_and_no_other(heading, record):
     assert first_cells(heading) == set(record.__struct_fields__)

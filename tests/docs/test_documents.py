@@ -14,8 +14,8 @@ import yaml
 
 from assent.catalog import convert_entry
 from assent.cli import exit_codes, main
-from assent.cli.options.arguments import Parser
-from assent.cli.options.tool_call import Line
+from assent.cli.options.arguments import CommandParser
+from assent.cli.options.tool_call import BatchLine
 from assent.config.assent_yaml import load_policy
 from assent.model import Facts, Layer, Mode, Session, ToolCall, Verdict
 from assent.policy.engine import Engine
@@ -125,14 +125,14 @@ def test_the_readme_guards_a_tool_in_ten_lines():
 
 def understands(words: list[str], monkeypatch) -> int:
     """Have words read by the command itself, which then goes no further."""
-    read = Parser.parse_args
+    read = CommandParser.parse_args
 
     def stop(*given):
         read(*given)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(Parser, "parse_args", stop)
+        patched.setattr(CommandParser, "parse_args", stop)
         return main(words)
 
 
@@ -150,7 +150,7 @@ def json_of(page: str) -> list[dict]:
 
 def test_documented_json_is_what_is_read_and_what_is_answered(monkeypatch):
     """That of the README is held against a daemon's answers, where the rest of the page is tried."""
-    assert [msgspec.convert(line, Line) for line in json_of("docs/cli.md")]
+    assert [msgspec.convert(line, BatchLine) for line in json_of("docs/cli.md")]
     (server,) = json_of("docs/mcp.md")[0]["mcpServers"].values()
     assert server["command"] == "assent"
     assert understands(server["args"], monkeypatch) == exit_codes.INTERRUPTED

@@ -14,7 +14,7 @@ from assent.model import Consent, Facts, Grant, Session, Source, ToolCall, Verdi
 from assent.platform.facts import Observer
 from assent.policy import decision_cache
 from assent.policy import engine as spine
-from assent.policy.decision_cache import Memory
+from assent.policy.decision_cache import DecisionCache
 from assent.policy.engine import Engine
 from assent.policy.guard import SessionDecision
 from assent.policy.rules.parse import parse_rule
@@ -52,7 +52,7 @@ def test_a_line_is_kept_when_it_comes_again(reads):
 
 def test_lines_that_come_once_are_not_kept():
     engine = Engine(facts=world)
-    engine._memory = Memory(most=10)
+    engine._memory = DecisionCache(most=10)
     for index in range(100):
         engine.decide(line(f"cat f{index}"), SESSION)
     assert len(engine._memory) == 0
@@ -410,22 +410,22 @@ def test_whatever_changes_the_memory_is_never_noticed(changes):
 # --- bounds ---
 
 
-def keep(store: Memory, name: str, size: int = 10) -> decision_cache.Kept:
+def keep(store: DecisionCache, name: str, size: int = 10) -> decision_cache.CachedDecision:
     engine, witness = Engine(facts=world), decision_cache.Witness({}, {}, {}, {}, {}, [])
     call = line(name, description="x" * size)
     decision = engine.decide(call, SESSION)
     weight = decision_cache.weigh(call, decision, witness)
-    kept = decision_cache.Kept(decision, engine._guard, (), decision_cache.world_of(world()), witness, weight)
+    kept = decision_cache.CachedDecision(decision, engine._guard, (), decision_cache.world_of(world()), witness, weight)
     store.keep((name,), kept)
     return kept
 
 
-def recall(store: Memory, kept: decision_cache.Kept, name: str):
+def recall(store: DecisionCache, kept: decision_cache.CachedDecision, name: str):
     return store.recall((name,), kept.guard, spine.place_of(line(name), SESSION, world()))
 
 
 def test_the_least_recently_used_is_forgotten_first():
-    store = Memory(most=2)
+    store = DecisionCache(most=2)
     first, second = keep(store, "a"), keep(store, "b")
     assert recall(store, first, "a") is first.decision
     third = keep(store, "c")
@@ -436,8 +436,8 @@ def test_the_least_recently_used_is_forgotten_first():
 
 
 def test_what_is_kept_has_a_weight():
-    light = keep(Memory(), "a").weight
-    store = Memory(most=1_000, heaviest=100 * light)
+    light = keep(DecisionCache(), "a").weight
+    store = DecisionCache(most=1_000, heaviest=100 * light)
     for index in range(200):
         keep(store, f"a{index}")
     assert 80 < len(store) <= 100
@@ -448,7 +448,7 @@ def test_what_is_kept_has_a_weight():
 
 
 def test_a_decision_replaces_an_older_one_on_the_same_call():
-    store = Memory(heaviest=1_000_000)
+    store = DecisionCache(heaviest=1_000_000)
     for _ in range(500):
         keep(store, "a")
     assert len(store) == 1
@@ -471,7 +471,7 @@ def test_many_folders_are_kept_in_bounds():
 
 def test_threads_share_a_memory():
     engine = Engine(facts=lambda: world(links={}))
-    engine._memory = Memory(most=3)
+    engine._memory = DecisionCache(most=3)
     engine._memory.expects = lambda _: True
     lines = [line(f"cat f{n} && make") for n in range(6)]
     expected = [Engine(facts=lambda: world(links={})).decide(call, SESSION) for call in lines]

@@ -26,7 +26,7 @@ from assent.audit.seals.seal import COLUMNS as SEAL
 from assent.audit.seals.seal import read_seal
 from assent.audit.verify import log as verify
 from assent.audit.verify import segments
-from assent.audit.verify.chain import Found
+from assent.audit.verify.chain import SegmentResult
 from assent.audit.verify.log import verify_log
 from assent.model import StoreError
 from assent.store.address import read_address
@@ -508,6 +508,6 @@ def test_a_part_that_nobody_checked_is_not_taken_for_whole(tmp_path, long, monke
 def test_what_stops_a_process_that_helps_is_told(long, monkeypatch):
     Copy(long).run("UPDATE events SET text = CAST(x'ff' AS TEXT) WHERE position = 3000")
     # Slow enough here that the others come to do something.
-    monkeypatch.setattr(segments, "check_part", lambda *_: time.sleep(1) or Found())
+    monkeypatch.setattr(segments, "check_part", lambda *_: time.sleep(1) or SegmentResult())
     with pytest.raises(StoreError, match=r"can not be read: .*UTF-8"):
         verify_log(long.store.address, home=long.home)

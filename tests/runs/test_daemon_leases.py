@@ -7,7 +7,7 @@ import pytest
 from assent.audit.log import Log
 from assent.decisions.grants.active_grants import check_run
 from assent.model import NotFoundError, Session
-from assent.runs.context import Ground
+from assent.runs.context import RunContext
 from assent.runs.crash_recovery import MOST_AT_ONCE, SILENT, end_runs
 from assent.runs.daemon_leases import Lease
 from assent.runs.records import SELECT_RUNS, RunRecord, Status, insert_run, read_run, update_run
@@ -26,7 +26,7 @@ class Shared:
         self.ended = []
         self.log = Log(self.store, None)
         nothing = dict.fromkeys(("decisions", "engines", "facts", "threads", "report", "lend_token"))
-        ground = Ground(
+        ground = RunContext(
             store=self.store, log=self.log, environ={}, end_tokens=lambda _, run: self.ended.append(run), **nothing
         )
         self.ground = ground

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.model import ConfigError
-from assent.store.address import Address, read_address
+from assent.store.address import StoreAddress, read_address
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from assent.store.address import Address, read_address
     ],
 )
 def test_a_file_is_named_by_an_absolute_path(url, path):
-    assert read_address(url, home="/h") == Address(engine="sqlite", path=path)
+    assert read_address(url, home="/h") == StoreAddress(engine="sqlite", path=path)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_a_file_is_named_by_an_absolute_path(url, path):
     ],
 )
 def test_a_server_is_named_as_its_driver_wants_it_with_our_own_option_taken_out(url, conninfo, notify):
-    assert read_address(url, home="/h") == Address(engine="postgresql", conninfo=conninfo, notify=notify)
+    assert read_address(url, home="/h") == StoreAddress(engine="postgresql", conninfo=conninfo, notify=notify)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from assent.audit.log import MOST_HELD, SEAL_EVERY, Log
 from assent.audit.verify.log import verify_log
 from assent.model import Event, StoreError
-from assent.store.address import Address
+from assent.store.address import StoreAddress
 from assent.store.memory import MemoryStore
 
 PUT = "INSERT INTO changes (origin, topic, ref) VALUES (?, ?, ?)"
@@ -88,7 +88,7 @@ def test_the_chain_and_its_seals_verify(store, log, tmp_path):
     copy = sqlite3.connect(tmp_path / "copy.db")
     store._raw.backup(copy)
     copy.close()
-    report = verify_log(Address(engine="sqlite", path=str(tmp_path / "copy.db")), home=str(tmp_path))
+    report = verify_log(StoreAddress(engine="sqlite", path=str(tmp_path / "copy.db")), home=str(tmp_path))
     assert report.broken is None
     assert (report.events, report.checkpoints) == (LONG, 3)
 

@@ -49,7 +49,7 @@ _STRICT = "POSIXLY_CORRECT=1; "
 """From here on bash finds `exec` before a function of that name, which the environment may have brought."""
 
 
-class Client(msgspec.Struct, frozen=True, kw_only=True):
+class HookClient(msgspec.Struct, frozen=True, kw_only=True):
     """The client that a hook runs, and what it is given."""
 
     python: str
@@ -154,7 +154,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
         """Tell whether it can be pointed at a hook for one process, and surely heeds it."""
         return bool(self.settings_option or self.override)
 
-    def point(self, client: Client, file: str) -> Pointing:
+    def point(self, client: HookClient, file: str) -> Pointing:
         """Return how a process of this agent is pointed at a hook; `file` is where its settings will be."""
         hooks: dict[str, list[dict[str, Any]]] = {}
         for (*_, event), entry in self.entries(client, ""):
@@ -165,7 +165,7 @@ class Wiring(msgspec.Struct, frozen=True, kw_only=True):
             return Pointing((*trusting, *(word for setting in settings for word in (option, setting))))
         return Pointing((self.settings_option, file), msgspec.json.encode({"hooks": hooks}))
 
-    def entries(self, client: Client, status: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
+    def entries(self, client: HookClient, status: str) -> list[tuple[tuple[str, ...], dict[str, Any]]]:
         """Return what is added to which list."""
         decides, reports = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
         return [

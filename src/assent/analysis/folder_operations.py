@@ -15,7 +15,7 @@ import msgspec
 
 from assent.analysis.budget import CHECK, PATH, Meter
 from assent.analysis.ir import Word
-from assent.analysis.operations import Ground, find_ours, locate, reading, worse, writing
+from assent.analysis.operations import OperationContext, find_ours, locate, reading, worse, writing
 from assent.analysis.resources.paths import Located
 from assent.analysis.resources.urls import REMOTE, URL
 from assent.analysis.resources.wildcards import blur, is_pattern, leads_to, segments
@@ -32,20 +32,22 @@ _STORE = ".git"
 _PACKAGES = "/node_modules"
 
 
-def holds_own(located: Located, ground: Ground) -> bool:
+def holds_own(located: Located, ground: OperationContext) -> bool:
     """Tell whether files of Assent's own are, or would be, in a folder."""
     names = [fold(name) for name in located.names]
     return any(within(fold(own), name) for own in _own(ground) for name in names)
 
 
-def fill(located: Located, ground: Ground) -> Iterator[Operation]:
+def fill(located: Located, ground: OperationContext) -> Iterator[Operation]:
     """Yield the write of names below a folder that nobody knows, where Assent's own files could be among them."""
     if located.known and holds_own(located, ground):
         below = Located(f"{located.path.rstrip('/')}/{UNKNOWN}")
         yield worse(writing(below, ground), "may write over Assent's own files")
 
 
-def lose(located: Located, ground: Ground, *, glob: bool = False, pruned: bool = False) -> Iterator[Operation]:
+def lose(
+    located: Located, ground: OperationContext, *, glob: bool = False, pruned: bool = False
+) -> Iterator[Operation]:
     """Yield the loss of what decides later what runs, where it lies in a folder that goes.
 
     `pruned`: the repository's store stays.
@@ -55,7 +57,9 @@ def lose(located: Located, ground: Ground, *, glob: bool = False, pruned: bool =
         yield from _touch(goes, ground, "takes away what decides later what runs", tree=True)
 
 
-def overwrite(located: Located, ground: Ground, *, glob: bool = False, shallow: bool = False) -> Iterator[Operation]:
+def overwrite(
+    located: Located, ground: OperationContext, *, glob: bool = False, shallow: bool = False
+) -> Iterator[Operation]:
     """Yield the write of what decides later what runs, where it lies in a folder that nobody knows what comes into.
 
     `shallow`: what a pattern finds is written, and not what is in that.
@@ -66,7 +70,7 @@ def overwrite(located: Located, ground: Ground, *, glob: bool = False, shallow: 
 
 
 def arrive(
-    role: Role, dest: Word, coming: Sequence[tuple[Role, Word]], before: Sequence[Operation], ground: Ground
+    role: Role, dest: Word, coming: Sequence[tuple[Role, Word]], before: Sequence[Operation], ground: OperationContext
 ) -> Iterator[Operation]:
     """Yield what is written in a folder by the names of what comes there; `before`: what the line did so far."""
     located = locate(dest, ground.place, ground.cwd)
@@ -92,13 +96,13 @@ def arrive(
         yield from _arrival(role, located, kind, source, _from_link(kind, located.path, ground))
 
 
-def _within_reach(coming: Sequence[tuple[Role, Word]], ground: Ground) -> Iterator[tuple[Role, Word]]:
+def _within_reach(coming: Sequence[tuple[Role, Word]], ground: OperationContext) -> Iterator[tuple[Role, Word]]:
     """Yield what comes, as long as there is room to look at it."""
     return itertools.takewhile(lambda _: ground.place.spend(PATH), coming)
 
 
 def _arrive_somewhere(
-    role: Role, dest: Word, coming: Sequence[tuple[Role, Word]], ground: Ground
+    role: Role, dest: Word, coming: Sequence[tuple[Role, Word]], ground: OperationContext
 ) -> Iterator[Operation]:
     """Yield what comes into the last of what a pattern finds: all the others come there too."""
     located = locate(dest, ground.place, ground.cwd)
@@ -111,7 +115,7 @@ def _arrive_somewhere(
         yield from _bring(kind, source, blur(located.path if is_pattern(source) else arrived), ground, role)
 
 
-def _arrival(role: Role, folder: Located, kind: Role, source: Word, ground: Ground) -> Iterator[Operation]:
+def _arrival(role: Role, folder: Located, kind: Role, source: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield what comes into a folder by its name."""
     name = posixpath.basename(source.text.rpartition(":")[2])
     whole = _comes_whole(role, kind)
@@ -137,12 +141,12 @@ def _comes_whole(role: Role, kind: Role) -> bool:
     return kind == "move" or role in ("trees", "to", "into", "mirror")
 
 
-def _from_link(kind: Role, folder: str, ground: Ground) -> Ground:
+def _from_link(kind: Role, folder: str, ground: OperationContext) -> OperationContext:
     """Return where a source is counted from: what a symbolic link leads to, from the folder of the link."""
     return msgspec.structs.replace(ground, cwd=folder) if kind == "link" else ground
 
 
-def lead(target: Word, role: Role, dest: Word, ground: Ground) -> Iterator[Operation]:
+def lead(target: Word, role: Role, dest: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the read of what a symbolic link leads to, counted from every folder that the link may come to be in."""
     located = locate(dest, ground.place, ground.cwd)
     within_it = role == "dest" and _is_folder(located, ground) is not False
@@ -151,7 +155,7 @@ def lead(target: Word, role: Role, dest: Word, ground: Ground) -> Iterator[Opera
         yield reading(locate(target, ground.place, folder), ground, glob=is_pattern(target))
 
 
-def _bring(kind: Role, source: Word, dest: str, ground: Ground, role: Role) -> Iterator[Operation]:
+def _bring(kind: Role, source: Word, dest: str, ground: OperationContext, role: Role) -> Iterator[Operation]:
     """Yield the write of what decides later what runs, where it is among what comes; `dest`: what that becomes."""
     whole, glob = kind == "link" or _comes_whole(role, kind), is_pattern(source)
     if not _is_seen(ground) or REMOTE.fullmatch(source.text) or not (whole or glob):
@@ -165,7 +169,7 @@ def _bring(kind: Role, source: Word, dest: str, ground: Ground, role: Role) -> I
         yield from _touch(named, ground, "brings along what decides later what runs")
 
 
-def delete(root: Word, ground: Ground, names: Sequence[str] = (), *, tested: bool) -> Iterator[Operation]:
+def delete(root: Word, ground: OperationContext, names: Sequence[str] = (), *, tested: bool) -> Iterator[Operation]:
     """Yield what a walk deletes that starts at a folder: all of it, or what its tests let through, by these names."""
     located = locate(root, ground.place, ground.cwd)
     if not tested or not ground.place.inside(located):
@@ -178,14 +182,14 @@ def delete(root: Word, ground: Ground, names: Sequence[str] = (), *, tested: boo
         yield from guess(Word(f"{located.path}/{name}", splits=True), ground)
 
 
-def guess(word: Word, ground: Ground) -> Iterator[Operation]:
+def guess(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the write of what decides later what runs, where what a command takes away may be called so."""
     operation = writing(locate(word, ground.place, ground.cwd), ground, glob=is_pattern(word))
     if ground.place.is_control_plane(Located(operation.resource)):
         yield operation
 
 
-def sweep_out(roots: Sequence[Word], found: Sequence[Operation], ground: Ground) -> Iterator[Operation]:
+def sweep_out(roots: Sequence[Word], found: Sequence[Operation], ground: OperationContext) -> Iterator[Operation]:
     """Yield the loss of folders, where a walk takes all away that it finds there."""
     located = [(locate(root, ground.place, ground.cwd), is_pattern(root)) for root in roots]
     each = {f"{root.path.rstrip('/')}/{UNKNOWN}" for root, _ in located}
@@ -251,7 +255,7 @@ def _looks(located: Located, *, glob: bool) -> Iterator[_Look]:
             yield _Look(name.rstrip("/"), name.rstrip("/"))
 
 
-def _touch(look: _Look, ground: Ground, reason: str, *, tree: bool = False) -> Iterator[Operation]:
+def _touch(look: _Look, ground: OperationContext, reason: str, *, tree: bool = False) -> Iterator[Operation]:
     """Yield the write of what a look finds; of the folder itself, if that can not be told."""
     step()
     place = ground.place
@@ -264,11 +268,11 @@ def _touch(look: _Look, ground: Ground, reason: str, *, tree: bool = False) -> I
         yield msgspec.structs.replace(worse(operation, reason), holds=found == look.named)
 
 
-def _is_seen(ground: Ground) -> bool:
+def _is_seen(ground: OperationContext) -> bool:
     return ground.place.facts.disk == "known" and not ground.elsewhere
 
 
-def _said(look: _Look, ground: Ground) -> str | None:
+def _said(look: _Look, ground: OperationContext) -> str | None:
     """Return a folder of which the words alone say that what decides later what runs is in it."""
     place = ground.place
     above = any(path is not None and within(path, look.named) for path in (place.facts.home, *place.workspace))
@@ -276,13 +280,13 @@ def _said(look: _Look, ground: Ground) -> str | None:
     return look.named if told and not look.pattern else None
 
 
-def _find_once(look: _Look, ground: Ground) -> str | None:
+def _find_once(look: _Look, ground: OperationContext) -> str | None:
     """Return what a look finds; the same look at the same folder is taken once."""
     meter = ground.place.meter or Meter()
     return meter.once(look, lambda: _find(look, ground, meter))
 
 
-def _find(look: _Look, ground: Ground, meter: Meter) -> str | None:
+def _find(look: _Look, ground: OperationContext, meter: Meter) -> str | None:
     """Return the first path found that decides later what runs, what lies higher first.
 
     The folder itself, if not all of it could be looked through.
@@ -312,18 +316,18 @@ def _find(look: _Look, ground: Ground, meter: Meter) -> str | None:
     return None
 
 
-def _decides(path: str, ground: Ground) -> bool:
+def _decides(path: str, ground: OperationContext) -> bool:
     return ground.place.is_control_plane(Located(path))
 
 
-def _led_to(look: _Look, ground: Ground) -> str | None:
+def _led_to(look: _Look, ground: OperationContext) -> str | None:
     """Return a path in the folder that a link of the control plane leads to."""
     folder = fold(look.folder)
     inside = ((p, fold(p)) for p in ground.place.linked)
     return next((p for p, low in inside if within(low, folder) and look.counts(low[len(folder) :])), None)
 
 
-def _is_folder(located: Located, ground: Ground) -> bool | None:
+def _is_folder(located: Located, ground: OperationContext) -> bool | None:
     """Tell whether something is a folder; None where the disk can not be asked, or there is nothing by that name."""
     place, path = ground.place, located.path
     if any(known and within(known, path) for known in (ground.cwd, place.cwd, place.facts.home, *place.workspace)):
@@ -338,6 +342,6 @@ def _is_made(located: Located, before: Sequence[Operation]) -> bool:
     return any(o.kind is FS_WRITE and within(o.resource, located.path) for o in before)
 
 
-def _own(ground: Ground) -> tuple[str, ...]:
+def _own(ground: OperationContext) -> tuple[str, ...]:
     facts = ground.place.facts
     return (*facts.assent_paths, *facts.assent_files)

@@ -32,7 +32,7 @@ from assent.model import (
 _DEVICE = re.compile(r"/dev/(?!null$|zero$|full$|std|tty|pts/|fd/|shm/|ptmx$|tcp/|udp/)")
 
 
-class Ground(msgspec.Struct, frozen=True):
+class OperationContext(msgspec.Struct, frozen=True):
     """What gives a command's words their meaning, and the operation that owns what they touch."""
 
     place: Place
@@ -82,7 +82,7 @@ def working(located: Located, owner: int) -> Operation:
     )
 
 
-def reading(located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False) -> Operation:
+def reading(located: Located, ground: OperationContext, *, glob: bool = False, own_cover: bool = False) -> Operation:
     """Return the read of a path; of a pattern that may find Assent's own files, the read of those."""
     path, place = located.path, ground.place
     secret = place.traits(path, located.target).secret
@@ -153,12 +153,12 @@ def _find_look(
 _look = functools.lru_cache(maxsize=1024)(_find_look)
 
 
-def unseen(kind: OperationKind, ground: Ground) -> Operation:
+def unseen(kind: OperationKind, ground: OperationContext) -> Operation:
     """Return the touch of what a pattern finds, where there are more of them than anybody looks at."""
     return Operation(kind=kind, resource=UNKNOWN, tier=DANGEROUS, reason=TOO_MUCH, owner=ground.owner)
 
 
-def looking(found: Operation, located: Located, ground: Ground) -> Operation:
+def looking(found: Operation, located: Located, ground: OperationContext) -> Operation:
     """Return a read as the look at a name: that a project has a secret is none, what lies beside a person's keys is.
 
     What a disk is called says nothing of what is on it.
@@ -186,7 +186,7 @@ def _below(paths: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def writing(
-    located: Located, ground: Ground, *, glob: bool = False, own_cover: bool = False, tree: bool = False
+    located: Located, ground: OperationContext, *, glob: bool = False, own_cover: bool = False, tree: bool = False
 ) -> Operation:
     """Return the write of a path: safe for a plain file inside the workspace, dangerous elsewhere.
 
@@ -235,7 +235,7 @@ def _is_about_a_folder(pattern: str) -> bool:
     return blur(folder) == folder and not name.startswith(".")
 
 
-def _written(located: Located, ground: Ground, *, tree: bool) -> str:
+def _written(located: Located, ground: OperationContext, *, tree: bool) -> str:
     """Return what a pattern stands for when it is written: of all that it may find, what matters most."""
     facts, path = ground.place.facts, located.path
     own = find_ours(located, (*facts.assent_paths, *facts.assent_files), glob=True, above=True, hidden=tree)
@@ -263,7 +263,7 @@ def _folded(path: str) -> tuple[str, ...]:
     return segments(fold(path))
 
 
-def near_own(ground: Ground) -> Operation:
+def near_own(ground: OperationContext) -> Operation:
     """Return the read of something that may be one of Assent's own files."""
     reason = "may read Assent's own files"
     return Operation(kind=FS_READ, resource=UNKNOWN, tier=DANGEROUS, reason=reason, owner=ground.owner)

@@ -15,7 +15,7 @@ from assent.analysis.resources.paths import Place
 from assent.analysis.tools import structured
 from assent.analysis.tools.command_lines import read_lines
 from assent.analysis.tools.input_fields import FOLDER_FIELDS, PROSE, text_of
-from assent.analysis.tools.names import Tool, find_tool
+from assent.analysis.tools.names import KnownTool, find_tool
 from assent.model import (
     COMMAND_EXECUTE,
     DANGEROUS,
@@ -89,7 +89,7 @@ def _worst(operations: tuple[Operation, ...]) -> Operation:
     return next((o for o in operations if o.sends and o.tier is worst.tier), worst)
 
 
-def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
+def _operations(tool: KnownTool, call: ToolCall, place: Place) -> tuple[tuple[Operation, ...], str | None]:
     match tool.shape:
         case "command":
             return _command(call, place)
@@ -116,7 +116,7 @@ def _operations(tool: Tool, call: ToolCall, place: Place) -> tuple[tuple[Operati
             assert_never(tool.shape)
 
 
-def _of_unknown_use(tool: Tool, does: str, call: ToolCall, place: Place) -> tuple[Operation, ...]:
+def _of_unknown_use(tool: KnownTool, does: str, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Return a call of which nobody knows what it does, with what it names, and what its command lines would do."""
     named = structured.of_unknown_use(structured.plain(tool, DANGEROUS, does), call.input, place)
     return tuple(dict.fromkeys((*named, *read_lines(call.input, place))))

@@ -24,7 +24,7 @@ _UNKNOWN, _ELLIPSIS = UNKNOWN.encode(), "…".encode()
 _BEYOND_ASCII = re.compile("[^\x00-\x7e]")
 
 
-class Entry(msgspec.Struct, gc=False):
+class LogEntry(msgspec.Struct, gc=False):
     """An event's row. Where it stands in the log is known once it is written."""
 
     columns: tuple[Any, ...]
@@ -33,7 +33,7 @@ class Entry(msgspec.Struct, gc=False):
     seq: int = 0
 
 
-def make_entry(event: Event, mask: Mask, about: Any = None) -> Entry:
+def make_entry(event: Event, mask: Mask, about: Any = None) -> LogEntry:
     """Make an event ready. Whatever is in it, this gives a record; secrets in what it is about are masked in it too."""
     event, body = _encode(event)
     given = _encode_input(about)
@@ -61,7 +61,7 @@ def _encode(event: Event) -> tuple[Event, bytes]:
     return event, body
 
 
-def _entry(event: Event, body: bytes, mask: Mask | None, given: bytes = b"") -> Entry:
+def _entry(event: Event, body: bytes, mask: Mask | None, given: bytes = b"") -> LogEntry:
     veil = None
     if mask is not None:
         whole = msgspec.json.decode(body)
@@ -72,7 +72,7 @@ def _entry(event: Event, body: bytes, mask: Mask | None, given: bytes = b"") -> 
         body = body.replace(_UNKNOWN, _ELLIPSIS)
     if not body.isascii() or b"\x7f" in body:
         body = _BEYOND_ASCII.sub(_escape, body.decode()).encode()
-    return Entry((*columns, body))
+    return LogEntry((*columns, body))
 
 
 def restore_reading(reading: Reading) -> Reading:

@@ -37,7 +37,7 @@ LONGEST_SPAN = 200_000
 """How many records of the log are followed for one bundle; what is spread further is proven by `audit verify`."""
 
 
-class Kept(msgspec.Struct, frozen=True, kw_only=True):
+class BundledRecord(msgspec.Struct, frozen=True, kw_only=True):
     """A record with all its hash is over, and the hash before it."""
 
     position: int
@@ -67,7 +67,7 @@ class Kept(msgspec.Struct, frozen=True, kw_only=True):
         return (*values, self.body.encode())
 
 
-class KeptSeal(msgspec.Struct, frozen=True):
+class BundledSeal(msgspec.Struct, frozen=True):
     """The signature of the log's end at some moment after the last record."""
 
     writer: str
@@ -98,8 +98,8 @@ class KeptSeal(msgspec.Struct, frozen=True):
 class Chain(msgspec.Struct, frozen=True, kw_only=True):
     """The records, and what the log said of itself when they were taken out."""
 
-    records: tuple[Kept, ...]
-    seals: tuple[KeptSeal, ...] = ()
+    records: tuple[BundledRecord, ...]
+    seals: tuple[BundledSeal, ...] = ()
     followed: bool = False
     """Whether the log was followed around them before this was signed."""
 
@@ -137,7 +137,7 @@ async def gather_chain(store: Store, records: tuple[Record, ...]) -> Chain:
     """Take records out of the log, with what is needed to hash them again; raises `StoreError` if one was changed."""
     kept = [await _keep(store, record) for record in records]
     last = {record.writer: record.seq for record in records}
-    seals: list[KeptSeal] = []
+    seals: list[BundledSeal] = []
     for writer, seq in last.items():
         rows = await store.query(_SEALS, {"writer": writer, "seq": seq})
         seals += [_keep_seal(read_seal(row)) for row in rows]
@@ -145,7 +145,7 @@ async def gather_chain(store: Store, records: tuple[Record, ...]) -> Chain:
     return Chain(records=tuple(kept), seals=tuple(seals), followed=followed)
 
 
-async def _follow(store: Store, records: tuple[Record, ...], seals: list[KeptSeal]) -> bool:
+async def _follow(store: Store, records: tuple[Record, ...], seals: list[BundledSeal]) -> bool:
     """Follow the log from the seal before the first record to the seals after the last; false if that is too far."""
     until = max(seal.position for seal in seals)
     after = int((await store.query(_SEALED_BEFORE, {"position": records[0].position}))[0][0])
@@ -158,17 +158,19 @@ async def _follow(store: Store, records: tuple[Record, ...], seals: list[KeptSea
     return True
 
 
-def _keep_seal(seal: Seal) -> KeptSeal:
+def _keep_seal(seal: Seal) -> BundledSeal:
     previous = None if seal.previous is None else seal.previous.hex()
     where = (seal.writer, seal.seq, seal.position, seal.hash.hex(), seal.at, seal.signature.hex())
-    return KeptSeal(*where, seal.number, previous)
+    return BundledSeal(*where, seal.number, previous)
 
 
-async def _keep(store: Store, record: Record) -> Kept:
+async def _keep(store: Store, record: Record) -> BundledRecord:
     rows = await store.query(_PREVIOUS, {"writer": record.writer, "position": record.position})
     previous = bytes(rows[0][0]) if rows else genesis(record.writer)
-    fields = {name: getattr(record, name) for name in Kept.__struct_fields__ if name not in ("body", "previous")}
-    return Kept(**fields, body=bytes(record.body).decode(), previous=previous.hex())
+    fields = {
+        name: getattr(record, name) for name in BundledRecord.__struct_fields__ if name not in ("body", "previous")
+    }
+    return BundledRecord(**fields, body=bytes(record.body).decode(), previous=previous.hex())
 
 
 def sign_bundle(log: Log, bundle: dict[str, Any]) -> dict[str, Any]:
@@ -226,8 +228,8 @@ def _verify(data: bytes, nodes: dict[str, str], keys: tuple[str, ...]) -> Bundle
     )
 
 
-def _check_records(records: tuple[Kept, ...], session: Any) -> int:
-    heads: dict[str, Kept] = {}
+def _check_records(records: tuple[BundledRecord, ...], session: Any) -> int:
+    heads: dict[str, BundledRecord] = {}
     linked, position = 0, 0
     for record in records:
         where = f"record {record.position}"
@@ -264,7 +266,7 @@ def _count_sealed(chain: Chain, signature: Signature, nodes: dict[str, str]) -> 
     return sealed
 
 
-def _check_timeline(timeline: Any, records: tuple[Kept, ...]) -> None:
+def _check_timeline(timeline: Any, records: tuple[BundledRecord, ...]) -> None:
     """Hold what is told against what is on record: every record is told, and nothing else."""
     if not isinstance(timeline, list):
         raise _BrokenError("it has no timeline")
@@ -274,7 +276,7 @@ def _check_timeline(timeline: Any, records: tuple[Kept, ...]) -> None:
         raise _BrokenError("its timeline is not that of its records")
 
 
-def _event_id(record: Kept) -> str:
+def _event_id(record: BundledRecord) -> str:
     given = msgspec.json.decode(record.body).get("eventId")
     return given or f"evt_{record.writer}_{record.seq}"
 

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from assent.audit.chain import COLUMNS, genesis, hash_row
-from assent.audit.entry import Entry, make_entry
+from assent.audit.entry import LogEntry, make_entry
 from assent.audit.masking import Mask
 from assent.audit.seals.node_keys import load_node, new_node
 from assent.audit.seals.peer_keys import LOOK_SECONDS, Neighbours
@@ -31,7 +31,7 @@ NOTE_SECONDS = 0.25
 """How long what was noted may wait for company."""
 MOST_HELD = 128
 """How much is held back for a reader, who so never waits long."""
-_Placed: TypeAlias = tuple[float, Entry]
+_Placed: TypeAlias = tuple[float, LogEntry]
 """An entry, and when it was written."""
 
 _INSERT = f"INSERT INTO events ({', '.join(COLUMNS)}, hash) VALUES ({', '.join('?' * (len(COLUMNS) + 1))})"  # noqa: S608 - constants
@@ -71,7 +71,7 @@ class Log:
         self._sealer = Sealer(self._node, home)
         self._told_fault = False
         self._listeners: list[Callable[[], None]] = []
-        self._notes: list[Entry] = []
+        self._notes: list[LogEntry] = []
         self._noting = False
         self.mask = Mask(self._node.salt)
         store.write(self._begin).result()
@@ -107,14 +107,14 @@ class Log:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    def prepare(self, event: Event, about: Any = None) -> Entry:
+    def prepare(self, event: Event, about: Any = None) -> LogEntry:
         """Make an event ready to be appended; better not in the writer's thread.
 
         `about` is the input of the call that it tells of: secrets in it are masked in the event.
         """
         return make_entry(event, self.mask, about)
 
-    def append(self, cursor: Cursor, entries: Iterable[Entry]) -> None:
+    def append(self, cursor: Cursor, entries: Iterable[LogEntry]) -> None:
         """Append entries in a job of the store. Their positions are known once the job's future is."""
         for entry in entries:
             cursor.defer(self, entry)
@@ -137,7 +137,7 @@ class Log:
         """Return which of these names events were recorded by."""
         return await self._store.commit(lambda cursor: _find_told(cursor, tuple(names), since=0))
 
-    def _append_new(self, cursor: Cursor, entries: list[tuple[str | None, Entry]], *, again: bool) -> None:
+    def _append_new(self, cursor: Cursor, entries: list[tuple[str | None, LogEntry]], *, again: bool) -> None:
         since = 0 if again else int(cursor.fetch(_LAST_CHANGE)[0][0]) - LATE_REPORTS
         known = set(_find_told(cursor, tuple(name for name, _ in entries if name is not None), since=since))
         for name, entry in entries:
@@ -155,15 +155,15 @@ class Log:
             entries = [self.prepare(event) for event in _read_events(str(home), name)]
             self._store.write(functools.partial(self._take, str(home), name, entries))
 
-    def _take(self, home: str, name: str, entries: list[Entry], cursor: Cursor) -> None:
+    def _take(self, home: str, name: str, entries: list[LogEntry], cursor: Cursor) -> None:
         if not cursor.fetch("SELECT 1 FROM changes WHERE topic = ? AND ref = ?", SPOOL, name):
             cursor.announce(SPOOL, name)
             self.append(cursor, entries)
         cursor.after_commit(functools.partial(drop_left, home, name))
 
-    def note(self, event: Event | Entry) -> None:
+    def note(self, event: Event | LogEntry) -> None:
         """Append an event with whatever is written next, or soon; for what nobody's answer waits for."""
-        self._notes.append(event if isinstance(event, Entry) else self.prepare(event))
+        self._notes.append(event if isinstance(event, LogEntry) else self.prepare(event))
         if not self._noting:
             self._noting = True
             self._store.every(NOTE_SECONDS, lambda _: bool(self._notes), self._write_notes)
@@ -186,7 +186,7 @@ class Log:
         if self._notes:
             cursor.defer(self, None)
 
-    def finish(self, cursor: Cursor, items: list[Entry | None]) -> None:
+    def finish(self, cursor: Cursor, items: list[LogEntry | None]) -> None:
         """Write all entries of a transaction, and before them what was noted; or have them wait for a reader."""
         if noted := len(self._notes):
             items = [*self._notes[:noted], *items]

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from urllib.parse import quote
 
 from assent.model import StoreError
-from assent.store.address import Address
+from assent.store.address import StoreAddress
 from assent.store.cursor import Row, faults
 
 _PAGE = 128
@@ -107,7 +107,7 @@ class _Taker:
 
 
 @contextlib.contextmanager
-def open_snapshot(address: Address) -> Iterator[Snapshot]:
+def open_snapshot(address: StoreAddress) -> Iterator[Snapshot]:
     """Open a log for reading, or raise `StoreError`. It need not be one that can be written to."""
     try:
         with _open_file(address.path) if address.engine == "sqlite" else _open_server(address.conninfo) as snapshot:

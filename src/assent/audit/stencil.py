@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from assent.audit.entry import Entry, make_entry
+from assent.audit.entry import LogEntry, make_entry
 from assent.audit.masking import Mask, may_hold_secrets
 from assent.model import Event
 
@@ -30,9 +30,11 @@ class Stencil:
         body = body.replace(b"%", b"%%").replace(HOLE.encode(), b"%(id)b")
         self._body: bytes = body.replace(_encode(TIME), b"%(time)b").replace(_encode(VALUE), b"%(value)b")
 
-    def fill(self, call_id: str, time: float = 0.0, value: bytes = b"null") -> Entry:
+    def fill(self, call_id: str, time: float = 0.0, value: bytes = b"null") -> LogEntry:
         """Make a record with an id of the form that this process gives its own calls, a time, and a plain value."""
-        return Entry((*self._columns, self._body % {b"id": call_id.encode(), b"time": _encode(time), b"value": value}))
+        return LogEntry(
+            (*self._columns, self._body % {b"id": call_id.encode(), b"time": _encode(time), b"value": value})
+        )
 
 
 def encode_plain(value: Any) -> bytes | None:

@@ -18,7 +18,7 @@ _LETTER = 2
 """Characters of an option that is one letter, which may stand with others behind one dash."""
 
 
-class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CredentialCase(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """When the words of a path print a credential. All conditions given must hold."""
 
     does: str
@@ -30,17 +30,17 @@ class Case(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A word behind the path matches this expression as a whole."""
 
 
-class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CredentialProgram(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What one program prints that is secret, with lines that do and lines that do not."""
 
-    shows: dict[str, str | Case]
+    shows: dict[str, str | CredentialCase]
     examples: tuple[str, ...]
     """Lines that must be asked about."""
     quiet: tuple[str, ...]
     """Lines of the same program that print no credential."""
 
 
-Paths: TypeAlias = tuple[tuple[frozenset[str], tuple[str, ...], Case], ...]
+Paths: TypeAlias = tuple[tuple[frozenset[str], tuple[str, ...], CredentialCase], ...]
 """Each with the words that every such command has: most commands are told from these alone."""
 
 
@@ -58,11 +58,11 @@ def families() -> tuple[Slice, ...]:
     return tuple(dict.fromkeys(_index().values()))
 
 
-def parse_family(part: Slice) -> Family:
+def parse_family(part: Slice) -> CredentialProgram:
     """Parse one program's part of the table, or raise `ConfigError` with the line."""
     (value,) = read_yaml(part.body, part.file, part.line).values()
     try:
-        return msgspec.convert(value, Family)
+        return msgspec.convert(value, CredentialProgram)
     except msgspec.ValidationError as error:
         raise ConfigError(f"`{part.names[0]}`: {error}", file=part.file, line=part.line) from None
 
@@ -78,10 +78,10 @@ def _paths(program: str) -> Paths:
     return () if part is None else tuple(_spread(parse_family(part).shows))
 
 
-def _spread(shows: dict[str, str | Case]) -> Iterator[tuple[frozenset[str], tuple[str, ...], Case]]:
+def _spread(shows: dict[str, str | CredentialCase]) -> Iterator[tuple[frozenset[str], tuple[str, ...], CredentialCase]]:
     """Give every path of a key its case."""
     for key, given in shows.items():
-        case = Case(given) if isinstance(given, str) else given
+        case = CredentialCase(given) if isinstance(given, str) else given
         for path in key.split(","):
             words = () if path.split() == [_ITSELF] else tuple(path.split())
             yield frozenset(word for word in words if not word.endswith("*")), words, case
@@ -106,7 +106,7 @@ def _is_word(word: str, wanted: str) -> bool:
     return word.startswith(wanted[:-1]) if wanted.endswith("*") else word == wanted
 
 
-def _holds(case: Case, words: Sequence[str], rest: Sequence[str]) -> bool:
+def _holds(case: CredentialCase, words: Sequence[str], rest: Sequence[str]) -> bool:
     if case.any and not _has_option(case.any, words):
         return False
     if case.unless and _has_option(case.unless, words):

@@ -20,7 +20,7 @@ Kind: TypeAlias = Literal["paths", "strict", "plain"]
 """How a value is judged that no expression knows: by where it leads, not at all, or by whether it leads anywhere."""
 
 
-class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class VariableFamily(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Variables that only interpreters and tools of one kind look at."""
 
     names: tuple[str, ...]
@@ -28,7 +28,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """More programs that do not."""
 
 
-class Ambient(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class EnvironmentTables(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Globs over names; a value is an expression in which `@name` stands for a path of the user's own."""
 
     more: tuple[str, ...]
@@ -38,17 +38,17 @@ class Ambient(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     strict: tuple[str, ...]
     aloof: frozenset[str]
     """Programs that look at no variable of a family, nor start a program that does."""
-    families: tuple[Family, ...]
+    families: tuple[VariableFamily, ...]
     only: dict[str, frozenset[str]]
     """Variables that nobody but these looks at."""
     early: tuple[str, ...]
 
 
 @functools.cache
-def tables() -> Ambient:
+def tables() -> EnvironmentTables:
     """Return the tables."""
     file = "environment.yaml"
-    return msgspec.convert(read_yaml(read_data("tables", file), file), Ambient)
+    return msgspec.convert(read_yaml(read_data("tables", file), file), EnvironmentTables)
 
 
 @functools.lru_cache(maxsize=256)

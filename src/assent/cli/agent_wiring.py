@@ -45,7 +45,7 @@ class Target(msgspec.Struct, frozen=True):
     key: str
 
 
-class Tried(msgspec.Struct, frozen=True):
+class HookTrial(msgspec.Struct, frozen=True):
     """What a hook did."""
 
     code: int
@@ -178,7 +178,7 @@ def _shell_of(agent: str) -> str:
     return users if os.path.basename(users) in ("bash", "zsh") else "/bin/sh"
 
 
-def try_hook(wired: Wired, line: str, command: str) -> Tried:
+def try_hook(wired: Wired, line: str, command: str) -> HookTrial:
     """Call a hook as the agent would, about a line of shell."""
     wiring = WIRINGS.get(wired.agent)
     event = wiring.events[0] if wiring is not None else next(iter(opencode.EVENTS))
@@ -196,5 +196,5 @@ def try_hook(wired: Wired, line: str, command: str) -> Tried:
             cwd=cwd,
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Tried(1, b"", f"it could not be called: {error}")
-    return Tried(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())
+        return HookTrial(1, b"", f"it could not be called: {error}")
+    return HookTrial(done.returncode, done.stdout, done.stderr.decode("utf-8", "replace").strip())

@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 CHUNK = 1 << 16
 
 
-class Source(Protocol):
+class LineSource(Protocol):
     """Where lines come from: gives what there is, and waits only if there is nothing."""
 
     def read1(self, size: int, /) -> bytes:
         """Return some bytes; none at the end."""
 
 
-def run_batch(engines: EngineCache[Bench], cwd: str, source: Source, sink: BinaryIO) -> None:
+def run_batch(engines: EngineCache[Bench], cwd: str, source: LineSource, sink: BinaryIO) -> None:
     """Answer every line of the source. Answers are sent before more input is waited for."""
     sink.writelines(encode(answer_line(line, engines, cwd)) + b"\n" for line in split_lines(source, sink))
     sink.flush()
 
 
-def split_lines(source: Source, sink: BinaryIO) -> Iterator[bytes | None]:
+def split_lines(source: LineSource, sink: BinaryIO) -> Iterator[bytes | None]:
     """Cut the input into lines; None stands for one that is too long, which is passed over, never kept."""
     kept, dropping = b"", False
     while chunk := source.read1(CHUNK):
@@ -76,8 +76,8 @@ def _decide(data: bytes | None, engines: EngineCache[Bench], base: str) -> Answe
         return answer_of(refuse(call, error))
 
 
-def standard_source() -> Source:
+def standard_source() -> LineSource:
     """Return stdin as bytes."""
     if sys.stdin is None:
         raise CallError("stdin is closed")
-    return cast("Source", sys.stdin.buffer)
+    return cast("LineSource", sys.stdin.buffer)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import msgspec
 
-from assent.cli.output.outline import Outline, Span, line
+from assent.cli.output.outline import Outline, StyledText, line
 from assent.cli.output.screen import STYLE_OF
 from assent.model import Effect, Layer, Mode, PathPolicy, Verdict
 from assent.policy.rules.describe import phrase
@@ -136,9 +136,9 @@ def outline_of(shown: Shown) -> Outline:
     """Draw it as a tree."""
     main, *tighter = (mode.value for mode in shown.modes)
     also = f", tightened by {', '.join(tighter)}" if tighter else ""
-    files = tuple(map(_outline_layer, shown.layers)) or (line(Span("none: the default policy holds", "dim")),)
+    files = tuple(map(_outline_layer, shown.layers)) or (line(StyledText("none: the default policy holds", "dim")),)
     return line(
-        Span("policy ", "bold"),
+        StyledText("policy ", "bold"),
         shown.version,
         below=(
             _fact("mode: ", main + also),
@@ -146,16 +146,16 @@ def outline_of(shown: Shown) -> Outline:
             _fact("interactive: ", "yes" if shown.interactive else "no"),
             *(_fact("sandbox profile: ", name) for name in shown.profiles),
             _fact("workspace: ", ", ".join(shown.workspace) or "none"),
-            line(Span("layers", "bold"), below=files),
+            line(StyledText("layers", "bold"), below=files),
             *(_outline_rules(effect, getattr(shown, effect)) for effect in ("deny", "ask", "allow")),
             _fact("chain: ", " > ".join(shown.chain)),
-            *(line(Span("note: ", "yellow"), notice) for notice in shown.notices),
+            *(line(StyledText("note: ", "yellow"), notice) for notice in shown.notices),
         ),
     )
 
 
 def _fact(label: str, text: str) -> Outline:
-    return line(Span(label, "dim"), text)
+    return line(StyledText(label, "dim"), text)
 
 
 def _outline_layer(layer: ShownLayer) -> Outline:
@@ -171,8 +171,8 @@ def _outline_layer(layer: ShownLayer) -> Outline:
         ("commands", layer.commands),
     )
     said += [_fact(f"{name}: ", ", ".join(globs)) for name, globs in lists if globs]
-    standing = Span(f" ({layer.standing})", "dim" if layer.allows_count else "yellow")
-    return line(Span(f"{layer.layer.value} ", "bold"), layer.file, standing, below=tuple(said))
+    standing = StyledText(f" ({layer.standing})", "dim" if layer.allows_count else "yellow")
+    return line(StyledText(f"{layer.layer.value} ", "bold"), layer.file, standing, below=tuple(said))
 
 
 def _outline_paths(name: str, paths: PathPolicy) -> Iterator[Outline]:
@@ -186,10 +186,10 @@ def _outline_paths(name: str, paths: PathPolicy) -> Iterator[Outline]:
 def _outline_rules(effect: str, rules: tuple[ShownRule, ...]) -> Outline:
     below = tuple(
         line(
-            Span(r.rule, "" if r.counts else "dim"),
-            Span(f"  {r.origin}", "dim"),
-            Span(f"  (does not count: {r.ignored})" if r.ignored else "", "yellow"),
+            StyledText(r.rule, "" if r.counts else "dim"),
+            StyledText(f"  {r.origin}", "dim"),
+            StyledText(f"  (does not count: {r.ignored})" if r.ignored else "", "yellow"),
         )
         for r in rules
     )
-    return line(Span(effect, STYLE_OF[effect]), below=below or (line(Span("no rules", "dim")),))
+    return line(StyledText(effect, STYLE_OF[effect]), below=below or (line(StyledText("no rules", "dim")),))

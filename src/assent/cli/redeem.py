@@ -14,7 +14,7 @@ from assent.cli import exit_codes
 from assent.cli.commands.run import Held, finish, hold
 from assent.cli.entry_point import guard
 from assent.cli.output.screen import complain
-from assent.cli.run_record import Recorder, RefusedError
+from assent.cli.run_record import DaemonDenyError, Recorder
 from assent.model import ConfigError
 from assent.platform.files import check_owner
 from assent.sandbox.redeem.command_line import CODED, decode_word
@@ -62,5 +62,5 @@ async def _carry_out(decision: str, words: list[str], key: bytes, given: dict[st
     recorder = Recorder(shown=False, decision=decision)
     found = await recorder.redeem(words, key)
     if found.profile.mode == "off":
-        raise RefusedError("the decision has no boundary")
+        raise DaemonDenyError("the decision has no boundary")
     return await hold(Held(found.profile, words, passed=given, asks=found.asks), recorder)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
-class Tried(msgspec.Struct, frozen=True, kw_only=True):
+class RuleTrial(msgspec.Struct, frozen=True, kw_only=True):
     """How one rule did, or a file that could not be loaded at all."""
 
     effect: Effect | None = None
@@ -23,7 +23,7 @@ class Tried(msgspec.Struct, frozen=True, kw_only=True):
     failure: str | None = None
 
 
-def try_examples(policies: Iterable[Policy]) -> list[Tried]:
+def try_examples(policies: Iterable[Policy]) -> list[RuleTrial]:
     """Try every rule that carries examples."""
     return [
         _try(effect, rule) for policy in policies for effect, rule in _rules(policy) if rule.match or rule.not_match
@@ -36,11 +36,11 @@ def _rules(policy: Policy) -> Iterator[tuple[Effect, Rule]]:
     yield from (("allow", rule) for rule in policy.allow)
 
 
-def _try(effect: Effect, rule: Rule) -> Tried:
+def _try(effect: Effect, rule: Rule) -> RuleTrial:
     failure = None
     try:
         check_examples(rule, effect)
     except (RuleError, CallError) as error:
         failure = str(error)
     count = len(rule.match) + len(rule.not_match)
-    return Tried(effect=effect, rule=rule.text, origin=str(rule.origin), examples=count, failure=failure)
+    return RuleTrial(effect=effect, rule=rule.text, origin=str(rule.origin), examples=count, failure=failure)

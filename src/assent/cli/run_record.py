@@ -23,7 +23,7 @@ from assent.platform.spool import leave
 from assent.sandbox.launch.without_namespaces import find_outer
 from assent.sandbox.redeem.command_line import words_digest
 from assent.sandbox.redeem.seal import seal_message
-from assent.sandbox.reports import Origin, Report, event_of, stamp
+from assent.sandbox.reports import SandboxOrigin, SandboxReport, event_of, stamp
 
 _SECONDS = 15.0
 _ASK_SECONDS = 3600.0
@@ -31,15 +31,15 @@ _ASK_SECONDS = 3600.0
 _MOST_AT_ONCE = 100
 
 
-class RefusedError(AssentError):
+class DaemonDenyError(AssentError):
     """The daemon said no, or nothing that could be read."""
 
 
-class DaemonAwayError(RefusedError):
+class DaemonAwayError(DaemonDenyError):
     """The daemon does not run."""
 
 
-class Redeemed(msgspec.Struct, frozen=True):
+class RedeemedBoundary(msgspec.Struct, frozen=True):
     """What a decision was traded in for."""
 
     profile: SandboxProfile
@@ -54,21 +54,21 @@ class Recorder:
         self._shown = shown
         self.decision = decision
         self._run = f"run-{os.urandom(8).hex()}"
-        self._origin = Origin(run=self._run, user=_user_name(), ticket=decision, reporter="command line")
+        self._origin = SandboxOrigin(run=self._run, user=_user_name(), ticket=decision, reporter="command line")
         self._next = itertools.count()
-        self._waiting: list[Report] = []
+        self._waiting: list[SandboxReport] = []
         self._sending: asyncio.Task[None] | None = None
         self.refs: list[str] = []
         """What was stopped, by the ids of its events."""
 
-    async def redeem(self, words: list[str], key: bytes) -> Redeemed:
+    async def redeem(self, words: list[str], key: bytes) -> RedeemedBoundary:
         """Trade the decision in for its boundary, or raise. The boundary counts only if it is sealed by this key."""
         decision, cwd, nonce = self.decision or "", os.getcwd(), os.urandom(16).hex()  # noqa: PTH109 - a string here
         body = {"decisionId": decision, "argv": words, "cwd": cwd, "nonce": nonce}
         try:
-            found = msgspec.convert(await post("/api/sandbox/redeem", body), Redeemed)
+            found = msgspec.convert(await post("/api/sandbox/redeem", body), RedeemedBoundary)
         except msgspec.ValidationError:
-            raise RefusedError("the daemon gave an answer that can not be read") from None
+            raise DaemonDenyError("the daemon gave an answer that can not be read") from None
         line = words_digest(words, cwd)
         _check_seal(key, found.seal, seal_message(decision, nonce, line, found.profile, asks=found.asks))
         return found
@@ -78,11 +78,11 @@ class Recorder:
         body = {"decisionId": self.decision, "violation": violation}
         return bool((await post("/api/sandbox/ask", body, seconds=_ASK_SECONDS))["allow"])
 
-    async def record(self, *reports: Report) -> None:
+    async def record(self, *reports: SandboxReport) -> None:
         """Record something durably, or raise."""
         await self._send([self._show(report) for report in reports])
 
-    def note(self, report: Report) -> None:
+    def note(self, report: SandboxReport) -> None:
         """Have something recorded soon, in its turn; `finish` waits for it."""
         shown = self._show(report)
         self.refs.append(shown.event_id)
@@ -90,7 +90,7 @@ class Recorder:
         if self._sending is None or self._sending.done():
             self._sending = asyncio.get_running_loop().create_task(self._drain())
 
-    async def finish(self, report: Report) -> None:
+    async def finish(self, report: SandboxReport) -> None:
         """Record the end, after everything else."""
         if self._sending is not None:
             await self._sending
@@ -101,7 +101,7 @@ class Recorder:
             pieces, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
             await self._send(pieces)
 
-    def _show(self, report: Report) -> Report:
+    def _show(self, report: SandboxReport) -> SandboxReport:
         stamped = stamp(report)
         if self._shown:
             event = msgspec.structs.replace(event_of(stamped, self._origin), sequence=next(self._next))
@@ -109,7 +109,7 @@ class Recorder:
             sys.stderr.flush()
         return stamped
 
-    async def _send(self, reports: list[Report]) -> None:
+    async def _send(self, reports: list[SandboxReport]) -> None:
         if self.decision is None and find_outer() is not None:
             return  # the boundary that counts is the one around, and on record; from inside it nothing can be added
         body = {"runId": self._run, "events": reports, "decisionId": self.decision}
@@ -129,11 +129,11 @@ def _check_seal(key: bytes, seal: str, message: bytes) -> None:
     except ValueError:
         whole = False
     if not whole:
-        raise RefusedError("the boundary is not sealed by this installation's key; somebody else may have answered")
+        raise DaemonDenyError("the boundary is not sealed by this installation's key; somebody else may have answered")
 
 
 async def post(path: str, body: Any, *, seconds: float = _SECONDS) -> Any:
-    """Ask the daemon of this user, over its socket or at its address; raise `DaemonAwayError` or `RefusedError`."""
+    """Ask the daemon of this user, over its socket or at its address; raise `DaemonAwayError` or `DaemonDenyError`."""
     data = msgspec.json.encode(body)
     if os.environ.get("ASSENT_URL"):
         return await asyncio.to_thread(_post_far, path, data)
@@ -141,7 +141,7 @@ async def post(path: str, body: Any, *, seconds: float = _SECONDS) -> Any:
         async with asyncio.timeout(seconds):
             return _read(await _exchange(path, data))
     except TimeoutError:
-        raise RefusedError("the daemon does not answer in time") from None
+        raise DaemonDenyError("the daemon does not answer in time") from None
 
 
 def _post_far(path: str, data: bytes) -> Any:
@@ -152,7 +152,7 @@ def _post_far(path: str, data: bytes) -> Any:
     except UnreachableError as error:
         raise DaemonAwayError(str(error)) from None
     except ApiError as error:
-        raise RefusedError(error.message) from None
+        raise DaemonDenyError(error.message) from None
 
 
 async def _exchange(path: str, data: bytes) -> bytes:
@@ -171,7 +171,7 @@ async def _exchange(path: str, data: bytes) -> bytes:
         writer.write(said + data)
         return await reader.read(-1)
     except OSError as error:
-        raise RefusedError(f"the daemon went away: {error.strerror}") from None
+        raise DaemonDenyError(f"the daemon went away: {error.strerror}") from None
     finally:
         writer.close()
 
@@ -181,7 +181,7 @@ def _check_peer(line: socket.socket) -> None:
     if hasattr(socket, "SO_PEERCRED"):  # pid, uid, gid
         told = line.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         if struct.unpack("3i", told)[1] not in (0, os.geteuid()):
-            raise RefusedError("the daemon in Assent's home is somebody else's")
+            raise DaemonDenyError("the daemon in Assent's home is somebody else's")
 
 
 def _own_token(home: str) -> bytes:
@@ -196,9 +196,9 @@ def _read(answer: bytes) -> Any:
     try:
         status, found = int(head.split(b" ", 2)[1]), msgspec.json.decode(body)
     except (IndexError, ValueError, msgspec.MsgspecError):
-        raise RefusedError("the daemon gave an answer that can not be read") from None
+        raise DaemonDenyError("the daemon gave an answer that can not be read") from None
     if status != 200:
-        raise RefusedError(str(found.get("error") or status) if isinstance(found, dict) else str(status))
+        raise DaemonDenyError(str(found.get("error") or status) if isinstance(found, dict) else str(status))
     return found
 
 

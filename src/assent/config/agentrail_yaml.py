@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.config.typed_fields import Field, root_field
+from assent.config.typed_fields import ConfigField, root_field
 from assent.config.yaml_document import read_document
 from assent.model import ConfigError, Mode, Policy
 from assent.platform.paths import ancestors
@@ -81,7 +81,7 @@ def _find(start: str | os.PathLike[str] | None) -> str:
     raise ConfigError(f"There is no agentrail.yaml in '{folder}' or above.", suggestion="name it, or create one")
 
 
-def _read_permissions(field: Field) -> PermissionsConfig:
+def _read_permissions(field: ConfigField) -> PermissionsConfig:
     fields = field.fields(("mode", "allow", "ask", "deny"))
     return PermissionsConfig(
         mode=fields["mode"].choice(MODES) if "mode" in fields else "default",

@@ -17,7 +17,7 @@ from assent.catalog.workspace_roots import refuse_root
 from assent.config.commands_block import read_commands
 from assent.config.profiles_block import profile_names, read_profiles
 from assent.config.settings import read_block
-from assent.config.typed_fields import Field, root_field, shorten
+from assent.config.typed_fields import ConfigField, root_field, shorten
 from assent.config.yaml_document import MOST_NODES, Mapping, Scalar, decode_document
 from assent.model import (
     MODE_ALIASES,
@@ -127,12 +127,12 @@ def parse_assentfile(
     return Assentfile(policy, Settings(roots), server)
 
 
-def _take(fields: dict[str, Field], key: str, read: Callable[[Field], T], default: T) -> T:
+def _take(fields: dict[str, ConfigField], key: str, read: Callable[[ConfigField], T], default: T) -> T:
     return read(fields[key]) if key in fields else default
 
 
 def _read_policy(
-    fields: dict[str, Field], profiles: tuple[ProfileSpec, ...], layer: Layer, file: str, *, trusted: bool
+    fields: dict[str, ConfigField], profiles: tuple[ProfileSpec, ...], layer: Layer, file: str, *, trusted: bool
 ) -> Policy:
     def rules(effect: Effect) -> tuple[Rule, ...]:
         return _take(fields, effect, lambda field: _read_rules(field, effect, layer), ())
@@ -150,7 +150,7 @@ def _read_policy(
         classifier=_take(fields, "classifier", _read_switch, None),
         profile=_take(fields, "profile", profile_names(profiles), None),
         profiles=profiles,
-        interactive=_take(fields, "interactive", Field.boolean, None),
+        interactive=_take(fields, "interactive", ConfigField.boolean, None),
         unknown_repository=_take(fields, "unknown_repository", _read_verdict, None),
         layer=layer,
         file=file,
@@ -158,17 +158,17 @@ def _read_policy(
     )
 
 
-def _read_verdict(field: Field) -> Verdict:
+def _read_verdict(field: ConfigField) -> Verdict:
     return Verdict(field.choice([verdict.value for verdict in Verdict]))
 
 
-def _read_switch(field: Field) -> bool:
+def _read_switch(field: ConfigField) -> bool:
     if isinstance(field.node, Scalar) and field.node.kind == "str":
         return field.choice(("on", "off")) == "on"
     return field.boolean()
 
 
-def _read_paths(field: Field) -> PathPolicy:
+def _read_paths(field: ConfigField) -> PathPolicy:
     fields = field.fields(("allow", "deny", "default"))
     return PathPolicy(
         allow=_take(fields, "allow", _read_globs, ()),
@@ -177,15 +177,15 @@ def _read_paths(field: Field) -> PathPolicy:
     )
 
 
-def _read_globs(field: Field) -> tuple[str, ...]:
+def _read_globs(field: ConfigField) -> tuple[str, ...]:
     return tuple(_checked(entry, compile_glob) for entry in field.entries())
 
 
-def _read_commands(field: Field) -> tuple[str, ...]:
+def _read_commands(field: ConfigField) -> tuple[str, ...]:
     return tuple(_checked(entry, compile_command) for entry in field.entries())
 
 
-def _checked(entry: Field, compile_pattern: Callable[[str], object]) -> str:
+def _checked(entry: ConfigField, compile_pattern: Callable[[str], object]) -> str:
     text = entry.text()
     try:
         check_pattern(text)
@@ -195,7 +195,7 @@ def _checked(entry: Field, compile_pattern: Callable[[str], object]) -> str:
     return text
 
 
-def _read_rules(field: Field, effect: Effect, layer: Layer) -> tuple[Rule, ...]:
+def _read_rules(field: ConfigField, effect: Effect, layer: Layer) -> tuple[Rule, ...]:
     entries = [(entry, f"{field.name}: Permission rule at index {i}") for i, entry in enumerate(field.entries())]
     rules = tuple(_read_rule(entry, place, effect, layer) for entry, place in entries)
     if sum(len(rule.match) + len(rule.not_match) for rule in rules) > MOST_EXAMPLES:
@@ -208,7 +208,7 @@ def _read_rules(field: Field, effect: Effect, layer: Layer) -> tuple[Rule, ...]:
     return rules
 
 
-def _read_rule(entry: Field, place: str, effect: Effect, layer: Layer) -> Rule:
+def _read_rule(entry: ConfigField, place: str, effect: Effect, layer: Layer) -> Rule:
     fields = _rule_fields(entry, effect) if isinstance(entry.node, Mapping) else {}
     written = fields.get("rule")
     text = entry.string("a string or an object") if written is None else written.string()
@@ -223,7 +223,7 @@ def _read_rule(entry: Field, place: str, effect: Effect, layer: Layer) -> Rule:
     return _add_details(rule, fields) if len(fields) > 1 else rule
 
 
-def _rule_fields(entry: Field, effect: Effect) -> dict[str, Field]:
+def _rule_fields(entry: ConfigField, effect: Effect) -> dict[str, ConfigField]:
     keys = list(entry.node.items) if isinstance(entry.node, Mapping) else []
     if len(keys) == 1 and "(" in keys[0]:
         raise entry.expected("a string or an object", suggestion="a rule with `: ` in it needs quotes")
@@ -236,29 +236,29 @@ def _rule_fields(entry: Field, effect: Effect) -> dict[str, Field]:
     return fields
 
 
-def _refuse_wide_tool(entry: Field, rule: Rule, place: str) -> None:
+def _refuse_wide_tool(entry: ConfigField, rule: Rule, place: str) -> None:
     found = _WILD.search(rule.tool)
     if found and not _ONE_SERVER.match(rule.tool[: found.start()]):
         message = f'{place} is invalid: "{shorten(rule.tool)}" would allow tools nobody has named'
         raise entry.error(message, suggestion="name the tool, or all of one server: mcp__server__*")
 
 
-def _add_details(rule: Rule, fields: dict[str, Field]) -> Rule:
+def _add_details(rule: Rule, fields: dict[str, ConfigField]) -> Rule:
     return Rule(
         tool=rule.tool,
         pattern=rule.pattern,
-        reason=_take(fields, "reason", Field.text, None),
-        exceptions=_take(fields, "except", Field.one_or_more, ()),
-        match=_take(fields, "match", Field.one_or_more, ()),
-        not_match=_take(fields, "not_match", Field.one_or_more, ()),
-        destructive=_take(fields, "destructive", Field.boolean, default=False),
-        every_time=_take(fields, "every_time", Field.boolean, default=False),
+        reason=_take(fields, "reason", ConfigField.text, None),
+        exceptions=_take(fields, "except", ConfigField.one_or_more, ()),
+        match=_take(fields, "match", ConfigField.one_or_more, ()),
+        not_match=_take(fields, "not_match", ConfigField.one_or_more, ()),
+        destructive=_take(fields, "destructive", ConfigField.boolean, default=False),
+        every_time=_take(fields, "every_time", ConfigField.boolean, default=False),
         expires=_take(fields, "expires", _read_time, None),
         origin=rule.origin,
     )
 
 
-def _read_time(field: Field) -> float:
+def _read_time(field: ConfigField) -> float:
     """Read a moment; a date is its first second, UTC."""
     text = field.node.text if isinstance(field.node, Scalar) else ""
     found = _TIME.fullmatch(text)
@@ -272,7 +272,7 @@ def _read_time(field: Field) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
-def _read_workspace(field: Field, layer: Layer, home: str | None) -> tuple[str, ...]:
+def _read_workspace(field: ConfigField, layer: Layer, home: str | None) -> tuple[str, ...]:
     if layer not in (Layer.MANAGED, Layer.USER):
         raise field.error(
             "A project can not say what belongs to the workspace.", suggestion="put it in the user's file"
@@ -280,7 +280,7 @@ def _read_workspace(field: Field, layer: Layer, home: str | None) -> tuple[str, 
     return tuple(_read_root(entry, home) for entry in field.entries())
 
 
-def _read_root(entry: Field, home: str | None) -> str:
+def _read_root(entry: ConfigField, home: str | None) -> str:
     text = entry.text()
     if home is not None and (text == "~" or text.startswith("~/")):
         text = home + text[1:]

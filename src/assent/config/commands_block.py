@@ -10,7 +10,7 @@ from assent.analysis.lines.commands import read_line
 from assent.analysis.resources.paths import Place
 from assent.catalog import Lexicon, command_names, convert_entry
 from assent.catalog.validate import EntryError, describe_path
-from assent.config.yaml_document import Mapping, Node, Scalar, Sequence
+from assent.config.yaml_document import Mapping, Node, Scalar, YamlSequence
 from assent.model import CommandEntry, ConfigError, Facts, Layer, Origin, Tier
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from assent.catalog import Entry
     from assent.catalog.validate import Path
-    from assent.config.typed_fields import Field
+    from assent.config.typed_fields import ConfigField
 
 MOST_EXAMPLES = 1000
 _MOST_DIGITS = 9
@@ -30,7 +30,7 @@ _KINDS: tuple[tuple[str, Tier], ...] = (
 )
 
 
-def read_commands(field: Field, layer: Layer) -> tuple[CommandEntry, ...]:
+def read_commands(field: ConfigField, layer: Layer) -> tuple[CommandEntry, ...]:
     """Read the block, or raise `ConfigError` with the line at fault."""
     if not isinstance(field.node, Mapping):
         raise field.expected("an object")
@@ -49,21 +49,21 @@ def read_commands(field: Field, layer: Layer) -> tuple[CommandEntry, ...]:
     return tuple(found)
 
 
-def _names(key: str, field: Field, line: int) -> tuple[str, ...]:
+def _names(key: str, field: ConfigField, line: int) -> tuple[str, ...]:
     try:
         return command_names(key)
     except ConfigError as error:
         raise field.error(_one_line(f"commands: {error.message}"), line=line) from None
 
 
-def _entry(data: Any, key: str, field: Field) -> Entry:
+def _entry(data: Any, key: str, field: ConfigField) -> Entry:
     try:
         return convert_entry(data)
     except EntryError as error:
         raise _fault(error.message, (key, *error.path), field, at_key=error.at_key) from None
 
 
-def _fault(message: str, path: Path, field: Field, *, at_key: bool = False) -> ConfigError:
+def _fault(message: str, path: Path, field: ConfigField, *, at_key: bool = False) -> ConfigError:
     """Make the error about what a path from the block leads to."""
     told = _one_line(f"commands{describe_path(path)}: {message}")
     return field.error(told, line=_line(field.node, path, at_key=at_key))
@@ -77,7 +77,7 @@ def _line(node: Node, path: Path, *, at_key: bool) -> int:
     """Follow a path, and say on which line its last key is, or the value behind that if it is a single one."""
     line = node.line
     for step in path:
-        around = cast("Mapping | Sequence", node)
+        around = cast("Mapping | YamlSequence", node)
         if isinstance(around, Mapping):
             line, node = around.lines[str(step)], around.items[str(step)]
         else:
@@ -89,7 +89,7 @@ def _line(node: Node, path: Path, *, at_key: bool) -> int:
 def _data(node: Node) -> Any:
     if isinstance(node, Mapping):
         return {key: _data(item) for key, item in node.items.items()}
-    if isinstance(node, Sequence):
+    if isinstance(node, YamlSequence):
         return [_data(item) for item in node.items]
     return _value(node)
 
@@ -106,7 +106,7 @@ def _value(scalar: Scalar) -> Any:
             return scalar.text
 
 
-def _check_examples(keys: list[str], entries: dict[str, Entry], field: Field) -> None:
+def _check_examples(keys: list[str], entries: dict[str, Entry], field: ConfigField) -> None:
     place = msgspec.structs.replace(_PLACE, lexicon=Lexicon(own=entries))
     examples = (found for key in keys for found in _examples(entries[command_names(key)[0]], (key,)))
     for count, (line, kind, tier, path) in enumerate(examples):

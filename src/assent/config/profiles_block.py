@@ -10,7 +10,7 @@ import re
 from typing import TYPE_CHECKING, get_args
 
 from assent.analysis.resources.hosts import parse_host
-from assent.config.typed_fields import Field, shorten
+from assent.config.typed_fields import ConfigField, shorten
 from assent.config.yaml_document import Mapping, Scalar
 from assent.model import AssentError, Extensible, Layer, Limits, Network, ProfileSpec
 from assent.policy.sandbox_profiles import NAMES
@@ -36,7 +36,7 @@ _LIMITS: dict[str, tuple[str, dict[str, int]]] = {
 }
 
 
-def read_profiles(field: Field, layer: Layer, home: str | None) -> tuple[ProfileSpec, ...]:
+def read_profiles(field: ConfigField, layer: Layer, home: str | None) -> tuple[ProfileSpec, ...]:
     """Read every profile, or raise `ConfigError` with the line at fault."""
     if layer not in (Layer.MANAGED, Layer.USER):
         raise field.error("A project can not define sandbox profiles.", suggestion="put them in the user's file")
@@ -45,7 +45,7 @@ def read_profiles(field: Field, layer: Layer, home: str | None) -> tuple[Profile
     return tuple(_read_profile(name, entry, home) for name, entry in field.fields(tuple(field.node.items)).items())
 
 
-def _read_profile(name: str, field: Field, home: str | None) -> ProfileSpec:
+def _read_profile(name: str, field: ConfigField, home: str | None) -> ProfileSpec:
     if not _NAME.fullmatch(name) or name in NAMES:
         hint = "lower-case letters, digits and `-`, and none of: " + ", ".join(NAMES)
         raise field.error(f'Invalid profile name "{shorten(name)}".', suggestion=hint)
@@ -68,12 +68,12 @@ def _read_profile(name: str, field: Field, home: str | None) -> ProfileSpec:
     )
 
 
-def _read_extends(field: Field) -> Extensible:
+def _read_extends(field: ConfigField) -> Extensible:
     words: tuple[Extensible, ...] = get_args(Extensible)
     return words[words.index(field.choice(words))]
 
 
-def _read_path(entry: Field, home: str | None) -> str:
+def _read_path(entry: ConfigField, home: str | None) -> str:
     text = entry.text()
     if home is not None and (text == "~" or text.startswith("~/")):
         text = home + text[1:]
@@ -87,7 +87,7 @@ def _read_path(entry: Field, home: str | None) -> str:
     return "/" + path.lstrip("/") if os.path.isabs(path) else path
 
 
-def _read_network(field: Field) -> Network:
+def _read_network(field: ConfigField) -> Network:
     if isinstance(field.node, Scalar):
         return Network("full") if field.choice(("off", "full")) == "full" else Network("off")
     fields = field.fields(("hosts",))
@@ -96,7 +96,7 @@ def _read_network(field: Field) -> Network:
     return Network("hosts", tuple(dict.fromkeys(map(_read_host, fields["hosts"].entries()))))
 
 
-def _read_host(entry: Field) -> str:
+def _read_host(entry: ConfigField) -> str:
     text = entry.text()
     try:
         return str(parse_host(text))
@@ -105,19 +105,19 @@ def _read_host(entry: Field) -> str:
         raise entry.error(f'Invalid {entry.name} "{shorten(text)}": {error}', suggestion=hint) from None
 
 
-def _read_variable(entry: Field) -> str:
+def _read_variable(entry: ConfigField) -> str:
     text = entry.text()
     if not _VARIABLE.fullmatch(text):
         raise entry.error(f'Invalid {entry.name} "{shorten(text)}".', suggestion="the name of a variable, in full")
     return text
 
 
-def _read_limits(field: Field) -> Limits:
+def _read_limits(field: ConfigField) -> Limits:
     said = field.fields(tuple(_LIMITS)).items()
     return Limits(**{_LIMITS[key][0]: _read_amount(value, _LIMITS[key][1]) for key, value in said})
 
 
-def _read_amount(field: Field, units: dict[str, int]) -> int:
+def _read_amount(field: ConfigField, units: dict[str, int]) -> int:
     text = field.node.text if isinstance(field.node, Scalar) else ""
     found = _NUMBER.fullmatch(text)
     unit = units.get(found[2].lower()) if found else None
@@ -127,6 +127,6 @@ def _read_amount(field: Field, units: dict[str, int]) -> int:
     return int(found[1]) * unit
 
 
-def profile_names(specs: tuple[ProfileSpec, ...]) -> Callable[[Field], str]:
+def profile_names(specs: tuple[ProfileSpec, ...]) -> Callable[[ConfigField], str]:
     """Return what reads the name of a profile: a built-in one, or one of these."""
     return lambda field: field.choice((*NAMES, *(spec.name for spec in specs)))

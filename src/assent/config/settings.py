@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.config.yaml_document import Scalar, Sequence
+from assent.config.yaml_document import Scalar, YamlSequence
 from assent.model import AssentError, Layer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from assent.config.typed_fields import Field
+    from assent.config.typed_fields import ConfigField
 
 AgentPrompt: TypeAlias = Literal["inbox", "defer"]
 NotifyAs: TypeAlias = Literal["json", "ntfy"]
@@ -209,15 +209,15 @@ def read_setting(name: str, text: str, place: str) -> Any:
         raise AssentError(f"{place}: {error}, not `{text[:80]}`") from None
 
 
-def read_block(field: Field, layer: Layer) -> dict[str, Any]:
+def read_block(field: ConfigField, layer: Layer) -> dict[str, Any]:
     """Read the `server` block of a file. A project has no say in how the daemon runs."""
     if layer not in (Layer.MANAGED, Layer.USER):
         raise field.error("A project can not configure the daemon.", suggestion="put it in the user's file")
     return {name: _read_field(entry, name) for name, entry in field.fields(tuple(BY_NAME)).items()}
 
 
-def _read_field(entry: Field, name: str) -> Any:
-    if isinstance(entry.node, Sequence):
+def _read_field(entry: ConfigField, name: str) -> Any:
+    if isinstance(entry.node, YamlSequence):
         text = ",".join(entry.texts())
     elif isinstance(entry.node, Scalar) and not entry.is_null:
         text = entry.node.text

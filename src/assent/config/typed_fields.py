@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.config.yaml_document import Document, Mapping, Node, Scalar, Sequence
+from assent.config.yaml_document import Document, Mapping, Node, Scalar, YamlSequence
 from assent.model import ConfigError
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ LONGEST_TEXT = 4096
 _TRUE = frozenset({"true", "yes", "on"})
 
 
-class Field(msgspec.Struct, frozen=True):
+class ConfigField(msgspec.Struct, frozen=True):
     """One value of a configuration file, and what it may be taken for."""
 
     node: Node
@@ -32,7 +32,7 @@ class Field(msgspec.Struct, frozen=True):
         """Make the error for a value of the wrong kind."""
         return self.error(f"Expected {self.name or 'the file'} to be {what}.", suggestion=suggestion)
 
-    def fields(self, known: Collection[str]) -> dict[str, Field]:
+    def fields(self, known: Collection[str]) -> dict[str, ConfigField]:
         """Take it as an object with these keys and no others."""
         if not isinstance(self.node, Mapping):
             raise self.expected("an object")
@@ -42,7 +42,7 @@ class Field(msgspec.Struct, frozen=True):
                 raise self.error(message, line=line, suggestion=suggest_word(key, known))
         return self._children(self.node)
 
-    def open_fields(self, wanted: str, *, others: Collection[str]) -> dict[str, Field]:
+    def open_fields(self, wanted: str, *, others: Collection[str]) -> dict[str, ConfigField]:
         """Take it as an object with any keys; a misspelling of the wanted one is an error."""
         if not isinstance(self.node, Mapping):
             raise self.expected("an object")
@@ -53,14 +53,14 @@ class Field(msgspec.Struct, frozen=True):
                 raise self.error(message, line=line, suggestion=near)
         return self._children(self.node)
 
-    def _children(self, node: Mapping) -> dict[str, Field]:
-        return {key: Field(child, self._child(key), self.file) for key, child in node.items.items()}
+    def _children(self, node: Mapping) -> dict[str, ConfigField]:
+        return {key: ConfigField(child, self._child(key), self.file) for key, child in node.items.items()}
 
-    def entries(self) -> Iterator[Field]:
+    def entries(self) -> Iterator[ConfigField]:
         """Take it as an array."""
-        if not isinstance(self.node, Sequence):
+        if not isinstance(self.node, YamlSequence):
             raise self.expected("an array", suggestion="leave the key out to say nothing" if self.is_null else "")
-        return (Field(node, f"{self.name}.{i}", self.file) for i, node in enumerate(self.node.items))
+        return (ConfigField(node, f"{self.name}.{i}", self.file) for i, node in enumerate(self.node.items))
 
     def string(self, expected: str = "a string") -> str:
         """Take it as a string that says something."""
@@ -86,7 +86,7 @@ class Field(msgspec.Struct, frozen=True):
         """Take it as one such string, or as an array of them."""
         if isinstance(self.node, Scalar) and self.node.kind == "str":
             return (self.text(),)
-        if not isinstance(self.node, Sequence):
+        if not isinstance(self.node, YamlSequence):
             raise self.expected("a string or an array of strings")
         return self.texts()
 
@@ -115,9 +115,9 @@ class Field(msgspec.Struct, frozen=True):
         return f"{self.name}.{key}" if self.name else key
 
 
-def root_field(document: Document) -> Field | None:
+def root_field(document: Document) -> ConfigField | None:
     """Start the walk; None if the document is empty."""
-    return None if document.root is None else Field(document.root, "", document.file)
+    return None if document.root is None else ConfigField(document.root, "", document.file)
 
 
 def suggest_word(word: str, known: Collection[str]) -> str:

@@ -46,7 +46,7 @@ class Scalar(msgspec.Struct, frozen=True, gc=False):
     line: int
 
 
-class Sequence(msgspec.Struct, frozen=True):
+class YamlSequence(msgspec.Struct, frozen=True):
     """A list of values."""
 
     items: tuple[Node, ...]
@@ -61,7 +61,7 @@ class Mapping(msgspec.Struct, frozen=True):
     line: int
 
 
-Node: TypeAlias = Scalar | Sequence | Mapping
+Node: TypeAlias = Scalar | YamlSequence | Mapping
 
 
 class Document(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ class _Items:
         self.items.append(node)
 
     def close(self) -> Node:
-        return Sequence(tuple(self.items), self.line)
+        return YamlSequence(tuple(self.items), self.line)
 
 
 class _Pairs:

@@ -6,11 +6,11 @@ import asyncio
 
 import msgspec
 
-from assent.audit.entry import Entry
+from assent.audit.entry import LogEntry
 from assent.audit.log import Log
 from assent.decisions.approvals import transitions
-from assent.decisions.approvals.limits import Limits, find_excess
-from assent.decisions.approvals.pending import Case, Put
+from assent.decisions.approvals.limits import PendingLimits, find_excess
+from assent.decisions.approvals.pending import PendingCall, Put
 from assent.decisions.approvals.repository import Approvals
 from assent.decisions.errors import ContradictionError
 from assent.decisions.evaluate import Evaluator
@@ -38,7 +38,7 @@ class Asking:
         approvals: Approvals,
         *,
         expiry: float,
-        limits: Limits,
+        limits: PendingLimits,
     ) -> None:
         self._evaluator = evaluator
         self._recorder = recorder
@@ -49,7 +49,7 @@ class Asking:
         self._expiry = expiry
         self._limits = limits
 
-    async def reconsider(self, consent: Consent, case: Case) -> Ruling:
+    async def reconsider(self, consent: Consent, case: PendingCall) -> Ruling:
         """Look whether a person enabled, or already answered, this one destructive call; else it stays denied."""
         call, session, denial = case.call, case.session, case.decision
         widened = msgspec.structs.replace(consent, destructive=True)
@@ -63,7 +63,7 @@ class Asking:
             )
         )
 
-    async def ask(self, case: Case) -> Ruling:
+    async def ask(self, case: PendingCall) -> Ruling:
         """Use the answer that waits for this call; else join the pending question, or open one."""
         approval_id = transitions.new_id(case.prefix, self._store.wall_clock())
         decision = await asyncio.to_thread(bind, case.call, case.session, case.decision)
@@ -103,7 +103,7 @@ class Asking:
         decided = self._evaluator.engines(call, session).decide(call, session, trial)
         return pattern if decided.verdict is ALLOW else ""
 
-    def _put_question(self, cursor: Cursor, approval_id: str, case: Case) -> Put:
+    def _put_question(self, cursor: Cursor, approval_id: str, case: PendingCall) -> Put:
         decision, call = case.decision, case.call
         check_run(cursor, case.session)
         settled = transitions.find_settled(cursor, decision.digest, case.kind, call.call_id)
@@ -128,7 +128,7 @@ class Asking:
             transitions.mark_caller(cursor, approval.id, gone=False)
         return Put(decision, approval, entry)
 
-    def _append(self, cursor: Cursor, case: Case, decision: Decision) -> Entry:
+    def _append(self, cursor: Cursor, case: PendingCall, decision: Decision) -> LogEntry:
         entry = self._recorder.make(case.call, case.session, decision)
         cursor.defer(self._log, entry)
         return entry

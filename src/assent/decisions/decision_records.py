@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from assent.audit.entry import Entry
+from assent.audit.entry import LogEntry
 from assent.audit.log import Log
 from assent.decisions.audit_events import evaluated
 from assent.decisions.call_summary import secrets_of, summarise
@@ -24,7 +24,7 @@ class Records:
         self._log = log
         self._kept: dict[str, _Kept | None] = {}
 
-    def make(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
+    def make(self, call: ToolCall, session: Session, decision: Decision) -> LogEntry:
         """Make one record, or the same again."""
         entry = self._recall(call, session, decision)
         if entry is None:
@@ -33,13 +33,13 @@ class Records:
             self._keep(call, session, decision, entry)
         return entry
 
-    def _recall(self, call: ToolCall, session: Session, decision: Decision) -> Entry | None:
+    def _recall(self, call: ToolCall, session: Session, decision: Decision) -> LogEntry | None:
         kept = self._kept.get(decision.digest)
         if kept is None or kept.decision is not decision or kept.call != call or kept.session != session:
             return None
-        return Entry(kept.columns)
+        return LogEntry(kept.columns)
 
-    def _keep(self, call: ToolCall, session: Session, decision: Decision, entry: Entry) -> None:
+    def _keep(self, call: ToolCall, session: Session, decision: Decision, entry: LogEntry) -> None:
         if len(self._kept) >= _MOST_KEPT:
             self._kept.clear()
         again = decision.digest in self._kept and _is_worth_keeping(call, decision, entry)
@@ -47,7 +47,7 @@ class Records:
         self._kept[decision.digest] = _Kept(decision, call, session, entry.columns) if again else None
 
 
-def _is_worth_keeping(call: ToolCall, decision: Decision, entry: Entry) -> bool:
+def _is_worth_keeping(call: ToolCall, decision: Decision, entry: LogEntry) -> bool:
     """Tell whether a record is small, and of a decision that an engine may give again: none that waits for somebody."""
     if decision.approval_action_id is not None or decision.updated_input_ref is not None:
         return False

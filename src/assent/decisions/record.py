@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from assent.audit.entry import Entry
+from assent.audit.entry import LogEntry
 from assent.audit.log import Log
 from assent.decisions.approvals import transitions
 from assent.decisions.decision_records import Records
@@ -30,7 +30,7 @@ class Recorder:
         self._records = Records(log)
         self._last_resort = Engine()
 
-    def make(self, call: ToolCall, session: Session, decision: Decision) -> Entry:
+    def make(self, call: ToolCall, session: Session, decision: Decision) -> LogEntry:
         """Make the record of a decision, to be appended in a transaction."""
         return self._records.make(call, session, decision)
 
@@ -40,7 +40,7 @@ class Recorder:
         session: Session,
         decision: Decision,
         relied: Sequence[str] = (),
-        then: Sequence[Event | Entry] = (),
+        then: Sequence[Event | LogEntry] = (),
         *,
         held: bool = False,
     ) -> Ruling:
@@ -62,7 +62,7 @@ class Recorder:
         return Ruling(decision=decision, ticket=ticket, instead=instead, held=held, position=entry.position)
 
     async def record_release(
-        self, call: ToolCall, session: Session, approval: Approval, decision: Decision, then: Sequence[Event | Entry]
+        self, call: ToolCall, session: Session, approval: Approval, decision: Decision, then: Sequence[Event | LogEntry]
     ) -> Ruling | None:
         """Write down that an answer lets a call run, which uses the answer up; None if another call has used it."""
         decision, ticket = self._tickets.issue(call, session, decision)
@@ -133,10 +133,10 @@ class Recorder:
         except Exception:  # noqa: BLE001 - it is denied either way
             return Ruling(decision=decision)
 
-    def _prepare(self, events: Sequence[Event | Entry]) -> list[Entry]:
-        return [each if isinstance(each, Entry) else self._log.prepare(each) for each in events]
+    def _prepare(self, events: Sequence[Event | LogEntry]) -> list[LogEntry]:
+        return [each if isinstance(each, LogEntry) else self._log.prepare(each) for each in events]
 
-    def _append(self, cursor: Cursor, entries: Sequence[Entry], ticket: Ticket | None) -> None:
+    def _append(self, cursor: Cursor, entries: Sequence[LogEntry], ticket: Ticket | None) -> None:
         self._log.append(cursor, entries)
         if ticket is not None:
             put_ticket(cursor, ticket)

@@ -15,8 +15,8 @@ import msgspec
 
 from assent.audit.log import Log
 from assent.decisions.approvals import transitions
-from assent.decisions.approvals.limits import Limits, Room
-from assent.decisions.approvals.pending import NOTHING_ASIDE, Aside, Case
+from assent.decisions.approvals.limits import PendingLimits, Room
+from assent.decisions.approvals.pending import NOTHING_ASIDE, Aside, PendingCall
 from assent.decisions.approvals.repository import Approvals, refuse_agents
 from assent.decisions.ask import Asking
 from assent.decisions.audit_events import evaluated
@@ -49,7 +49,7 @@ from assent.model import (
     ToolCall,
 )
 from assent.sandbox.redeem.command_line import named_ticket
-from assent.sandbox.reports import Report
+from assent.sandbox.reports import SandboxReport
 from assent.store.store import Store
 
 OnAsk: TypeAlias = Callable[[Approval], Awaitable[None]]
@@ -73,7 +73,7 @@ class Decisions:
         *,
         expiry: float = EXPIRY,
         home: str = "",
-        limits: Limits = Limits(),  # noqa: B008 - it cannot change
+        limits: PendingLimits = PendingLimits(),  # noqa: B008 - it cannot change
     ) -> None:
         self._store = store
         self._log = log
@@ -179,7 +179,9 @@ class Decisions:
         """
         return await self._tickets.redeem(ticket_id, words, folder, principal)
 
-    async def report(self, ticket_id: str | None, run: str, reports: Sequence[Report], principal: Principal) -> None:
+    async def report(
+        self, ticket_id: str | None, run: str, reports: Sequence[SandboxReport], principal: Principal
+    ) -> None:
         """Record what happened in a sandbox, durably. What belongs to a ticket must be under way by it."""
         await self._tickets.report(ticket_id, run, reports, principal)
 
@@ -226,7 +228,7 @@ class Decisions:
         if decision.verdict is ALLOW:
             relied = relied_on(decision) if consent.grants else ()
             return await self._recorder.record(call, session, decision, relied, aside.after(decision, call))
-        case = Case(call, session, decision, prefix, waiting, aside, again=again)
+        case = PendingCall(call, session, decision, prefix, waiting, aside, again=again)
         if decision.verdict is ASK:
             return await self._asking.ask(case)
         if _may_be_enabled(consent, decision):

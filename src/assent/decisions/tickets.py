@@ -43,7 +43,7 @@ from assent.model import (
 from assent.sandbox.redeem.command_line import find_line, rewrite, words_digest
 from assent.sandbox.redeem.launcher import launcher_words
 from assent.sandbox.redeem.seal import seal_message
-from assent.sandbox.reports import Origin, Report, event_of
+from assent.sandbox.reports import SandboxOrigin, SandboxReport, event_of
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
@@ -140,7 +140,9 @@ class Tickets:
         """Sign a boundary for whoever asked for it with this nonce, so that they know whose it is."""
         return self._log.sign(seal_message(ticket.id, nonce, ticket.line, ticket.boundary, asks=asks)).hex()
 
-    async def report(self, ticket_id: str | None, run: str, reports: Sequence[Report], principal: Principal) -> None:
+    async def report(
+        self, ticket_id: str | None, run: str, reports: Sequence[SandboxReport], principal: Principal
+    ) -> None:
         """Record what happened, durably. What belongs to a ticket must be under way by it."""
         ticket = None if ticket_id is None else await self.find(ticket_id, principal)
         origin = _origin(run, ticket, principal)
@@ -159,7 +161,7 @@ class Tickets:
 
         await self._store.commit(work)
 
-    def _lacking(self, ticket: Ticket, reports: Sequence[Report]) -> Event | None:
+    def _lacking(self, ticket: Ticket, reports: Sequence[SandboxReport]) -> Event | None:
         """Say, before anything else, that a boundary could not be set up, if that is what is told."""
         failed = next((r for r in reports if r.type == "runtime.error"), None)
         decision = None if failed is None else self._evaluator.holds(ticket)
@@ -184,11 +186,11 @@ async def _check_bound(ticket: Ticket, decision: Decision) -> None:
         raise TicketError(f"since the approval, {change}; make the same call again")
 
 
-def _origin(run: str, ticket: Ticket | None, principal: Principal) -> Origin:
+def _origin(run: str, ticket: Ticket | None, principal: Principal) -> SandboxOrigin:
     reporter = principal.token or principal.role.value
     if ticket is None:
-        return Origin(run=run, user=principal.user, agent=principal.agent or "", reporter=reporter)
-    return Origin(
+        return SandboxOrigin(run=run, user=principal.user, agent=principal.agent or "", reporter=reporter)
+    return SandboxOrigin(
         run=run,
         user=ticket.session.user,
         agent=ticket.session.agent,

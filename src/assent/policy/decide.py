@@ -27,7 +27,7 @@ from assent.policy.call_view import View
 from assent.policy.coverage import Coverage
 from assent.policy.defaults import defaults, looks
 from assent.policy.guard import Guard
-from assent.policy.modes import TABLE, Cell, Row
+from assent.policy.modes import TABLE, Cell, ModeRow
 from assent.policy.open_asks import settle
 from assent.policy.opinions import hear
 from assent.policy.remembered_refusals import hear_refusals
@@ -138,7 +138,7 @@ def _judge(
     return Judgement(mode, verdict, boundary, tuple(dict.fromkeys(kept) if call_opinions else kept))
 
 
-def _holds(row: Row, sandbox: SandboxProfile, view: View) -> bool:
+def _holds(row: ModeRow, sandbox: SandboxProfile, view: View) -> bool:
     """Tell whether a mode that runs things in the sandbox may do so with this call."""
     if any(map(_early, view.reading.operations)):
         return False

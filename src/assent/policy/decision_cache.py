@@ -30,7 +30,7 @@ _PLAIN = frozenset((str, int, bool, type(None)))
 """Values of one of these types that are equal are the same in every respect."""
 
 
-class Kept(msgspec.Struct, frozen=True):
+class CachedDecision(msgspec.Struct, frozen=True):
     """A decision on a call, and what else it rests on."""
 
     decision: Decision
@@ -43,13 +43,13 @@ class Kept(msgspec.Struct, frozen=True):
     """How many bytes it may take: an estimate, and a generous one."""
 
 
-class Memory:
+class DecisionCache:
     """The decisions of one engine, the least recently used of which are forgotten first."""
 
     def __init__(self, most: int = MOST, heaviest: int = HEAVIEST) -> None:
         self._most = most
         self._heaviest = heaviest
-        self._kept: OrderedDict[Key, Kept] = OrderedDict()
+        self._kept: OrderedDict[Key, CachedDecision] = OrderedDict()
         self._weight = 0
         self._seen: set[int] = set()
         self._lock = threading.Lock()
@@ -79,7 +79,7 @@ class Memory:
         self._seen.add(name)
         return False
 
-    def keep(self, key: Key, kept: Kept) -> None:
+    def keep(self, key: Key, kept: CachedDecision) -> None:
         """Remember a decision; one that is very large is not worth it, and one that rests on a fault is not sure."""
         if kept.weight * 64 > self._heaviest or kept.witness.faults:
             return

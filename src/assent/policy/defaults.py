@@ -25,7 +25,7 @@ from assent.model import (
 )
 from assent.policy.call_view import View
 from assent.policy.guard import Guard
-from assent.policy.modes import Cell, Row
+from assent.policy.modes import Cell, ModeRow
 
 _TIER_WORDS = ("Safe", "Dangerous", "Destructive")
 _CLASSIFIER, _MODE = Source.CLASSIFIER, Source.MODE
@@ -39,7 +39,7 @@ _STRICT, _UNTRUSTED = Mode.STRICT, Mode.UNTRUSTED
 
 def defaults(
     index: int,
-    row: Row,
+    row: ModeRow,
     view: View,
     guard: Guard,
     consent: Consent,
@@ -79,7 +79,7 @@ def _by_choice(index: int, operation: Operation) -> Opinion:
     return Opinion(verdict=ALLOW, source=Source.SESSION, policy=name, reason=reason, operation=index)
 
 
-def looks(row: Row, view: View, guard: Guard) -> list[Opinion] | None:
+def looks(row: ModeRow, view: View, guard: Guard) -> list[Opinion] | None:
     """Return the opinions on a call that only looks, where nobody said anything and no default but its tier counts.
 
     None for every other call. These are what `defaults` gives: most calls are such, and are spared the way there.
@@ -150,7 +150,7 @@ def _blocked(index: int, operation: Operation, *, enabled: bool) -> Opinion:
     )
 
 
-def _cell(index: int, operation: Operation, row: Row, guard: Guard, *, held: bool) -> Opinion:
+def _cell(index: int, operation: Operation, row: ModeRow, guard: Guard, *, held: bool) -> Opinion:
     classifier, is_safe = guard.merged.classifier, operation.tier is SAFE
     cell: Cell = row.safe if is_safe or not classifier else row.dangerous
     if guard.merged.muted and row.mode is _UNTRUSTED:

@@ -34,7 +34,7 @@ from assent.model import (
 )
 from assent.policy.call_view import View
 from assent.policy.decide import decide
-from assent.policy.decision_cache import Kept, Key, Memory, key_of, weigh, world_of
+from assent.policy.decision_cache import CachedDecision, DecisionCache, Key, key_of, weigh, world_of
 from assent.policy.guard import Guard
 from assent.policy.layers import Merged, merge
 
@@ -68,7 +68,7 @@ class Engine:
         self._voices += [(Source.HOST_POLICY, "host-policy", h) for h in host_policies]
         self._spoken = bool(self._voices or self._checks)
         self._guard = Guard(self.merged)
-        self._memory = Memory()
+        self._memory = DecisionCache()
         rules = [r for p in self.merged.policies for r in (*p.allow, *p.ask, *p.deny)]
         self._expiries = sorted(r.expires for r in rules if r.expires is not None)
 
@@ -132,7 +132,7 @@ class Engine:
         if decision.decision_source is Source.ERROR:
             return decision
         weight = weigh(call, decision, witness)
-        self._memory.keep(key, Kept(decision, guard, linked, world_of(facts), witness, weight))
+        self._memory.keep(key, CachedDecision(decision, guard, linked, world_of(facts), witness, weight))
         return decision
 
     def _evaluate(

@@ -111,7 +111,7 @@ _ODDITIES: tuple[tuple[re.Pattern[str], Severity, str, str], ...] = (
 """What the pattern of a command has outside of quotes only by mistake."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class LintFinding(msgspec.Struct, frozen=True):
     """One thing to look at."""
 
     severity: Severity
@@ -121,7 +121,7 @@ class Finding(msgspec.Struct, frozen=True):
     suggestion: str = ""
 
 
-class Entry(msgspec.Struct, frozen=True, kw_only=True):
+class ListedRule(msgspec.Struct, frozen=True, kw_only=True):
     """A rule, or a pattern, with the list it stands in."""
 
     index: int
@@ -155,16 +155,18 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True):
         return self.rule.every_time or self.layer is Layer.MANAGED
 
 
-def lint(policies: Sequence[Policy], now: float | None = None) -> list[Finding]:
+def lint(policies: Sequence[Policy], now: float | None = None) -> list[LintFinding]:
     """Look through all layers together."""
     findings = [f for p in policies for f in _policy(p)]
-    entries: list[Entry] = []
+    entries: list[ListedRule] = []
     for policy in policies:
         for effect, name, rules in _lists(policy):
             try:
                 entries.append(_entry(len(entries), policy, effect, name, rules))
             except RuleError as error:
-                findings.append(Finding("error", str(error), f"{name}: {_written(name, rules[0])}", rules[0].origin))
+                findings.append(
+                    LintFinding("error", str(error), f"{name}: {_written(name, rules[0])}", rules[0].origin)
+                )
     for entry in entries:
         findings += [*_names(entry), *_letters(entry), *_pattern(entry), *_breadth(entry), *_blocked(entry)]
         if _is_over(entry, now):
@@ -215,8 +217,8 @@ def _lists(policy: Policy) -> Iterator[tuple[Effect, str, tuple[Rule, ...]]]:
             yield effect, name, tuple(Rule(tool=tool, pattern=pattern, origin=origin) for tool in tools)
 
 
-def _entry(index: int, policy: Policy, effect: Effect, name: str, rules: tuple[Rule, ...]) -> Entry:
-    return Entry(
+def _entry(index: int, policy: Policy, effect: Effect, name: str, rules: tuple[Rule, ...]) -> ListedRule:
+    return ListedRule(
         index=index,
         effect=effect,
         name=name,
@@ -231,23 +233,25 @@ def _written(name: str, rule: Rule) -> str:
     return rule.text if name in ("deny", "ask", "allow") else rule.pattern or ""
 
 
-def _is_over(entry: Entry, now: float | None) -> bool:
+def _is_over(entry: ListedRule, now: float | None) -> bool:
     return now is not None and entry.rule.expires is not None and entry.rule.expires <= now
 
 
-def _finding(severity: Severity, entry: Entry, message: str, suggestion: str = "") -> Finding:
-    return Finding(severity, message, f"{entry.name}: {entry.text}", entry.rule.origin, suggestion)
+def _finding(severity: Severity, entry: ListedRule, message: str, suggestion: str = "") -> LintFinding:
+    return LintFinding(severity, message, f"{entry.name}: {entry.text}", entry.rule.origin, suggestion)
 
 
-def _policy(policy: Policy) -> Iterator[Finding]:
+def _policy(policy: Policy) -> Iterator[LintFinding]:
     origin = Origin(policy.layer, policy.file)
     if policy.layer < Layer.USER:
         if policy.mode is Mode.BYPASS:
-            yield Finding("warning", f"a {policy.layer} can not loosen: its mode {policy.mode} is ignored", "", origin)
+            yield LintFinding(
+                "warning", f"a {policy.layer} can not loosen: its mode {policy.mode} is ignored", "", origin
+            )
         if policy.classifier is False:
-            yield Finding("warning", f"a {policy.layer} can not switch the classifier off: ignored", "", origin)
+            yield LintFinding("warning", f"a {policy.layer} can not switch the classifier off: ignored", "", origin)
     elif policy.mode is Mode.BYPASS:
-        yield Finding(
+        yield LintFinding(
             "warning",
             "nothing is asked in this mode: only denies, firm asks and protections hold",
             "",
@@ -255,7 +259,7 @@ def _policy(policy: Policy) -> Iterator[Finding]:
         )
 
 
-def _names(entry: Entry) -> Iterator[Finding]:
+def _names(entry: ListedRule) -> Iterator[LintFinding]:
     tool = entry.rule.tool
     if "*" in tool and entry.effect == "allow" and not re.match(r"mcp__[^*]+__", tool):
         yield _finding("error", entry, "an allow needs a tool's full name", "name the server: mcp__server__*")
@@ -267,7 +271,7 @@ def _names(entry: Entry) -> Iterator[Finding]:
             yield _finding("warning", entry, "no agent is known to have this tool", f"did you mean {close[0]}?")
 
 
-def _letters(entry: Entry) -> Iterator[Finding]:
+def _letters(entry: ListedRule) -> Iterator[LintFinding]:
     text = " ".join((entry.text, *entry.rule.exceptions))
     hidden = sorted({f"U+{ord(c):04X}" for c in text if is_hidden(c)})
     if hidden:
@@ -287,7 +291,7 @@ def _letters(entry: Entry) -> Iterator[Finding]:
             )
 
 
-def _pattern(entry: Entry) -> Iterator[Finding]:
+def _pattern(entry: ListedRule) -> Iterator[LintFinding]:
     rule, pattern = entry.rule, entry.rule.pattern or ""
     if entry.matcher.command is not None:
         yield from _command(entry, pattern)
@@ -300,7 +304,7 @@ def _pattern(entry: Entry) -> Iterator[Finding]:
         yield _finding("hint", entry, "it is compared with the whole address", "write domain:example.com for a host")
 
 
-def _command(entry: Entry, pattern: str) -> Iterator[Finding]:
+def _command(entry: ListedRule, pattern: str) -> Iterator[LintFinding]:
     bare = unquoted(pattern)
     for oddity, severity, message, suggestion in _ODDITIES:
         if oddity.search(bare):
@@ -309,7 +313,7 @@ def _command(entry: Entry, pattern: str) -> Iterator[Finding]:
         yield _finding("hint", entry, "it matches longer program or word names too", f"did you mean {pattern[:-1]}:*?")
 
 
-def _breadth(entry: Entry) -> Iterator[Finding]:
+def _breadth(entry: ListedRule) -> Iterator[LintFinding]:
     if entry.effect != "allow":
         return
     matcher = entry.matcher
@@ -329,7 +333,7 @@ def _breadth(entry: Entry) -> Iterator[Finding]:
         yield _finding("warning", entry, "it allows every host", "name the domains")
 
 
-def _blocked(entry: Entry) -> Iterator[Finding]:
+def _blocked(entry: ListedRule) -> Iterator[LintFinding]:
     """Find an allow of one very command that no allow covers, unless it says that it does."""
     command = entry.matcher.command
     exact = command is not None and command.expression is None and not command.open_ended
@@ -346,9 +350,9 @@ def _blocked(entry: Entry) -> Iterator[Finding]:
         )
 
 
-def _overlaps(entries: Sequence[Entry]) -> Iterator[Finding]:
+def _overlaps(entries: Sequence[ListedRule]) -> Iterator[LintFinding]:
     """Find rules that another one makes pointless."""
-    shelves: dict[tuple[str, str], list[Entry]] = defaultdict(list)
+    shelves: dict[tuple[str, str], list[ListedRule]] = defaultdict(list)
     for entry in entries:
         for matcher in entry.matchers if entry.counts else ():
             shelves[_shelf(matcher)].append(entry)
@@ -386,7 +390,7 @@ def _near(matcher: Matcher) -> Iterator[tuple[str, str]]:
         yield "name", ""
 
 
-def _overlap(entry: Entry, rivals: Iterable[Entry]) -> Iterator[Finding]:
+def _overlap(entry: ListedRule, rivals: Iterable[ListedRule]) -> Iterator[LintFinding]:
     wider = [r for r in rivals if _outlasts(r, entry) and _swallows(r, entry)]
     for rival in sorted(wider, key=lambda r: _STRICTEST_FIRST.index(r.effect)):
         shown = rival.text if rival.name == rival.effect else f"{rival.name}: {rival.text}"
@@ -402,13 +406,13 @@ def _overlap(entry: Entry, rivals: Iterable[Entry]) -> Iterator[Finding]:
             return
 
 
-def _way_out(deny: Entry) -> str:
+def _way_out(deny: ListedRule) -> str:
     if deny.name == "deny":
         return "narrow the deny with `except`"
     return f"narrow it in {deny.name}, or write it as a deny rule with `except`"
 
 
-def _swallows(wide: Entry, narrow: Entry) -> bool:
+def _swallows(wide: ListedRule, narrow: ListedRule) -> bool:
     """Tell whether all that one is about the other is about as well."""
     broad, narrow_broad = wide.effect != "allow", narrow.effect != "allow"
     return all(
@@ -416,13 +420,13 @@ def _swallows(wide: Entry, narrow: Entry) -> bool:
     )
 
 
-def _replaces(one: Entry, other: Entry) -> bool:
+def _replaces(one: ListedRule, other: ListedRule) -> bool:
     """Tell whether nothing changes without the other."""
     if one.effect != other.effect or not (_outlasts(one, other) and _swallows(one, other)):
         return False
     return (one.rule.destructive or not other.rule.destructive) and (one.firm or not other.firm)
 
 
-def _outlasts(one: Entry, other: Entry) -> bool:
+def _outlasts(one: ListedRule, other: ListedRule) -> bool:
     ours, theirs = one.rule.expires, other.rule.expires
     return ours is None or (theirs is not None and ours >= theirs)

@@ -12,7 +12,7 @@ Cell: TypeAlias = Literal["allow", "ask", "deny", "looks-else-ask", "looks-else-
 OpenAsk: TypeAlias = Literal["ask", "allow", "deny", "allow-edits", "deny-built-in"]
 
 
-class Row(msgspec.Struct, frozen=True):
+class ModeRow(msgspec.Struct, frozen=True):
     """One mode."""
 
     mode: Mode
@@ -23,14 +23,14 @@ class Row(msgspec.Struct, frozen=True):
     destructive: Literal["deny", "allow"] = "deny"
 
 
-TABLE: dict[Mode, Row] = {
-    Mode.DEFAULT: Row(Mode.DEFAULT, "allow", "ask"),
-    Mode.UNTRUSTED: Row(Mode.UNTRUSTED, "looks-else-ask", "ask"),
-    Mode.ACCEPT_EDITS: Row(Mode.ACCEPT_EDITS, "allow", "ask", open_ask="allow-edits"),
-    Mode.AUTO: Row(Mode.AUTO, "allow", "held-else-ask"),
-    Mode.ON_FAILURE: Row(Mode.ON_FAILURE, "allow", "sandbox"),
-    Mode.PLAN: Row(Mode.PLAN, "looks-else-deny", "deny", covered="looks-else-deny", open_ask="deny"),
-    Mode.STRICT: Row(Mode.STRICT, "deny", "deny", open_ask="deny-built-in"),
-    Mode.DONT_ASK: Row(Mode.DONT_ASK, "allow", "deny", open_ask="deny"),
-    Mode.BYPASS: Row(Mode.BYPASS, "allow", "allow", open_ask="allow", destructive="allow"),
+TABLE: dict[Mode, ModeRow] = {
+    Mode.DEFAULT: ModeRow(Mode.DEFAULT, "allow", "ask"),
+    Mode.UNTRUSTED: ModeRow(Mode.UNTRUSTED, "looks-else-ask", "ask"),
+    Mode.ACCEPT_EDITS: ModeRow(Mode.ACCEPT_EDITS, "allow", "ask", open_ask="allow-edits"),
+    Mode.AUTO: ModeRow(Mode.AUTO, "allow", "held-else-ask"),
+    Mode.ON_FAILURE: ModeRow(Mode.ON_FAILURE, "allow", "sandbox"),
+    Mode.PLAN: ModeRow(Mode.PLAN, "looks-else-deny", "deny", covered="looks-else-deny", open_ask="deny"),
+    Mode.STRICT: ModeRow(Mode.STRICT, "deny", "deny", open_ask="deny-built-in"),
+    Mode.DONT_ASK: ModeRow(Mode.DONT_ASK, "allow", "deny", open_ask="deny"),
+    Mode.BYPASS: ModeRow(Mode.BYPASS, "allow", "allow", open_ask="allow", destructive="allow"),
 }

@@ -11,14 +11,14 @@ from assent.model import ALLOW, ASK, DENY, FS_WRITE, SAFE, Mode, Operation, Opin
 from assent.policy.call_view import View
 from assent.policy.coverage import Coverage
 from assent.policy.guard import Guard
-from assent.policy.modes import Row
+from assent.policy.modes import ModeRow
 
 SAID_YES = "a person said yes to this call"
 _verdict = operator.attrgetter("verdict")
 
 
 def settle(
-    index: int, row: Row, view: View, guard: Guard, spoken: Sequence[Opinion], coverage: Coverage
+    index: int, row: ModeRow, view: View, guard: Guard, spoken: Sequence[Opinion], coverage: Coverage
 ) -> Sequence[Opinion]:
     """Return all opinions on one operation, each open ask answered, overruled, or turned into a deny."""
     if guard.merged.embedded and row.mode is Mode.BYPASS:
@@ -55,7 +55,7 @@ def _bypass(index: int, spoken: Sequence[Opinion]) -> Iterator[Opinion]:
 
 
 def _answer(
-    index: int, ask: Opinion, row: Row, view: View, guard: Guard, *, granted: str | None, yes: bool
+    index: int, ask: Opinion, row: ModeRow, view: View, guard: Guard, *, granted: str | None, yes: bool
 ) -> Iterator[Opinion]:
     operation = view.reading.operations[index]
     if yes:
@@ -84,7 +84,7 @@ def _answer(
         yield ask
 
 
-def _loosens(row: Row, operation: Operation, view: View, guard: Guard) -> bool:
+def _loosens(row: ModeRow, operation: Operation, view: View, guard: Guard) -> bool:
     rule = row.open_ask
     if rule != "allow-edits":
         return rule == "allow"
@@ -96,7 +96,7 @@ def _loosens(row: Row, operation: Operation, view: View, guard: Guard) -> bool:
     return inside and operation.tier is SAFE and not operation.secret
 
 
-def _tightens(row: Row, ask: Opinion) -> bool:
+def _tightens(row: ModeRow, ask: Opinion) -> bool:
     rule = row.open_ask
     return rule == "deny" or (rule == "deny-built-in" and ask.built_in)
 

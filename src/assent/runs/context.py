@@ -15,7 +15,7 @@ from assent.audit.log import Log
 from assent.decisions.service import Decisions
 from assent.model import Facts, Workspace
 from assent.policy.engine import Engine
-from assent.runs.engines import Setting
+from assent.runs.engines import PolicyAdditions
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from assent.runs.run import Run
 
 
-class Ground(msgspec.Struct, frozen=True, kw_only=True):
+class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     """The parts of the daemon that runs use, and what is done for them outside of here."""
 
     decisions: Decisions
     store: Store
     log: Log
-    engines: Callable[[Setting], Engine]
+    engines: Callable[[PolicyAdditions], Engine]
     """Finds the engine for a setting, by the files as they are now; raises `ConfigError` where they can not be read."""
     facts: Callable[[], Facts]
     """Looks at the world."""

@@ -9,7 +9,7 @@ import msgspec
 from assent.decisions.approvals import transitions
 from assent.decisions.rows import APPROVAL_COLUMNS, read_approval
 from assent.model import State
-from assent.runs.context import Ground
+from assent.runs.context import RunContext
 from assent.runs.records import SELECT_RUNS, RunRecord, Status, read_run, status_event, update_run
 from assent.store.cursor import Cursor
 
@@ -26,7 +26,7 @@ def find_active(cursor: Cursor, node: str) -> dict[str, RunRecord]:
     return {record.id: record for record in map(read_run, cursor.fetch(_ACTIVE_AT, node))}
 
 
-def close_left(cursor: Cursor, ground: Ground, node: str, reason: str) -> bool:
+def close_left(cursor: Cursor, ground: RunContext, node: str, reason: str) -> bool:
     """Report runs of a node that were active when it ended as failed, on record; tell whether more are left."""
     left = list(find_active(cursor, node).values())
     ended = {"status": Status.ERROR, "ended_at": cursor.now, "reason": reason}
@@ -35,7 +35,7 @@ def close_left(cursor: Cursor, ground: Ground, node: str, reason: str) -> bool:
     return len(left) > MOST_AT_ONCE
 
 
-def end_runs(cursor: Cursor, ground: Ground, ended: Mapping[str, RunRecord]) -> None:
+def end_runs(cursor: Cursor, ground: RunContext, ended: Mapping[str, RunRecord]) -> None:
     """Write down how runs ended, unless that is on record already, with all that ends with them."""
     if not ended:
         return

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
-from assent.runs.context import Ground
+from assent.runs.context import RunContext
 from assent.runs.crash_recovery import SILENT, close_left, end_runs, find_active
 from assent.runs.records import RunRecord
 from assent.store.cursor import Cursor
@@ -29,7 +29,7 @@ Standing: TypeAlias = Callable[[], tuple[Collection[str], Mapping[str, RunRecord
 class Lease:
     """One daemon's word that it lives."""
 
-    def __init__(self, ground: Ground, node: str, seconds: float) -> None:
+    def __init__(self, ground: RunContext, node: str, seconds: float) -> None:
         self._ground = ground
         self._node = node
         self._seconds = seconds

@@ -15,7 +15,7 @@ CONTAINED = Policy(layer=Layer.RUN, profile=SANDBOX, file="(runs)")
 """Commands of a run are always in the sandbox, whatever else is said about profiles."""
 
 
-class Setting(msgspec.Struct, frozen=True, kw_only=True):
+class PolicyAdditions(msgspec.Struct, frozen=True, kw_only=True):
     """What a run, or a step of it, adds to the layers of its folder."""
 
     cwd: str
@@ -28,7 +28,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def make_run_engine(
-    policies: tuple[Policy, ...], setting: Setting, facts: Callable[[], Facts], environ: Mapping[str, str]
+    policies: tuple[Policy, ...], setting: PolicyAdditions, facts: Callable[[], Facts], environ: Mapping[str, str]
 ) -> Engine:
     """Make the engine that decides in a run, of the layers that hold in its folder."""
     more = (CONTAINED, *setting.layers) if setting.contained else setting.layers

@@ -44,10 +44,10 @@ from assent.runs.protocol.messages import (
     ToolReturned,
     Usage,
 )
-from assent.runs.records import Place, applied_event, status_event, tool_event
+from assent.runs.records import RunPlace, applied_event, status_event, tool_event
 from assent.runs.run import Run
 from assent.runs.strategies.input_values import with_input
-from assent.runs.strategies.strategy import Parallel, Step
+from assent.runs.strategies.strategy import Parallel, StrategyStep
 from assent.runs.tools import command, files
 from assent.runs.tools.file_writes import Deed
 from assent.runs.tools.files import ToolError
@@ -79,7 +79,7 @@ async def run_steps(run: Run) -> str:
     """Do every step in order, those of a group at the same time; return what the last one came to."""
     result = ""
     for part in run.strategy.flow:
-        if isinstance(part, Step):
+        if isinstance(part, StrategyStep):
             result = await StepWork(run, part).do()
         else:
             result = await _run_group(run, part)
@@ -104,11 +104,11 @@ async def _run_group(run: Run, group: Parallel) -> str:
 class StepWork:
     """One step at work."""
 
-    def __init__(self, run: Run, step: Step) -> None:
+    def __init__(self, run: Run, step: StrategyStep) -> None:
         self._run = run
         self._step = step
         self._call_id = f"call_{secrets.token_hex(8)}"
-        self._place = Place(step.agent, step.name, self._call_id)
+        self._place = RunPlace(step.agent, step.name, self._call_id)
         self._streamed = 0
         self._account = ProcessAccount(run, self._place, step.tool)
         self._deed: Deed | None = None
@@ -219,7 +219,7 @@ class StepWork:
         changing = functools.partial(work, *arguments, self._deed.check)
         return await self._deed.do(self._run.ground.threads, changing, FILE_SECONDS)
 
-    async def _search(self, path: str, pattern: str, may_read: Callable[[str], bool]) -> files.Found:
+    async def _search(self, path: str, pattern: str, may_read: Callable[[str], bool]) -> files.FileText:
         """Search, for no longer than somebody waits for it."""
         deed = self._deed = Deed(lambda: None)
         searching = functools.partial(files.search_text, path, pattern, may_read, deed.check)
@@ -257,7 +257,7 @@ class StepWork:
             raise ToolError("unavailable: commands of a run need a sandbox; nothing was run")
         if given.cwd is not None and _EXPANDED.match(given.cwd):
             raise ToolError(f"{given.cwd} is no folder by its path; nothing was run")
-        order = command.Order(
+        order = command.CommandOrder(
             argv=tuple(command.shell_argv(given.command)),
             boundary=msgspec.structs.replace(boundary, cwd=posixpath.join(self._run.setting.cwd, given.cwd or "")),
             seconds=given.timeout or command.COMMAND_SECONDS,
@@ -309,7 +309,7 @@ def _arguments(given: dict[str, Any]) -> str:
     return whole if len(whole) <= SHOWN_ARGUMENTS else encode(outline(given)).decode()
 
 
-def _describe(step: Step) -> str:
+def _describe(step: StrategyStep) -> str:
     return f"{step.agent}: {step.tool}"
 
 
@@ -333,5 +333,5 @@ def _allowed_path(ruling: Ruling) -> str:
     return operation.target
 
 
-def _shown(found: files.Found) -> str:
+def _shown(found: files.FileText) -> str:
     return found.text + ("\n… there is more" if found.cut else "")

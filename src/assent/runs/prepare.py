@@ -15,8 +15,8 @@ import msgspec
 from assent.model import ConfigError, Layer, Policy, Workspace, within
 from assent.platform.paths import refuse_folder
 from assent.policy.sandbox_profiles import NAMES
-from assent.runs.context import Ground
-from assent.runs.engines import Setting
+from assent.runs.context import RunContext
+from assent.runs.engines import PolicyAdditions
 from assent.runs.protocol.messages import PrepareRun
 from assent.runs.records import RunRecord
 from assent.runs.run import Run
@@ -24,7 +24,7 @@ from assent.runs.strategies.strategy import Strategy, load_strategy
 from assent.sandbox import find_machine
 
 
-async def make_run(ground: Ground, wish: PrepareRun, path: str, **whose: Any) -> Run:
+async def make_run(ground: RunContext, wish: PrepareRun, path: str, **whose: Any) -> Run:
     """Make a run that nobody knows of yet; raises `ConfigError` if the strategy, or the folder, can not be used."""
     loop = asyncio.get_running_loop()
     cwd, strategy = await loop.run_in_executor(ground.threads, load, path, wish.cwd)
@@ -57,12 +57,12 @@ def _is_guessed(cwd: str, found: Workspace) -> bool:
     return found.guessed or not any(within(cwd, root) for root in found.roots)
 
 
-def settle(cwd: str, strategy: Strategy, *, guessed: bool = False) -> Setting:
+def settle(cwd: str, strategy: Strategy, *, guessed: bool = False) -> PolicyAdditions:
     """Return what decides in a run. The profile of a process is around all of it, and so around each of its calls."""
     if strategy.process is None:
-        return Setting(cwd=cwd, layers=_layers(strategy.policy), guessed=guessed)
+        return PolicyAdditions(cwd=cwd, layers=_layers(strategy.policy), guessed=guessed)
     policy = msgspec.structs.replace(strategy.policy, profile=None)
-    return Setting(cwd=cwd, layers=_layers(policy), guessed=guessed, contained=False)
+    return PolicyAdditions(cwd=cwd, layers=_layers(policy), guessed=guessed, contained=False)
 
 
 def check_profiles(strategy: Strategy, chosen: str | None, defined: Iterable[str]) -> None:

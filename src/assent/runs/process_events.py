@@ -15,9 +15,9 @@ from typing import Any
 
 from assent.audit.masking import cut
 from assent.model import Event, EventType
-from assent.runs.records import Place, tool_event, violation_event
+from assent.runs.records import RunPlace, tool_event, violation_event
 from assent.runs.run import Run
-from assent.sandbox import Ended
+from assent.sandbox import ProcessResult
 
 EXCERPT_SECONDS = 1.0
 LONGEST_EXCERPT = 2000
@@ -104,7 +104,7 @@ class Excerpt:
 class ProcessAccount:
     """One process of a run."""
 
-    def __init__(self, run: Run, place: Place, tool: str) -> None:
+    def __init__(self, run: Run, place: RunPlace, tool: str) -> None:
         self._run = run
         self._place = place
         self._tool = tool
@@ -123,7 +123,7 @@ class ProcessAccount:
             self._excerpts[stream] = Excerpt(stream, lambda said: self._note(self._event("process.output", **said)))
         self._excerpts[stream].take(text)
 
-    def end(self, ended: Ended, output: str) -> tuple[Event, ...]:
+    def end(self, ended: ProcessResult, output: str) -> tuple[Event, ...]:
         """Say what it was kept from, and how it ended: by itself, well or not, or by us."""
         kind: EventType = "process.completed" if not ended.code else "process.failed"
         kind = kind if ended.stopped is None else "process.terminated"

@@ -31,7 +31,7 @@ from assent.runs.protocol.messages import (
     TextPiece,
     Usage,
 )
-from assent.runs.records import PROCESS, Place, applied_event, status_event
+from assent.runs.records import PROCESS, RunPlace, applied_event, status_event
 from assent.runs.run import Run
 from assent.runs.strategies.input_values import INPUT
 from assent.runs.strategies.strategy import ProcessPlan
@@ -88,7 +88,7 @@ class ProcessWork:
     def __init__(self, run: Run, plan: ProcessPlan) -> None:
         self._run = run
         self._plan = plan
-        self._place = Place(plan.agent, plan.agent, f"process_{secrets.token_hex(8)}")
+        self._place = RunPlace(plan.agent, plan.agent, f"process_{secrets.token_hex(8)}")
         self._account = ProcessAccount(run, self._place, PROCESS)
 
     async def do(self) -> str:
@@ -101,7 +101,7 @@ class ProcessWork:
         run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
         call, decision = await self._decide(boundary)
         async with run.ground.lend_token(run) as token:
-            order = command.Order(
+            order = command.CommandOrder(
                 argv=tuple(word.replace(INPUT, run.input) for word in point_at(plan, pointing)),
                 boundary=boundary,
                 seconds=plan.timeout,
@@ -134,7 +134,7 @@ class ProcessWork:
             raise ToolError(f"denied: {decision.decision_reason}")
         return call, decision
 
-    async def _follow(self, order: command.Order) -> str:
+    async def _follow(self, order: command.CommandOrder) -> str:
         run = self._run
         with self._account.watched():
             async with command.started(

@@ -41,7 +41,7 @@ _ANSWERS: dict[Word, tuple[Verdict, Scope]] = {
 }
 
 
-class Question(msgspec.Struct, frozen=True):
+class RunQuestion(msgspec.Struct, frozen=True):
     """A question that is open in a run."""
 
     guard: ToolGuard
@@ -55,7 +55,7 @@ class Questions:
     def __init__(self, guards: Guards) -> None:
         self._guards = guards
         self._lock = threading.Lock()
-        self._open: dict[str, Question] = {}
+        self._open: dict[str, RunQuestion] = {}
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -82,7 +82,7 @@ class Questions:
         guard = self._guards.find(approval.call.tool)
         subject = session_decision(approval.call, approval.decision.reading, "allow")
         with self._lock:
-            self._open.setdefault(approval.id, Question(guard, subject))
+            self._open.setdefault(approval.id, RunQuestion(guard, subject))
 
 
 def answer_of(word: Word) -> Answer:

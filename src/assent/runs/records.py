@@ -128,7 +128,7 @@ def status_event(record: RunRecord, *, agent: str = "", **more: Any) -> Event:
     return _event("run.status", record, agent, payload)
 
 
-class Place(msgspec.Struct, frozen=True):
+class RunPlace(msgspec.Struct, frozen=True):
     """Where in a run something happens."""
 
     agent: str
@@ -136,7 +136,7 @@ class Place(msgspec.Struct, frozen=True):
     call: str
 
 
-def tool_event(kind: EventType, record: RunRecord, place: Place, tool: str, **more: Any) -> Event:
+def tool_event(kind: EventType, record: RunRecord, place: RunPlace, tool: str, **more: Any) -> Event:
     """Say what a tool of a run does, or how it fared, which a list of records shows in one line."""
     summary = _outcome(more)
     return _event_at(kind, record, place, {"tool": tool, **({"summary": summary} if summary else {}), **more})
@@ -153,19 +153,19 @@ def _outcome(told: dict[str, Any]) -> str:
     return " · ".join(word for word in words if word)
 
 
-def applied_event(record: RunRecord, place: Place, profile: SandboxProfile) -> Event:
+def applied_event(record: RunRecord, place: RunPlace, profile: SandboxProfile) -> Event:
     """Say which boundary is in force."""
     event = _event_at("sandbox.applied", record, place, {})
     return msgspec.structs.replace(event, sandbox_profile=profile)
 
 
-def violation_event(record: RunRecord, place: Place, violation: Violation) -> Event:
+def violation_event(record: RunRecord, place: RunPlace, violation: Violation) -> Event:
     """Say what was stopped at a boundary."""
     event = _event_at("sandbox.violation", record, place, {})
     return msgspec.structs.replace(event, violation=violation)
 
 
-def _event_at(kind: EventType, record: RunRecord, place: Place, payload: dict[str, Any]) -> Event:
+def _event_at(kind: EventType, record: RunRecord, place: RunPlace, payload: dict[str, Any]) -> Event:
     event = _event(kind, record, place.agent, payload)
     return msgspec.structs.replace(event, step_id=place.step, tool_call_id=place.call, turn_id=place.call)
 

@@ -29,7 +29,7 @@ from assent.model import (
 )
 from assent.policy.guard import Patch
 from assent.policy.sandbox_profiles import NAMES
-from assent.runs.context import Ground
+from assent.runs.context import RunContext
 from assent.runs.crash_recovery import RESTARTED, SILENT, close_left
 from assent.runs.daemon_leases import Lease
 from assent.runs.execution import run_steps
@@ -81,11 +81,11 @@ def find_decider(runs: Mapping[str, Run], session: Session) -> Decider:
     return run
 
 
-class Runs:
+class RunRegistry:
     """The runs of one daemon. Everything but `hear` happens on its loop."""
 
     def __init__(
-        self, ground: Ground, *, node: str, lease: float, library: Library, runs: dict[str, Run] | None = None
+        self, ground: RunContext, *, node: str, lease: float, library: Library, runs: dict[str, Run] | None = None
     ) -> None:
         self._ground = ground
         self._node = node

@@ -26,8 +26,8 @@ from assent.model import (
     encode,
 )
 from assent.policy.guard import Patch
-from assent.runs.context import Ground
-from assent.runs.engines import Setting
+from assent.runs.context import RunContext
+from assent.runs.engines import PolicyAdditions
 from assent.runs.protocol.messages import (
     DaemonMessage,
     GuardChain,
@@ -69,7 +69,7 @@ class Run:
     """A run from its preparation to its end."""
 
     def __init__(
-        self, record: RunRecord, strategy: Strategy, ground: Ground, setting: Setting, *, interactive: bool
+        self, record: RunRecord, strategy: Strategy, ground: RunContext, setting: PolicyAdditions, *, interactive: bool
     ) -> None:
         self.record = record
         self.strategy = strategy

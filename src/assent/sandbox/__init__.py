@@ -2,16 +2,16 @@
 
 from assent.sandbox.errors import CommandNotStarted, Unavailable
 from assent.sandbox.linux.mechanisms import Machine, find_machine, probe
-from assent.sandbox.process import Ended, Process
+from assent.sandbox.process import Process, ProcessResult
 from assent.sandbox.sandbox import NOTHING, PIPE, Sandbox
 
 __all__ = [
     "NOTHING",
     "PIPE",
     "CommandNotStarted",
-    "Ended",
     "Machine",
     "Process",
+    "ProcessResult",
     "Sandbox",
     "Unavailable",
     "find_machine",

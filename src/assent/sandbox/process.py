@@ -17,7 +17,7 @@ import msgspec
 from assent.model import SandboxProfile, Violation
 from assent.sandbox.launch.start import end_group
 from assent.sandbox.left_programs import Programs
-from assent.sandbox.streams import Input, Output, wait_readable
+from assent.sandbox.streams import Output, StdinPipe, wait_readable
 
 _PROCESS_GROUP = 4
 _SHORTEST, _LONGEST = 0.0005, 0.02
@@ -26,7 +26,7 @@ _DYING_SECONDS = 2.0
 Stop: TypeAlias = Literal["wall time", "output", "cancelled", "boundary"]
 
 
-class Ended(msgspec.Struct, frozen=True, kw_only=True):
+class ProcessResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a command ended, and what it was kept from doing."""
 
     code: int
@@ -78,11 +78,11 @@ class Process:
         self._timer: asyncio.TimerHandle | None = None
         self._stopped: Stop | None = None
         self._fault = ""
-        self._ended: Ended | None = None
+        self._ended: ProcessResult | None = None
         self._waiting = asyncio.Lock()
         self.profile = profile
         """The boundary in force."""
-        self.stdin: Input | None = None
+        self.stdin: StdinPipe | None = None
         self.stdout: Output | None = None
         self.stderr: Output | None = None
 
@@ -115,7 +115,7 @@ class Process:
             with contextlib.suppress(ProcessLookupError, OSError):
                 signal.pidfd_send_signal(self._pid, signal.SIGKILL)
 
-    async def wait(self) -> Ended:
+    async def wait(self) -> ProcessResult:
         """Wait for the end. By then everything that the command started is gone too."""
         async with self._waiting:
             if self._ended is None:
@@ -126,7 +126,7 @@ class Process:
                     self._ended = msgspec.structs.replace(self._ended, programs=await self._programs())
             return self._ended
 
-    def _reap(self) -> Ended:
+    def _reap(self) -> ProcessResult:
         # While it is not waited for, its number is nobody else's. Without a namespace of its own what it left behind
         # would stay; it can not have left the group.
         with contextlib.suppress(ProcessLookupError):
@@ -139,7 +139,7 @@ class Process:
         os.close(self._pid)
         os.close(self._leash)
         shown = 128 - code if code < 0 else code
-        return Ended(code=shown, stopped=self._stopped, fault=self._fault, violations=self._violations())
+        return ProcessResult(code=shown, stopped=self._stopped, fault=self._fault, violations=self._violations())
 
     async def _emptied(self) -> None:
         """Wait until what was killed with it is gone: the kernel needs a moment. Nobody may ever bury the dead."""

@@ -27,7 +27,7 @@ _LONGEST_COMMAND = 4000
 ENDS = ("process.completed", "process.terminated", "runtime.error")
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+class SandboxReport(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
     """One thing that happened."""
 
     type: Happened
@@ -62,7 +62,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_def
         return self.type in ENDS
 
 
-class Origin(msgspec.Struct, frozen=True, kw_only=True):
+class SandboxOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Whose sandbox it is."""
 
     run: str
@@ -79,18 +79,18 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
     """The token of whoever told."""
 
 
-def begins(argv: Sequence[str]) -> Report:
+def begins(argv: Sequence[str]) -> SandboxReport:
     """Report that a command begins."""
-    return Report(type="process.started", command=printable(shlex.join(argv))[:_LONGEST_COMMAND])
+    return SandboxReport(type="process.started", command=printable(shlex.join(argv))[:_LONGEST_COMMAND])
 
 
-def stamp(report: Report) -> Report:
+def stamp(report: SandboxReport) -> SandboxReport:
     """Give a report its time, and an id by which others can refer to it."""
     now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
     return msgspec.structs.replace(report, event_id=f"evt_{os.urandom(12).hex()}", timestamp=now)
 
 
-def event_of(report: Report, origin: Origin) -> Event:
+def event_of(report: SandboxReport, origin: SandboxOrigin) -> Event:
     """Make the log's event of a report."""
     session = origin.session or origin.run
     said = {

@@ -20,21 +20,21 @@ from assent.platform.paths import assent_home, user_home
 from assent.sandbox import left_programs, trial_run
 from assent.sandbox.environment.variables import pass_on, proxy_variables
 from assent.sandbox.errors import CommandNotStarted, Moved, Unavailable
-from assent.sandbox.launch.start import Order, Started, begin, launch, launch_bare, resolve_environment
+from assent.sandbox.launch.start import LaunchOrder, Started, begin, launch, launch_bare, resolve_environment
 from assent.sandbox.launch.supervisor import Supervisor
 from assent.sandbox.launch.without_namespaces import Bare, find_outer, lock_alone, lock_inside
 from assent.sandbox.left_programs import Before, Programs, find_programs
-from assent.sandbox.linux.cgroups import Group
+from assent.sandbox.linux.cgroups import ControlGroup
 from assent.sandbox.linux.mechanisms import Machine, find_locks, find_machine
 from assent.sandbox.mounts import plan
 from assent.sandbox.mounts.check import check_standing, expect
 from assent.sandbox.network.package_indexes import npm_registry, package_hosts, pip_variables
-from assent.sandbox.network.proxy import Proxy
+from assent.sandbox.network.proxy import NetworkProxy
 from assent.sandbox.persistent import package_caches
-from assent.sandbox.persistent.agent_state import Binds, State
+from assent.sandbox.persistent.agent_state import AgentState, Binds
 from assent.sandbox.process import Process
 from assent.sandbox.profiles.boundary import Boundary, settle
-from assent.sandbox.streams import Input, Output, Tally, check_given, wait_readable
+from assent.sandbox.streams import Output, OutputCounter, StdinPipe, check_given, wait_readable
 from assent.sandbox.upkeep.mounts import Upkeep
 from assent.sandbox.upkeep.placeholders import Placeholders
 
@@ -70,7 +70,7 @@ class Sandbox:
         on_applied: Applied | None = None,
         on_violation: Callable[[Violation], None] | None = None,
         ask: Ask | None = None,
-        state: State | None = None,
+        state: AgentState | None = None,
     ) -> None:
         self._wished = profile
         self._environ = dict(environ)
@@ -82,7 +82,7 @@ class Sandbox:
         self._ask = ask if profile.ask else None
         self._stack = contextlib.AsyncExitStack()
         self._processes: set[Process] = set()
-        self._groups: list[Group] = []
+        self._groups: list[ControlGroup] = []
         self._boundary: Boundary | None = None
         self._bare: Bare | None = None
         self._placeholders: Placeholders | None = None
@@ -166,7 +166,7 @@ class Sandbox:
         if not argv or not argv[0]:
             raise CommandNotStarted("there is no command", code=127)
         check_given({s for s in (stdin, stdout, stderr) if s >= 0}, boundary.held)
-        group = Group(boundary.profile.process_limits)
+        group = ControlGroup(boundary.profile.process_limits)
         self._groups = [*(known for known in self._groups if known.is_there), group]
         pipes = _Pipes(stdin, stdout, stderr)
         started = None
@@ -197,7 +197,7 @@ class Sandbox:
         return process
 
     async def _set_up(
-        self, boundary: Boundary, order: Order, machine: Machine, pipes: _Pipes, begun: Started | None
+        self, boundary: Boundary, order: LaunchOrder, machine: Machine, pipes: _Pipes, begun: Started | None
     ) -> Started:
         """Have everything made but the command; once more, if what was to be hidden went away, or moved, meanwhile."""
         for _ in range(_MOST_TRIES):
@@ -228,12 +228,12 @@ class Sandbox:
         boundary: Boundary,
         machine: Machine,
         argv: Sequence[str],
-        group: Group,
+        group: ControlGroup,
         environment: Mapping[str, str],
         terminal: int,
-    ) -> Order:
+    ) -> LaunchOrder:
         reach = boundary.profile.network.mode == "hosts"
-        return Order(
+        return LaunchOrder(
             argv=tuple(argv),
             environment=self._environment(boundary, environment, reach=reach),
             port=PROXY_PORT if reach else 0,
@@ -246,16 +246,16 @@ class Sandbox:
             door=group.door,
         )
 
-    def _kept(self, group: Group) -> tuple[int, ...]:
+    def _kept(self, group: ControlGroup) -> tuple[int, ...]:
         held = () if self._placeholders is None else (self._placeholders.descriptor,)
         return (*held, *group.doors)
 
     async def _begin(
         self,
-        group: Group,
+        group: ControlGroup,
         guards: contextlib.ExitStack,
         started: Started,
-        order: Order,
+        order: LaunchOrder,
         boundary: Boundary,
         machine: Machine,
         pipes: _Pipes,
@@ -271,7 +271,7 @@ class Sandbox:
         if "proxy" in started.fds:
             environ = self._environ
             indexes = functools.partial(package_hosts, environ, user_home(environ))
-            proxy = Proxy(profile.network.hosts, hear, self._ask, indexes=indexes)
+            proxy = NetworkProxy(profile.network.hosts, hear, self._ask, indexes=indexes)
             guards.callback(proxy.stop)
             await proxy.serve(started.take("proxy"))
         began = left_programs.now()
@@ -338,7 +338,7 @@ class Sandbox:
         given = {name.upper() for name in self._passed}
         return {name: value for name, value in found.items() if name.upper() not in given}
 
-    def _in_force(self, boundary: Boundary, order: Order, mechanisms: tuple[Mechanism, ...]) -> SandboxProfile:
+    def _in_force(self, boundary: Boundary, order: LaunchOrder, mechanisms: tuple[Mechanism, ...]) -> SandboxProfile:
         names = sorted(order.environment)
         return msgspec.structs.replace(
             boundary.profile,
@@ -417,9 +417,9 @@ class _Pipes:
         self._ours = [None, None, None]
 
     def attach(self, process: Process, limit: int | None) -> None:
-        tally = Tally(limit, lambda: process.kill("output"))
+        tally = OutputCounter(limit, lambda: process.kill("output"))
         given, out, err = self._ours
-        process.stdin = None if given is None else Input(given)
+        process.stdin = None if given is None else StdinPipe(given)
         process.stdout = None if out is None else Output(out, tally)
         process.stderr = None if err is None else Output(err, tally)
         self._ours = [None, None, None]

@@ -32,7 +32,7 @@ def check_given(descriptors: Iterable[int], held: Iterable[str]) -> None:
             raise Unavailable(f"{path} is protected, and whoever has it open could write it: send it through a pipe")
 
 
-class Tally:
+class OutputCounter:
     """How much both streams of a command have written together."""
 
     def __init__(self, limit: int | None, at_limit: Callable[[], None]) -> None:
@@ -53,7 +53,7 @@ class Tally:
 class Output:
     """One stream of a command, read piece by piece. A reader that is slow makes the command wait, as a pipe does."""
 
-    def __init__(self, descriptor: int, tally: Tally) -> None:
+    def __init__(self, descriptor: int, tally: OutputCounter) -> None:
         self._descriptor = descriptor
         self._tally = tally
         os.set_blocking(descriptor, False)
@@ -89,7 +89,7 @@ class Output:
             self._descriptor = -1
 
 
-class Input:
+class StdinPipe:
     """What a command reads."""
 
     def __init__(self, descriptor: int) -> None:

@@ -29,7 +29,7 @@ BELIEVED = 600.0
 _SECONDS = 60
 
 
-class Trial(msgspec.Struct, frozen=True):
+class SandboxTrial(msgspec.Struct, frozen=True):
     """How a sandbox was set up."""
 
     fault: str | None = None
@@ -67,17 +67,17 @@ def forget(roots: Iterable[str], environ: Mapping[str, str] = os.environ) -> Non
         os.unlink(_file(roots, environ))
 
 
-def attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> Trial:
+def attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[str, str] = os.environ) -> SandboxTrial:
     """Set a sandbox up now, and run a command in it that prints little."""
-    found: list[Trial] = []
+    found: list[SandboxTrial] = []
     # In a thread of its own: whoever asks may be in the midst of an event loop.
     thread = threading.Thread(target=lambda: found.append(asyncio.run(_attempt(roots, argv, environ))), daemon=True)
     thread.start()
     thread.join(_SECONDS)
-    return found[0] if found else Trial(f"a sandbox was not set up within {_SECONDS} seconds")
+    return found[0] if found else SandboxTrial(f"a sandbox was not set up within {_SECONDS} seconds")
 
 
-async def _attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[str, str]) -> Trial:
+async def _attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[str, str]) -> SandboxTrial:
     from assent.sandbox.sandbox import Sandbox  # noqa: PLC0415 - slow to load, and it forgets what is known here
 
     began = time.perf_counter()
@@ -88,9 +88,9 @@ async def _attempt(roots: Sequence[str], argv: Sequence[str], environ: Mapping[s
             ended = await process.wait()
             seconds = time.perf_counter() - began
     except Exception as error:  # noqa: BLE001 - whatever keeps a sandbox from being set up is the fault
-        return Trial(str(error) or type(error).__name__)
+        return SandboxTrial(str(error) or type(error).__name__)
     fault = f"`{argv[0]}` ended with {ended.code} inside" if ended.code else None
-    return Trial(fault, said.decode(errors="replace"), seconds)
+    return SandboxTrial(fault, said.decode(errors="replace"), seconds)
 
 
 def _profile(roots: Sequence[str], environ: Mapping[str, str]) -> SandboxProfile:

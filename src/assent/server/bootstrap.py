@@ -17,11 +17,11 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from assent.agents.specs import WIRINGS, Client, Pointing
+from assent.agents.specs import WIRINGS, HookClient, Pointing
 from assent.agents.wiring.hook_files import HOOK_SCRIPT
 from assent.agents.wiring.hook_python import find_python
 from assent.audit.log import Log
-from assent.decisions.approvals.limits import Limits
+from assent.decisions.approvals.limits import PendingLimits
 from assent.decisions.approvals.repository import Approvals
 from assent.decisions.evaluate import Decider
 from assent.decisions.service import Decisions
@@ -31,8 +31,8 @@ from assent.platform.daemon_address import ASK_FOLDER, SOCKET_NAME, TOKEN_FILE
 from assent.platform.files import find_secret, make_private_folder, write_private
 from assent.platform.paths import assent_home, user_file
 from assent.platform.version import find_version
-from assent.runs.context import Ground
-from assent.runs.registry import Runs, find_decider
+from assent.runs.context import RunContext
+from assent.runs.registry import RunRegistry, find_decider
 from assent.runs.run import Run
 from assent.runs.strategies.library import open_library
 from assent.sandbox.environment.variables import places_of
@@ -41,7 +41,7 @@ from assent.server.auth.principals import Identities, user_name
 from assent.server.auth.tokens import (
     LINK_SECONDS,
     SELECT_TOKENS,
-    Wish,
+    TokenRequest,
     hash_secret,
     is_valid,
     issue,
@@ -88,12 +88,12 @@ def assemble(
         _place_launchers(home, log, environ)
         approvals = Approvals(store, log)
         active: dict[str, Run] = {}
-        limits = Limits(settings.pending, settings.pending_size)
+        limits = PendingLimits(settings.pending, settings.pending_size)
         engines = functools.partial(_find_decider, projects, active)
         decisions = Decisions(engines, store, log, approvals, expiry=settings.expiry, home=home, limits=limits)
         keys = Identities(store, cookie=cookie_name(settings, port))
         ground = _lay_ground(decisions, store, log, projects, journal, keys, environ)
-        runs = Runs(ground, node=log.writer, lease=settings.lease, library=library, runs=active)
+        runs = RunRegistry(ground, node=log.writer, lease=settings.lease, library=library, runs=active)
         daemon = Daemon(
             settings=settings,
             door=make_door(settings, port),
@@ -136,8 +136,8 @@ def _lay_ground(
     journal: Journal,
     keys: Identities,
     environ: Mapping[str, str],
-) -> Ground:
-    return Ground(
+) -> RunContext:
+    return RunContext(
         decisions=decisions,
         store=store,
         log=log,
@@ -163,7 +163,7 @@ def point_hooks(home: str, agent: str | None) -> Pointing:
         return Pointing()
     make_private_folder(asking)
     script = os.path.join(inside, HOOK_SCRIPT)
-    client = Client(python=find_python(), script=script, agent=agent, home=inside, key=agent)
+    client = HookClient(python=find_python(), script=script, agent=agent, home=inside, key=agent)
     name = f"{agent}.json"
     pointing = WIRINGS[agent].point(client, os.path.join(inside, name))
     write_private(os.path.join(asking, name), pointing.settings)
@@ -174,7 +174,7 @@ def point_hooks(home: str, agent: str | None) -> Pointing:
 async def _lend_token(store: Store, log: Log, keys: Identities, run: Run) -> AsyncIterator[str]:
     """Lend a run's program a token of its own, which may only ask, and ends with it."""
     plan = run.strategy.process
-    wish = Wish(
+    wish = TokenRequest(
         role=Role.AGENT,
         user=run.record.user,
         agent=plan.agent if plan is not None else "",
@@ -238,7 +238,7 @@ def ensure_owner(store: Store, log: Log, home: str) -> bool:
     first = not store.read("SELECT id FROM tokens LIMIT 1").result()
     if held is not None and _is_good(store, held.decode("ascii", "replace").strip()):
         return first
-    wish = Wish(role=Role.ADMIN, user=user_name(), label="command line")
+    wish = TokenRequest(role=Role.ADMIN, user=user_name(), label="command line")
     issued = store.write(issue(wish, "start", log)).result()
     write_private(path, issued.secret.encode() + b"\n")
     return first
@@ -246,7 +246,7 @@ def ensure_owner(store: Store, log: Log, home: str) -> bool:
 
 def make_link(store: Store, log: Log, user: str, role: Role) -> str:
     """Make the code of a one-time link."""
-    wish = Wish(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
+    wish = TokenRequest(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
     return store.write(issue(wish, "command line", log)).result().secret
 
 

@@ -13,7 +13,7 @@ from starlette.requests import ClientDisconnect
 from assent.audit.follow import last_position
 from assent.model import AssentError, State
 from assent.server.api.audit_verify import Verification
-from assent.server.api.hourly_counts import Tally
+from assent.server.api.hourly_counts import HourlyCounts
 from assent.server.auth.rate_limits import Rates
 from assent.server.hooks.calls import Desks
 from assent.server.hooks.decision_index import Rulings
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from assent.decisions.service import Decisions
     from assent.model import Approval, Session, ToolCall
     from assent.model.principal import Principal
-    from assent.runs.registry import Runs
+    from assent.runs.registry import RunRegistry
     from assent.server.auth.principals import Identities
     from assent.server.http.messages import Request
     from assent.server.http.origin import Door
@@ -60,7 +60,7 @@ class Daemon:
         log: Log,
         approvals: Approvals,
         decisions: Decisions,
-        runs: Runs,
+        runs: RunRegistry,
         keys: Identities,
         projects: Projects,
         journal: Journal,
@@ -90,7 +90,7 @@ class Daemon:
         self.verification = Verification()
         self.desks = Desks(projects)
         self.rulings = Rulings()
-        self.tally = Tally(store)
+        self.tally = HourlyCounts(store)
         self.twins = Twins()
         self.closing: asyncio.Future[None]
         self._loop: asyncio.AbstractEventLoop

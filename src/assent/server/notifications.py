@@ -25,7 +25,7 @@ _SECONDS = 10.0
 _LONGEST = 300
 
 
-class Notice(msgspec.Struct, frozen=True, rename="camel"):
+class WebhookNotice(msgspec.Struct, frozen=True, rename="camel"):
     """What a webhook gets."""
 
     id: str
@@ -46,7 +46,7 @@ class Notifier:
         self._link = link
         self._desktop = shutil.which("notify-send") if settings.notify_desktop else None
         self._told: OrderedDict[str, None] = OrderedDict()
-        self._queue: asyncio.Queue[Notice] = asyncio.Queue(_MOST_WAITING)
+        self._queue: asyncio.Queue[WebhookNotice] = asyncio.Queue(_MOST_WAITING)
 
     def tell(self, approval: Approval) -> None:
         """Have a person told of a question, unless they were; when there are too many, the rest is left out."""
@@ -55,7 +55,7 @@ class Notifier:
         self._told[approval.id] = None
         if len(self._told) > _MOST_REMEMBERED:
             self._told.popitem(last=False)
-        notice = Notice(
+        notice = WebhookNotice(
             id=approval.id,
             title=f"{approval.agent or 'an agent'} asks",
             message=f"{approval.summary[:_LONGEST]}\n{approval.reason[:_LONGEST]}",
@@ -77,13 +77,13 @@ class Notifier:
                 except (OSError, ValueError, subprocess.SubprocessError) as error:
                     self._journal.note("warning", "notice.failed", id=notice.id, fault=type(error).__name__)
 
-    def _show(self, notice: Notice) -> None:
+    def _show(self, notice: WebhookNotice) -> None:
         if self._desktop:
             text = html.escape(f"{notice.message}\n{notice.link}")  # a desktop reads tags in it
             words = [self._desktop, "--app-name=Assent", "--", notice.title, text]
             subprocess.run(words, check=True, capture_output=True, timeout=_SECONDS)  # noqa: S603 - our own words
 
-    def _post(self, notice: Notice) -> None:
+    def _post(self, notice: WebhookNotice) -> None:
         url = self._settings.notify_url
         if not url:
             return

@@ -23,7 +23,7 @@ from assent.platform.cpu_clock import processor_time
 from assent.platform.facts import Observer
 from assent.platform.paths import MANAGED_FILE, find_places, real_folder
 from assent.policy.engine import Engine
-from assent.runs.engines import Setting, make_run_engine
+from assent.runs.engines import PolicyAdditions, make_run_engine
 from assent.sandbox.capabilities import Outlook, may_contain
 from assent.sandbox.linux.mechanisms import find_machine
 from assent.server.rule_file_cache import RuleFiles
@@ -51,7 +51,7 @@ class Bench(msgspec.Struct, frozen=True):
     fault: str | None = None
     seen: bool = True
     """Whether the folder is there, on the daemon's disk."""
-    run_engines: dict[Setting, Engine] = msgspec.field(default_factory=dict)
+    run_engines: dict[PolicyAdditions, Engine] = msgspec.field(default_factory=dict)
     """Those of runs, which hear the layers of their strategies too."""
 
 
@@ -119,7 +119,7 @@ class Projects:
         self._folders[folder] = (now + FRESH, bench)
         return bench
 
-    def run_engine(self, setting: Setting) -> Engine:
+    def run_engine(self, setting: PolicyAdditions) -> Engine:
         """Return the engine that decides in a run, by the files as they are now, or raise `ConfigError`."""
         bench = self.bench(setting.cwd)
         with self._lock:

@@ -26,7 +26,7 @@ from assent.server.hooks import agents, classify
 from assent.server.http import pages
 from assent.server.http.messages import Request, reply
 from assent.server.http.openapi import make_document
-from assent.server.http.route import ADMINS, AGENTS, ANYONE, EVERYONE, PEOPLE, Parameter, Route
+from assent.server.http.route import ADMINS, AGENTS, ANYONE, EVERYONE, PEOPLE, QueryParameter, Route
 from assent.server.runtime import endpoints, evidence, permission_state, refs, report_events
 
 if TYPE_CHECKING:
@@ -34,25 +34,25 @@ if TYPE_CHECKING:
 
     from assent.server.daemon import Daemon
 
-_WAIT = Parameter("wait", "how many seconds to wait for a person", "number")
-_LIMIT = Parameter("limit", "how many at most", "integer")
-_CURSOR = Parameter("cursor", "where to go on, as the last page said")
+_WAIT = QueryParameter("wait", "how many seconds to wait for a person", "number")
+_LIMIT = QueryParameter("limit", "how many at most", "integer")
+_CURSOR = QueryParameter("cursor", "where to go on, as the last page said")
 
-_DAYS = Parameter("days", "how many days back, 7 if nothing is said", "integer")
+_DAYS = QueryParameter("days", "how many days back, 7 if nothing is said", "integer")
 _FILTERS = (
-    Parameter("type", "of this type"),
-    Parameter("session", "of this session"),
-    Parameter("user", "this user's; for an admin"),
-    Parameter("agent", "this agent's"),
-    Parameter("tool", "of this tool"),
-    Parameter("tier", "safe, dangerous or destructive"),
-    Parameter("verdict", "allow, ask or deny"),
-    Parameter("source", "who decided"),
-    Parameter("digest", "about this very call"),
-    Parameter("approval", "about this question"),
-    Parameter("since", "not before this time, in seconds since 1970", "number"),
-    Parameter("until", "before this time", "number"),
-    Parameter("text", "with this text in it"),
+    QueryParameter("type", "of this type"),
+    QueryParameter("session", "of this session"),
+    QueryParameter("user", "this user's; for an admin"),
+    QueryParameter("agent", "this agent's"),
+    QueryParameter("tool", "of this tool"),
+    QueryParameter("tier", "safe, dangerous or destructive"),
+    QueryParameter("verdict", "allow, ask or deny"),
+    QueryParameter("source", "who decided"),
+    QueryParameter("digest", "about this very call"),
+    QueryParameter("approval", "about this question"),
+    QueryParameter("since", "not before this time, in seconds since 1970", "number"),
+    QueryParameter("until", "before this time", "number"),
+    QueryParameter("text", "with this text in it"),
 )
 
 
@@ -81,8 +81,8 @@ ROUTES: tuple[Route, ...] = (
         summary="The same for an agent's own hook, in its own words; `X-Assent-Exit` is the code to end with.",
         query=(
             _WAIT,
-            Parameter("observe", "only write down what would be decided, and say nothing", "boolean"),
-            Parameter("again", "a daemon that stops says so with 503: the caller comes again", "boolean"),
+            QueryParameter("observe", "only write down what would be decided, and say nothing", "boolean"),
+            QueryParameter("again", "a daemon that stops says so with 503: the caller comes again", "boolean"),
         ),
         hook=True,
         refuse=agents.refuse_hook,
@@ -95,9 +95,9 @@ ROUTES: tuple[Route, ...] = (
         summary="The questions you may see: the pending ones, or by status.",
         gives=permissions.PermissionList,
         query=(
-            Parameter("agentId", "only this agent's"),
-            Parameter("status", "pending (default), approved, rejected, expired, cancelled or all"),
-            Parameter("details", "true adds what each call would do", "boolean"),
+            QueryParameter("agentId", "only this agent's"),
+            QueryParameter("status", "pending (default), approved, rejected, expired, cancelled or all"),
+            QueryParameter("details", "true adds what each call would do", "boolean"),
             _LIMIT,
             _CURSOR,
         ),
@@ -207,7 +207,7 @@ ROUTES: tuple[Route, ...] = (
         handler=audit.search,
         summary="Search the log, the newest first.",
         gives=audit.EventPage,
-        query=(*_FILTERS, Parameter("brief", "true leaves the bodies out", "boolean"), _LIMIT, _CURSOR),
+        query=(*_FILTERS, QueryParameter("brief", "true leaves the bodies out", "boolean"), _LIMIT, _CURSOR),
     ),
     Route(
         method="GET",
@@ -248,7 +248,7 @@ ROUTES: tuple[Route, ...] = (
         handler=policy.show_policy,
         summary="The policy in force, and what is wrong with its files.",
         gives=policy.PolicyView,
-        query=(Parameter("cwd", "the folder whose project counts"),),
+        query=(QueryParameter("cwd", "the folder whose project counts"),),
     ),
     Route(
         method="POST",
@@ -275,10 +275,10 @@ ROUTES: tuple[Route, ...] = (
         handler=endpoints.stream_events,
         summary="What happens, as a stream of events; `Last-Event-ID` goes on without loss or repeats.",
         query=(
-            Parameter("sessionId", "of this session"),
-            Parameter("type", "of these types, or families such as `permission.*`, with commas between"),
-            Parameter("user", "this user's; for an admin"),
-            Parameter("after", "begin after this event, where no header can be sent"),
+            QueryParameter("sessionId", "of this session"),
+            QueryParameter("type", "of these types, or families such as `permission.*`, with commas between"),
+            QueryParameter("user", "this user's; for an admin"),
+            QueryParameter("after", "begin after this event, where no header can be sent"),
         ),
         stream=True,
     ),
@@ -320,8 +320,8 @@ ROUTES: tuple[Route, ...] = (
         summary="Mode, rules and their sources, whether somebody can be asked, what waits, and the sandbox.",
         gives=permission_state.PermissionState,
         query=(
-            Parameter("sessionId", "as it is for this session"),
-            Parameter("cwd", "the folder whose project counts"),
+            QueryParameter("sessionId", "as it is for this session"),
+            QueryParameter("cwd", "the folder whose project counts"),
         ),
     ),
     Route(
@@ -468,7 +468,7 @@ ROUTES: tuple[Route, ...] = (
         handler=login.log_out,
         summary="Log out here, or with `everywhere=true` on every browser.",
         gives=login.LoggedOut,
-        query=(Parameter("everywhere", "true ends every session of yours", "boolean"),),
+        query=(QueryParameter("everywhere", "true ends every session of yours", "boolean"),),
     ),
     Route(
         method="GET",

@@ -13,7 +13,7 @@ from assent.model import ConfigError
 FILE_NAME = "assent.db"
 
 
-class Address(msgspec.Struct, frozen=True, kw_only=True):
+class StoreAddress(msgspec.Struct, frozen=True, kw_only=True):
     """A store's address, read."""
 
     engine: Literal["sqlite", "postgresql"]
@@ -35,10 +35,10 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
         return urlunsplit((parts.scheme, user + host, parts.path, "", ""))
 
 
-def read_address(url: str | None, *, home: str) -> Address:
+def read_address(url: str | None, *, home: str) -> StoreAddress:
     """Read a store's URL; none means the SQLite file in Assent's home."""
     if url is None:
-        return Address(engine="sqlite", path=os.path.join(home, FILE_NAME))  # noqa: PTH118 - paths are strings here
+        return StoreAddress(engine="sqlite", path=os.path.join(home, FILE_NAME))  # noqa: PTH118 - paths are strings here
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
         return _sqlite(url, parts.path, parts.netloc)
@@ -49,14 +49,14 @@ def read_address(url: str | None, *, home: str) -> Address:
             raise ConfigError(f"notify must be on or off, not `{notify}`")
         rest = urlencode([(k, v) for k, v in query if k != "notify"])
         conninfo = f"postgresql://{parts.netloc}{parts.path}" + (f"?{rest}" if rest else "")
-        return Address(engine="postgresql", conninfo=conninfo, notify=notify == "on")
+        return StoreAddress(engine="postgresql", conninfo=conninfo, notify=notify == "on")
     suggestion = "use sqlite:////absolute/path or postgresql://user@host/database"
     raise ConfigError(f"there is no store for `{parts.scheme or url}`", suggestion=suggestion)
 
 
-def _sqlite(url: str, path: str, host: str) -> Address:
+def _sqlite(url: str, path: str, host: str) -> StoreAddress:
     # Three slashes begin a path; a fourth makes it absolute, and nothing else is accepted.
     name = unquote(path[1:]) if path.startswith("//") else unquote(path)
     if host or not os.path.isabs(name) or name == "/":  # noqa: PTH117 - paths are strings here
         raise ConfigError(f"`{url}` names no absolute path", suggestion="use sqlite:////absolute/path")
-    return Address(engine="sqlite", path=os.path.normpath(name))
+    return StoreAddress(engine="sqlite", path=os.path.normpath(name))

@@ -15,7 +15,7 @@ from sqlalchemy import Executable, StaticPool, create_engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from assent.model import StoreError
-from assent.store.address import Address
+from assent.store.address import StoreAddress
 from assent.store.cursor import Cursor, Row
 from assent.store.schema import metadata
 from assent.store.sqlite import SqliteConnection
@@ -29,7 +29,7 @@ class MemoryStore(Store):
     """What a store promises, except that nothing outlives the process. One lock stands for the one writer."""
 
     def __init__(self, *, clock: Clock = time.time) -> None:
-        self.address = Address(engine="sqlite", path=":memory:")
+        self.address = StoreAddress(engine="sqlite", path=":memory:")
         self.origin = secrets.token_hex(8)
         self._clock = clock
         self._closed = False

@@ -14,12 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from assent.model import StoreError
 from assent.store import sqlite
-from assent.store.address import Address
+from assent.store.address import StoreAddress
 from assent.store.cursor import Row
 
 
 @contextlib.contextmanager
-def open_reader(address: Address) -> Iterator[Callable[[Executable], list[Row]]]:
+def open_reader(address: StoreAddress) -> Iterator[Callable[[Executable], list[Row]]]:
     """Lend a function that runs queries, or raise `StoreError`."""
     if address.engine == "sqlite" and not os.path.exists(address.path):
         raise StoreError(f"there is no store in `{address.path}`")

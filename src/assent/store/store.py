@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from assent.model import StoreError
 from assent.platform.files import make_private_folder
 from assent.store import sqlite
-from assent.store.address import Address, read_address
+from assent.store.address import StoreAddress, read_address
 from assent.store.cursor import Change, Connection, Cursor, Row, faults, refuse_nul
 from assent.store.upgrade import upgrade
 from assent.store.watcher import Subscriber, Watch, Watcher
@@ -48,7 +48,7 @@ def open_store(url: str | None = None, *, home: str, clock: Clock = time.time) -
 class Store:
     """An open store. `write` and `commit` queue work for the one writer; `read` never waits for it."""
 
-    def __init__(self, address: Address, *, clock: Clock = time.time) -> None:
+    def __init__(self, address: StoreAddress, *, clock: Clock = time.time) -> None:
         self.address = address
         self.origin = secrets.token_hex(8)
         """Tells this process's changes from others'."""
@@ -263,7 +263,7 @@ class _Outbox:
             self._timer = self._loop.call_later(pause, self._look)
 
 
-def _enter(address: Address) -> sqlite.Presence | None:
+def _enter(address: StoreAddress) -> sqlite.Presence | None:
     if address.engine == "postgresql":
         return None
     sqlite.prepare_file(address.path)
@@ -276,7 +276,7 @@ def _enter(address: Address) -> sqlite.Presence | None:
     return presence
 
 
-def _prepare(address: Address) -> Engine:
+def _prepare(address: StoreAddress) -> Engine:
     """Bring the tables up to date, and return what cold queries read with."""
     if address.engine == "sqlite":
         writable = create_engine(

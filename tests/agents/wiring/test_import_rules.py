@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from assent.agents.wiring.import_rules import Refused, Taken, from_claude, from_codex, from_gemini, from_gemini_policy
+from assent.agents.wiring.import_rules import (
+    RefusedRule,
+    Taken,
+    from_claude,
+    from_codex,
+    from_gemini,
+    from_gemini_policy,
+)
 
 EVERYTHING = "it would allow everything of its kind, and Assent could decide nothing"
 
@@ -48,7 +55,7 @@ def test_a_folder_that_is_denied_is_denied_with_all_that_is_in_it(effect):
 @pytest.mark.parametrize("tool", ["run_shell_command", "ShellTool", "write_file", "replace", "web_fetch", "mcp_*"])
 def test_what_gemini_allows_altogether_is_left_out(tool):
     for found in (from_gemini({"tools": {"allowed": [tool]}}), from_gemini_policy(policy(toolName=tool))):
-        assert [(type(each), each.why) for each in found] == [(Refused, EVERYTHING)]
+        assert [(type(each), each.why) for each in found] == [(RefusedRule, EVERYTHING)]
 
 
 def policy(**rule):
@@ -57,8 +64,8 @@ def policy(**rule):
 
 def test_what_gemini_means_letter_by_letter_does_not_become_a_pattern():
     starred = {"toolName": "run_shell_command", "commandPrefix": "git * x"}
-    assert [type(each) for each in from_gemini_policy(policy(**starred))] == [Refused]
-    assert [type(each) for each in from_gemini({"tools": {"allowed": ["run_shell_command(git *)"]}})] == [Refused]
+    assert [type(each) for each in from_gemini_policy(policy(**starred))] == [RefusedRule]
+    assert [type(each) for each in from_gemini({"tools": {"allowed": ["run_shell_command(git *)"]}})] == [RefusedRule]
     denied = from_gemini_policy(policy(**starred, decision="deny"))
     assert denied == [Taken("deny", "Bash(git * x:*)", denied[0].source)]
     assert from_gemini({"tools": {"allowed": ["run_shell_command(git log)"]}})[0].rule == "Bash(git log:*)"
@@ -79,7 +86,7 @@ def test_what_gemini_means_letter_by_letter_does_not_become_a_pattern():
 def test_what_codex_does_not_say_plainly_is_left_out(text):
     found = from_codex(text)
     assert found
-    assert all(isinstance(each, Refused) for each in found)
+    assert all(isinstance(each, RefusedRule) for each in found)
 
 
 @pytest.mark.parametrize("data", [None, [], {"rule": 3}, {"rule": [3]}, {"rule": {"decision": "allow"}}])

@@ -6,7 +6,7 @@ import pytest
 
 from assent.analysis.ir import Redirect, Word
 from assent.analysis.lines.argument_effects import redirect_effects, role_effects
-from assent.analysis.operations import Ground, locate, reading
+from assent.analysis.operations import OperationContext, locate, reading
 from assent.analysis.resources.paths import Place
 from assent.model import FS_READ, FS_WRITE, NET_CONNECT, UNKNOWN, Facts, Operation, Tier
 from lines import operations
@@ -22,7 +22,7 @@ def glob(text: str) -> Word:
 
 
 def touched(role: str, word: Word | str, *, sweep: bool = False, lists: bool = False) -> list[Operation]:
-    ground = Ground(PLACE, "/code/app", sweep=sweep, lists=lists)
+    ground = OperationContext(PLACE, "/code/app", sweep=sweep, lists=lists)
     return list(role_effects(role, Word(word) if isinstance(word, str) else word, ground))
 
 
@@ -49,7 +49,7 @@ def test_reading_a_pattern_reads_what_it_may_find(pattern: str, resource: str, s
     (found,) = touched("read", glob(pattern))
     assert (shown([found]), found.secret, found.tier) == ([resource], secret, Tier.SAFE)
     assert found.target is None
-    (again,) = redirect_effects(Redirect("read", glob(pattern)), Ground(PLACE, "/code/app"))
+    (again,) = redirect_effects(Redirect("read", glob(pattern)), OperationContext(PLACE, "/code/app"))
     assert (again.resource, again.secret, again.own_cover) == (found.resource, secret, True)
 
 
@@ -76,7 +76,7 @@ def test_a_quoted_pattern_is_a_name() -> None:
 def test_writing_a_pattern_writes_the_worst_it_may_find(pattern: str, resource: str, own_cover: bool) -> None:
     (found,) = touched("write", glob(pattern))
     assert (shown([found]), found.own_cover, found.tier) == ([resource], own_cover, Tier.DANGEROUS)
-    (redirected,) = redirect_effects(Redirect("write", glob(pattern)), Ground(PLACE, "/code/app"))
+    (redirected,) = redirect_effects(Redirect("write", glob(pattern)), OperationContext(PLACE, "/code/app"))
     assert (redirected.resource, redirected.own_cover) == (found.resource, True)
 
 
@@ -119,7 +119,7 @@ def test_a_look_at_the_name_of_a_projects_secret_is_no_read_of_it(line: str, sec
 
 def test_a_link_to_a_folder_above_is_followed() -> None:
     facts = Facts(assent_paths=(OWN,), resolve=lambda p: p.replace("/code/app/link", "/home/u/.local"))
-    ground = Ground(Place(facts, "/code/app", ("/code/app",)), "/code/app")
+    ground = OperationContext(Place(facts, "/code/app", ("/code/app",)), "/code/app")
     (found,) = role_effects("read", glob("link/share/*/token"), ground)
     assert found.resource == OWN
 
@@ -135,7 +135,7 @@ def test_a_link_to_a_folder_above_is_followed() -> None:
     ],
 )
 def test_a_path_that_may_end_at_assents_own_files_is_not_safe(path: str, tier: Tier) -> None:
-    ground = Ground(PLACE, "/code/app")
+    ground = OperationContext(PLACE, "/code/app")
     assert reading(locate(Word(path), PLACE, "/code/app"), ground).tier is tier
 
 
@@ -154,12 +154,12 @@ def test_a_path_that_may_end_at_assents_own_files_is_not_safe(path: str, tier: T
     ],
 )
 def test_a_file_in_a_revision_lies_below_the_repositorys_root(revision: str, paths: list[str]) -> None:
-    found = role_effects("revision", Word(revision), Ground(PLACE, "/code/app/src"))
+    found = role_effects("revision", Word(revision), OperationContext(PLACE, "/code/app/src"))
     assert [o.resource for o in found] == paths
 
 
 def test_a_file_in_a_revision_outside_the_workspace_lies_below_its_folder() -> None:
-    found = role_effects("revision", Word("HEAD:x"), Ground(PLACE, "/tmp"))
+    found = role_effects("revision", Word("HEAD:x"), OperationContext(PLACE, "/tmp"))
     assert [o.resource for o in found] == ["/tmp/x"]
 
 
@@ -310,7 +310,7 @@ DATABASES = [
 @pytest.mark.parametrize(("text", "read", "made"), DATABASES)
 def test_a_database_that_may_not_be_there_is_made(text: str, read: str, made: bool) -> None:
     place = Place(Facts(exists="/code/app/old.db".__eq__), "/code/app", ("/code/app",))
-    found = list(role_effects("database", Word(text), Ground(place, "/code/app")))
+    found = list(role_effects("database", Word(text), OperationContext(place, "/code/app")))
     assert shown([o for o in found if o.kind is FS_READ]) == [read]
     written = [o for o in found if o.kind is FS_WRITE]
     tier = Tier.SAFE if read == "/code/app/new.db" else Tier.DANGEROUS
@@ -324,7 +324,7 @@ def test_a_database_in_memory_is_no_file() -> None:
 
 def test_a_database_elsewhere_is_not_the_one_on_this_disk() -> None:
     place = Place(Facts(exists=lambda _: True), "/code/app", ("/code/app",))
-    away = Ground(place, "/code/app", elsewhere=True)
+    away = OperationContext(place, "/code/app", elsewhere=True)
     assert [o.kind for o in role_effects("database", Word("/x.db"), away)] == [FS_READ, FS_WRITE]
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from assent.cli.output.operation_tree import Node, nest
+from assent.cli.output.operation_tree import OperationNode, nest
 from assent.model import COMMAND_EXECUTE, FS_READ, SAFE, Operation
 
 LAYERS = st.lists(st.sampled_from(["for", "timeout", "bash -c", "$(…)", ""]), max_size=3).map(tuple)
@@ -14,7 +14,7 @@ def command(resource: str, *through: str) -> Operation:
     return Operation(kind=COMMAND_EXECUTE, resource=resource, tier=SAFE, reason="", through=through)
 
 
-def shown(nodes: list[Node]) -> list[object]:
+def shown(nodes: list[OperationNode]) -> list[object]:
     return [[n.layer if n.index is None else n.index, *shown(n.inner)] for n in nodes]
 
 
@@ -32,7 +32,7 @@ def test_the_second_command_of_a_name_starts_a_new_branch():
     assert shown(nest(found)) == [[0, [1]], [2, [3]]]
 
 
-def numbers(nodes: list[Node]) -> list[int]:
+def numbers(nodes: list[OperationNode]) -> list[int]:
     return [i for n in nodes for i in ([] if n.index is None else [n.index]) + numbers(n.inner)]
 
 

@@ -9,7 +9,7 @@ from assent.model import ConfigError, Layer, Mode
 from assent.runs.process_run import point_at
 from assent.runs.strategies.input_values import holds_input, with_input
 from assent.runs.strategies.library import BUNDLED, open_library
-from assent.runs.strategies.strategy import Parallel, Step, parse_strategy
+from assent.runs.strategies.strategy import Parallel, StrategyStep, parse_strategy
 from assent.runs.tools.files import ToolError
 from assent.runs.tools.inputs import RunCommand, WriteFile, guarded_name
 
@@ -40,7 +40,7 @@ steps:
 """
     )
     first, both = strategy.flow
-    assert isinstance(first, Step)
+    assert isinstance(first, StrategyStep)
     assert (first.name, first.mode, first.profile, first.override, first.goes_on) == (
         "first",
         Mode.STRICT,

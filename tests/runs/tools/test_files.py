@@ -26,8 +26,8 @@ def yes(_path):
 
 def test_a_file_is_read_and_cut_at_the_limit(folder):
     (folder / "a").write_text("hello")
-    assert files.read_text(str(folder / "a")) == files.Found("hello")
-    assert files.read_text(str(folder / "a"), 4) == files.Found("hell", cut=True)
+    assert files.read_text(str(folder / "a")) == files.FileText("hello")
+    assert files.read_text(str(folder / "a"), 4) == files.FileText("hell", cut=True)
 
 
 def test_a_link_put_in_the_place_of_a_file_is_not_followed(folder):
@@ -295,4 +295,4 @@ def test_a_search_among_very_many_folders_comes_to_an_end(folder, monkeypatch):
     monkeypatch.setattr(files, "MOST_LOOKED_AT", 20)
     for number in range(30):
         (folder / str(number)).mkdir()
-    assert files.search_text(str(folder), "x", yes) == files.Found("", cut=True)
+    assert files.search_text(str(folder), "x", yes) == files.FileText("", cut=True)

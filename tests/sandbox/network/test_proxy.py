@@ -11,7 +11,7 @@ import pytest
 
 from assent.model import AssentError
 from assent.sandbox.network.address_ranges import is_open, is_own
-from assent.sandbox.network.proxy import Proxy
+from assent.sandbox.network.proxy import NetworkProxy
 from assent.sandbox.network.proxy_request import parse_request
 from assent.sandbox.network.tls_client_hello import Incomplete, NotTls, server_name
 
@@ -40,7 +40,7 @@ async def through(hosts, sent, *, then=b"", addresses=None, ask=None, indexes=()
 
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]
-    proxy = Proxy(hosts, stopped.append, ask, indexes=lambda: indexes, look_up=look_up)
+    proxy = NetworkProxy(hosts, stopped.append, ask, indexes=lambda: indexes, look_up=look_up)
     await proxy.serve(listener.detach())
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(sent)

@@ -18,9 +18,9 @@ from mcp.server.mcpserver import Context
 from assent.cli.options.sandbox_profile import find_boundary
 from assent.model import ALLOW, ASK, DENY
 from assent.sandbox import Sandbox
-from assent.sdk.mcp.http_server import Address
-from assent.sdk.mcp.proxy import Proxy
-from assent.sdk.mcp.server import Program, ServerGoneError, decode, decode_own, find_id
+from assent.sdk.mcp.http_server import HttpServer
+from assent.sdk.mcp.proxy import McpProxy
+from assent.sdk.mcp.server import ServerGoneError, StdioServer, decode, decode_own, find_id
 from assent.sdk.mcp.tool_pins import Pins, fingerprint
 from daemons import until
 from keeping import soon
@@ -315,7 +315,7 @@ def test_a_server_at_an_address_that_does_not_keep_to_the_protocol_is_an_error_f
         await send({"type": "http.response.body", "body": body})
 
     async def scene(url):
-        server = Address(url)
+        server = HttpServer(url)
         for number in (1, 2):
             await server.send(request("tools/list", number))
             found = await asyncio.wait_for(server.receive(), 60)
@@ -359,7 +359,7 @@ def test_an_answer_that_is_cut_off_is_gone_on_with_after_its_last_event(gets, pl
     app, asked = cut_app(gets)
 
     async def scene(url):
-        server = Address(url)
+        server = HttpServer(url)
         await server.send(request("tools/list", 1))
         found = await asyncio.wait_for(server.receive(), 60)
         while "id" not in found:
@@ -382,7 +382,7 @@ def test_a_server_at_an_address_that_floods_its_own_stream_is_cut_off():
         await send({"type": "http.response.body", "body": b"{}"})
 
     async def scene(url):
-        server = Address(url)
+        server = HttpServer(url)
         await server.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
         assert await asyncio.wait_for(server.receive(), 60) == {}
         with pytest.raises(ServerGoneError, match="no message"):
@@ -456,7 +456,7 @@ def run_proxy(tmp_path, scene, verdict=ALLOW):
 
     async def main():
         server, session = FakeServer(), FakeSession(verdict)
-        proxy = Proxy("s", session, server, Pins("s", "x", home=str(tmp_path / "home")), write)
+        proxy = McpProxy("s", session, server, Pins("s", "x", home=str(tmp_path / "home")), write)
         serving = asyncio.create_task(proxy.serve())
         await scene(proxy, server, session, written)
         await asyncio.sleep(0)
@@ -755,7 +755,7 @@ def test_messages_reach_a_slow_server_whole_whoever_goes_away_while_they_are_wri
     async def main():
         boundary = find_boundary(str(tmp_path), "read-only", [], ask=False)
         async with Sandbox(boundary) as box:
-            server = await Program.start(box, ["sh", "-c", slow])
+            server = await StdioServer.start(box, ["sh", "-c", slow])
             sending = [asyncio.create_task(server.send({"x": "y" * size})) for size in sizes]
             await asyncio.sleep(0.2)
             sending[0].cancel()
@@ -900,10 +900,10 @@ def test_every_page_of_the_first_list_is_accepted_and_no_later_one(tmp_path):
 
 
 def test_a_server_without_end_is_cut_off():
-    from assent.sdk.mcp.server import Program
+    from assent.sdk.mcp.server import StdioServer
 
     async def scene():
-        program = await Program.start(
+        program = await StdioServer.start(
             None, [sys.executable, "-c", "import sys\nwhile True: sys.stdout.write('x' * 65536)"]
         )
         try:
@@ -918,7 +918,7 @@ def test_a_server_without_end_is_cut_off():
 def test_a_server_that_nobody_reads_is_ended_all_the_same():
     async def scene():
         endless = "import sys\nwhile True: sys.stdout.write('x' * 65536)"
-        program = await Program.start(None, [sys.executable, "-c", endless])
+        program = await StdioServer.start(None, [sys.executable, "-c", endless])
         unread = program._process.stdout._buffer
         await soon(lambda: len(unread) > 1 << 17)  # from there on it waits for a reader
         await asyncio.wait_for(program.close(), 60)

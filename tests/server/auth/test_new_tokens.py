@@ -14,7 +14,7 @@ from websockets.sync.client import connect
 from assent.model.principal import Role
 from assent.server.auth import principals
 from assent.server.auth.principals import Identities
-from assent.server.auth.tokens import Wish, issue, revoke
+from assent.server.auth.tokens import TokenRequest, issue, revoke
 from daemons import PATIENT, Running
 from keeping import Node
 
@@ -118,14 +118,16 @@ def test_what_is_found_counts_and_what_was_revoked_or_is_a_link_does_not(tmp_pat
     async def main():
         with Node(tmp_path / "home") as node:
             keys = Identities(node.store, cookie="c")
-            wish = Wish(role=Role.AGENT, user="ann", agent="a")
+            wish = TokenRequest(role=Role.AGENT, user="ann", agent="a")
             made = node.store.write(issue(wish, "ann", node.log)).result()
             assert keys.identify(headers(made.secret))[0] is None
             await keys.meet(headers(made.secret))
             assert keys.identify(headers(made.secret))[0].agent == "a"
             node.store.write(revoke(made.token.id, "ann", node.log)).result()
             await asyncio.wrap_future(keys.look())
-            link = node.store.write(issue(Wish(role=Role.USER, user="ann", kind="link"), "ann", node.log)).result()
+            link = node.store.write(
+                issue(TokenRequest(role=Role.USER, user="ann", kind="link"), "ann", node.log)
+            ).result()
             for secret in (made.secret, link.secret):
                 await keys.meet(headers(secret))
                 assert keys.identify(headers(secret)) == (None, False)

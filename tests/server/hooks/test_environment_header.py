@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from assent.agents.specs import MARK, Client
+from assent.agents.specs import MARK, HookClient
 from assent.agents.wiring.hook_files import HOOK_SCRIPT, place_hook
 from assent.cli import hook_client
 from assent.model import CallError
@@ -46,7 +46,7 @@ def hook(daemon, project):
     script = str(daemon.state / "hook" / HOOK_SCRIPT)
 
     def client(agent):
-        return Client(python=sys.executable, script=script, agent=agent, home=str(daemon.state), key=agent)
+        return HookClient(python=sys.executable, script=script, agent=agent, home=str(daemon.state), key=agent)
 
     def run(line, agent="claude-code", **environ):
         events = {"gemini": "BeforeTool", "opencode": "tool.execute.before"}

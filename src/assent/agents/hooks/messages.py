@@ -24,7 +24,7 @@ LONGEST_REASON = 4000
 """Agents cut longer texts, each at its own length."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class OutcomeReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a call, as the agent tells it."""
 
     failed: bool
@@ -40,7 +40,7 @@ class HookCall(msgspec.Struct, frozen=True, kw_only=True):
     event: str = ""
     """The agent's own name for the moment."""
     moment: Moment = "before"
-    report: Report | None = None
+    report: OutcomeReport | None = None
     cwd: str | None = None
     session: str | None = None
     call_id: str | None = None
@@ -148,10 +148,10 @@ def _mode(word: str | None) -> Mode | None:
     return Mode(word) if word in list(Mode) else Mode.UNTRUSTED
 
 
-def _report(given: dict[str, Any]) -> Report:
+def _report(given: dict[str, Any]) -> OutcomeReport:
     error = given.get("error") or _shown_failure(given.get("tool_response")) or _told_failure(given.get("exit_code"))
     duration = given.get("duration_ms")
-    return Report(
+    return OutcomeReport(
         failed=error is not None or given.get("hook_event_name") == "PostToolUseFailure",
         error=str(error)[:LONGEST_REASON] if error is not None else None,
         duration_ms=duration if isinstance(duration, int) else None,

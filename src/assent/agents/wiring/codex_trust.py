@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from assent.agents.wiring.settings_changes import Change, read_text
+from assent.agents.wiring.settings_changes import SettingsChange, read_text
 from assent.model import ConfigError
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _receive(process: subprocess.Popen[bytes], wanted: int) -> Any:
         data += piece
 
 
-def plan_trust(folder: str, hooks: Sequence[CodexHook]) -> Change:
+def plan_trust(folder: str, hooks: Sequence[CodexHook]) -> SettingsChange:
     """Work out Codex's own settings with these hooks trusted."""
     if not hooks:
         raise ConfigError("Codex does not find them in its settings.", suggestion="see `assent doctor`")
@@ -115,7 +115,7 @@ def plan_trust(folder: str, hooks: Sequence[CodexHook]) -> Change:
         is_whole = False
     if not is_whole:
         raise ConfigError("The hooks can not be trusted in this file.", file=path, suggestion=_HINT)
-    return Change(path, None if before is None else before.encode(), text.encode())
+    return SettingsChange(path, None if before is None else before.encode(), text.encode())
 
 
 def _trust(text: str, hook: CodexHook) -> str:

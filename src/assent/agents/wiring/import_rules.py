@@ -46,7 +46,7 @@ class Taken(msgspec.Struct, frozen=True):
     """How the agent had it."""
 
 
-class Refused(msgspec.Struct, frozen=True):
+class RefusedRule(msgspec.Struct, frozen=True):
     """A rule that was not, and why."""
 
     effect: str
@@ -54,10 +54,10 @@ class Refused(msgspec.Struct, frozen=True):
     why: str
 
 
-def from_claude(settings: Any, folder: str) -> list[Taken | Refused]:
+def from_claude(settings: Any, folder: str) -> list[Taken | RefusedRule]:
     """Take over `permissions` of a Claude Code settings file, whose paths with one slash start in this folder."""
     permissions = settings.get("permissions") if isinstance(settings, dict) else None
-    found: list[Taken | Refused] = []
+    found: list[Taken | RefusedRule] = []
     for effect in ("allow", "ask", "deny"):
         rules = permissions.get(effect) if isinstance(permissions, dict) else None
         for source in rules if isinstance(rules, list) else ():
@@ -65,23 +65,23 @@ def from_claude(settings: Any, folder: str) -> list[Taken | Refused]:
     return found
 
 
-def _from_claude(effect: Effect, source: str, folder: str) -> list[Taken | Refused]:
+def _from_claude(effect: Effect, source: str, folder: str) -> list[Taken | RefusedRule]:
     tool, opening, rest = source.strip().partition("(")
     inner = rest.removesuffix(")")
     if tool in _FOREIGN:
-        return [Refused(effect, source, f"Assent has no rules for {tool}")]
+        return [RefusedRule(effect, source, f"Assent has no rules for {tool}")]
     if tool in _NEVER_HEEDED and opening:
-        return [Refused(effect, source, "Claude Code does not heed it either; it goes by Edit and Read")]
+        return [RefusedRule(effect, source, "Claude Code does not heed it either; it goes by Edit and Read")]
     if tool in _FILE_TOOLS and opening:
         return _files(effect, source, tool, inner, folder)
     if tool == "Bash" and _PARAMETER.fullmatch(inner) and not inner.endswith(":"):
-        return [Refused(effect, source, "it is about a parameter, not a command")]
+        return [RefusedRule(effect, source, "it is about a parameter, not a command")]
     if re.fullmatch(r"mcp__[^_](?:(?!__).)*", tool):
         return [_take(effect, f"{tool}__*", source)]
     return [_take(effect, "Bash" if source == "Bash(*)" else source.strip(), source)]
 
 
-def _files(effect: Effect, source: str, tool: str, inner: str, folder: str) -> list[Taken | Refused]:
+def _files(effect: Effect, source: str, tool: str, inner: str, folder: str) -> list[Taken | RefusedRule]:
     path = inner[1:] if inner.startswith("//") else f"{folder}{inner}" if inner.startswith("/") else inner
     path = path.removeprefix("./")
     paths = [path]
@@ -93,13 +93,13 @@ def _files(effect: Effect, source: str, tool: str, inner: str, folder: str) -> l
     return [_take(effect, f"{each}({where})", source) for each in tools for where in paths]
 
 
-def _take(effect: Effect, rule: str, source: str) -> Taken | Refused:
+def _take(effect: Effect, rule: str, source: str) -> Taken | RefusedRule:
     try:
         matcher = compile_rule(parse_rule(rule))
     except (RuleError, ValueError) as error:
-        return Refused(effect, source, str(error))
+        return RefusedRule(effect, source, str(error))
     if effect == "allow" and _is_boundless(matcher):
-        return Refused(effect, source, "it would allow everything of its kind, and Assent could decide nothing")
+        return RefusedRule(effect, source, "it would allow everything of its kind, and Assent could decide nothing")
     return Taken(effect, rule, source)
 
 
@@ -120,50 +120,50 @@ def _is_boundless(matcher: Matcher) -> bool:
     )
 
 
-def from_codex(text: str) -> list[Taken | Refused]:
+def from_codex(text: str) -> list[Taken | RefusedRule]:
     """Take over the prefix rules of a Codex `.rules` file."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return [Refused("", text[:80], "the file can not be read")]
-    found: list[Taken | Refused] = []
+        return [RefusedRule("", text[:80], "the file can not be read")]
+    found: list[Taken | RefusedRule] = []
     for statement in body:
         call = statement.value if isinstance(statement, ast.Expr) else None
         source = ast.unparse(statement)[:200]
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-            found.append(Refused("", source, "it is not a rule"))
+            found.append(RefusedRule("", source, "it is not a rule"))
         elif call.func.id != "prefix_rule":
-            found.append(Refused("", source, f"Assent has nothing like {call.func.id}"))
+            found.append(RefusedRule("", source, f"Assent has nothing like {call.func.id}"))
         else:
             found += _prefix_rule(call, source)
     return found
 
 
-def _prefix_rule(call: ast.Call, source: str) -> list[Taken | Refused]:
+def _prefix_rule(call: ast.Call, source: str) -> list[Taken | RefusedRule]:
     try:
         given = {word.arg: ast.literal_eval(word.value) for word in call.keywords}
         if call.args:
             given["pattern"] = ast.literal_eval(call.args[0])
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-        return [Refused("", source, "it is not written out")]
+        return [RefusedRule("", source, "it is not written out")]
     effect = _DECISIONS.get(str(given.get("decision", "allow")))
     if effect is None:
-        return [Refused("", source, "its decision is not known")]
+        return [RefusedRule("", source, "its decision is not known")]
     pattern = given.get("pattern")
     tokens = [token if isinstance(token, list) else [token] for token in pattern] if isinstance(pattern, list) else []
     lines = list(itertools.islice(itertools.product(*tokens), _MOST_ALTERNATIVES + 1))
     if not tokens or len(lines) > _MOST_ALTERNATIVES:
-        return [Refused(effect, source, "it names no command, or too many")]
+        return [RefusedRule(effect, source, "it names no command, or too many")]
     if not all(isinstance(word, str) and _PLAIN_TOKEN.fullmatch(word) for line in lines for word in line):
-        return [Refused(effect, source, "a word in it would mean something else in a rule")]
+        return [RefusedRule(effect, source, "a word in it would mean something else in a rule")]
     return [_take(effect, f"Bash({' '.join(line)}:*)", source) for line in lines]
 
 
-def from_gemini(settings: Any) -> list[Taken | Refused]:
+def from_gemini(settings: Any) -> list[Taken | RefusedRule]:
     """Take over the tools that a Gemini CLI settings file allows and excludes."""
     tools = settings.get("tools") if isinstance(settings, dict) else None
     lists: tuple[tuple[Effect, str], ...] = (("allow", "allowed"), ("deny", "exclude"))
-    found: list[Taken | Refused] = []
+    found: list[Taken | RefusedRule] = []
     for effect, name in lists:
         given = tools.get(name) if isinstance(tools, dict) else None
         texts = [source for source in given if isinstance(source, str)] if isinstance(given, list) else []
@@ -171,11 +171,11 @@ def from_gemini(settings: Any) -> list[Taken | Refused]:
     return found
 
 
-def _gemini_tool(effect: Effect, source: str) -> Taken | Refused:
+def _gemini_tool(effect: Effect, source: str) -> Taken | RefusedRule:
     tool, opening, rest = source.partition("(")
     if tool not in _SHELLS:
         return (
-            Refused(effect, source, "only rules about shell commands are taken over")
+            RefusedRule(effect, source, "only rules about shell commands are taken over")
             if opening
             else _take(effect, tool, source)
         )
@@ -183,26 +183,26 @@ def _gemini_tool(effect: Effect, source: str) -> Taken | Refused:
     return _prefix(effect, prefix, source) if prefix else _take(effect, "Bash", source)
 
 
-def _prefix(effect: Effect, prefix: str, source: str) -> Taken | Refused:
+def _prefix(effect: Effect, prefix: str, source: str) -> Taken | RefusedRule:
     """Take over a prefix that is meant letter by letter."""
     if effect == "allow" and not all(_PLAIN_TOKEN.fullmatch(word) for word in prefix.split(" ")):
-        return Refused(effect, source, "a word in it would mean something else in a rule")
+        return RefusedRule(effect, source, "a word in it would mean something else in a rule")
     return _take(effect, f"Bash({prefix}:*)", source)
 
 
-def from_gemini_policy(data: Any) -> list[Taken | Refused]:
+def from_gemini_policy(data: Any) -> list[Taken | RefusedRule]:
     """Take over the rules of a Gemini CLI policy file."""
     rules = data.get("rule") if isinstance(data, dict) else None
     given = rules if isinstance(rules, list) else []
     return [taken for rule in given if isinstance(rule, dict) for taken in _gemini_rule(rule)]
 
 
-def _gemini_rule(rule: dict[str, Any]) -> Iterator[Taken | Refused]:
+def _gemini_rule(rule: dict[str, Any]) -> Iterator[Taken | RefusedRule]:
     effect = _DECISIONS.get(str(rule.get("decision")))
     source = ", ".join(f"{key} = {value!r}" for key, value in rule.items())[:200]
     more = rule.keys() - {"toolName", "commandPrefix", "decision", "priority", "denyMessage", "name"}
     if effect is None or more:
-        yield Refused(effect or "", source, f"Assent has nothing like {', '.join(sorted(more)) or 'its decision'}")
+        yield RefusedRule(effect or "", source, f"Assent has nothing like {', '.join(sorted(more)) or 'its decision'}")
         return
     prefixes = rule.get("commandPrefix")
     names = rule.get("toolName", "*" if prefixes is None else _SHELLS[0])

@@ -32,7 +32,7 @@ _DOTENV = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:](.*)")
 _GEMINI = ".gemini"
 
 
-class Assignment(msgspec.Struct, frozen=True):
+class ProjectVariable(msgspec.Struct, frozen=True):
     """A variable that a file sets."""
 
     file: str
@@ -46,7 +46,7 @@ class Assignment(msgspec.Struct, frozen=True):
         return f"{self.file}:{self.line}"
 
 
-def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.environ) -> tuple[Assignment, ...]:
+def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.environ) -> tuple[ProjectVariable, ...]:
     """Return what a project's files set for this agent, started in this folder, that turns programs or diverts it.
 
     Raises `ConfigError` for a file that the agent may read and this can not.
@@ -62,7 +62,7 @@ def find_turning(agent: str, folder: str, environ: Mapping[str, str] = os.enviro
     return tuple(each for each in harmful if not left_out(each))
 
 
-def tell_turning(agent: str, found: Iterable[Assignment]) -> str:
+def tell_turning(agent: str, found: Iterable[ProjectVariable]) -> str:
     """Say what was found, and what to do."""
     turning: list[str] = []
     diverting: list[str] = []
@@ -85,7 +85,7 @@ def _files(agent: str, folders: list[str]) -> Iterator[str]:
         yield from (os.path.join(folder, name) for name in names.get(agent, ()))
 
 
-def _excluded(agent: str, home: str) -> Callable[[Assignment], bool]:
+def _excluded(agent: str, home: str) -> Callable[[ProjectVariable], bool]:
     """Tell of what Gemini CLI leaves out by its user's settings: from a plain `.env`, and by the name alone."""
     settings = os.path.join(home, _GEMINI, "settings.json")
     content = find_file(settings) if agent == "gemini" else None
@@ -107,7 +107,7 @@ def _stamp(path: str) -> tuple[int, int, int, int] | None:
 
 
 @functools.lru_cache(maxsize=256)
-def _read(path: str, stamp: tuple[int, int, int, int] | None) -> tuple[Assignment, ...]:
+def _read(path: str, stamp: tuple[int, int, int, int] | None) -> tuple[ProjectVariable, ...]:
     """Read what a file sets, once for each of its states."""
     content = None if stamp is None else find_file(path)
     if content is None:
@@ -118,14 +118,14 @@ def _read(path: str, stamp: tuple[int, int, int, int] | None) -> tuple[Assignmen
     if path.endswith(".env"):
         return tuple(_read_dotenv(text, path))
     pairs = _toml_pairs(text, path) if path.endswith(".toml") else _json_pairs(text, path)
-    return tuple(Assignment(path, _find_line(text, name), name, str(value)) for name, value in pairs)
+    return tuple(ProjectVariable(path, _find_line(text, name), name, str(value)) for name, value in pairs)
 
 
-def _read_dotenv(text: str, path: str) -> Iterator[Assignment]:
+def _read_dotenv(text: str, path: str) -> Iterator[ProjectVariable]:
     """Take every line for an assignment that may be one, within quotes of several lines too."""
     for number, line in enumerate(re.split(r"\r\n?|\n", text), 1):
         if found := _DOTENV.match(line):
-            yield Assignment(path, number, found[1], found[2].strip().strip("\"'`"))
+            yield ProjectVariable(path, number, found[1], found[2].strip().strip("\"'`"))
 
 
 def _json_pairs(text: str, path: str) -> list[tuple[str, Any]]:

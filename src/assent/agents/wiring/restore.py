@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from assent.agents.hooks.opencode import is_our_plugin
-from assent.agents.wiring.settings_changes import Written, back_up, file_mode, look, our_entries, unwire
+from assent.agents.wiring.settings_changes import WrittenSettings, back_up, file_mode, look, our_entries, unwire
 from assent.model import ConfigError
 from assent.platform import jsonc
 from assent.platform.files import find_file, find_private, write_file
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Switches = tuple[tuple[tuple[str, ...], Any], ...]
 
 
-def restore(written: Written, home: str, switches: Switches = ()) -> str:
+def restore(written: WrittenSettings, home: str, switches: Switches = ()) -> str:
     """Put one file back, and return what was done."""
     content = find_file(written.path)
     if content is None:
@@ -41,7 +41,7 @@ def restore(written: Written, home: str, switches: Switches = ()) -> str:
     return _restore_changed(written, now, switches)
 
 
-def _put_back(written: Written) -> str | None:
+def _put_back(written: WrittenSettings) -> str | None:
     """Put a file back as it was before; None if the copy of that is gone."""
     if written.backup is None:
         return _remove(written)
@@ -52,7 +52,7 @@ def _put_back(written: Written) -> str | None:
     return f"restored {written.path}"
 
 
-def _remove(written: Written) -> str:
+def _remove(written: WrittenSettings) -> str:
     os.unlink(os.path.realpath(written.path))
     for folder in written.folders:
         with contextlib.suppress(OSError):
@@ -60,7 +60,7 @@ def _remove(written: Written) -> str:
     return f"removed {written.path}"
 
 
-def _restore_changed(written: Written, now: str, switches: Switches) -> str:
+def _restore_changed(written: WrittenSettings, now: str, switches: Switches) -> str:
     if now == _text(written.backup):
         return f"{written.path} is as it was"
     text = take_out(written, now, switches)
@@ -70,7 +70,7 @@ def _restore_changed(written: Written, now: str, switches: Switches) -> str:
     return f"took what Assent wrote out of {written.path}; what was changed since stays"
 
 
-def take_out(written: Written, now: str, switches: Switches) -> str | None:
+def take_out(written: WrittenSettings, now: str, switches: Switches) -> str | None:
     """Return a file's text of now without what Assent had written; None where nobody can tell it apart."""
     before, after = _text(written.backup), _text(written.copy)
     merged = None if before is None or after is None else merge(after, before, now)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from assent.agents.specs import WIRINGS, Client, Scope, Wiring, is_ours
+from assent.agents.specs import WIRINGS, HookClient, Scope, Wiring, is_ours
 from assent.model import ConfigError, within
 from assent.platform import jsonc
 from assent.platform.facts import HOOKS_FILE
@@ -30,7 +30,7 @@ BACKUPS_FOLDER = "backups"
 _BOOK, _LOCK = "wirings.json", "wirings.lock"
 
 
-class Change(msgspec.Struct, frozen=True):
+class SettingsChange(msgspec.Struct, frozen=True):
     """A file as it is and as it is to be; None is no file."""
 
     path: str
@@ -40,7 +40,7 @@ class Change(msgspec.Struct, frozen=True):
     """What a new file may be read by."""
 
 
-class Written(msgspec.Struct, frozen=True):
+class WrittenSettings(msgspec.Struct, frozen=True):
     """A file that was written, and the way back."""
 
     path: str
@@ -71,7 +71,7 @@ class Wired(msgspec.Struct, frozen=True, kw_only=True):
     observe: bool = False
     lines: tuple[str, ...] = ()
     """What it runs: to decide, and to report. What else looks like it is not Assent's, whatever it says."""
-    files: tuple[Written, ...] = ()
+    files: tuple[WrittenSettings, ...] = ()
 
     def moved_to(self, root: str) -> Wired:
         """Return it as it is once its project lies elsewhere."""
@@ -112,7 +112,7 @@ def read_text(path: str) -> str | None:
         raise ConfigError("This file is not UTF-8 text.", file=path, suggestion=hint) from None
 
 
-def plan_wiring(wiring: Wiring, path: str, client: Client, status: str) -> Change:
+def plan_wiring(wiring: Wiring, path: str, client: HookClient, status: str) -> SettingsChange:
     """Work out an agent's settings with the hook in them; entries of an older Assent give way."""
     before = read_text(path)
     text = unwire(before or "", path)
@@ -127,7 +127,7 @@ def plan_wiring(wiring: Wiring, path: str, client: Client, status: str) -> Chang
         if held != wanted:
             text = jsonc.assign(text, place, wanted, file=path)
     _check(text, path, entries, before or "", wiring.switches)
-    return Change(path, None if before is None else before.encode(), text.encode())
+    return SettingsChange(path, None if before is None else before.encode(), text.encode())
 
 
 def add_to(held: Any, value: Any) -> Any:
@@ -241,16 +241,16 @@ def _has(now: Any, then: Any) -> bool:
     return bool(now == then)
 
 
-def prepare(change: Change, home: str, before: bytes | None) -> Written:
+def prepare(change: SettingsChange, home: str, before: bytes | None) -> WrittenSettings:
     """Put copies of a file as it was and as it will be into Assent's home, and return the way back."""
     after = change.after or b""
     backup = None if before is None else back_up(change.path, before, home)
     copy = back_up(change.path, after, home)
     folders = _missing_folders(os.path.dirname(os.path.realpath(change.path)))
-    return Written(change.path, hashlib.sha256(after).hexdigest(), backup, copy, folders)
+    return WrittenSettings(change.path, hashlib.sha256(after).hexdigest(), backup, copy, folders)
 
 
-def apply_change(change: Change) -> None:
+def apply_change(change: SettingsChange) -> None:
     """Write a file at once, where its links lead, unless it is no longer what the change was worked out from."""
     content = find_file(change.path)
     if (None if content is None else content.data) != change.before:

@@ -107,7 +107,7 @@ class Pipeline(msgspec.Struct, frozen=True):
     """Those before a `|&`: what they complain of goes the same way."""
 
 
-class Chain(msgspec.Struct, frozen=True):
+class AndOrList(msgspec.Struct, frozen=True):
     """Statements joined by `&&` and `||`, each with the operator before it."""
 
     first: Statement
@@ -186,5 +186,5 @@ class Redirected(msgspec.Struct, frozen=True):
 
 
 Statement: TypeAlias = (
-    Simple | Pipeline | Chain | Group | If | Case | While | For | Count | Calculation | Test | Function | Redirected
+    Simple | Pipeline | AndOrList | Group | If | Case | While | For | Count | Calculation | Test | Function | Redirected
 )

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import assent.lazy_regex as re
 from assent.analysis.bash.ast import (
+    AndOrList,
     Arithmetic,
     Assignment,
     Calculation,
     Case,
-    Chain,
     Count,
     For,
     Function,
@@ -112,7 +112,7 @@ class Parser(CommandScanner):
                 self.notes.blame(f"a command is missing after `{operator}`")
                 break
             rest.append((operator, following))
-        return Chain(first, tuple(rest)) if first is not None and rest else first
+        return AndOrList(first, tuple(rest)) if first is not None and rest else first
 
     def pipeline(self) -> Statement | None:
         """Read commands joined by `|` and `|&`."""

@@ -18,7 +18,7 @@ from assent.analysis.values.combine import array, concatenate, cut_anywhere, gue
 from assent.analysis.values.field import Field, is_pattern
 from assent.analysis.values.hints import MADE, merged, parted, split, texts
 from assent.analysis.values.parameter_expansion import derive
-from assent.analysis.values.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, Scope, Value, may_run
+from assent.analysis.values.scope import NUMBER_OR_NOTHING, UNKNOWN_NUMBER, UNKNOWN_VALUE, ShellScope, Value, may_run
 from assent.budget import step
 from assent.model import UNKNOWN
 
@@ -64,7 +64,7 @@ _STANDS = 0x100000
 class Expander(ABC):
     """Expands words in a scope."""
 
-    scope: Scope
+    scope: ShellScope
     notes: Notes
     bound: dict[str, None]
     """Variables that were set by other means than an assignment."""

@@ -13,7 +13,7 @@ from assent.analysis.ir import Word
 from assent.analysis.values.combine import concatenate, guessed, silent, word_of
 from assent.analysis.values.hints import MADE, merged, of_word
 from assent.analysis.values.printed_numbers import prints_number
-from assent.analysis.values.scope import UNKNOWN_VALUE, Scope, Value, value_of
+from assent.analysis.values.scope import UNKNOWN_VALUE, ShellScope, Value, value_of
 from assent.model import UNKNOWN
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Looper(Evaluator):
 
     commands: list[Command]
     functions: dict[str, None]
-    left: list[Scope]
+    left: list[ShellScope]
     """What the shell was where a round of a loop may have ended early."""
     rounds: int
     """How often the body of a loop may still be walked for words that are known."""

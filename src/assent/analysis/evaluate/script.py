@@ -13,7 +13,7 @@ from assent.analysis.evaluate.plain_lines import read_plain
 from assent.analysis.evaluate.statements import EnoughError, Walker
 from assent.analysis.ir import Around, Script
 from assent.analysis.values.hints import MADE
-from assent.analysis.values.scope import Scope
+from assent.analysis.values.scope import ShellScope
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -57,7 +57,7 @@ def read_fully(
     if reason := refuse(line):
         notes.blame(reason)
         line = cleaned(line)
-    scope = Scope(cwd, outside)
+    scope = ShellScope(cwd, outside)
     scope.elsewhere, scope.continued = elsewhere, around.continued
     scope.given = (MADE,) if around.continued else ()
     if around.arguments is not None:

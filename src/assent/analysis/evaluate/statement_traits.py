@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from assent.analysis.bash.ast import Redirection
     from assent.analysis.ir import Command, Redirect, Word
-    from assent.analysis.values.scope import Scope
+    from assent.analysis.values.scope import ShellScope
 
 _ALWAYS = ((":",), ("true",), ("/bin/true",), ("/usr/bin/true",), ("[", "1", "]"), ("test", "1"))
 _NOTHING = _ALWAYS[:2]
@@ -116,7 +116,7 @@ def _is_anything(word: Word) -> bool:
     return word.splits and UNKNOWN in word.text
 
 
-def named_in(words: Sequence[Word], scope: Scope) -> tuple[str, ...] | None:
+def named_in(words: Sequence[Word], scope: ShellScope) -> tuple[str, ...] | None:
     """Give the folders one of whose names decides how each of these words begins; None if that is not known."""
     if any(word.text[:1] in {"", "-", UNKNOWN} or _is_anything(word) for word in words):
         return None

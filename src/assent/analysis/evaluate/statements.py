@@ -9,9 +9,9 @@ import msgspec
 
 import assent.lazy_regex as re
 from assent.analysis.bash.ast import (
+    AndOrList,
     Calculation,
     Case,
-    Chain,
     Count,
     For,
     Function,
@@ -45,7 +45,7 @@ from assent.analysis.values.combine import word_of
 from assent.analysis.values.hints import MADE, merged, of_word, split
 from assent.analysis.values.printed_numbers import printed_time
 from assent.analysis.values.printed_text import fed, found_first, printed, writes
-from assent.analysis.values.scope import Scope, Value
+from assent.analysis.values.scope import ShellScope, Value
 from assent.budget import step
 from assent.model import UNKNOWN
 
@@ -96,7 +96,7 @@ class Walker(Looper):
     """Texts of the line that are fed to the commands of a compound statement."""
     room = _EXPANDED
 
-    def __init__(self, scope: Scope, notes: Notes, length: int, *, wrote: bool = False) -> None:
+    def __init__(self, scope: ShellScope, notes: Notes, length: int, *, wrote: bool = False) -> None:
         self.scope = scope
         self.notes = notes
         self.commands: list[Command] = []
@@ -232,7 +232,7 @@ class Walker(Looper):
     def pipeline(self, node: Pipeline) -> None:
         """Walk a pipeline: each part in a shell of its own, fed by the one before it."""
         outer, inputs = self.scope, self.inputs
-        ends: list[Scope] = []
+        ends: list[ShellScope] = []
         for number, item in enumerate(node.items):
             begin = len(self.commands)
             self.scope = outer.fork()
@@ -306,7 +306,7 @@ class Walker(Looper):
         """Give what `$_` may be: the last word of a command before."""
         return merged(*(of_word(command.words[-1]) for command in self.commands[-_LAST:] if command.words))
 
-    def chain(self, node: Chain) -> None:
+    def chain(self, node: AndOrList) -> None:
         """Walk `&&` and `||`: what follows the first may not have happened."""
         self.statement(node.first)
         certain = self.scope.fork()
@@ -356,8 +356,8 @@ class Walker(Looper):
 
     def arms(self, node: If) -> None:
         """Walk the arms of an `if`."""
-        certain: Scope | None = None
-        ends: list[Scope] = []
+        certain: ShellScope | None = None
+        ends: list[ShellScope] = []
         for condition, body in node.arms:
             if condition is not None:
                 self.sequence(condition)
@@ -485,7 +485,7 @@ def _are_constant(words: tuple[Word, ...]) -> bool:
 _WALKS: dict[type, Callable[[Walker, Any], None]] = {
     Simple: Walker.simple,
     Pipeline: Walker.pipeline,
-    Chain: Walker.chain,
+    AndOrList: Walker.chain,
     Group: Walker.group,
     If: Walker.if_statement,
     Case: Walker.case_statement,

@@ -64,7 +64,7 @@ _CONDITIONS = frozenset({"if", "while", "for"})
 """Words whose brackets are no operand. To most versions `switch` is a name, and to others no slash may follow it."""
 
 
-class Program(msgspec.Struct, frozen=True):
+class AwkProgram(msgspec.Struct, frozen=True):
     """What an awk program does besides printing, if anything; the files that it names to read, the lines it runs."""
 
     fault: str | None = None
@@ -74,13 +74,13 @@ class Program(msgspec.Struct, frozen=True):
     """What it runs is made while it runs: as a rule of what it reads."""
 
 
-def read_awk(program: str) -> Program:
+def read_awk(program: str) -> AwkProgram:
     """Return what an awk program does."""
     walk = _Walk(program)
     while walk.fault is None and walk.at < len(program):
         step()
         walk.advance()
-    return Program(walk.fault or walk.runs, tuple(walk.reads), tuple(walk.lines), walk.runs_input)
+    return AwkProgram(walk.fault or walk.runs, tuple(walk.reads), tuple(walk.lines), walk.runs_input)
 
 
 class _Walk:

@@ -12,7 +12,7 @@ from assent.analysis.folder_operations import ARRIVING, COMING, arrive, fill, gu
 from assent.analysis.ir import Command, Redirect, Word
 from assent.analysis.lines.findings import Findings
 from assent.analysis.operations import (
-    Ground,
+    OperationContext,
     connection,
     is_own,
     locate,
@@ -24,11 +24,11 @@ from assent.analysis.operations import (
     unseen,
     writing,
 )
-from assent.analysis.programs.embedded_code import QUIET, Judgement
+from assent.analysis.programs.embedded_code import QUIET, CodeJudgement
 from assent.analysis.programs.match import Match, part
 from assent.analysis.programs.secret_probe import fitting
 from assent.analysis.resources.paths import Located, Place
-from assent.analysis.resources.urls import REMOTE, URL, Address, decode, read_address, read_host
+from assent.analysis.resources.urls import REMOTE, URL, UrlTarget, decode, read_address, read_host
 from assent.analysis.resources.wildcards import blur, is_pattern, let_through, may_be_secret
 from assent.analysis.values.hints import FITS, FOREIGN, MADE, nearest, of_word
 from assent.budget import step
@@ -62,7 +62,7 @@ _SEARCHED: frozenset[Role] = frozenset({"read"})
 _WRITING = frozenset({"write", "edit", "remove", "prune", "access", "move", "dest", "trees", "into"})
 
 
-def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
+def redirect_effects(redirect: Redirect, ground: OperationContext) -> Iterator[Operation]:
     """Yield what a redirection opens; descriptors, here-documents and the null device open nothing."""
     target = redirect.target.text
     if redirect.direction in ("descriptor", "here") or (target.startswith("/dev/") and _DESCRIPTORS.fullmatch(target)):
@@ -81,7 +81,7 @@ def redirect_effects(redirect: Redirect, ground: Ground) -> Iterator[Operation]:
         yield writing(located, ground, glob=is_pattern(redirect.target), own_cover=True)
 
 
-def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
+def role_effects(role: Role, word: Word, ground: OperationContext) -> Iterable[Operation]:
     """Return what one argument or option value touches."""
     step()
     if role in _PATHS:
@@ -97,20 +97,20 @@ def role_effects(role: Role, word: Word, ground: Ground) -> Iterable[Operation]:
     return _variable_effects(word, ground) if role == "name" else ()
 
 
-def _variable_effects(word: Word, ground: Ground) -> list[Operation]:
+def _variable_effects(word: Word, ground: OperationContext) -> list[Operation]:
     """Return the read of a variable that holds a secret by its name, or that may: the line makes its name up."""
     if UNKNOWN in word.text and any(MADE in hint for hint in word.hints):
         return [secret_read("$…", ground.owner, "reads a variable whose name the line makes up while it runs")]
     return [secret_variable(text, ground.owner) for text in of_word(word) if secret_names.is_secret_variable(text)][:1]
 
 
-def _sent_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+def _sent_effects(word: Word, ground: OperationContext) -> Iterator[Operation]:
     inner = _SENT.match(word.text)
     if inner and inner.end() < len(word.text) and word.text != "@-":
         yield from _path_effects("read", part(word, inner.end()), ground)
 
 
-def _bind_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+def _bind_effects(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the read of what is bound, with all that is in it; the name of a volume is no path."""
     source = word.text.partition(":")[0]
     if _MOUNT.match(word.text):
@@ -122,7 +122,7 @@ def _bind_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         yield from _path_effects("read", path, msgspec.structs.replace(ground, sweep=True))
 
 
-def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+def _stored_effects(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the read of a file in a revision: a path from the repository's root, or with a dot from the folder."""
     inner = _STORED.match(word.text)
     if inner is None or inner.end() == len(word.text) or word.text.startswith((":(", ":!", ":^")):
@@ -136,7 +136,7 @@ def _stored_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         yield from _stored_reads(part(word, begin), ground)
 
 
-def _stored_reads(file: Word, ground: Ground) -> Iterator[Operation]:
+def _stored_reads(file: Word, ground: OperationContext) -> Iterator[Operation]:
     cwd = ground.cwd
     roots = [r for r in ground.place.workspace if cwd and within(cwd, r)] if not file.text.startswith(".") else []
     for folder in dict.fromkeys((*roots, cwd)):
@@ -145,7 +145,7 @@ def _stored_reads(file: Word, ground: Ground) -> Iterator[Operation]:
         yield from guessed_reads(file, stored)
 
 
-def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+def _filter_effects(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the read of a secret that a filter of names lets through."""
     for text in of_word(word):
         for name in let_through(text):
@@ -157,12 +157,12 @@ def _filter_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         yield from guessed_reads(word, ground)
 
 
-def _below(word: Word, ground: Ground) -> bool:
+def _below(word: Word, ground: OperationContext) -> bool:
     """Tell whether a path leads into the folder that a command runs in, where the name alone makes a secret."""
     return ground.cwd is not None and within(locate(word, ground.place, ground.cwd).path, ground.cwd)
 
 
-def _picked_effects(roles: Sequence[tuple[Role, Word]], ground: Ground) -> Iterator[Operation]:
+def _picked_effects(roles: Sequence[tuple[Role, Word]], ground: OperationContext) -> Iterator[Operation]:
     """Yield the read of a secret that a filter of names lets through in a folder that is named beside it."""
     filters = _having(_FILTERING, roles)
     folders = [word.text for _, word in _having(_SEARCHED, roles) if not _below(word, ground)]
@@ -176,7 +176,7 @@ def _picked_effects(roles: Sequence[tuple[Role, Word]], ground: Ground) -> Itera
             yield operation
 
 
-def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
+def _path_effects(role: Role, word: Word, ground: OperationContext) -> Iterator[Operation]:
     text = word.text
     if text in ("", "-") or (text.startswith("/dev/") and _DESCRIPTORS.fullmatch(text)):
         return
@@ -208,7 +208,7 @@ def _path_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]
         )
 
 
-def _write_effects(role: Role, word: Word, located: Located, ground: Ground) -> Iterator[Operation]:
+def _write_effects(role: Role, word: Word, located: Located, ground: OperationContext) -> Iterator[Operation]:
     goes, glob = role in ("remove", "prune", "move"), is_pattern(word)
     # What is in a folder can be reached no more, or otherwise, once the folder can not.
     tree = goes or (role == "access" and holds_own(located, ground))
@@ -229,7 +229,7 @@ def _write_effects(role: Role, word: Word, located: Located, ground: Ground) -> 
             yield from lose(there, ground, glob=is_pattern(taken))
 
 
-def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
+def _database_effects(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the read of a database, and the write of an empty file where it is not known to be there."""
     if word.text in ("", ":memory:"):
         return
@@ -242,7 +242,7 @@ def _database_effects(word: Word, ground: Ground) -> Iterator[Operation]:
         yield writing(located, ground, glob=glob)  # an empty file, where a redirection may put one
 
 
-_FORMS: dict[Role, Callable[[Word, Ground], Iterable[Operation]]] = {
+_FORMS: dict[Role, Callable[[Word, OperationContext], Iterable[Operation]]] = {
     "data": _sent_effects,
     "bind": _bind_effects,
     "database": _database_effects,
@@ -252,18 +252,18 @@ _FORMS: dict[Role, Callable[[Word, Ground], Iterable[Operation]]] = {
 """Roles whose words have a form of their own, in which a path stands somewhere."""
 
 
-def _transfer_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
+def _transfer_effects(role: Role, word: Word, ground: OperationContext) -> Iterator[Operation]:
     url, remote = URL.match(word.text), REMOTE.fullmatch(word.text)
     if url:
         # Programs that copy have protocols of their own: only the machine matters.
-        yield _contact(Address(read_address(word.text[url.end() :]).host), ground)
+        yield _contact(UrlTarget(read_address(word.text[url.end() :]).host), ground)
     elif remote:
         yield _contact(read_host(remote["host"]), ground)
     else:
         yield from _path_effects(_LOCAL[role], word, ground)
 
 
-def _network_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operation]:
+def _network_effects(role: Role, word: Word, ground: OperationContext) -> Iterator[Operation]:
     address = read_host(word.text) if role == "host" else read_address(word.text)
     if address.file is not None:
         yield reading(locate(Word(address.file), ground.place, ground.cwd), ground)
@@ -273,7 +273,7 @@ def _network_effects(role: Role, word: Word, ground: Ground) -> Iterator[Operati
         yield _saving(name, ground)
 
 
-def _saving(name: str, ground: Ground) -> Operation:
+def _saving(name: str, ground: OperationContext) -> Operation:
     """Return the write of a file that a fetch names by its address: safe, too, where nobody knows of a workspace."""
     located = locate(Word(name), ground.place, ground.cwd)
     saved = writing(located, ground)
@@ -283,7 +283,7 @@ def _saving(name: str, ground: Ground) -> Operation:
     return msgspec.structs.replace(saved, tier=SAFE, reason="saves a file in its working directory")
 
 
-def _contact(address: Address, ground: Ground) -> Operation:
+def _contact(address: UrlTarget, ground: OperationContext) -> Operation:
     """Return a connection; to the port that Assent listens on, any name may be one of this machine."""
     doubt, port = address.doubt, address.host.rpartition(":")[2]
     if doubt is None and port in {e.rpartition(":")[2] for e in ground.place.facts.assent_endpoints}:
@@ -293,7 +293,7 @@ def _contact(address: Address, ground: Ground) -> Operation:
     return connection(address.host, ground.owner, DANGEROUS, doubt)
 
 
-def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+def guessed_reads(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the reads of secrets that a word may name which is only known when the line runs."""
     if UNKNOWN not in word.text:
         return
@@ -320,7 +320,7 @@ def guessed_reads(word: Word, ground: Ground) -> Iterator[Operation]:
                 yield found
 
 
-def _nameless_read(reason: str, ground: Ground) -> Operation:
+def _nameless_read(reason: str, ground: OperationContext) -> Operation:
     return Operation(kind=FS_READ, resource=UNKNOWN, tier=DANGEROUS, reason=reason, owner=ground.owner)
 
 
@@ -330,7 +330,7 @@ def _is_named_by_what_is_printed(word: Word) -> bool:
     return not name or secret_names.may_be_secret_name(name)
 
 
-def _guessed(guess: Word, ground: Ground) -> Operation:
+def _guessed(guess: Word, ground: OperationContext) -> Operation:
     """Return the read of what a word may name; at any depth that is a secret or a file like all others."""
     located = locate(guess, ground.place, ground.cwd)
     if "/**" not in guess.text:
@@ -347,7 +347,7 @@ def _guessed(guess: Word, ground: Ground) -> Operation:
     )
 
 
-def found_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+def found_reads(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the read of Assent's own files where what is read was found below a folder that they lie in."""
     own = ground.place.facts.assent_paths
     if own and UNKNOWN in word.text:
@@ -369,7 +369,7 @@ def _at_home(word: Word, place: Place) -> Iterator[str]:
             yield path + word.text[1:]
 
 
-def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
+def surroundings(command: Command, ground: OperationContext) -> Iterator[Operation]:
     """Yield what a command touches whatever it is: its redirections, and names that its words look up."""
     for redirect in command.redirects:
         if ground.place.exhausted:
@@ -379,7 +379,7 @@ def surroundings(command: Command, ground: Ground) -> Iterator[Operation]:
         yield from _stray_reads(word, ground)
 
 
-def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
+def _stray_reads(word: Word, ground: OperationContext) -> Iterator[Operation]:
     """Yield the look at names that a pattern takes, whatever the command does with them, if they matter."""
     step()
     if not is_pattern(word) or ground.place.exhausted:
@@ -391,7 +391,7 @@ def _stray_reads(word: Word, ground: Ground) -> Iterator[Operation]:
             yield found
 
 
-def _said_effects(said: Judgement, ground: Ground) -> Iterator[Operation]:
+def _said_effects(said: CodeJudgement, ground: OperationContext) -> Iterator[Operation]:
     """Yield what a script or a statement touches."""
     for touch, words in ((reading, said.reads), (writing, said.writes)):
         for word in words:
@@ -408,7 +408,11 @@ def _having(some: frozenset[Role], roles: Sequence[tuple[Role, Word]]) -> list[t
 
 
 def argument_effects(
-    findings: Findings, match: Match, roles: Sequence[tuple[Role, Word]], judged: list[Judgement], ground: Ground
+    findings: Findings,
+    match: Match,
+    roles: Sequence[tuple[Role, Word]],
+    judged: list[CodeJudgement],
+    ground: OperationContext,
 ) -> None:
     """Add what the arguments touch."""
     place, start = ground.place, len(findings.operations)

@@ -18,16 +18,23 @@ from assent.analysis.folder_operations import delete, sweep_out
 from assent.analysis.ir import Command, Script, Word
 from assent.analysis.languages.foreign_shells import PROMPT, SHARED, foreign_call, foreign_shell, foreign_variable
 from assent.analysis.lines.argument_effects import argument_effects, role_effects, surroundings
-from assent.analysis.lines.dataflow import Trace, mark_endless, mark_flows, mark_variables
+from assent.analysis.lines.dataflow import FlowTrace, mark_endless, mark_flows, mark_variables
 from assent.analysis.lines.exfiltration import mark_sent
 from assent.analysis.lines.findings import Findings
 from assent.analysis.lines.mentioned_paths import mentioned_hosts, mentioned_paths
 from assent.analysis.lines.nested import Frame, Known, read_inners, read_inside
-from assent.analysis.operations import Ground, is_own, locate, reading, secret_variable, working
+from assent.analysis.operations import OperationContext, is_own, locate, reading, secret_variable, working
 from assent.analysis.programs.clauses import clauses_of, in_case, is_broad
 from assent.analysis.programs.code_sources import find_loads, find_redirects
 from assent.analysis.programs.command_cache import Sense, understand, understand_find, understand_moved
-from assent.analysis.programs.embedded_code import LANGUAGES, QUIET, SPEAKING, Judgement, judge_environment, judge_word
+from assent.analysis.programs.embedded_code import (
+    LANGUAGES,
+    QUIET,
+    SPEAKING,
+    CodeJudgement,
+    judge_environment,
+    judge_word,
+)
 from assent.analysis.programs.impact import name_files, name_resources
 from assent.analysis.programs.lookup import (
     alternatives,
@@ -115,7 +122,7 @@ def _plain(text: str, tier: Tier, reason: str) -> Operation:
     return Operation(kind=COMMAND_EXECUTE, resource=text, tier=tier, reason=reason)
 
 
-def _told(said: Judgement, reason: str) -> Judgement:
+def _told(said: CodeJudgement, reason: str) -> CodeJudgement:
     """Return what is said of a command that prints a credential: at least dangerous, and for that reason."""
     return said if said.tier is DESTRUCTIVE else msgspec.structs.replace(said, tier=DANGEROUS, reason=reason)
 
@@ -138,7 +145,7 @@ class _Reader:
         self.heard: set[Threat] = set()
         """What was said of the environment."""
 
-    def read_script(self, frame: Frame) -> list[Trace]:
+    def read_script(self, frame: Frame) -> list[FlowTrace]:
         """Read every command, and return what each was found to be."""
         script = frame.script
         if script.functions:
@@ -149,7 +156,7 @@ class _Reader:
         traces = []
         for command in script.commands:
             begin = len(self.findings.operations)
-            trace = Trace() if command.latent in followed and command.latent else self.read_command(command, frame)
+            trace = FlowTrace() if command.latent in followed and command.latent else self.read_command(command, frame)
             trace.span = (begin, len(self.findings.operations))
             traces.append(trace)
         for name in script.bound:
@@ -174,12 +181,12 @@ class _Reader:
                 self.findings.blur(doubt)
         return frozenset(unknown)
 
-    def read_command(self, command: Command, frame: Frame) -> Trace:
+    def read_command(self, command: Command, frame: Frame) -> FlowTrace:
         step()
         self.left -= 1
         if self.left < 0:
             self.findings.blur("the line runs more commands than are read")
-            return Trace()
+            return FlowTrace()
         if not command.words:
             return self._bare(command)
         if len(command.words) > _MOST_WORDS:
@@ -241,7 +248,7 @@ class _Reader:
         """Add the use of a folder that is Assent's own."""
         for folder in command.folders:
             if folder is not None and is_own(folder, self.place):
-                self.findings.extend((reading(Located(folder), Ground(self.place, folder, index)),))
+                self.findings.extend((reading(Located(folder), OperationContext(self.place, folder, index)),))
 
     def _given(self, name: str, entry: Entry | None, command: Command, index: int) -> None:
         """Judge the variables that a command is given."""
@@ -266,7 +273,7 @@ class _Reader:
             said = self._judge_by(stricter, name, command, index)
             self.findings.worsen(index, said.tier, said.reason, said.impact, said.rollback)
 
-    def _judge_by(self, entry: Entry, name: str, command: Command, index: int) -> Judgement:
+    def _judge_by(self, entry: Entry, name: str, command: Command, index: int) -> CodeJudgement:
         match = match_words(name, entry, command.words[1:])
         clauses = clauses_of(match, self.place, command.cwd)
         match = in_case(match, clauses)
@@ -274,13 +281,13 @@ class _Reader:
             self.findings.obey(index, match.obeys)
         roles, extra = roles_of(match, clauses)
         for folder in command.folders:
-            ground = Ground(self.place, folder, index, match.entry.sweep, match.entry.lists)
+            ground = OperationContext(self.place, folder, index, match.entry.sweep, match.entry.lists)
             argument_effects(self.findings, match, [(r, w) for r, w in roles if r not in QUIET], [], ground)
         judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
         said = name_resources(judge(match, clauses, judged, extra=extra), match, roles, command.folders)
         return self._trapped(said, match, command)
 
-    def _bare(self, command: Command) -> Trace:
+    def _bare(self, command: Command) -> FlowTrace:
         """Read assignments and redirections that stand alone."""
         index = None
         for variable, value in command.assignments:
@@ -288,7 +295,7 @@ class _Reader:
             if not assignment_is_inert(variable) and (variable != "IFS" or self.functions):
                 index = self.assign(variable, value, DANGEROUS)
         self._around(command, index)
-        return Trace(index)
+        return FlowTrace(index)
 
     def assign(self, variable: str, value: Word, tier: Tier) -> int | None:
         """Add the setting of a variable, which no allow on the command speaks for; a harmless one adds nothing."""
@@ -331,7 +338,7 @@ class _Reader:
             if redirect.direction == "write" and redirect.target.text.lower() == "nul":
                 self._foreign(PROMPT)
         for cwd in command.folders:
-            self.findings.extend(surroundings(command, Ground(self.place, cwd, owner)))
+            self.findings.extend(surroundings(command, OperationContext(self.place, cwd, owner)))
         for word in words:
             if word.variables:
                 self._foreign(foreign_variable(word))
@@ -339,25 +346,27 @@ class _Reader:
             if secret_names.is_secret_variable(variable):
                 self.findings.add(secret_variable(variable, owner))
 
-    def _opaque(self, command: Command, frame: Frame, reason: str) -> Trace:
+    def _opaque(self, command: Command, frame: Frame, reason: str) -> FlowTrace:
         if command.calls and not is_given_input(command):
-            said = Judgement(SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such")
+            said = CodeJudgement(
+                SAFE, f"{command.words[0].text} is a function that the line defines, and is read as such"
+            )
             index = self._execution(command, frame, said)
             # In its body these words have no names: what they may name there is taken for read.
             for word in command.words[1:]:
                 for folder in command.folders:
-                    self.findings.extend(role_effects("filter", word, Ground(self.place, folder, index)))
-            return Trace(index)
-        said = Judgement(DANGEROUS, self._foreign(foreign_shell(command.words)) or reason)
+                    self.findings.extend(role_effects("filter", word, OperationContext(self.place, folder, index)))
+            return FlowTrace(index)
+        said = CodeJudgement(DANGEROUS, self._foreign(foreign_shell(command.words)) or reason)
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
         index = self._execution(command, frame, said, command.words[1:], opaque=True, alone=self._namesake(command))
         if "/" in command.words[0].text:
-            ground = Ground(self.place, command.cwd, index)
+            ground = OperationContext(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
         for names in alternatives(command.words[0]):
             self.read_command(msgspec.structs.replace(command, words=(*names, *command.words[1:])), frame)
-        return Trace(index)
+        return FlowTrace(index)
 
     def _namesake(self, command: Command) -> Operation | None:
         """Return what a program that lies in some other folder is by its words, if it does what its name says."""
@@ -384,10 +393,10 @@ class _Reader:
         self.findings.blur(reason)
         return reason
 
-    def _known(self, sense: Sense, command: Command, frame: Frame) -> Trace:
+    def _known(self, sense: Sense, command: Command, frame: Frame) -> FlowTrace:
         match, clauses, roles, kinds = sense.match, sense.clauses, sense.roles, sense.kinds
         entry, said = match.entry, sense.said
-        judged: list[Judgement] = []
+        judged: list[CodeJudgement] = []
         if entry.connects or not kinds.isdisjoint(SPEAKING):
             judged = judge_words(match, roles, command, frame.script)
             said = judge(match, clauses, judged, extra=sense.extra)
@@ -412,9 +421,9 @@ class _Reader:
             for folder in command.folders:
                 if folder is not command.cwd and self.findings.full:
                     break  # there may be many
-                ground = Ground(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
+                ground = OperationContext(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
                 argument_effects(self.findings, match, roles, judged, ground)
-        trace = Trace(index, output=output_of(match, clauses, roles, command), reveals=entry.reveals)
+        trace = FlowTrace(index, output=output_of(match, clauses, roles, command), reveals=entry.reveals)
         if not kinds.isdisjoint(_SENDING):
             trace.sent = tuple(self._sent(roles, command, index))
         if sense.inside:
@@ -423,27 +432,27 @@ class _Reader:
 
     def _sent(self, roles: Sequence[tuple[Role, Word]], command: Command, index: int) -> Iterator[str]:
         """Name the secrets that a command is told to send."""
-        ground = Ground(self.place, command.cwd, index)
+        ground = OperationContext(self.place, command.cwd, index)
         for role, word in roles:
             if role in _SENDING:
                 yield from (o.resource for o in role_effects(role, word, ground) if o.secret)
 
-    def _trapped(self, said: Judgement, match: Match, command: Command) -> Judgement:
+    def _trapped(self, said: CodeJudgement, match: Match, command: Command) -> CodeJudgement:
         """Raise a look to what a repository's own settings make of it, in any folder that it may look in."""
         if said.tier is not SAFE or not match.obeys:
             return said
         # Of a folder that the line picks itself, what is known of its path is asked for instead.
         if command.cwd is None and self.base is not None and not command.elsewhere:
-            return Judgement(DANGEROUS, f"{match.name} runs in a folder that is not known, whose settings it obeys")
+            return CodeJudgement(DANGEROUS, f"{match.name} runs in a folder that is not known, whose settings it obeys")
         for folder in dict.fromkeys((command.cwd, *command.elsewhere)):
             self.traps_left -= 1
             if self.traps_left < 0:
-                return Judgement(DANGEROUS, f"{match.name} may run in more folders than are looked at")
+                return CodeJudgement(DANGEROUS, f"{match.name} may run in more folders than are looked at")
             trap = None if folder is None else self.place.ask(self.place.facts.trap, match.obeys, folder)
             if trap is None and folder == UNKNOWN:
                 trap = "its folder is only known when it runs"
             if trap is not None:
-                return Judgement(DANGEROUS, f"{match.name} here: {trap}")
+                return CodeJudgement(DANGEROUS, f"{match.name} here: {trap}")
         return said
 
     def look_again(self) -> None:
@@ -483,7 +492,7 @@ class _Reader:
         moved = command if stays else msgspec.structs.replace(command, cwd=cwd, elsewhere=others)
         return understand_moved(sense, match, moved, self.place), moved
 
-    def _find(self, name: str, command: Command, frame: Frame) -> Trace:
+    def _find(self, name: str, command: Command, frame: Frame) -> FlowTrace:
         expression, shown = understand_find(command)
         roots = expression.roots or (Word("."),)
         broad = any(is_broad(r, self.place, command.cwd) for r in roots)
@@ -492,7 +501,7 @@ class _Reader:
         for cwd in dict.fromkeys((command.cwd, *command.elsewhere)):
             if cwd is not command.cwd and self.findings.full:
                 break
-            ground = Ground(self.place, cwd, index)
+            ground = OperationContext(self.place, cwd, index)
             walk = msgspec.structs.replace(ground, sweep=True, lists=True)
             for root in roots:
                 self.findings.extend(role_effects("look", root, walk))
@@ -503,12 +512,12 @@ class _Reader:
             if expression.deletes:
                 for root in roots:
                     self.findings.extend(delete(root, ground, expression.names, tested=expression.tested))
-        trace = Trace(index)
+        trace = FlowTrace(index)
         begin = len(self.findings.operations)
         read_inners(self, find_openings(expression, command), command, frame, trace)
         if expression.commands and not expression.tested:
             found = self.findings.operations[begin:]
-            ground = Ground(self.place, command.cwd, index)
+            ground = OperationContext(self.place, command.cwd, index)
             self.findings.extend(sweep_out(roots, found, ground))
         return trace
 
@@ -516,7 +525,7 @@ class _Reader:
         self,
         command: Command,
         frame: Frame,
-        said: Judgement,
+        said: CodeJudgement,
         unseen: Sequence[Word] = (),
         *,
         opaque: bool = False,

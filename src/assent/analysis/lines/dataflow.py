@@ -38,7 +38,7 @@ _INVERTED = re.compile(r"-[EFGPinwx]*v[EFGPinwx]*|--invert-match")
 _network, _reveals = operator.attrgetter("network"), operator.attrgetter("reveals")
 
 
-class Trace(msgspec.Struct):
+class FlowTrace(msgspec.Struct):
     """What a command was found to be, for the pipes around it."""
 
     index: int | None = None
@@ -59,7 +59,7 @@ class Trace(msgspec.Struct):
     """The operations that were found in it."""
 
 
-def mark_flows(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
+def mark_flows(script: Script, traces: Sequence[FlowTrace], findings: Findings) -> None:
     """Make every command destructive that runs what another fetches from the network.
 
     To read a file that it names is dangerous.
@@ -117,7 +117,7 @@ def _is_read_by_unknown_name(operation: Operation) -> bool:
     return operation.kind is FS_READ and UNKNOWN in operation.resource and not operation.globbed
 
 
-def mark_endless(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
+def mark_endless(script: Script, traces: Sequence[FlowTrace], findings: Findings) -> None:
     """Make every file dangerous that takes what never ends: it would fill the disk."""
     commands = script.commands
     found = {i for i, (c, t) in enumerate(zip(commands, traces, strict=True)) if c.endless or t.output == "endless"}
@@ -138,16 +138,16 @@ def mark_endless(script: Script, traces: Sequence[Trace], findings: Findings) ->
                 findings.operations[at] = worse(findings.operations[at], "fills the disk with what has no end")
 
 
-def summarize(script: Script, traces: Sequence[Trace]) -> Trace:
+def summarize(script: Script, traces: Sequence[FlowTrace]) -> FlowTrace:
     """Tell of a whole script what matters to the pipe it stands in."""
     commands = script.commands
     taken = {feed for command in commands for feed in command.fed_by}
     endless = any(t.output == "endless" and i not in taken for i, t in enumerate(traces))
     stdin = any(t.stdin and not c.fed_by for t, c in zip(traces, commands, strict=True))
-    return Trace(stdin=stdin, output="endless" if endless else "", reveals=any(map(_reveals, traces)))
+    return FlowTrace(stdin=stdin, output="endless" if endless else "", reveals=any(map(_reveals, traces)))
 
 
-def mark_variables(script: Script, traces: Sequence[Trace], findings: Findings, line: str) -> None:
+def mark_variables(script: Script, traces: Sequence[FlowTrace], findings: Findings, line: str) -> None:
     """Add the read of secrets wherever what holds them is searched for them by name, be it through other commands."""
     if not any(map(_reveals, traces)):
         return
@@ -201,7 +201,7 @@ def _leaves_out(command: Command) -> bool:
     )
 
 
-def _tainted(script: Script, traces: Sequence[Trace]) -> set[int]:
+def _tainted(script: Script, traces: Sequence[FlowTrace]) -> set[int]:
     """Return the commands whose output comes from the network, directly or through what they are fed."""
     opened = any(map(_connects, script.commands))
     reading = {i for i, c in enumerate(script.commands) if opened and _is_connected(c, opened=True)}

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from assent.analysis.ir import Script
-from assent.analysis.lines.dataflow import Trace, find_sources
+from assent.analysis.lines.dataflow import FlowTrace, find_sources
 from assent.analysis.lines.findings import Findings
 from assent.model import DANGEROUS, FS_READ, FS_WRITE, NET_CONNECT, SAFE, UNKNOWN, Operation
 
@@ -19,7 +19,7 @@ _NAMING = 3
 _network = operator.attrgetter("network")
 
 
-def mark_sent(script: Script, traces: Sequence[Trace], findings: Findings) -> None:
+def mark_sent(script: Script, traces: Sequence[FlowTrace], findings: Findings) -> None:
     """Say of every command that sends a secret to another machine what it sends, and where to."""
     if not any(map(_network, traces)):
         return
@@ -34,7 +34,7 @@ def mark_sent(script: Script, traces: Sequence[Trace], findings: Findings) -> No
             findings.operations[index] = _send(findings.operations[index], _join(what), host)
 
 
-def _senders(trace: Trace, findings: Findings) -> Iterator[tuple[int, str]]:
+def _senders(trace: FlowTrace, findings: Findings) -> Iterator[tuple[int, str]]:
     """Give the commands that send something, and where to; whoever only asks for something sends nothing."""
     for operation in _operations(trace, findings):
         owner = operation.owner
@@ -50,7 +50,7 @@ def _send(sender: Operation, what: str, host: str) -> Operation:
     return msgspec.structs.replace(sender, sends=what, reason=f"{program} sends {what} to {host}")
 
 
-def _edges(script: Script, traces: Sequence[Trace], findings: Findings) -> list[set[int]]:
+def _edges(script: Script, traces: Sequence[FlowTrace], findings: Findings) -> list[set[int]]:
     """Give for each command those whose output it is fed or told, or whose files it reads."""
     edges: list[set[int]] = []
     written: dict[str, set[int]] = {}
@@ -78,11 +78,11 @@ def _upstream(at: int, edges: Sequence[set[int]]) -> list[int]:
     return sorted(found - {at})
 
 
-def _operations(trace: Trace, findings: Findings) -> Sequence[Operation]:
+def _operations(trace: FlowTrace, findings: Findings) -> Sequence[Operation]:
     return findings.operations[slice(*trace.span)]
 
 
-def _held(trace: Trace, findings: Findings) -> Iterator[str]:
+def _held(trace: FlowTrace, findings: Findings) -> Iterator[str]:
     """Name the secrets in what a command prints or writes."""
     if trace.reveals and trace.index is not None:
         yield _printed(findings.operations[trace.index])
@@ -91,7 +91,7 @@ def _held(trace: Trace, findings: Findings) -> Iterator[str]:
             yield operation.resource if operation.kind is FS_READ else _printed(operation)
 
 
-def _given(trace: Trace, findings: Findings) -> Iterator[str]:
+def _given(trace: FlowTrace, findings: Findings) -> Iterator[str]:
     """Name the secrets that a command itself is given: variables among its words, and files that it is fed."""
     for operation in _operations(trace, findings):
         fed = operation.kind is FS_READ and operation.own_cover

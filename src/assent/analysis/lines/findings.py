@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from assent.analysis.budget import TOO_MUCH, Meter
-from assent.analysis.programs.embedded_code import Judgement
+from assent.analysis.programs.embedded_code import CodeJudgement
 from assent.model import NET_CONNECT, Operation, Tier
 
 MOST_OPERATIONS = 1_000
@@ -58,7 +58,7 @@ class Findings:
                 old, tier=tier, reason=reason, impact=impact or old.impact, rollback=rollback or old.rollback
             )
 
-    def judge_anew(self, index: int, said: Judgement) -> None:
+    def judge_anew(self, index: int, said: CodeJudgement) -> None:
         """Give an operation another tier and reason than it has."""
         self.operations[index] = msgspec.structs.replace(
             self.operations[index],

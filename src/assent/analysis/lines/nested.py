@@ -12,10 +12,10 @@ import assent.lazy_regex as re
 from assent.analysis.evaluate.script import parse
 from assent.analysis.ir import Around, Command, Script, Word
 from assent.analysis.languages.shell_dialects import bash_alone
-from assent.analysis.lines.dataflow import Trace, summarize
+from assent.analysis.lines.dataflow import FlowTrace, summarize
 from assent.analysis.lines.findings import Findings
 from assent.analysis.operations import secret_read
-from assent.analysis.programs.embedded_code import CODE, Judgement, judge_environment, judge_word
+from assent.analysis.programs.embedded_code import CODE, CodeJudgement, judge_environment, judge_word
 from assent.analysis.programs.match import Match
 from assent.analysis.programs.wrappers import (
     DEEPEST,
@@ -79,10 +79,10 @@ class Reader(Protocol):
     room: int
     """Characters of lines inside the line that may still be read."""
 
-    def read_command(self, command: Command, frame: Frame) -> Trace:
+    def read_command(self, command: Command, frame: Frame) -> FlowTrace:
         """Read one command."""
 
-    def read_script(self, frame: Frame) -> list[Trace]:
+    def read_script(self, frame: Frame) -> list[FlowTrace]:
         """Read every command of a frame's script."""
 
     def assign(self, variable: str, value: Word, tier: Tier) -> int | None:
@@ -95,11 +95,11 @@ class Known(msgspec.Struct, frozen=True):
     match: Match
     clauses: Sequence[Clause]
     roles: Sequence[tuple[Role, Word]]
-    judged: Sequence[Judgement]
+    judged: Sequence[CodeJudgement]
     """What its own languages say."""
 
 
-def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, trace: Trace) -> None:
+def read_inside(reader: Reader, known: Known, command: Command, frame: Frame, trace: FlowTrace) -> None:
     """Read what a command runs: by its words, or from its standard input."""
     match, roles = known.match, known.roles
     entry = match.entry
@@ -137,7 +137,7 @@ def _variables(reader: Reader, roles: Sequence[tuple[Role, Word]]) -> None:
         reader.assign(name, given, judge_environment(name, given).tier)
 
 
-def _fed(reader: Reader, stdin: str, match: Match, command: Command, frame: Frame, trace: Trace) -> list[Inner]:
+def _fed(reader: Reader, stdin: str, match: Match, command: Command, frame: Frame, trace: FlowTrace) -> list[Inner]:
     """Read what comes from standard input, where the command runs it."""
     text = fed_text(command, frame.script)
     if stdin == "sql" and trace.index is not None:
@@ -159,7 +159,7 @@ def _fed(reader: Reader, stdin: str, match: Match, command: Command, frame: Fram
     return [Inner(match.name, line=text, bash=read_by_bash(match))] if stdin == "shell" and text is not None else []
 
 
-def read_inners(reader: Reader, inners: Iterable[Inner], command: Command, frame: Frame, trace: Trace) -> None:
+def read_inners(reader: Reader, inners: Iterable[Inner], command: Command, frame: Frame, trace: FlowTrace) -> None:
     """Read what a command runs, and let its pipes reach what is inside."""
     for inner in inners:
         if frame.depth >= DEEPEST:
@@ -222,7 +222,7 @@ def _left_behind(line: str) -> list[str]:
     return _IDENTIFIER.findall(line) if _SETTING.search(line) else _ASSIGNED.findall(line)
 
 
-def _line(reader: Reader, inner: Inner, cwd: str | None, others: tuple[str, ...], frame: Frame) -> Trace:
+def _line(reader: Reader, inner: Inner, cwd: str | None, others: tuple[str, ...], frame: Frame) -> FlowTrace:
     """Read a line inside the line, and tell whether a command of it runs what it is fed, or prints without end."""
     text = inner.line.text
     if not frame.around.isdisjoint(_SHAPING) or not frame.around.isdisjoint(_IDENTIFIER.findall(text)):
@@ -236,7 +236,7 @@ def _line(reader: Reader, inner: Inner, cwd: str | None, others: tuple[str, ...]
     reader.room -= len(text)
     if reader.room < 0:
         reader.findings.blur("the lines inside the line are too long")
-        return Trace()
+        return FlowTrace()
     around = Around(_handed(inner.arguments), frame.script.writes, inner.layer in _SAME)
     script = parse(text, cwd=cwd, elsewhere=others, home=reader.place.facts.home, around=around)
     traces = reader.read_script(msgspec.structs.replace(frame, script=script, line=text))

@@ -13,8 +13,8 @@ import msgspec
 from assent.analysis.ir import Command, Word
 from assent.analysis.programs.clauses import clauses_of, in_case
 from assent.analysis.programs.code_sources import find_redirects
-from assent.analysis.programs.embedded_code import RUNNING, Judgement
-from assent.analysis.programs.find_expression import Expression, read_find
+from assent.analysis.programs.embedded_code import RUNNING, CodeJudgement
+from assent.analysis.programs.find_expression import FindExpression, read_find
 from assent.analysis.programs.match import Match, match_words
 from assent.analysis.programs.tier import join_plain, judge, plain_words, quote, roles_of
 from assent.analysis.programs.wrappers import words_behind
@@ -44,7 +44,7 @@ class Sense(msgspec.Struct, frozen=True):
     extra: bool
     """There are more arguments than the entry knows of."""
     kinds: frozenset[Role]
-    said: Judgement
+    said: CodeJudgement
     """What is said of it, where none of its words is in a language of its own."""
     inside: bool
     """It may run something else, by what it is or by what it is fed."""
@@ -54,7 +54,7 @@ class Sense(msgspec.Struct, frozen=True):
 
 
 _kept: dict[tuple[str, ...] | tuple[Word, ...], Sense] = {}
-_sought: dict[tuple[str, ...], tuple[Expression, str]] = {}
+_sought: dict[tuple[str, ...], tuple[FindExpression, str]] = {}
 
 
 def understand(name: str, entry: Entry, command: Command, place: Place) -> Sense:
@@ -76,7 +76,7 @@ def understand(name: str, entry: Entry, command: Command, place: Place) -> Sense
     return sense
 
 
-def understand_find(command: Command) -> tuple[Expression, str]:
+def understand_find(command: Command) -> tuple[FindExpression, str]:
     """Find what the words of find say, and how they are written."""
     words = command.words
     argv = tuple(map(_text, words))

@@ -34,7 +34,7 @@ SPEAKING = LANGUAGES | NETWORK
 """Roles whose words are judged by what they say."""
 
 
-class Judgement(msgspec.Struct, frozen=True):
+class CodeJudgement(msgspec.Struct, frozen=True):
     """How bad something is and why; with what it reads, writes and runs besides."""
 
     tier: Tier = SAFE
@@ -55,12 +55,12 @@ _WITHOUT: frozenset[Role] = frozenset({"awk", "sql"})
 _LINED: frozenset[Role] = frozenset({"awk", "jq", "sed", "sql"})
 """Languages in which a comment, or a text, ends with its line."""
 _NUMBERS = 9
-_NOTHING = Judgement()
+_NOTHING = CodeJudgement()
 _LONGEST_KEPT = 200
 """Characters of a word of which it is kept what it says: longer ones do not come again."""
 
 
-def judge_word(role: Role, word: Word, name: str) -> Judgement:
+def judge_word(role: Role, word: Word, name: str) -> CodeJudgement:
     """Judge one word by the language it is written in; of numbers and times in it, any will do, or none."""
     step()
     if not word.like:
@@ -71,7 +71,7 @@ def judge_word(role: Role, word: Word, name: str) -> Judgement:
     return said if said.tier is not SAFE else _of_lines(role, word, name) or said
 
 
-def _of_lines(role: Role, word: Word, name: str) -> Judgement | None:
+def _of_lines(role: Role, word: Word, name: str) -> CodeJudgement | None:
     """Judge a word by what it says where a number in it is several, each on a line of its own."""
     if role not in _LINED:
         return None
@@ -88,44 +88,44 @@ def _of_lines(role: Role, word: Word, name: str) -> Judgement | None:
     return None
 
 
-def _judged(role: Role, word: Word, name: str) -> Judgement:
+def _judged(role: Role, word: Word, name: str) -> CodeJudgement:
     return (_judge if len(word.text) <= _LONGEST_KEPT else _find_judgement)(role, word, name)
 
 
-def _find_judgement(role: Role, word: Word, name: str) -> Judgement:
+def _find_judgement(role: Role, word: Word, name: str) -> CodeJudgement:
     match role:
         case "setting":
             return _judge_setting(word, name)
         case "variable" | "forgotten":
             return _judge_variable(role, word)
         case "code":
-            return Judgement(DANGEROUS, f"{name} runs code")
+            return CodeJudgement(DANGEROUS, f"{name} runs code")
         case "helper":
-            return Judgement(DANGEROUS, f"{name} is told to run another program")
+            return CodeJudgement(DANGEROUS, f"{name} is told to run another program")
         case "sed" | "awk" | "sql" | "jq" if _is_unread(role, word):
-            return Judgement(DANGEROUS, f"{name} is given a script that is only known when it runs")
+            return CodeJudgement(DANGEROUS, f"{name} is given a script that is only known when it runs")
         case "sed":
             found = read_sed(word.text)
             tier = DANGEROUS if found.fault or found.writes else SAFE
             reason = f"{name} {found.fault or 'writes files from its script'}"
             reads, writes = _words(found.reads), _words(found.writes)
-            return Judgement(
+            return CodeJudgement(
                 tier, reason, reads=reads, writes=writes, line=_line(found.lines), runs_input=found.runs_input
             )
         case "jq":
             more = read_jq(word.text.replace(UNKNOWN, ""))
-            return Judgement(DANGEROUS, f"{name} {more}") if more else _NOTHING
+            return CodeJudgement(DANGEROUS, f"{name} {more}") if more else _NOTHING
         case "awk":
             done = read_awk(word.text)
             tier = DANGEROUS if done.fault else SAFE
             reason = f"{name} {done.fault}" if done.fault else ""
             reads = _words(done.reads)
-            return Judgement(tier, reason, reads=reads, line=_line(done.lines), runs_input=done.runs_input)
+            return CodeJudgement(tier, reason, reads=reads, line=_line(done.lines), runs_input=done.runs_input)
         case "sql":
             said = read_sql(word.text)
             reads = _words(said.reads)
             reason = f"{name} {said.reason}"
-            return Judgement(said.tier, reason, said.impact, said.rollback, reads, secrets=said.secrets)
+            return CodeJudgement(said.tier, reason, said.impact, said.rollback, reads, secrets=said.secrets)
         case _:
             return _NOTHING
 
@@ -147,21 +147,21 @@ def _words(texts: tuple[str, ...]) -> tuple[Word, ...]:
     return tuple(Word(t) for t in texts)
 
 
-def _judge_setting(word: Word, name: str) -> Judgement:
+def _judge_setting(word: Word, name: str) -> CodeJudgement:
     key, _, value = word.text.partition("=")
     if key.lower().startswith("alias."):
         text = value[1:] if value.startswith("!") else f"git {value}"
         line = Word(text, word.variables, word.feeds, word.splits)
-        return Judgement(DANGEROUS, f"{name} defines an alias that runs a command", line=line)
+        return CodeJudgement(DANGEROUS, f"{name} defines an alias that runs a command", line=line)
     if UNKNOWN not in key and not word.splits and setting_is_harmless(key):
         return _NOTHING
     if key.lower() == "core.pager" and value in ("cat", "less", ""):
         return _NOTHING
     shown = key.replace(UNKNOWN, "…")
-    return Judgement(DANGEROUS, f"{name} is given the setting `{shown}`, which can change what it runs")
+    return CodeJudgement(DANGEROUS, f"{name} is given the setting `{shown}`, which can change what it runs")
 
 
-def _judge_variable(role: Role, word: Word) -> Judgement:
+def _judge_variable(role: Role, word: Word) -> CodeJudgement:
     if role == "forgotten":
         inert = UNKNOWN not in word.text and assignment_is_inert(word.text)
         return _NOTHING if inert else judge_environment(word.text, Word(""))
@@ -169,16 +169,16 @@ def _judge_variable(role: Role, word: Word) -> Judgement:
     return judge_environment(name, Word(value or UNKNOWN, word.variables, word.feeds, word.splits))
 
 
-def judge_environment(name: str, value: Word) -> Judgement:
+def judge_environment(name: str, value: Word) -> CodeJudgement:
     """Judge a variable that is handed to a program."""
     if UNKNOWN not in name and environment_is_harmless(name, value.text):
         return _NOTHING
     shown = name.replace(UNKNOWN, "…")
-    return Judgement(DANGEROUS, f"sets the variable `{shown}`, which can change what programs do")
+    return CodeJudgement(DANGEROUS, f"sets the variable `{shown}`, which can change what programs do")
 
 
-def judge_sent(word: Word, name: str) -> Judgement:
+def judge_sent(word: Word, name: str) -> CodeJudgement:
     """Judge a word that another machine gets to see: what is not a constant may be a secret."""
     if UNKNOWN in word.text or word.feeds or word.variables:
-        return Judgement(DANGEROUS, f"{name} sends data that is only known when it runs")
+        return CodeJudgement(DANGEROUS, f"{name} sends data that is only known when it runs")
     return _NOTHING

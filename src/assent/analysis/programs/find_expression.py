@@ -123,7 +123,7 @@ _ODD = frozenset("-!(),*?[")
 _UNSURE = "has an expression that is only known when it runs"
 
 
-class Expression(msgspec.Struct, frozen=True):
+class FindExpression(msgspec.Struct, frozen=True):
     """What one run of find touches."""
 
     roots: tuple[Word, ...] = ()
@@ -140,12 +140,12 @@ class Expression(msgspec.Struct, frozen=True):
     """Patterns of the names that are looked for."""
 
 
-def read_find(words: tuple[Word, ...]) -> Expression:
+def read_find(words: tuple[Word, ...]) -> FindExpression:
     """Read the words after the program's name."""
     walk = _Walk(words)
     while walk.at < len(words):
         walk.advance()
-    return Expression(
+    return FindExpression(
         tuple(walk.roots),
         tuple(walk.files),
         tuple(walk.writes),

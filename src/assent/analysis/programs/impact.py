@@ -9,7 +9,7 @@ import msgspec
 
 import assent.lazy_regex as re
 from assent.analysis.ir import Word
-from assent.analysis.programs.embedded_code import Judgement, judge_word
+from assent.analysis.programs.embedded_code import CodeJudgement, judge_word
 from assent.analysis.programs.match import Match, part
 from assent.analysis.programs.tier import quote
 from assent.analysis.resources.paths import normal
@@ -31,8 +31,8 @@ _PASSWORD = re.compile(r"(://)[^/@\s]*@|(password=)[^\s']*")
 
 
 def name_resources(
-    said: Judgement, match: Match, roles: Sequence[tuple[Role, Word]], folders: Iterable[str | None]
-) -> Judgement:
+    said: CodeJudgement, match: Match, roles: Sequence[tuple[Role, Word]], folders: Iterable[str | None]
+) -> CodeJudgement:
     """Say what is hit in place of the marks; of SQL, what all statements hit, and where.
 
     `{args}` are what the arguments name, files by their whole paths, and `{rest}` the arguments but for the verb;

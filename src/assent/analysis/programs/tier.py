@@ -8,8 +8,8 @@ from typing import cast
 
 import assent.lazy_regex as re
 from assent.analysis.ir import Command, Script, Word
-from assent.analysis.programs.embedded_code import LANGUAGES, NETWORK, QUIET, Judgement, judge_sent, judge_word
-from assent.analysis.programs.find_expression import Expression
+from assent.analysis.programs.embedded_code import LANGUAGES, NETWORK, QUIET, CodeJudgement, judge_sent, judge_word
+from assent.analysis.programs.find_expression import FindExpression
 from assent.analysis.programs.match import Match
 from assent.analysis.programs.unknown_words import is_echo, is_time
 from assent.analysis.resources.wildcards import let_through, may_be_several
@@ -168,7 +168,9 @@ def _meant(words: Sequence[Word]) -> Iterator[Word]:
         is_value = is_said and not equals
 
 
-def judge_words(match: Match, roles: Sequence[tuple[Role, Word]], command: Command, script: Script) -> list[Judgement]:
+def judge_words(
+    match: Match, roles: Sequence[tuple[Role, Word]], command: Command, script: Script
+) -> list[CodeJudgement]:
     """Judge words in languages of their own, and words that another machine gets to see."""
     judged = [judge_word(r, w, match.name) for r, w in roles if r in LANGUAGES]
     if any(role in NETWORK for role, _ in roles):
@@ -178,19 +180,19 @@ def judge_words(match: Match, roles: Sequence[tuple[Role, Word]], command: Comma
     return judged
 
 
-def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[Judgement], *, extra: bool) -> Judgement:
+def judge(match: Match, clauses: Sequence[Clause], judged: Sequence[CodeJudgement], *, extra: bool) -> CodeJudgement:
     """Return the worst of what is said; what it hits is still to be named in it."""
     entry = _source(match.entry, clauses) if clauses else match.entry
-    worst = Judgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
+    worst = CodeJudgement(entry.tier, f"{match.name} {entry.does}", entry.impact, entry.rollback)
     for said in judged:
         if said.tier.rank > worst.tier.rank:
             worst = said
     for clause in clauses:
         if clause.tier.rank > worst.tier.rank:
             does = clause.does or entry.does
-            worst = Judgement(clause.tier, f"{match.name} {does}", clause.impact, clause.rollback)
+            worst = CodeJudgement(clause.tier, f"{match.name} {does}", clause.impact, clause.rollback)
     if worst.tier is SAFE and (match.fault is not None or extra):
-        return Judgement(DANGEROUS, match.fault or f"{match.name} has more arguments than are known")
+        return CodeJudgement(DANGEROUS, match.fault or f"{match.name} has more arguments than are known")
     return worst
 
 
@@ -199,19 +201,19 @@ def _source(entry: Entry, clauses: Sequence[Clause]) -> Entry | Clause:
     return next((c for c in clauses if c.instead and c in entry.when), entry)
 
 
-def judge_find(name: str, expression: Expression, roots: str, *, broad: bool) -> Judgement:
+def judge_find(name: str, expression: FindExpression, roots: str, *, broad: bool) -> CodeJudgement:
     """Judge an expression of find: deleting all of something broad can not be undone."""
     if expression.deletes and broad and not expression.tested:
-        return Judgement(
+        return CodeJudgement(
             DESTRUCTIVE,
             f"{name} deletes everything it finds",
             f"deletes everything below {roots}",
             "restore from a backup; files under version control come back with `git restore`",
         )
     if expression.deletes:
-        return Judgement(DANGEROUS, f"{name} deletes what it finds")
+        return CodeJudgement(DANGEROUS, f"{name} deletes what it finds")
     if expression.fault:
-        return Judgement(DANGEROUS, f"{name} {expression.fault}")
+        return CodeJudgement(DANGEROUS, f"{name} {expression.fault}")
     if expression.writes:
-        return Judgement(DANGEROUS, f"{name} writes its results to a file")
-    return Judgement(SAFE, f"{name} looks for files")
+        return CodeJudgement(DANGEROUS, f"{name} writes its results to a file")
+    return CodeJudgement(SAFE, f"{name} looks for files")

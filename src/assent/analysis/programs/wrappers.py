@@ -11,7 +11,7 @@ import msgspec
 import assent.lazy_regex as re
 from assent.analysis.ir import Command, Script, Word
 from assent.analysis.languages.shell_dialects import is_plain
-from assent.analysis.programs.find_expression import Expression
+from assent.analysis.programs.find_expression import FindExpression
 from assent.analysis.programs.match import Match, match_words, part
 from assent.analysis.programs.secret_probe import fitting
 from assent.analysis.programs.unknown_words import prints_tokens
@@ -271,7 +271,7 @@ def _parallel(match: Match, rest: tuple[Word, ...], command: Command) -> Inner:
     return Inner(match.name, line=join([*words, _ANYTHING]))
 
 
-def find_openings(expression: Expression, command: Command) -> Iterator[Inner]:
+def find_openings(expression: FindExpression, command: Command) -> Iterator[Inner]:
     """Yield what find runs for each file."""
     for words in expression.commands:
         if words:

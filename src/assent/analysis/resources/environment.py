@@ -63,14 +63,14 @@ class Threat(msgspec.Struct, frozen=True):
         )
 
 
-class Ambient(msgspec.Struct, frozen=True):
+class InheritedEnvironment(msgspec.Struct, frozen=True):
     """What is known of the environment at a place."""
 
     digest: str = ""
     threats: tuple[Threat, ...] = ()
 
 
-UNTOLD = Ambient()
+UNTOLD = InheritedEnvironment()
 """Nobody said what is in it."""
 
 
@@ -80,11 +80,11 @@ def select(variables: dict[str, str | None]) -> Environment:
     return Environment(tuple(found))
 
 
-def judge_environment(environment: Environment, place: Place) -> Ambient:
+def judge_environment(environment: Environment, place: Place) -> InheritedEnvironment:
     """Find the variables that can change what commands do at a place."""
     found = [_judge(name, value, place) for name, value in environment.variables if name != "PATH"]
     threats = tuple(threat for threat in (*found, _judge_path(environment, place)) if threat is not None)
-    return Ambient(environment.digest if threats else "", threats)
+    return InheritedEnvironment(environment.digest if threats else "", threats)
 
 
 def _judge(name: str, value: str | None, place: Place) -> Threat | None:

@@ -11,7 +11,7 @@ import msgspec
 
 import assent.lazy_regex as re
 from assent.analysis.budget import LETTERS, PATH, Meter
-from assent.analysis.resources.environment import UNTOLD, Ambient, judge_environment
+from assent.analysis.resources.environment import UNTOLD, InheritedEnvironment, judge_environment
 from assent.budget import step
 from assent.catalog import Lexicon, secret_names, sensitive_paths
 from assent.catalog.overlay import NOTHING
@@ -82,7 +82,7 @@ class Place(msgspec.Struct, frozen=True):
     """What runs the lines, if that is known."""
     linked: tuple[str, ...] = ()
     """Where links of the control plane lead: to write there is to write the control plane."""
-    ambient: Ambient = UNTOLD
+    ambient: InheritedEnvironment = UNTOLD
     """What the environment does to the commands of a call."""
     meter: Meter | None = None
     """What reading a line at this place has taken so far, if that is counted."""

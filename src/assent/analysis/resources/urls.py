@@ -62,7 +62,7 @@ _NUMERALS = "0123456789."
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 
 
-class Address(msgspec.Struct, frozen=True):
+class UrlTarget(msgspec.Struct, frozen=True):
     """What a command is told to contact, or the local file that is meant by it."""
 
     host: str = UNKNOWN
@@ -145,7 +145,7 @@ def contact(url: str) -> tuple[str, str | None]:
     return place, f"{place} is on this machine or a private network" if is_private(host) else None
 
 
-def read_address(text: str) -> Address:
+def read_address(text: str) -> UrlTarget:
     """Read an address as a command is given it: with or without a scheme, as programs that guess would take it."""
     file = _FILE.match(text)
     if file:
@@ -154,11 +154,11 @@ def read_address(text: str) -> Address:
     rest, cut, _ = (text[scheme.end() :] if scheme else text).partition(UNKNOWN)
     authority, *more = re.split(r"[/?#]", rest, maxsplit=1)
     if cut and not more:
-        return Address(doubt="contacts a machine that is only known when it runs")
+        return UrlTarget(doubt="contacts a machine that is only known when it runs")
     try:
         host, doubt = _host(authority, rest)
     except CallError as error:
-        return Address(doubt=f"contacts a machine that is not surely known: {error}")
+        return UrlTarget(doubt=f"contacts a machine that is not surely known: {error}")
     if scheme is not None and scheme["name"].lower() in _DATABASES:
         doubt = "gives credentials away in its address" if "@" in authority else None
     elif not _is_plain(scheme, host):
@@ -167,7 +167,7 @@ def read_address(text: str) -> Address:
         doubt = "contacts an address that is so long that it may carry data"
     elif _EXPANDED.intersection("".join(more)):
         doubt = "contacts addresses that are made from a pattern"
-    return Address(host, doubt, saved=(UNKNOWN,) if cut else _saved(rest))
+    return UrlTarget(host, doubt, saved=(UNKNOWN,) if cut else _saved(rest))
 
 
 def _host(authority: str, rest: str) -> tuple[str, str | None]:
@@ -188,11 +188,11 @@ def _is_plain(scheme: re.Match[str] | None, host: str) -> bool:
     return scheme["slashes"] == "//" and scheme["name"].lower() in ("http", "https")
 
 
-def _file(path: str) -> Address:
+def _file(path: str) -> UrlTarget:
     """Return a local file, which programs find in many spellings; an odd one may be any."""
     if not path or _EXPANDED.intersection(path) or any(ord(c) < 32 or c == "\\" for c in path):
-        return Address(file=UNKNOWN)
-    return Address(file="/" + path)
+        return UrlTarget(file=UNKNOWN)
+    return UrlTarget(file="/" + path)
 
 
 def _saved(rest: str) -> tuple[str, ...]:
@@ -211,21 +211,21 @@ def decode(text: str) -> str:
     return unquote(text)
 
 
-def read_host(text: str) -> Address:
+def read_host(text: str) -> UrlTarget:
     """Read a machine's name as a command is given it: perhaps with a user before it, and a port after it."""
     if _SCHEME.match(text):
         return read_address(text)
     if UNKNOWN in text:
-        return Address()
+        return UrlTarget()
     if text.count(":") > 1 and _is_numbers(text):
-        return Address(f"[{text.lower()}]")
+        return UrlTarget(f"[{text.lower()}]")
     found = _MACHINE.fullmatch(text)
     name = found["host"].lower().rstrip(".") if found else ""
     if found is None or not (name.startswith("[") or _NAME.fullmatch(name)):
-        return Address(doubt="contacts a machine that is not surely known")
+        return UrlTarget(doubt="contacts a machine that is not surely known")
     if carries_data(name):
-        return Address(name, doubt="contacts a machine whose name is so long that it may carry data")
-    return Address(f"{name}:{int(found['port'])}" if found["port"] else name)
+        return UrlTarget(name, doubt="contacts a machine whose name is so long that it may carry data")
+    return UrlTarget(f"{name}:{int(found['port'])}" if found["port"] else name)
 
 
 def carries_data(host: str) -> bool:

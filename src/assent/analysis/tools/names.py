@@ -9,7 +9,7 @@ import msgspec
 Shape: TypeAlias = Literal["command", "read", "write", "search", "fetch", "inert", "foreign-shell", "unknown"]
 
 
-class Tool(msgspec.Struct, frozen=True):
+class KnownTool(msgspec.Struct, frozen=True):
     """A tool as Assent knows it."""
 
     name: str
@@ -19,7 +19,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 TOOLS = (
-    Tool(
+    KnownTool(
         "Bash",
         "command",
         (
@@ -36,11 +36,11 @@ TOOLS = (
             "Execute",
         ),
     ),
-    Tool("PowerShell", "foreign-shell", ("pwsh", "powershell_command"), "runs a PowerShell line"),
-    Tool("WriteStdin", "foreign-shell", ("write_stdin",), "types into a program that is running"),
-    Tool("Read", "read", ("file_read", "read_file", "view", "read_many_files", "NotebookRead", "open_file")),
-    Tool("Write", "write", ("file_write", "write_file", "create", "create_file", "write_to_file", "save_file")),
-    Tool(
+    KnownTool("PowerShell", "foreign-shell", ("pwsh", "powershell_command"), "runs a PowerShell line"),
+    KnownTool("WriteStdin", "foreign-shell", ("write_stdin",), "types into a program that is running"),
+    KnownTool("Read", "read", ("file_read", "read_file", "view", "read_many_files", "NotebookRead", "open_file")),
+    KnownTool("Write", "write", ("file_write", "write_file", "create", "create_file", "write_to_file", "save_file")),
+    KnownTool(
         "Edit",
         "write",
         (
@@ -61,30 +61,32 @@ TOOLS = (
             "insert_edit_into_file",
         ),
     ),
-    Tool("Delete", "write", ("delete_file", "remove_file", "file_delete")),
-    Tool("Glob", "search", ("find_files", "file_search", "glob_file_search", "glob_search")),
-    Tool("Grep", "search", ("search_files", "search_file_content", "grep_search", "ripgrep", "rg")),
-    Tool("LS", "read", ("list_dir", "list_directory", "list_files", "dir")),
-    Tool("WebFetch", "fetch", ("web_fetch", "fetch_url", "fetch_webpage")),
-    Tool("WebSearch", "inert", ("web_search", "google_web_search"), "searches the web"),
-    Tool("TodoWrite", "inert", ("TodoRead", "todo_write", "todo_read", "update_plan", "write_todos"), "keeps a list"),
-    Tool("AskUserQuestion", "inert", ("ask_user", "ask_followup_question", "question"), "asks the user"),
-    Tool("ExitPlanMode", "inert", ("exit_plan_mode",), "shows a plan to the user"),
-    Tool(
+    KnownTool("Delete", "write", ("delete_file", "remove_file", "file_delete")),
+    KnownTool("Glob", "search", ("find_files", "file_search", "glob_file_search", "glob_search")),
+    KnownTool("Grep", "search", ("search_files", "search_file_content", "grep_search", "ripgrep", "rg")),
+    KnownTool("LS", "read", ("list_dir", "list_directory", "list_files", "dir")),
+    KnownTool("WebFetch", "fetch", ("web_fetch", "fetch_url", "fetch_webpage")),
+    KnownTool("WebSearch", "inert", ("web_search", "google_web_search"), "searches the web"),
+    KnownTool(
+        "TodoWrite", "inert", ("TodoRead", "todo_write", "todo_read", "update_plan", "write_todos"), "keeps a list"
+    ),
+    KnownTool("AskUserQuestion", "inert", ("ask_user", "ask_followup_question", "question"), "asks the user"),
+    KnownTool("ExitPlanMode", "inert", ("exit_plan_mode",), "shows a plan to the user"),
+    KnownTool(
         "BashOutput", "inert", ("TaskOutput", "bash_output"), "shows the output of a command that was started earlier"
     ),
-    Tool("KillShell", "inert", ("KillBash", "kill_shell", "TaskStop"), "ends a command that was started earlier"),
-    Tool("Agent", "unknown", ("Task", "spawn_agent"), "starts another agent"),
+    KnownTool("KillShell", "inert", ("KillBash", "kill_shell", "TaskStop"), "ends a command that was started earlier"),
+    KnownTool("Agent", "unknown", ("Task", "spawn_agent"), "starts another agent"),
 )
 
 _KNOWN = {name.lower(): tool for tool in TOOLS for name in (tool.name, *tool.aliases)}
 _NAMED = {tool.name: tool for tool in TOOLS}
 
 
-def find_tool(name: str) -> Tool:
+def find_tool(name: str) -> KnownTool:
     """Return the tool by this name in any vocabulary; an unknown one keeps its name."""
     if name in _NAMED:
         return _NAMED[name]
     # Lower case turns some letters of other scripts into ours: such a name is nobody's.
     known = _KNOWN.get(name.lower()) if name.isascii() else None
-    return known if known is not None else Tool(name, "unknown")
+    return known if known is not None else KnownTool(name, "unknown")

@@ -22,7 +22,7 @@ from assent.analysis.tools.input_fields import (
     patterns_in,
     texts_of,
 )
-from assent.analysis.tools.names import Tool, find_tool
+from assent.analysis.tools.names import KnownTool, find_tool
 from assent.model import (
     DANGEROUS,
     FS_READ,
@@ -85,7 +85,7 @@ def _reads(located: Located, place: Place, reason: str, *, sweep: bool = False) 
     )
 
 
-def write_files(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
+def write_files(tool: KnownTool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Find what is written: by a patch, by the fields that name a path, or by both."""
     given = call.input
     patched = not given.keys().isdisjoint(PATCH_FIELDS)
@@ -107,16 +107,16 @@ def write_files(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ..
     return (*_written(tool, _with(located, more, given, place), place), *_contacts(more))
 
 
-def _written(tool: Tool, located: list[Located], place: Place) -> tuple[Operation, ...]:
+def _written(tool: KnownTool, located: list[Located], place: Place) -> tuple[Operation, ...]:
     """Return the writes of these paths; of folders that go, with what is in them."""
     found = tuple([_write(tool, p, place) for p in located])
     if tool is not _DELETE:
         return found
     from assent.analysis.folder_operations import lose  # noqa: PLC0415 - few calls delete
-    from assent.analysis.operations import Ground  # noqa: PLC0415
+    from assent.analysis.operations import OperationContext  # noqa: PLC0415
 
     meter = Meter()
-    ground = Ground(place.metered(meter), place.cwd)
+    ground = OperationContext(place.metered(meter), place.cwd)
     lost = [operation for p in located for operation in lose(p, ground)]
     if meter.left < 0:
         raise CallError("it deletes more than is looked at")
@@ -127,7 +127,7 @@ def _is_patch(value: Any) -> bool:
     return isinstance(value, str) and ("\n" in value or value.startswith("***"))
 
 
-def _write(tool: Tool, located: Located, place: Place) -> Operation:
+def _write(tool: KnownTool, located: Located, place: Place) -> Operation:
     tier, reason = SAFE, "writes a file"
     traits = place.traits(located.path, located.target)
     if not _is_named(located, place):
@@ -147,7 +147,7 @@ def _write(tool: Tool, located: Located, place: Place) -> Operation:
     )
 
 
-def search_files(tool: Tool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
+def search_files(tool: KnownTool, call: ToolCall, place: Place) -> tuple[Operation, ...]:
     """Read a search: it walks its folder, and a file pattern may name files elsewhere."""
     given = call.input
     fields = _GLOB_FIELDS if tool.name == "Glob" else FILTER_FIELDS
@@ -177,7 +177,7 @@ def _roots(given: dict[str, Any], more: Arguments, place: Place) -> list[Located
     return list(dict.fromkeys((*named, *folders_in(given, place), *more.places)))
 
 
-def _filtered(pattern: str, tool: Tool) -> list[str]:
+def _filtered(pattern: str, tool: KnownTool) -> list[str]:
     """Return the names that a filter may mean; where only names are shown, it is the filter itself."""
     from assent.analysis.resources.wildcards import let_through, spelled_out  # noqa: PLC0415 - only searches have filters
 
@@ -200,7 +200,7 @@ def of_unknown_use(
 
 
 def beside(
-    tool: Tool, others: dict[str, Any], place: Place, found: tuple[Operation, ...] = ()
+    tool: KnownTool, others: dict[str, Any], place: Place, found: tuple[Operation, ...] = ()
 ) -> tuple[Operation, ...]:
     """Return what is named by fields of a known tool that are not its own; `found` is what is read of it already."""
     if not others:
@@ -211,7 +211,7 @@ def beside(
     return (*([call] if call.mentions or call.hosts else ()), *more)
 
 
-def plain(tool: Tool, tier: Tier, reason: str) -> Operation:
+def plain(tool: KnownTool, tier: Tier, reason: str) -> Operation:
     """Return a call of a tool as one operation."""
     return Operation(kind=TOOL_CALL, resource=tool.name, tier=tier, reason=reason)
 

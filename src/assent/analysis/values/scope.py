@@ -223,7 +223,7 @@ def _either(one: Value, other: Value) -> tuple[str, ...]:
     return found if len(found) <= _ALTERNATIVES else (MADE,)
 
 
-class Scope:
+class ShellScope:
     """The state of one shell. Forking gives a copy; joining keeps only what both agree on."""
 
     integers = _INTEGERS
@@ -268,21 +268,21 @@ class Scope:
         self.named = value_of(arguments[0]) if known and arguments else None
         self.given = merged(*(texts(word.text, word.hints) for word in arguments)) if not known else ()
 
-    def fork(self) -> Scope:
+    def fork(self) -> ShellScope:
         """Give a copy that can change by itself."""
         step()
-        copy = Scope(self.cwd, self.outside)
+        copy = ShellScope(self.cwd, self.outside)
         copy.__dict__.update(self.__dict__)
         copy.values = self.values.copy()
         copy.assured = None
         return copy
 
-    def later(self) -> Scope:
+    def later(self) -> ShellScope:
         """Give what is known at any later time: nothing, but that it may also be now.
 
         What names the home folder and splits words is taken to stay: a line that changes it is never safe.
         """
-        copy = Scope(None, self.outside)
+        copy = ShellScope(None, self.outside)
         copy.forget()
         copy.chosen, copy.given = False, ()
         copy.values["HOME"] = self.value("HOME")
@@ -296,11 +296,11 @@ class Scope:
         """Give the folders it may be in, as far as they are known, the likeliest first if there is one."""
         return self.elsewhere if self.cwd is None else (self.cwd, *self.elsewhere)
 
-    def same(self, other: Scope) -> bool:
+    def same(self, other: ShellScope) -> bool:
         """Tell whether nothing differs."""
         return all(getattr(self, name) == getattr(other, name) for name in _STATE)
 
-    def join(self, other: Scope) -> None:
+    def join(self, other: ShellScope) -> None:
         """Keep what holds here and there; the rest becomes unknown."""
         step()
         if self.__dict__ == other.__dict__:
@@ -326,7 +326,7 @@ class Scope:
         self.integers |= other.integers
         self.readonly |= other.readonly
 
-    def meet(self, other: Scope) -> None:
+    def meet(self, other: ShellScope) -> None:
         """Be where this one or the other is: if that is not one folder, it is not known, but may be any of them."""
         places = dict.fromkeys((*self.elsewhere, *other.elsewhere))
         if self.cwd != other.cwd:

@@ -32,7 +32,7 @@ class Broken(msgspec.Struct, frozen=True):
     seq: int | None = None
 
 
-class Found(msgspec.Struct):
+class SegmentResult(msgspec.Struct):
     """What a part of the log holds."""
 
     events: int = 0
@@ -76,9 +76,9 @@ class Check:
         self._seal = next(self._seals, None)
         self._links: dict[str, _Link] = {}
         self._keys: dict[str, bytes] = {}
-        self._found = Found()
+        self._found = SegmentResult()
 
-    def run(self, progress: Callable[[int], None]) -> Found:
+    def run(self, progress: Callable[[int], None]) -> SegmentResult:
         """Follow the chains; `progress` is told of every some hundred records."""
         try:
             self._run(progress)

@@ -14,10 +14,10 @@ from typing import Literal, TypeAlias
 import msgspec
 
 from assent.audit.snapshot import open_snapshot
-from assent.audit.verify.chain import END, Broken, Found
+from assent.audit.verify.chain import END, Broken, SegmentResult
 from assent.audit.verify.seals import SealsFound, Trust, check_seals
 from assent.audit.verify.segments import Part, check_parts
-from assent.store.address import Address
+from assent.store.address import StoreAddress
 
 State: TypeAlias = Literal["whole", "broken", "unproven"]
 LONG_LOG = 100_000
@@ -27,7 +27,7 @@ _PARTS_EACH = 6
 """Into how many parts a process's share is cut: whoever is done takes the next one."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     """What a verification found."""
 
     ok: bool
@@ -47,13 +47,13 @@ class Report(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def verify_log(
-    address: Address,
+    address: StoreAddress,
     *,
     home: str,
     keys: tuple[str, ...] = (),
     copies: tuple[str, ...] = (),
     progress: Callable[[int, int], None] | None = None,
-) -> Report:
+) -> VerifyReport:
     """Verify a log, also while it is written to; `progress` is told how many records of how many are done.
 
     Found: any record that was changed, moved, doubled or removed; seals that are missing, that do not follow each
@@ -85,13 +85,13 @@ class _Counter:
                 self._progress(self._done, max(self._total, self._done))
 
 
-def _report(found: list[Found], seals: SealsFound) -> Report:
+def _report(found: list[SegmentResult], seals: SealsFound) -> VerifyReport:
     """Join what the parts found; what is broken first is what counts."""
     broken = next((part.broken for part in found if part.broken is not None), seals.broken)
     state: State = "whole" if broken is None else "broken"
     if broken is None and (seals.unsealed or not seals.known):
         state = "unproven"
-    return Report(
+    return VerifyReport(
         ok=state == "whole",
         state=state,
         events=sum(part.events for part in found),

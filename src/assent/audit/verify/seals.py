@@ -19,7 +19,7 @@ from assent.audit.seals.peer_keys import read_neighbours
 from assent.audit.seals.seal import SEAL_EVERY, SEAL_SECONDS, Last, Seal, no_seal, read_seal, select_seals
 from assent.audit.snapshot import Snapshot, open_snapshot
 from assent.audit.verify.chain import Broken, BrokenError
-from assent.store.address import Address
+from assent.store.address import StoreAddress
 
 LATE_ANCHORS = 8
 """How many seals may wait for their anchors: one for each process of an installation that is about to write it."""
@@ -106,7 +106,7 @@ def _lost(anchor: Anchor, what: str) -> BrokenError:
     return BrokenError(what, anchor.position, anchor.writer, anchor.seq)
 
 
-def check_seals(address: Address, trust: Trust) -> SealsFound:
+def check_seals(address: StoreAddress, trust: Trust) -> SealsFound:
     """Follow the seals of all writers."""
     # What is marked or anchored lasts, so a snapshot taken after these were noted has all of it.
     mark = read_mark(trust.home)

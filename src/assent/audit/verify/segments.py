@@ -19,9 +19,9 @@ from typing import TypeAlias
 import msgspec
 
 from assent.audit.snapshot import open_snapshot
-from assent.audit.verify.chain import Check, Found
+from assent.audit.verify.chain import Check, SegmentResult
 from assent.model import AssentError, StoreError
-from assent.store.address import Address
+from assent.store.address import StoreAddress
 
 Progress: TypeAlias = Callable[[int], None]
 """Is told of some more records that are done."""
@@ -32,25 +32,25 @@ _ENDED = "a process that verified a part of the log ended early"
 class Part(msgspec.Struct, frozen=True):
     """The records of a log after one position, up to another."""
 
-    address: Address
+    address: StoreAddress
     after: int
     until: int
 
 
 _read_part = msgspec.json.Decoder(Part).decode
-_read_word = msgspec.json.Decoder(int | str | Found).decode
+_read_word = msgspec.json.Decoder(int | str | SegmentResult).decode
 """What a process says: how many more records are done, what stopped it, or what it found."""
 
 
-def check_part(part: Part, progress: Progress) -> Found:
+def check_part(part: Part, progress: Progress) -> SegmentResult:
     """Follow one part of a log."""
     with open_snapshot(part.address) as snapshot:
         return Check(snapshot, part.after, part.until).run(progress)
 
 
-def check_parts(parts: list[Part], progress: Progress, *, processes: int) -> list[Found]:
+def check_parts(parts: list[Part], progress: Progress, *, processes: int) -> list[SegmentResult]:
     """Follow several parts, in this process and in others beside it; `progress` is called from several threads."""
-    found: dict[int, Found] = {}
+    found: dict[int, SegmentResult] = {}
     left = deque(enumerate(parts))
     with ThreadPoolExecutor(max(1, processes - 1)) as threads, contextlib.ExitStack() as stack:
         # The others begin at the end: what comes first is done here, while they are still starting.
@@ -81,7 +81,7 @@ def _start() -> Iterator[subprocess.Popen[bytes]]:
 
 
 def _check_elsewhere(
-    process: subprocess.Popen[bytes], left: deque[tuple[int, Part]], found: dict[int, Found], progress: Progress
+    process: subprocess.Popen[bytes], left: deque[tuple[int, Part]], found: dict[int, SegmentResult], progress: Progress
 ) -> None:
     with contextlib.suppress(IndexError):
         while True:
@@ -89,7 +89,7 @@ def _check_elsewhere(
             found[number] = _have_checked(process, part, progress)
 
 
-def _have_checked(process: subprocess.Popen[bytes], part: Part, progress: Progress) -> Found:
+def _have_checked(process: subprocess.Popen[bytes], part: Part, progress: Progress) -> SegmentResult:
     to, by = process.stdin, process.stdout
     if to is None or by is None:
         raise StoreError(_ENDED)
@@ -98,7 +98,7 @@ def _have_checked(process: subprocess.Popen[bytes], part: Part, progress: Progre
         to.flush()
         while line := by.readline():
             said = _read_word(line)
-            if isinstance(said, Found):
+            if isinstance(said, SegmentResult):
                 return said
             if isinstance(said, str):
                 raise StoreError(said)
@@ -108,7 +108,7 @@ def _have_checked(process: subprocess.Popen[bytes], part: Part, progress: Progre
     raise StoreError(_ENDED)
 
 
-def _answer(part: Part, say: Callable[[int | str | Found], object]) -> None:
+def _answer(part: Part, say: Callable[[int | str | SegmentResult], object]) -> None:
     done = 0
 
     def tell(count: int) -> None:

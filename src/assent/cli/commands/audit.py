@@ -19,14 +19,14 @@ from assent.audit.seals.node_keys import find_public_key
 from assent.audit.seals.peer_keys import read_neighbours
 from assent.audit.search import MOST_ROWS, Query, Record, export, find, make_page, read_record
 from assent.audit.snapshot import open_snapshot
-from assent.audit.verify.log import Report, verify_log
+from assent.audit.verify.log import VerifyReport, verify_log
 from assent.cli import exit_codes
 from assent.cli.options.arguments import add_output_option, make_parser
 from assent.cli.output.screen import STYLE_OF, has_colour, paint, say, visible
 from assent.model import AssentError
 from assent.platform.paths import assent_home
 from assent.platform.spool import list_left
-from assent.store.address import Address, read_address
+from assent.store.address import StoreAddress, read_address
 from assent.store.read_only import open_reader
 from assent.store.store import open_store
 
@@ -52,7 +52,7 @@ def run(argv: list[str]) -> int:
     given = _parse(argv)
     home = assent_home()
     address = read_address(given.store or os.environ.get("ASSENT_STORE") or None, home=home)
-    commands: dict[str, Callable[[Any, Address, str], int]] = {
+    commands: dict[str, Callable[[Any, StoreAddress, str], int]] = {
         "tail": _tail,
         "search": _search,
         "verify": _verify,
@@ -109,7 +109,7 @@ def _query(given: Any) -> Query:
     return Query(since=given.since, until=given.until, **{name: getattr(given, name) for name in _FILTERS})
 
 
-def _search(given: Any, address: Address, _home: str) -> int:
+def _search(given: Any, address: StoreAddress, _home: str) -> int:
     with open_reader(address) as read:
         page = make_page(read(find(_query(given), limit=given.limit + 1)), given.limit)
     _show(page.records, json=given.json)
@@ -118,7 +118,7 @@ def _search(given: Any, address: Address, _home: str) -> int:
     return exit_codes.OK if page.records else exit_codes.FOUND
 
 
-def _tail(given: Any, address: Address, _home: str) -> int:
+def _tail(given: Any, address: StoreAddress, _home: str) -> int:
     query = _query(given)
     with open_reader(address) as read:
         records = [read_record(row) for row in reversed(read(find(query, limit=given.limit)))]
@@ -147,7 +147,7 @@ def _line(record: Record, *, colour: bool) -> str:
     return f"{record.position:>8}  {record.time}  {shown}  {visible(who)}  {visible(kind)}  {visible(record.text)}"
 
 
-def _verify(given: Any, address: Address, home: str) -> int:
+def _verify(given: Any, address: StoreAddress, home: str) -> int:
     if given.bundle is not None:
         return _verify_bundle(given, home)
     with _progress() as progress:
@@ -203,7 +203,7 @@ def _progress() -> Iterator[Callable[[int, int], None] | None]:
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
-def _describe(report: Report) -> str:
+def _describe(report: VerifyReport) -> str:
     counts = f"{_several(report.events, 'record')} of {_several(report.writers, 'writer')}, "
     counts += f"{_several(report.checkpoints, 'checkpoint')}, {_several(report.anchors, 'anchor')}"
     if report.broken is None:
@@ -214,7 +214,7 @@ def _describe(report: Report) -> str:
     return f"the log is BROKEN\n  {place}{visible(broken.what)}{whose}\n  {counts} were whole before it"
 
 
-def _describe_unbroken(report: Report, counts: str) -> str:
+def _describe_unbroken(report: VerifyReport, counts: str) -> str:
     unknown = "".join(
         f"\n  the key of writer {visible(writer)} is known from the database only: verify in its home, or give --key"
         for writer in report.unknown
@@ -231,7 +231,7 @@ def _several(number: int, what: str) -> str:
     return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
-def _export(given: Any, address: Address, _home: str) -> int:
+def _export(given: Any, address: StoreAddress, _home: str) -> int:
     with open_snapshot(address) as snapshot:
         if given.output is None:
             for line in export(snapshot):

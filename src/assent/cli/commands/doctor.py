@@ -53,7 +53,7 @@ Grade: TypeAlias = Literal["ok", "note", "bad"]
 _STYLE = {"ok": "green", "note": "yellow", "bad": "red"}
 
 
-class Finding(msgspec.Struct, frozen=True):
+class DoctorFinding(msgspec.Struct, frozen=True):
     """One thing that was looked at."""
 
     grade: Grade
@@ -74,36 +74,36 @@ def run(argv: list[str]) -> int:
     return exit_codes.FOUND if any(finding.grade == "bad" for finding in findings) else exit_codes.OK
 
 
-def _show(findings: list[Finding], *, colour: bool) -> None:
+def _show(findings: list[DoctorFinding], *, colour: bool) -> None:
     for finding in findings:
         say(f"{paint(f'{finding.grade:<4}', _STYLE[finding.grade], colour=colour)}  {visible(finding.what)}")
         if finding.hint:
             say(f"      {visible(finding.hint)}")
 
 
-def _look(check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def _look(check: Callable[[], Iterator[DoctorFinding]]) -> Iterator[DoctorFinding]:
     try:
         yield from check()
     except AssentError as error:
-        yield Finding("bad", str(error))
+        yield DoctorFinding("bad", str(error))
     except OSError as error:
-        yield Finding("bad", f"{error.filename}: {error.strerror}")
+        yield DoctorFinding("bad", f"{error.filename}: {error.strerror}")
 
 
-def check_home() -> Iterator[Finding]:
+def check_home() -> Iterator[DoctorFinding]:
     """Look at who can read and write Assent's home."""
     home = assent_home()
     if not os.path.isdir(home):
-        yield Finding("note", f"{home} is not there yet", "start the daemon with `assent serve`")
+        yield DoctorFinding("note", f"{home} is not there yet", "start the daemon with `assent serve`")
         return
     status = os.stat(home)
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        yield Finding("bad", f"others than you can look into {home}", f"chmod 700 {home}")
+        yield DoctorFinding("bad", f"others than you can look into {home}", f"chmod 700 {home}")
     else:
-        yield Finding("ok", f"{home} is yours alone")
+        yield DoctorFinding("ok", f"{home} is yours alone")
     open_files = [name for name in sorted(os.listdir(home)) if _is_open(os.path.join(home, name))]
     for name in open_files:
-        yield Finding("bad", f"others can read or write {os.path.join(home, name)}", "make its mode 0600")
+        yield DoctorFinding("bad", f"others can read or write {os.path.join(home, name)}", "make its mode 0600")
 
 
 def _is_open(path: str) -> bool:
@@ -111,67 +111,67 @@ def _is_open(path: str) -> bool:
     return not stat.S_ISLNK(status.st_mode) and bool(status.st_mode & 0o077)
 
 
-def check_installation() -> Iterator[Finding]:
+def check_installation() -> Iterator[DoctorFinding]:
     """Look whether Assent is loaded from a project, whose files agents may write."""
     for folder in loaded_folders():
         root = project_of(folder)
         if root is not None:
             what = f"Assent is loaded from {folder}, in the project {root}: what is written there runs as Assent"
-            yield Finding("note", what, "install it outside of every project (pipx, uv tool)")
+            yield DoctorFinding("note", what, "install it outside of every project (pipx, uv tool)")
 
 
-def check_policy() -> Iterator[Finding]:
+def check_policy() -> Iterator[DoctorFinding]:
     """Look whether the policy files can be read, here."""
     observe()
     found = load_layers(os.getcwd())  # noqa: PTH109 - paths are strings here
     files = [policy.file for policy in found.policies]
-    yield Finding(
+    yield DoctorFinding(
         "ok", f"the policy can be read: {', '.join(files) if files else 'no files, so the default one holds'}"
     )
     for notice in found.notices:
-        yield Finding("note", notice)
+        yield DoctorFinding("note", notice)
 
 
-def check_settings() -> Iterator[Finding]:
+def check_settings() -> Iterator[DoctorFinding]:
     """Look whether the daemon's settings can be read."""
     settings = load_settings()
-    yield Finding("ok", f"the daemon is set to listen on {settings.host}:{settings.port}")
+    yield DoctorFinding("ok", f"the daemon is set to listen on {settings.host}:{settings.port}")
     if settings.expose:
-        yield Finding("note", "others than this machine may reach the daemon", "put TLS in front of it")
+        yield DoctorFinding("note", "others than this machine may reach the daemon", "put TLS in front of it")
 
 
-def check_daemon() -> Iterator[Finding]:
+def check_daemon() -> Iterator[DoctorFinding]:
     """Look whether the daemon runs and takes this user's token."""
     try:
         client = find_client()
         client.health()
     except UnreachableError as error:
         fault, _, hint = str(error).partition("; ")
-        yield Finding("note", fault, hint or "start it with `assent serve`")
+        yield DoctorFinding("note", fault, hint or "start it with `assent serve`")
         return
     who = client.who()
-    yield Finding("ok", f"the daemon runs, and knows you as {who.user_id} ({who.role})")
+    yield DoctorFinding("ok", f"the daemon runs, and knows you as {who.user_id} ({who.role})")
     stats = client.stats()
-    yield Finding("ok", f"{stats.pending} pending, the log ends at {stats.audit_position}")
+    yield DoctorFinding("ok", f"{stats.pending} pending, the log ends at {stats.audit_position}")
     if stats.policy_fault:
-        yield Finding("bad", f"the daemon goes by older rules: {stats.policy_fault}")
+        yield DoctorFinding("bad", f"the daemon goes by older rules: {stats.policy_fault}")
 
 
-def check_agents() -> Iterator[Finding]:
+def check_agents() -> Iterator[DoctorFinding]:
     """Look at each agent that is wired up, and call its hook as the agent would."""
     home = assent_home()
     for wired in read_book(home):
         yield from _look(lambda wired=wired: check_agent(wired, home))  # type: ignore[misc]
 
 
-def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
+def check_agent(wired: Wired, home: str) -> Iterator[DoctorFinding]:
     """Look at one agent: its settings, its client, its token, and whether what must be denied is."""
     name = wired.agent if wired.root is None else f"{wired.agent} in {wired.root}"
     again = f"run `assent init {wired.agent}{' --project' if wired.root else ''}` again"
     file = file_of(wired.agent, wired.scope, wired.root)
     if is_gone(wired):
         hint = f"run `assent uninit {wired.agent} --project` where it lies now, or in an empty folder made there"
-        yield Finding("note", f"{name}: there is no such folder any more", hint)
+        yield DoctorFinding("note", f"{name}: there is no such folder any more", hint)
         return
     yield from _check_files(wired, home, name, again)
     yield from _check_variables(wired, name)
@@ -180,7 +180,7 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
     missing = _missing(wired, wiring, file) if wiring is not None else []
     if missing or not hook_lines(wired):
         what = f"{name}: {file} does not have Assent's hook as it was written {', '.join(missing)}"
-        yield Finding("bad", what.rstrip(), again)
+        yield DoctorFinding("bad", what.rstrip(), again)
         return
     if wired.agent == "codex":
         yield from _check_trust(wired, home)
@@ -192,7 +192,7 @@ def check_agent(wired: Wired, home: str) -> Iterator[Finding]:
         yield from _check_hook(wired, line, name, again)
 
 
-def _check_variables(wired: Wired, name: str) -> Iterator[Finding]:
+def _check_variables(wired: Wired, name: str) -> Iterator[DoctorFinding]:
     """Look for variables that the agent's project, and the one that this folder lies in, set for the whole agent."""
     folders = (wired.root, os.getcwd())  # noqa: PTH109 - paths are strings here
     for folder in dict.fromkeys(filter(None, folders)):
@@ -200,7 +200,7 @@ def _check_variables(wired: Wired, name: str) -> Iterator[Finding]:
             what = (
                 f"{name}: {each.place} sets {each.name}, which turns every program that the agent starts, its hook too"
             )
-            yield Finding("bad", what, "nothing runs there: take it out, or set it in your own settings")
+            yield DoctorFinding("bad", what, "nothing runs there: take it out, or set it in your own settings")
 
 
 def _missing(wired: Wired, wiring: Wiring, file: str) -> list[str]:
@@ -212,93 +212,101 @@ def _missing(wired: Wired, wiring: Wiring, file: str) -> list[str]:
     return [e for e in wanted if not any(wiring.runs(e, entry, line) for entry in found.get(e, []))]
 
 
-def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[Finding]:
+def _check_files(wired: Wired, home: str, name: str, again: str) -> Iterator[DoctorFinding]:
     token = token_file(home, wired.key)
     if find_private(token, suggestion="make its mode 0600") is None:
-        yield Finding("bad", f"{name}: {token} is not there", again)
+        yield DoctorFinding("bad", f"{name}: {token} is not there", again)
     elif _is_open(token):
-        yield Finding("bad", f"others can read {token}", "make its mode 0600")
+        yield DoctorFinding("bad", f"others can read {token}", "make its mode 0600")
     if not is_placed(home):
-        yield Finding("note", f"{name}: the hook's client is not that of this version of Assent", again)
+        yield DoctorFinding("note", f"{name}: the hook's client is not that of this version of Assent", again)
     if not all(map(is_current, wired.lines[:1])):
-        yield Finding("bad", f"{name}: the hook's line is of an older version, and easier to turn", again)
+        yield DoctorFinding("bad", f"{name}: the hook's line is of an older version, and easier to turn", again)
 
 
-def _check_version(wired: Wired) -> Finding:
+def _check_version(wired: Wired) -> DoctorFinding:
     wiring = WIRINGS.get(wired.agent)
     program = shutil.which(wiring.program if wiring is not None else wired.agent)
     if program is None:
-        return Finding("note", f"{wired.agent} is not on the PATH")
+        return DoctorFinding("note", f"{wired.agent} is not on the PATH")
     try:
         done = subprocess.run([program, "--version"], capture_output=True, check=False, timeout=30)  # noqa: S603 - the user's own
     except (OSError, subprocess.SubprocessError) as error:
-        return Finding("note", f"{program} can not be asked for its version: {error}")
+        return DoctorFinding("note", f"{program} can not be asked for its version: {error}")
     said = done.stdout.decode("utf-8", "replace").strip()
     if wiring is None or wiring.tested in said:
-        return Finding("ok", f"{wired.agent} is {said}")
-    return Finding("note", f"{wired.agent} is {said}; {wiring.tested} was tried", "see below whether its hook decides")
+        return DoctorFinding("ok", f"{wired.agent} is {said}")
+    return DoctorFinding(
+        "note", f"{wired.agent} is {said}; {wiring.tested} was tried", "see below whether its hook decides"
+    )
 
 
-def _check_taken(file: str) -> Iterator[Finding]:
+def _check_taken(file: str) -> Iterator[DoctorFinding]:
     """Ask Claude Code whether it takes its settings: for one that it does not, it leaves out all of them."""
     settings = jsonc.parse(find_file(file).data.decode("utf-8", "replace"), file=file).value  # type: ignore[union-attr]
     for name in claude_settings.find_untaken(shutil.which("claude") or "", settings, os.environ):
         what = f"claude leaves out {file} because of `{name}`, and with it the hook: nothing is decided"
-        yield Finding("bad", what, "mend or take out that setting")
+        yield DoctorFinding("bad", what, "mend or take out that setting")
 
 
-def _check_trust(wired: Wired, home: str) -> Iterator[Finding]:
+def _check_trust(wired: Wired, home: str) -> Iterator[DoctorFinding]:
     hooks = codex_trust.list_hooks(shutil.which("codex") or "", wired.root or home, os.environ, wired.lines)
     if not hooks:
-        yield Finding("bad", "codex does not find the hooks in its settings", "look for an entry there that is none")
+        yield DoctorFinding(
+            "bad", "codex does not find the hooks in its settings", "look for an entry there that is none"
+        )
     elif all(hook.trusted and hook.enabled for hook in hooks):
-        yield Finding("ok", "codex trusts the hooks")
+        yield DoctorFinding("ok", "codex trusts the hooks")
     else:
-        yield Finding("bad", "codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex")
+        yield DoctorFinding(
+            "bad", "codex does not run the hooks: they are not trusted", "trust them with /hooks in Codex"
+        )
 
 
-def _check_switch(wiring: Wiring, file: str) -> Iterator[Finding]:
+def _check_switch(wiring: Wiring, file: str) -> Iterator[DoctorFinding]:
     """Look whether hooks are switched off, which the project that this folder lies in can do too."""
     root = project_root(os.getcwd())  # noqa: PTH109 - paths are strings here
     for path in find_off(wiring, file, root):
-        yield Finding("bad", f"{path} switches hooks off: nothing is decided here", "take that out")
+        yield DoctorFinding("bad", f"{path} switches hooks off: nothing is decided here", "take that out")
     for path in find_prefixed(wiring, root):
-        yield Finding("bad", f"{path} sets {wiring.prefix}, which can leave hooks out", "take that out")
+        yield DoctorFinding("bad", f"{path} sets {wiring.prefix}, which can leave hooks out", "take that out")
 
 
-def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[Finding]:
+def _check_hook(wired: Wired, line: str, name: str, again: str) -> Iterator[DoctorFinding]:
     denied, harmless = try_hook(wired, line, DENIED), try_hook(wired, line, HARMLESS)
     if wired.observe:
         silent = denied.code == harmless.code == 0 and not (denied.out or harmless.out)
-        yield Finding(
+        yield DoctorFinding(
             "note" if silent else "bad", f"{name} is on trial: nothing is stopped", "end it with `assent init`"
         )
     elif not denied.is_denial:
-        yield Finding("bad", f"{name}: the hook let through what must be denied ({denied.code}) {denied.err}", again)
+        yield DoctorFinding(
+            "bad", f"{name}: the hook let through what must be denied ({denied.code}) {denied.err}", again
+        )
     elif "could not decide" in denied.err:
-        yield Finding("bad", f"{name}: everything is denied: {denied.err}", "start the daemon, or see its log")
+        yield DoctorFinding("bad", f"{name}: everything is denied: {denied.err}", "start the daemon, or see its log")
     else:
-        yield Finding("ok", f"{name}: called as the agent does, the hook denied what must be denied")
+        yield DoctorFinding("ok", f"{name}: called as the agent does, the hook denied what must be denied")
         if harmless.is_denial:
-            yield Finding("note", f"{name}: your policy denies even `{HARMLESS}`")
+            yield DoctorFinding("note", f"{name}: your policy denies even `{HARMLESS}`")
     if not denied.is_clear:
         hint = "have what your shell starts with (BASH_ENV, ~/.zshenv) print nothing"
-        yield Finding("bad", f"{name}: something is printed before the hook's answer; no change is heard", hint)
+        yield DoctorFinding("bad", f"{name}: something is printed before the hook's answer; no change is heard", hint)
 
 
-def check_sandbox() -> Iterator[Finding]:
+def check_sandbox() -> Iterator[DoctorFinding]:
     """Try out which mechanisms there are, and set a sandbox up with them."""
     machine = probe()
     for mechanism in (*machine.mechanisms(), find_group(LIMITS)):
         word = "in force" if mechanism.enforced else "not in force"
         grade: Grade = "ok" if mechanism.enforced else "note"
-        yield Finding(grade, f"sandbox: {mechanism.name} {mechanism.version}".rstrip() + f", {word}")
+        yield DoctorFinding(grade, f"sandbox: {mechanism.name} {mechanism.version}".rstrip() + f", {word}")
     if machine.missing:
         hint = "modes and profiles that need it deny; `assent run` runs nothing"
-        yield Finding("bad", "no sandbox can be set up here: " + "; ".join(machine.missing), hint)
+        yield DoctorFinding("bad", "no sandbox can be set up here: " + "; ".join(machine.missing), hint)
         return
     if not machine.notify:
-        yield Finding("note", "the kernel does not tell of system calls: what a sandbox stops is not reported")
+        yield DoctorFinding("note", "the kernel does not tell of system calls: what a sandbox stops is not reported")
     yield from _try_sandbox(load_layers(os.getcwd()).workspace.roots)  # noqa: PTH109 - paths are strings here
 
 
@@ -312,7 +320,7 @@ done < /proc/net/route
 """Done inside: says what a command inside must not see, and tries to write what it must not write."""
 
 
-def _try_sandbox(workspace: tuple[str, ...]) -> Iterator[Finding]:
+def _try_sandbox(workspace: tuple[str, ...]) -> Iterator[DoctorFinding]:
     """Run a command in a sandbox here, and say what it could do."""
     home, name = os.path.realpath(assent_home()), f"doctor-{os.urandom(8).hex()}"
     trial = attempt(workspace, ["/bin/sh", "-c", _LOOK_AROUND, "sh", home, name])
@@ -320,12 +328,16 @@ def _try_sandbox(workspace: tuple[str, ...]) -> Iterator[Finding]:
     wrote = [f"it wrote {home}/{name}"] if os.path.lexists(os.path.join(home, name)) else []
     if trial.fault is not None:
         forget(workspace)
-        yield Finding("bad", f"no sandbox can be set up {where}: {trial.fault}", "until then nothing runs in one there")
+        yield DoctorFinding(
+            "bad", f"no sandbox can be set up {where}: {trial.fault}", "until then nothing runs in one there"
+        )
     elif wrote or trial.said:
-        yield Finding("bad", f"the sandbox {where} does not hold: {'; '.join((*trial.said.splitlines(), *wrote))}")
+        yield DoctorFinding(
+            "bad", f"the sandbox {where} does not hold: {'; '.join((*trial.said.splitlines(), *wrote))}"
+        )
     else:
         what = "Assent's home was neither seen nor written, and no network was seen"
-        yield Finding("ok", f"sandbox: a command ran in one {where} in {trial.seconds * 1000:.0f} ms: {what}")
+        yield DoctorFinding("ok", f"sandbox: a command ran in one {where} in {trial.seconds * 1000:.0f} ms: {what}")
 
 
 CHECKS = (check_home, check_installation, check_policy, check_settings, check_sandbox, check_daemon, check_agents)

@@ -12,8 +12,8 @@ from assent.cli.options.environment import read_environment
 from assent.cli.options.tool_call import call_from_words, find_folder
 from assent.cli.output.decision_json import encode
 from assent.cli.output.layer_notices import Notices
-from assent.cli.output.operation_tree import Node, nest
-from assent.cli.output.outline import Outline, Span, draw, line
+from assent.cli.output.operation_tree import OperationNode, nest
+from assent.cli.output.outline import Outline, StyledText, draw, line
 from assent.cli.output.screen import STYLE_OF, say
 from assent.cli.output.unparsed_part import find_unread
 from assent.cli.rule_suggestions import suggest
@@ -71,7 +71,7 @@ def outline_of(decision: Decision, call: ToolCall, bench: Bench) -> Outline:
         _advice(decision, suggest(decision, call, bench)),
     )
     return line(
-        Span(word, f"bold {STYLE_OF[word]}"),
+        StyledText(word, f"bold {STYLE_OF[word]}"),
         f": {decision.decision_reason}",
         below=tuple(section for section in sections if section is not None),
     )
@@ -83,25 +83,27 @@ def _reading(decision: Decision, call: ToolCall) -> Outline:
     shown = given if isinstance(given, str) else json.dumps(call.input, ensure_ascii=False)
     doubt = () if reading.unreadable is None else (_doubt(reading.unreadable, shown),)
     tops = _nodes([n for n in nest(reading.operations) if not _is_doubt(n, reading, shown)], decision)
-    return line(Span("what it would do", "bold"), f"  {reading.tool} ", Span(shown, "cyan"), below=(*tops, *doubt))
+    return line(
+        StyledText("what it would do", "bold"), f"  {reading.tool} ", StyledText(shown, "cyan"), below=(*tops, *doubt)
+    )
 
 
 def _doubt(reason: str, shown: str) -> Outline:
     """Say what could not be read, and which part of the line that is."""
     part = find_unread(shown)
-    below = () if part is None else (line("in ", Span(part, "red")),)
-    return line(Span("? could not be read: ", "bold red"), reason, below=below)
+    below = () if part is None else (line("in ", StyledText(part, "red")),)
+    return line(StyledText("? could not be read: ", "bold red"), reason, below=below)
 
 
-def _is_doubt(node: Node, reading: Reading, line_text: str) -> bool:
+def _is_doubt(node: OperationNode, reading: Reading, line_text: str) -> bool:
     """Tell whether an operation only stands for the part that could not be read, which has its own line."""
     operation = None if node.index is None else reading.operations[node.index]
     return operation is not None and operation.reason == reading.unreadable and operation.resource == line_text
 
 
-def _nodes(nodes: list[Node], decision: Decision) -> tuple[Outline, ...]:
+def _nodes(nodes: list[OperationNode], decision: Decision) -> tuple[Outline, ...]:
     """Draw what stands on one level: what is said twice once, and of many that are alike the first ones."""
-    alike: dict[object, list[Node]] = {}
+    alike: dict[object, list[OperationNode]] = {}
     kinds: dict[object, int] = {}
     found, left = [], 0
     for node in nodes:
@@ -120,37 +122,39 @@ def _nodes(nodes: list[Node], decision: Decision) -> tuple[Outline, ...]:
             continue
         alike[key] = [node]
         found.append(alike[key])
-    more = (line(Span(f"… and {left} more like these (all of them with --json)", "dim")),) if left else ()
+    more = (line(StyledText(f"… and {left} more like these (all of them with --json)", "dim")),) if left else ()
     return (*(_node(same, decision) for same in found), *more)
 
 
-def _node(same: list[Node], decision: Decision) -> Outline:
+def _node(same: list[OperationNode], decision: Decision) -> Outline:
     """Draw one operation, which may stand in a call several times."""
     node = same[0]
     inner = _nodes(node.inner, decision)
     if node.index is None:
-        return line(Span(node.layer, "dim"), below=inner)
+        return line(StyledText(node.layer, "dim"), below=inner)
     numbers = [n.index + 1 for n in same if n.index is not None and _is_spoken_of(n.index, decision)]
     operation = decision.reading.operations[node.index]
     tier = operation.tier.value
     # What is asked about never looks safe, whatever its tier.
     mark = "dangerous" if tier == "safe" and _is_objected_to(node.index, decision) else tier
     return line(
-        Span(f"{_MARKS[mark]} ", STYLE_OF[mark]),
+        StyledText(f"{_MARKS[mark]} ", STYLE_OF[mark]),
         _VERBS[operation.kind],
-        Span(operation.resource, "bold"),
-        Span(f" (really {operation.target})" if operation.target not in (None, operation.resource) else "", "yellow"),
-        Span("  "),
-        Span("" if tier == "safe" else f"{tier}: ", STYLE_OF[tier]),
-        Span("" if operation.reason in _OBVIOUS else operation.reason, "dim" if tier == "safe" else ""),
-        Span("  " + ", ".join(f"#{n}" for n in numbers) if numbers else "", "dim"),
+        StyledText(operation.resource, "bold"),
+        StyledText(
+            f" (really {operation.target})" if operation.target not in (None, operation.resource) else "", "yellow"
+        ),
+        StyledText("  "),
+        StyledText("" if tier == "safe" else f"{tier}: ", STYLE_OF[tier]),
+        StyledText("" if operation.reason in _OBVIOUS else operation.reason, "dim" if tier == "safe" else ""),
+        StyledText("  " + ", ".join(f"#{n}" for n in numbers) if numbers else "", "dim"),
         below=(*_consequences(operation), *inner),
     )
 
 
 def _consequences(operation: Operation) -> tuple[Outline, ...]:
     facts = (("impact: ", operation.impact), ("to undo it: ", operation.rollback))
-    return tuple(line(Span(label, "dim"), text) for label, text in facts if text)
+    return tuple(line(StyledText(label, "dim"), text) for label, text in facts if text)
 
 
 def _is_plain(opinion: Opinion) -> bool:
@@ -174,7 +178,9 @@ def _heard(decision: Decision) -> Outline:
     tally = ", ".join(f"{votes.count(v)} {v}" for v in ("allow", "ask", "deny") if v in votes)
     rest = "" if decision.opinions else "nobody had anything to say"
     return line(
-        Span("who was heard", "bold"), Span(f"  classifier: {tally}" if tally else f"  {rest}", "dim"), below=opinions
+        StyledText("who was heard", "bold"),
+        StyledText(f"  classifier: {tally}" if tally else f"  {rest}", "dim"),
+        below=opinions,
     )
 
 
@@ -186,7 +192,7 @@ def _opinions(opinions: list[Opinion], decision: Decision) -> tuple[Outline, ...
         said.setdefault((*key, opinion.certainty), []).append(opinion)
     shown = list(said.values())[: 3 * _MOST_ALIKE]
     left = len(said) - len(shown)
-    more = (line(Span(f"… and {left} more (all of them with --json)", "dim")),) if left else ()
+    more = (line(StyledText(f"… and {left} more (all of them with --json)", "dim")),) if left else ()
     return (*(_opinion(same, decision) for same in shown), *more)
 
 
@@ -200,11 +206,11 @@ def _opinion(same: list[Opinion], decision: Decision) -> Outline:
     firm = "firmly " if opinion.firm else ""
     unsure = " (may match)" if opinion.certainty is Certainty.MAYBE else ""
     return line(
-        Span(about, "dim"),
-        Span(f"{firm}{opinion.verdict.value}", style or STYLE_OF[opinion.verdict.value]),
-        Span(f"  {opinion.policy}{unsure}: {opinion.reason}", style),
-        Span(f"  [{opinion.rule}]" if opinion.rule else "", style),
-        Span(f"  ({fate})" if fate else "", "dim"),
+        StyledText(about, "dim"),
+        StyledText(f"{firm}{opinion.verdict.value}", style or STYLE_OF[opinion.verdict.value]),
+        StyledText(f"  {opinion.policy}{unsure}: {opinion.reason}", style),
+        StyledText(f"  [{opinion.rule}]" if opinion.rule else "", style),
+        StyledText(f"  ({fate})" if fate else "", "dim"),
     )
 
 
@@ -224,20 +230,20 @@ def _decided(decision: Decision) -> Outline:
         lacking = "" if decision.available else " (can not be set up here, so nothing runs)"
         facts.append(("sandbox: ", decision.boundary.name + lacking))
     return line(
-        Span("what decided", "bold"),
+        StyledText("what decided", "bold"),
         f"  {decision.decision_source.value}, as the strictest",
-        Span(f"  (mode {decision.mode.value}, policy {decision.policy_version})", "dim"),
-        below=tuple(line(Span(k, "dim"), v) for k, v in facts),
+        StyledText(f"  (mode {decision.mode.value}, policy {decision.policy_version})", "dim"),
+        below=tuple(line(StyledText(k, "dim"), v) for k, v in facts),
     )
 
 
 def _advice(decision: Decision, suggestion: Suggestion | None) -> Outline | None:
     if decision.decision == "allow" and suggestion is None:
         return None
-    head = Span("what you could do", "bold")
+    head = StyledText("what you could do", "bold")
     if suggestion is None:
         return line(head, below=(line(_no_rule(decision)),))
-    rules = tuple(line(Span("- " + json.dumps(text, ensure_ascii=False), "cyan")) for text in suggestion.rules)
+    rules = tuple(line(StyledText("- " + json.dumps(text, ensure_ascii=False), "cyan")) for text in suggestion.rules)
     where = f"to {suggestion.effect} it, add to permissions.{suggestion.effect} in {user_file()}:"
     return line(head, below=(line(where, below=rules),))
 

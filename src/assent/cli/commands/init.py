@@ -19,17 +19,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.agents.hooks.opencode import is_our_plugin, plugin_text
-from assent.agents.specs import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, Client, Wiring
+from assent.agents.specs import MARGIN, REPORT_TIMEOUT, TIMEOUT, WIRINGS, HookClient, Wiring
 from assent.agents.wiring import claude_settings, codex_trust, import_rules
 from assent.agents.wiring.hook_files import HOOK_SCRIPT, place_hook
 from assent.agents.wiring.hook_python import find_python
-from assent.agents.wiring.import_rules import Refused, Taken
+from assent.agents.wiring.import_rules import RefusedRule, Taken
 from assent.agents.wiring.restore import take_out
 from assent.agents.wiring.settings_changes import (
     AGENTS_FOLDER,
-    Change,
+    SettingsChange,
     Wired,
-    Written,
+    WrittenSettings,
     apply_change,
     back_up,
     find_wired,
@@ -88,7 +88,7 @@ def run(argv: list[str]) -> int:
     """Run the command."""
     given = _parse(argv)
     target, home = find_target(given), assent_home()
-    client = Client(
+    client = HookClient(
         python=find_python(given.python),
         script=os.path.join(home, HOOK_SCRIPT),
         agent=target.agent,
@@ -143,12 +143,14 @@ def _note_twice(target: Target, home: str) -> None:
             )
 
 
-def _plan(target: Target, client: Client) -> Change:
+def _plan(target: Target, client: HookClient) -> SettingsChange:
     path = file_of(target.agent, target.scope, target.root)
     if target.agent == "opencode":
         before = read_text(path)
         lines = client.line(TIMEOUT - MARGIN), client.report_line(REPORT_TIMEOUT - MARGIN)
-        return Change(path, None if before is None else before.encode(), plugin_text(*lines, trial=client.observe))
+        return SettingsChange(
+            path, None if before is None else before.encode(), plugin_text(*lines, trial=client.observe)
+        )
     settings = load_settings()
     where = settings.public_url or f"http://127.0.0.1:{settings.port or 7422}"
     status = f"Assent decides; if it asks, answer at {where} or with `assent pending`"
@@ -159,7 +161,7 @@ def _plan(target: Target, client: Client) -> Change:
     return change
 
 
-def _refuse_untaken(change: Change) -> None:
+def _refuse_untaken(change: SettingsChange) -> None:
     """Refuse settings that Claude Code leaves out as a whole: it would go on without a hook."""
     settings = jsonc.parse((change.before or b"").decode(), file=change.path).value
     untaken = claude_settings.find_untaken(shutil.which("claude") or "", settings, os.environ)
@@ -168,7 +170,7 @@ def _refuse_untaken(change: Change) -> None:
         raise ConfigError("Claude Code does not take these settings.", file=change.path, suggestion=hint)
 
 
-def _refuse_disabled(wiring: Wiring, change: Change) -> None:
+def _refuse_disabled(wiring: Wiring, change: SettingsChange) -> None:
     """Refuse settings in which hooks stay switched off: the agent would run everything undecided."""
     after = jsonc.parse((change.after or b"").decode(), file=change.path).value
     off = [path for path in find_off(wiring, change.path, None) if path != change.path or wiring.is_off(after)]
@@ -187,13 +189,13 @@ def _refuse_outside(path: str, target: Target) -> None:
         raise ConfigError(f"This leads out of the project, to {real}.", file=path, suggestion=hint)
 
 
-def _plan_import(target: Target) -> list[Change]:
+def _plan_import(target: Target) -> list[SettingsChange]:
     """Take over the rules the agent has, showing each."""
     found = list(_existing_rules(target))
     taken = [each for each in found if isinstance(each, Taken)]
     for each in taken:
         say(visible(f"takes over   {each.effect:<5} {each.rule}" + _differs(each)))
-    for left in [each for each in found if isinstance(each, Refused)]:
+    for left in [each for each in found if isinstance(each, RefusedRule)]:
         say(visible(f"leaves out   {left.effect:<5} {left.source}: {left.why}"))
     if not taken:
         return []
@@ -206,14 +208,14 @@ def _plan_import(target: Target) -> list[Change]:
     after = add_rules(before or "", rules, file=path, layer=layer, note=f"from {target.agent}")
     if after == before:
         return []
-    return [Change(path, None if before is None else before.encode(), after.encode(), mode=0o644)]
+    return [SettingsChange(path, None if before is None else before.encode(), after.encode(), mode=0o644)]
 
 
 def _differs(taken: Taken) -> str:
     return "" if taken.rule == taken.source else f"   (from {taken.source})"
 
 
-def _existing_rules(target: Target) -> Iterator[Taken | Refused]:
+def _existing_rules(target: Target) -> Iterator[Taken | RefusedRule]:
     folder = os.path.dirname(file_of(target.agent, target.scope, target.root))
     if target.agent == "claude-code":
         names = ("settings.json", "settings.local.json") if target.root else ("settings.json",)
@@ -243,7 +245,7 @@ def _toml(path: str) -> Any:
         raise ConfigError(f"not valid TOML: {error}", file=path, suggestion="use --no-import") from None
 
 
-def _show(change: Change) -> None:
+def _show(change: SettingsChange) -> None:
     real = os.path.realpath(change.path)
     say(visible(f"{change.path}{f' (a link to {real})' if real != change.path else ''}:"))
     colour = has_colour(sys.stdout)
@@ -261,7 +263,7 @@ def _agrees() -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _write(target: Target, client: Client, changes: Sequence[Change], home: str) -> None:
+def _write(target: Target, client: HookClient, changes: Sequence[SettingsChange], home: str) -> None:
     """Write everything: first what the hook needs, then the settings that have it called."""
     book = follow_move(read_book(home), target)
     old = find_wired(book, target.agent, target.scope, target.root)
@@ -290,7 +292,7 @@ def _write(target: Target, client: Client, changes: Sequence[Change], home: str)
         say(visible(f"wrote {written.path}"))
 
 
-def _change(wired: Wired, change: Change, home: str, others: Sequence[Wired]) -> Wired:
+def _change(wired: Wired, change: SettingsChange, home: str, others: Sequence[Wired]) -> Wired:
     """Write a file. The way back is noted first: whenever this is cut short, `assent uninit` knows it."""
     if _is_our_plugin(change) and change.before != change.after:
         say(visible(f"a copy of {change.path} as it was is {back_up(change.path, change.before or b'', home)}"))
@@ -300,7 +302,7 @@ def _change(wired: Wired, change: Change, home: str, others: Sequence[Wired]) ->
     return wired
 
 
-def _original(wired: Wired, change: Change) -> bytes | None:
+def _original(wired: Wired, change: SettingsChange) -> bytes | None:
     """Return what the way back leads to: a file as it is, without what an earlier wiring put into it."""
     old = next((each for each in wired.files if each.path == change.path), None)
     if _is_our_plugin(change):
@@ -312,7 +314,7 @@ def _original(wired: Wired, change: Change) -> bytes | None:
     return change.before if text is None else text.encode()
 
 
-def _add(wired: Wired, written: Written, change: Change) -> Wired:
+def _add(wired: Wired, written: WrittenSettings, change: SettingsChange) -> Wired:
     """Note a file. If Assent wrote it before, the way back leads to what was there before that."""
     old = next((each for each in wired.files if each.path == written.path), None)
     if old is not None and (old.is_now(change.before or b"") or _is_our_plugin(change)):
@@ -321,7 +323,7 @@ def _add(wired: Wired, written: Written, change: Change) -> Wired:
     return msgspec.structs.replace(wired, files=(*kept, written))
 
 
-def _is_our_plugin(change: Change) -> bool:
+def _is_our_plugin(change: SettingsChange) -> bool:
     return is_our_plugin((change.before or b"").decode("utf-8", "replace"))
 
 

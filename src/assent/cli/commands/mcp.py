@@ -23,9 +23,9 @@ from assent.config.effective_settings import load_settings
 from assent.config.layers import LivePolicies
 from assent.model import AssentError, EventType, SandboxProfile, Session, ToolCall, Violation
 from assent.sandbox import CommandNotStarted, Sandbox, Unavailable
-from assent.sdk.mcp.http_server import Address
-from assent.sdk.mcp.proxy import Proxy
-from assent.sdk.mcp.server import LONGEST_MESSAGE, Program, Server, ServerGoneError, decode_own, find_id
+from assent.sdk.mcp.http_server import HttpServer
+from assent.sdk.mcp.proxy import McpProxy
+from assent.sdk.mcp.server import LONGEST_MESSAGE, Server, ServerGoneError, StdioServer, decode_own, find_id
 from assent.sdk.mcp.tool_pins import Pins
 from assent.sdk.sessions.backends import Embedded, Judge
 from assent.sdk.sessions.daemon_backend import Remote
@@ -106,7 +106,7 @@ class _Guarded:
             stack.push_async_callback(server.close)
             session = AgentSession(self._who, self._judge, tools={}, queue=True, cwd=self._folder)
             pins = Pins(self._name, self._given.url or self._command)
-            proxy = Proxy(self._name, session, server, pins, _write)
+            proxy = McpProxy(self._name, session, server, pins, _write)
             serving = asyncio.create_task(proxy.serve())
             reading = asyncio.create_task(_read_client(proxy))
             await asyncio.wait((serving, reading), return_when=asyncio.FIRST_COMPLETED)
@@ -121,7 +121,7 @@ class _Guarded:
 
     async def _open(self, stack: contextlib.AsyncExitStack) -> Server:
         if self._given.url:
-            return Address(self._given.url)
+            return HttpServer(self._given.url)
         boundary = find_boundary(self._folder, self._given.profile, self._given.allow_host, ask=False)
         box = None
         if boundary is not None:
@@ -130,7 +130,7 @@ class _Guarded:
             )
         else:
             complain("note: the profile `off` sets no boundary")
-        program = await Program.start(box, self._command, self._hear_output)
+        program = await StdioServer.start(box, self._command, self._hear_output)
         self._note_process("process.started", summary=" ".join(self._command)[:1000])
         stack.callback(self._note_end)  # once it is really gone
         return program
@@ -165,7 +165,7 @@ def _make_judge(live: LivePolicies) -> Judge:
     return Embedded(lambda: live.current().policies, store=load_settings().store or "sqlite")
 
 
-async def _read_client(proxy: Proxy) -> None:
+async def _read_client(proxy: McpProxy) -> None:
     """Read the client's messages, a line each, until it closes our input."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=LONGEST_MESSAGE)

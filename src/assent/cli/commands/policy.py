@@ -18,9 +18,9 @@ from assent.platform.files import find_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from assent.cli.rule_examples import Tried
+    from assent.cli.rule_examples import RuleTrial
     from assent.model import Policy
-    from assent.policy.lint import Finding, RuleMeaning
+    from assent.policy.lint import LintFinding, RuleMeaning
 
 _EXAMPLES = (
     "assent policy show                     every layer, rule and path policy in force here",
@@ -78,14 +78,14 @@ def _lint(argv: list[str]) -> int:
 
 
 def _test(argv: list[str]) -> int:
-    from assent.cli.rule_examples import Tried, try_examples  # noqa: PLC0415 - the other actions do without
+    from assent.cli.rule_examples import RuleTrial, try_examples  # noqa: PLC0415 - the other actions do without
 
     given = _files("test", "Try every rule on the examples it carries.", argv)
     try:
         tried = try_examples(_policies(given))
     except ConfigError as error:
         # Loading a file tries its examples too, and stops at the first that fails.
-        tried = [Tried(origin=f"{error.file}:{error.line}" if error.line else error.file, failure=error.message)]
+        tried = [RuleTrial(origin=f"{error.file}:{error.line}" if error.line else error.file, failure=error.message)]
     if given.json:
         _say_json(tried)
     else:
@@ -116,7 +116,7 @@ def _load(file: str) -> Policy:
     return load_policy(file, layer=Layer.USER)
 
 
-def _show_findings(findings: Sequence[Finding]) -> None:
+def _show_findings(findings: Sequence[LintFinding]) -> None:
     colour = has_colour(sys.stdout)
     for finding in findings:
         word = paint(finding.severity, STYLE_OF[finding.severity], colour=colour)
@@ -133,7 +133,7 @@ def _show_meanings(meanings: Sequence[RuleMeaning]) -> None:
         say(f"{origin}: {visible(meaning.rule)}: {visible(meaning.means)}")
 
 
-def _show_tried(tried: Sequence[Tried]) -> None:
+def _show_tried(tried: Sequence[RuleTrial]) -> None:
     colour = has_colour(sys.stdout)
     width = max((len(visible(t.rule)) for t in tried), default=0)
     for entry in tried:

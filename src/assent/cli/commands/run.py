@@ -17,11 +17,11 @@ from assent.cli.options.sandbox_profile import find_boundary, find_state
 from assent.cli.options.tool_call import find_folder
 from assent.cli.output.sandbox_violations import questions, sum_up, tell_programs
 from assent.cli.output.screen import complain
-from assent.cli.run_record import Recorder, RefusedError
+from assent.cli.run_record import DaemonDenyError, Recorder
 from assent.cli.startup import collect_garbage
 from assent.model import AssentError, ConfigError, SandboxProfile, Violation
-from assent.sandbox import PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
-from assent.sandbox.reports import Happened, Report, begins
+from assent.sandbox import PIPE, CommandNotStarted, Process, ProcessResult, Sandbox, Unavailable
+from assent.sandbox.reports import Happened, SandboxReport, begins
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -60,7 +60,7 @@ def finish(work: Coroutine[Any, Any, int]) -> int:
     collect_garbage()
     try:
         return asyncio.run(work)
-    except (Unavailable, RefusedError) as error:
+    except (Unavailable, DaemonDenyError) as error:
         complain(f"unavailable: {error}", "nothing was run")
         return exit_codes.DENY
     except CommandNotStarted as error:
@@ -72,7 +72,7 @@ async def _carry_out(given: Any, recorder: Recorder) -> int:
     """Find the boundary, and run the command inside."""
     boundary = find_boundary(find_folder(None), given.profile, given.allow_host, given.command, ask=given.ask)
     if boundary is None:
-        await recorder.record(Report(type="sandbox.applied", profile=_no_boundary()), begins(given.command))
+        await recorder.record(SandboxReport(type="sandbox.applied", profile=_no_boundary()), begins(given.command))
         return _run_without(given.command)
     return await hold(Held(boundary, given.command, told=not given.json), recorder)
 
@@ -96,7 +96,7 @@ async def hold(held: Held, recorder: Recorder) -> int:
         return await _Run(held, recorder).run()
     except (Unavailable, CommandNotStarted) as error:
         with contextlib.suppress(AssentError, OSError):  # that nothing ran is told either way
-            await recorder.finish(Report(type="runtime.error", reason=str(error)))
+            await recorder.finish(SandboxReport(type="runtime.error", reason=str(error)))
         raise
 
 
@@ -154,7 +154,7 @@ class _Run:
             self._boundary,
             passed=self._passed,
             on_applied=self._before_it_begins,
-            on_violation=lambda violation: recorder.note(Report(type="sandbox.violation", violation=violation)),
+            on_violation=lambda violation: recorder.note(SandboxReport(type="sandbox.violation", violation=violation)),
             ask=self._ask,
             state=None if recorder.decision is not None else find_state(self._boundary, self._command),
         )
@@ -167,13 +167,13 @@ class _Run:
         """Put the record and the terminal in place: from its first instruction on, the command is on its own."""
         self._applied = profile
         try:
-            await self._recorder.record(Report(type="sandbox.applied", profile=profile), begins(self._command))
+            await self._recorder.record(SandboxReport(type="sandbox.applied", profile=profile), begins(self._command))
         except (ConfigError, OSError) as error:
             raise Unavailable(f"it can not be recorded: {error}") from None
         if self._terminal is not None:
             self._terminal.join()
 
-    async def _start(self, box: Sandbox) -> Ended:
+    async def _start(self, box: Sandbox) -> ProcessResult:
         is_terminal = [_is_terminal(stream) for stream in range(3)]
         streams = [0, 1, 2]
         if any(is_terminal):
@@ -208,7 +208,7 @@ class _Run:
         else:
             self._process.signal(number, group=number in _TO_GROUP)
 
-    async def _accompany(self, process: Process) -> Ended:
+    async def _accompany(self, process: Process) -> ProcessResult:
         for number in self._early:
             self._pass_signal(number)
         copies = [_copy(process.stdout, 1), _copy(process.stderr, 2)]
@@ -222,12 +222,12 @@ class _Run:
         async with self._asking:
             return self._terminal is not None and await self._terminal.ask(lambda: questions(violation))
 
-    async def _tell(self, ended: Ended) -> None:
+    async def _tell(self, ended: ProcessResult) -> None:
         refs = tuple(self._recorder.refs)
         profile = None if self._applied is None else msgspec.structs.replace(self._applied, violation_refs=refs)
         # What was stopped at the boundary is told as that, and never as a failure.
         kind: Happened = "process.completed" if ended.stopped is None else "process.terminated"
-        done = Report(
+        done = SandboxReport(
             type=kind,
             profile=profile,
             exit_code=ended.code,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
 
 
-class Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
     """A parser that raises what it has to complain about."""
 
     def error(self, message: str) -> NoReturn:
@@ -35,9 +35,9 @@ class _Layout(argparse.RawDescriptionHelpFormatter):
         super().__init__(prog, width=(width or 80) - 2)
 
 
-def make_parser(name: str, does: str, examples: Sequence[str]) -> Parser:
+def make_parser(name: str, does: str, examples: Sequence[str]) -> CommandParser:
     """Make the parser of one command, whose help ends in examples."""
-    return Parser(
+    return CommandParser(
         prog=f"assent {name}",
         description=does,
         epilog="examples:\n" + "\n".join(f"  {line}" for line in examples),

@@ -16,7 +16,7 @@ from assent.platform.facts import observe
 from assent.platform.paths import assent_home, refuse_folder
 from assent.policy.sandbox_profiles import SANDBOX, demands, intersect, profile
 from assent.sandbox.capabilities import find_hosts
-from assent.sandbox.persistent.agent_state import State, open_state
+from assent.sandbox.persistent.agent_state import AgentState, open_state
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ def _here(cwd: str) -> tuple[str, ...]:
     return () if refuse_folder(cwd) is not None else (cwd,)
 
 
-def find_state(boundary: SandboxProfile, command: Sequence[str]) -> State | None:
+def find_state(boundary: SandboxProfile, command: Sequence[str]) -> AgentState | None:
     """Return what a known agent has of its own inside a profile for agents; None for every other command."""
     needs = needs_of(boundary, command)
     return None if needs is None else open_state(needs, assent_home(), boundary.write_roots, os.environ)

@@ -19,7 +19,7 @@ LONGEST_INPUT = 1 << 20
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
-class Line(msgspec.Struct, frozen=True):
+class BatchLine(msgspec.Struct, frozen=True):
     """One line of a batch; what else it holds is not ours."""
 
     command: str | None = None
@@ -31,12 +31,12 @@ class Line(msgspec.Struct, frozen=True):
     """What the command would start with; null is a value that is not told."""
 
 
-_LINE = msgspec.json.Decoder(Line)
+_LINE = msgspec.json.Decoder(BatchLine)
 
 
-def read_line(data: bytes) -> Line:
+def read_line(data: bytes) -> BatchLine:
     """Read one line of a batch, or raise `CallError`."""
-    line: Line = _decode(_LINE, data)
+    line: BatchLine = _decode(_LINE, data)
     if line.command is not None and line.input is not None:
         raise CallError("it has both `command` and `input`")
     if line.command is None and line.tool is None:
@@ -46,7 +46,7 @@ def read_line(data: bytes) -> Line:
     return line
 
 
-def call_of(line: Line, cwd: str) -> ToolCall:
+def call_of(line: BatchLine, cwd: str) -> ToolCall:
     """Make the call that a line describes."""
     given = {"command": line.command} if line.command is not None else line.input or {}
     return ToolCall(tool=line.tool or "Bash", input=given, cwd=cwd)

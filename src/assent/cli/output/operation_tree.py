@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from assent.model import Operation
 
 
-class Node:
+class OperationNode:
     """An operation, or a layer such as a loop that is no operation itself, and what is inside it."""
 
     def __init__(self, layer: str = "", index: int | None = None) -> None:
         self.layer = layer
         self.index = index
-        self.inner: list[Node] = []
+        self.inner: list[OperationNode] = []
 
 
-def nest(operations: Sequence[Operation]) -> list[Node]:
+def nest(operations: Sequence[Operation]) -> list[OperationNode]:
     """Arrange operations by owner and layer; each stands in the tree exactly once, in its order."""
-    nodes = [Node(index=i) for i in range(len(operations))]
-    root = Node()
-    layers: dict[tuple[str, ...], Node] = {(): root}
+    nodes = [OperationNode(index=i) for i in range(len(operations))]
+    root = OperationNode()
+    layers: dict[tuple[str, ...], OperationNode] = {(): root}
     for index, (operation, node) in enumerate(zip(operations, nodes, strict=True)):
         owner = operation.owner
         if owner is not None and owner < index:
@@ -37,17 +37,17 @@ def nest(operations: Sequence[Operation]) -> list[Node]:
     return root.inner
 
 
-def _layer_of(through: tuple[str, ...], layers: dict[tuple[str, ...], Node]) -> Node:
+def _layer_of(through: tuple[str, ...], layers: dict[tuple[str, ...], OperationNode]) -> OperationNode:
     if through not in layers:
         above = _layer_of(through[:-1], layers)
         opener = layers.get((*through[:-1], _program(through[-1]), ""))
-        layers[through] = opener or Node(through[-1])
+        layers[through] = opener or OperationNode(through[-1])
         if opener is None:
             above.inner.append(layers[through])
     return layers[through]
 
 
-def _open_layers(operation: Operation, node: Node, layers: dict[tuple[str, ...], Node]) -> None:
+def _open_layers(operation: Operation, node: OperationNode, layers: dict[tuple[str, ...], OperationNode]) -> None:
     """Let what is found behind this command from here on stand below it."""
     program, depth = _program(operation.resource), len(operation.through)
     stale = [k for k in layers if k[:depth] == operation.through and k[depth:] and _program(k[depth]) == program]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.tree import Tree
 
 
-class Span(msgspec.Struct, frozen=True):
+class StyledText(msgspec.Struct, frozen=True):
     """A piece of text in one style."""
 
     text: str
@@ -25,13 +25,13 @@ class Span(msgspec.Struct, frozen=True):
 class Outline(msgspec.Struct, frozen=True):
     """One line, and what stands below it."""
 
-    spans: tuple[Span, ...]
+    spans: tuple[StyledText, ...]
     below: tuple[Outline, ...] = ()
 
 
-def line(*spans: Span | str, below: tuple[Outline, ...] = ()) -> Outline:
+def line(*spans: StyledText | str, below: tuple[Outline, ...] = ()) -> Outline:
     """Make an outline; a plain string has no style. Whatever could hide in the text is escaped."""
-    styled = (Span(visible(s)) if isinstance(s, str) else Span(visible(s.text), s.style) for s in spans)
+    styled = (StyledText(visible(s)) if isinstance(s, str) else StyledText(visible(s.text), s.style) for s in spans)
     return Outline(tuple(styled), below)
 
 

@@ -16,7 +16,7 @@ _WAITING = (
 )
 
 
-class Limits(msgspec.Struct, frozen=True):
+class PendingLimits(msgspec.Struct, frozen=True):
     """The bounds of each agent of each user. Questions that ran out, or were answered, do not count."""
 
     questions: int = 1000
@@ -27,7 +27,7 @@ class Limits(msgspec.Struct, frozen=True):
 class Room:
     """What the agents of this process were let run and have not begun: such calls are kept whole, too."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: PendingLimits) -> None:
         self._limits = limits
         self._taken: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
 
@@ -50,7 +50,7 @@ class Room:
         self._taken.get((ticket.session.user, ticket.session.agent), {}).pop(ticket.id, None)
 
 
-def find_excess(cursor: Cursor, limits: Limits, approval: Approval) -> str | None:
+def find_excess(cursor: Cursor, limits: PendingLimits, approval: Approval) -> str | None:
     """Say why a new question cannot be asked; None if it can."""
     count, size = cursor.fetch(_WAITING, approval.user, approval.agent)[0]
     who = f"agent `{approval.agent}`" if approval.agent else f"`{approval.user}`"

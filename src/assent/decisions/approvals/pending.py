@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from assent.audit.entry import Entry
+from assent.audit.entry import LogEntry
 from assent.audit.masking import Mask
 from assent.decisions.call_summary import secrets_of, summarise
 from assent.model import (
@@ -24,7 +24,7 @@ from assent.model import (
     visible,
 )
 
-Then: TypeAlias = Callable[[ToolCall], tuple[Event | Entry, ...]]
+Then: TypeAlias = Callable[[ToolCall], tuple[Event | LogEntry, ...]]
 
 
 class Aside(msgspec.Struct, frozen=True):
@@ -38,7 +38,7 @@ class Aside(msgspec.Struct, frozen=True):
     unbound: bool = False
     """Whoever runs it can set up no boundary: where one is demanded nothing runs, and `then` is not written."""
 
-    def after(self, decision: Decision, call: ToolCall) -> tuple[Event | Entry, ...]:
+    def after(self, decision: Decision, call: ToolCall) -> tuple[Event | LogEntry, ...]:
         """Return what follows a decision to let a call run."""
         runs = decision.available and not (self.unbound and decision.boundary is not None)
         return self.then(call) if runs else ()
@@ -47,7 +47,7 @@ class Aside(msgspec.Struct, frozen=True):
 NOTHING_ASIDE = Aside()
 
 
-class Case(msgspec.Struct, frozen=True):
+class PendingCall(msgspec.Struct, frozen=True):
     """A call that a person must decide."""
 
     call: ToolCall
@@ -102,4 +102,4 @@ class Put(msgspec.Struct, frozen=True):
 
     decision: Decision
     approval: Approval | None
-    entry: Entry | None = None
+    entry: LogEntry | None = None

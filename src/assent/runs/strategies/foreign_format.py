@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.config.yaml_document import Mapping, Scalar
-from assent.config.yaml_document import Sequence as SequenceNode
+from assent.config.yaml_document import YamlSequence as SequenceNode
 from assent.runs.tools.inputs import TOOLS
 
 if TYPE_CHECKING:
-    from assent.config.typed_fields import Field
+    from assent.config.typed_fields import ConfigField
     from assent.config.yaml_document import Node
     from assent.model import ConfigError
 
@@ -38,14 +38,14 @@ class _Agent(msgspec.Struct, frozen=True):
         return self.is_user or self.kind == "process" or self.kind in TOOLS
 
 
-def is_foreign(root: Field) -> bool:
+def is_foreign(root: ConfigField) -> bool:
     """Tell whether a file is one of theirs: a registry of agents, and a flow of these."""
     node = root.node
     ours = {"steps", "process"}
     return isinstance(node, Mapping) and {"agents", "flow"} <= node.items.keys() and ours.isdisjoint(node.items)
 
 
-def translate(root: Field) -> Field:
+def translate(root: ConfigField) -> ConfigField:
     """Write such a file as one of ours, each value with its own line; raises `ConfigError` naming what does not map.
 
     An agent whose type is a guarded tool is a step with `config` as its input, one of type `process` is the program,
@@ -69,7 +69,7 @@ def translate(root: Field) -> Field:
     return msgspec.structs.replace(root, node=_mapping(ours, root.node.line))
 
 
-def _refusal(top: dict[str, Field], wanting: list[str]) -> ConfigError:
+def _refusal(top: dict[str, ConfigField], wanting: list[str]) -> ConfigError:
     named = ", ".join(wanting[:_MOST_SHOWN]) or "agents"
     flow = ", ".join(list(_names(top["flow"].node))[:_MOST_SHOWN])
     message = f"Assent runs tools and programs and asks no models, so it has nothing for: {named}."

@@ -9,10 +9,10 @@ import msgspec
 
 from assent.agents.specs import WIRINGS
 from assent.config.settings import read_duration
-from assent.config.typed_fields import Field, root_field
+from assent.config.typed_fields import ConfigField, root_field
 from assent.config.yaml_document import Mapping as MappingNode
 from assent.config.yaml_document import Node, Scalar, decode_document
-from assent.config.yaml_document import Sequence as SequenceNode
+from assent.config.yaml_document import YamlSequence as SequenceNode
 from assent.model import MODE_ALIASES, ConfigError, Layer, Mode, Origin, Policy, Rule, RuleError
 from assent.platform.files import read_file
 from assent.policy.rules.match import compile_rule
@@ -39,7 +39,7 @@ _HOOKED = tuple(agent for agent, wiring in WIRINGS.items() if wiring.is_pointabl
 _PROCESS = ("agent", "command", "hooks", "timeout", "message")
 
 
-class Step(msgspec.Struct, frozen=True, kw_only=True):
+class StrategyStep(msgspec.Struct, frozen=True, kw_only=True):
     """One call of a guarded tool."""
 
     name: str
@@ -59,7 +59,7 @@ class Parallel(msgspec.Struct, frozen=True, kw_only=True):
     """Steps that run at the same time."""
 
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[StrategyStep, ...]
 
 
 class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
@@ -75,7 +75,7 @@ class ProcessPlan(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
 
 
-Flow: TypeAlias = tuple[Step | Parallel, ...]
+Flow: TypeAlias = tuple[StrategyStep | Parallel, ...]
 
 
 class Strategy(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,7 +95,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
         return "steps" if self.process is None else "process"
 
     @property
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[StrategyStep]:
         """Return every step."""
         for part in self.flow:
             yield from part.steps if isinstance(part, Parallel) else (part,)
@@ -134,28 +134,28 @@ def parse_strategy(data: bytes, path: str) -> Strategy:
     return Strategy(
         name=top["name"].text(),
         path=path,
-        description=_take(top, "description", Field.text, ""),
+        description=_take(top, "description", ConfigField.text, ""),
         policy=_policy(top, path),
         flow=_flow(top["steps"]) if "steps" in top else (),
         process=_process(top["process"]) if "process" in top else None,
     )
 
 
-def _node(part: Step | Parallel) -> FlowNode:
-    if isinstance(part, Step):
+def _node(part: StrategyStep | Parallel) -> FlowNode:
+    if isinstance(part, StrategyStep):
         return FlowNode(part.name, "step")
     return FlowNode(part.name, "parallel", tuple(FlowNode(step.name, "step") for step in part.steps))
 
 
-def _take(fields: Mapping[str, Field], key: str, read: Callable[[Field], T], default: T) -> T:
+def _take(fields: Mapping[str, ConfigField], key: str, read: Callable[[ConfigField], T], default: T) -> T:
     return read(fields[key]) if key in fields else default
 
 
-def _policy(top: dict[str, Field], path: str) -> Policy:
+def _policy(top: dict[str, ConfigField], path: str) -> Policy:
     return Policy(
         mode=_take(top, "mode", _mode, None),
-        profile=_take(top, "profile", Field.text, None),
-        interactive=_take(top, "interactive", Field.boolean, None),
+        profile=_take(top, "profile", ConfigField.text, None),
+        interactive=_take(top, "interactive", ConfigField.boolean, None),
         ask=_take(top, "ask", _rules, ()),
         deny=_take(top, "deny", _rules, ()),
         layer=Layer.RUN,
@@ -163,15 +163,15 @@ def _policy(top: dict[str, Field], path: str) -> Policy:
     )
 
 
-def _mode(field: Field) -> Mode:
+def _mode(field: ConfigField) -> Mode:
     return MODES[field.choice(MODES)]
 
 
-def _rules(field: Field) -> tuple[Rule, ...]:
+def _rules(field: ConfigField) -> tuple[Rule, ...]:
     return tuple(_rule(entry) for entry in field.entries())
 
 
-def _rule(entry: Field) -> Rule:
+def _rule(entry: ConfigField) -> Rule:
     try:
         rule = parse_rule(entry.text(), Origin(Layer.RUN, entry.file, entry.node.line))
         compile_rule(rule)
@@ -180,8 +180,8 @@ def _rule(entry: Field) -> Rule:
     return rule
 
 
-def _flow(field: Field) -> Flow:
-    parts: list[Step | Parallel] = []
+def _flow(field: ConfigField) -> Flow:
+    parts: list[StrategyStep | Parallel] = []
     names: set[str] = set()
     for number, entry in enumerate(field.entries(), 1):
         if isinstance(entry.node, MappingNode) and "parallel" in entry.node.items:
@@ -193,40 +193,40 @@ def _flow(field: Field) -> Flow:
     return tuple(parts)
 
 
-def _parallel(entry: Field, number: int, names: set[str]) -> Parallel:
+def _parallel(entry: ConfigField, number: int, names: set[str]) -> Parallel:
     fields = entry.fields(("name", "parallel"))
     steps = tuple(_step(f, f"{number}.{i}", names) for i, f in enumerate(fields["parallel"].entries(), 1))
     if not steps:
         raise fields["parallel"].error(f"Expected {fields['parallel'].name} not to be empty.")
-    return Parallel(name=_take(fields, "name", Field.text, str(number)), steps=steps)
+    return Parallel(name=_take(fields, "name", ConfigField.text, str(number)), steps=steps)
 
 
-def _step(entry: Field, number: str, names: set[str]) -> Step:
+def _step(entry: ConfigField, number: str, names: set[str]) -> StrategyStep:
     fields = entry.fields(_STEP)
     for key in ("agent", "tool", "input"):
         if key not in fields:
             raise entry.error(f"Expected {entry.name} to have {key}.")
     tool = fields["tool"].choice(TOOLS)
-    name = _take(fields, "name", Field.text, f"{number} {tool}")
+    name = _take(fields, "name", ConfigField.text, f"{number} {tool}")
     if name in names:
         raise entry.error(f"Another step is called '{name}'.")
     if len(names) >= MOST_STEPS:
         raise entry.error(f"There are more than {MOST_STEPS} steps in this file.")
     names.add(name)
-    return Step(
+    return StrategyStep(
         name=name,
         agent=fields["agent"].text(),
         tool=tool,
         input=_input(fields["input"], tool),
-        message=_take(fields, "message", Field.text, ""),
+        message=_take(fields, "message", ConfigField.text, ""),
         mode=_take(fields, "mode", _mode, None),
-        profile=_take(fields, "profile", Field.text, None),
-        override=_take(fields, "override", Field.boolean, default=False),
+        profile=_take(fields, "profile", ConfigField.text, None),
+        override=_take(fields, "override", ConfigField.boolean, default=False),
         goes_on=_take(fields, "on_error", lambda f: f.choice(("stop", "continue")), "stop") == "continue",
     )
 
 
-def _input(field: Field, tool: str) -> ToolInput:
+def _input(field: ConfigField, tool: str) -> ToolInput:
     field.fields(TOOLS[tool].__struct_fields__)
     try:
         given: ToolInput = msgspec.convert(_plain(field.node), TOOLS[tool])
@@ -237,7 +237,7 @@ def _input(field: Field, tool: str) -> ToolInput:
     return given
 
 
-def _process(field: Field) -> ProcessPlan:
+def _process(field: ConfigField) -> ProcessPlan:
     fields = field.fields(_PROCESS)
     for key in ("agent", "command"):
         if key not in fields:
@@ -256,11 +256,11 @@ def _process(field: Field) -> ProcessPlan:
         hooks=hooks,
         program=None if hooks is None else _program(fields["command"], command, WIRINGS[hooks].program),
         timeout=_take(fields, "timeout", _seconds, PROCESS_SECONDS),
-        message=_take(fields, "message", Field.text, ""),
+        message=_take(fields, "message", ConfigField.text, ""),
     )
 
 
-def _hooks(field: Field) -> str:
+def _hooks(field: ConfigField) -> str:
     """Take the agent whose hooks are to ask; one that would go on without them is none."""
     if isinstance(field.node, Scalar) and (name := field.node.text) in WIRINGS and name not in _HOOKED:
         message = f'Invalid {field.name} "{name}": it can not be pointed at hooks for one process.'
@@ -268,7 +268,7 @@ def _hooks(field: Field) -> str:
     return field.choice(_HOOKED)
 
 
-def _program(field: Field, command: tuple[str, ...], program: str) -> int:
+def _program(field: ConfigField, command: tuple[str, ...], program: str) -> int:
     """Find the word that starts an agent: what it is told follows there."""
     for place, word in enumerate(command):
         if word.rpartition("/")[2] == program:
@@ -276,7 +276,7 @@ def _program(field: Field, command: tuple[str, ...], program: str) -> int:
     raise field.error(f"Expected {field.name} to start {program}, since its hooks are to ask.")
 
 
-def _seconds(field: Field) -> float:
+def _seconds(field: ConfigField) -> float:
     if not isinstance(field.node, Scalar):
         raise field.expected("a time such as 90, 30m or 2h")
     try:

@@ -12,8 +12,8 @@ import msgspec
 
 from assent.model import Limits, SandboxProfile, Violation
 from assent.runs.tools.files import ToolError
-from assent.sandbox import NOTHING, PIPE, CommandNotStarted, Ended, Process, Sandbox, Unavailable
-from assent.sandbox.streams import Input, Output
+from assent.sandbox import NOTHING, PIPE, CommandNotStarted, Process, ProcessResult, Sandbox, Unavailable
+from assent.sandbox.streams import Output, StdinPipe
 
 COMMAND_SECONDS = 600.0
 LARGEST_OUTPUT = 16 << 20
@@ -30,7 +30,7 @@ OnApplied: TypeAlias = Callable[[SandboxProfile], Awaitable[None]]
 OnViolation: TypeAlias = Callable[[Violation], None]
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class CommandOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What is to run, in which boundary, and for how long at most."""
 
     argv: tuple[str, ...]
@@ -43,7 +43,7 @@ class Order(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it can be written to while it runs."""
 
 
-class Kept:
+class OutputExcerpt:
     """The beginning and the end of what was written."""
 
     def __init__(self, limit: int = KEPT_OUTPUT) -> None:
@@ -74,7 +74,7 @@ class Running:
     def __init__(self, process: Process, on_text: OnText) -> None:
         self._process = process
         self._on_text = on_text
-        self._kept = Kept()
+        self._kept = OutputExcerpt()
         self._given: asyncio.Queue[bytes] = asyncio.Queue()
         self._unread = 0
         self._reads = process.stdin is not None
@@ -87,7 +87,7 @@ class Running:
         self._unread += len(data)
         self._given.put_nowait(data)
 
-    async def finish(self) -> tuple[Ended, str]:
+    async def finish(self) -> tuple[ProcessResult, str]:
         """Wait for its end, passing on what it writes; return how it ended and what is kept of its output."""
         process = self._process
         feeding = asyncio.create_task(self._feed(process.stdin))
@@ -98,7 +98,7 @@ class Running:
             await asyncio.gather(feeding, return_exceptions=True)
         return await process.wait(), self._kept.text
 
-    async def _feed(self, stdin: Input | None) -> None:
+    async def _feed(self, stdin: StdinPipe | None) -> None:
         try:
             while stdin is not None:
                 data = await self._given.get()
@@ -127,7 +127,7 @@ class BoundaryError(ToolError):
 
 @contextlib.asynccontextmanager
 async def started(
-    order: Order, *, on_text: OnText, on_applied: OnApplied, on_violation: OnViolation
+    order: CommandOrder, *, on_text: OnText, on_applied: OnApplied, on_violation: OnViolation
 ) -> AsyncIterator[Running]:
     """Start a command in its boundary and lend it; nothing of it is left afterwards.
 
@@ -153,7 +153,7 @@ def shell_argv(line: str) -> Sequence[str]:
     return (SHELL, "--noprofile", "--norc", "-c", line)
 
 
-def describe_end(ended: Ended, output: str) -> str:
+def describe_end(ended: ProcessResult, output: str) -> str:
     """Return a command's output with a word about how it ended, or raise `ToolError` if it failed."""
     stopped = [f"{v.operation} {v.resource}" for v in ended.violations]
     notes = [f"stopped by the sandbox: {', '.join(stopped[:20])}"] if stopped else []

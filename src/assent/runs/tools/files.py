@@ -52,18 +52,18 @@ class ToolError(AssentError):
     """A tool was let, and could not do it."""
 
 
-class Found(msgspec.Struct, frozen=True):
+class FileText(msgspec.Struct, frozen=True):
     """What was read, and whether there is more than was taken."""
 
     text: str
     cut: bool = False
 
 
-def read_text(path: str, limit: int = LARGEST_READ) -> Found:
+def read_text(path: str, limit: int = LARGEST_READ) -> FileText:
     """Return what a file holds, up to a limit."""
     with _opened(path) as descriptor:
         data = _read_up_to(descriptor, limit + 1)
-    return Found(data[:limit].decode("utf-8", "replace"), cut=len(data) > limit)
+    return FileText(data[:limit].decode("utf-8", "replace"), cut=len(data) > limit)
 
 
 def write_text(path: str, content: str, check: Check = lambda: None) -> int:
@@ -100,12 +100,12 @@ def edit_text(path: str, old: str, new: str, check: Check = lambda: None) -> int
     return len(changed)
 
 
-def list_names(path: str) -> Found:
+def list_names(path: str) -> FileText:
     """Return the names in a folder, one a line."""
     with _opened_folder(path) as folder:
         entries = _scan(folder)
     names = [_printable(name) + mark for name, mark in entries[:MOST_NAMES]]
-    return Found("\n".join(names), cut=len(entries) > MOST_NAMES)
+    return FileText("\n".join(names), cut=len(entries) > MOST_NAMES)
 
 
 def _printable(name: str) -> str:
@@ -113,7 +113,7 @@ def _printable(name: str) -> str:
     return name if name.isprintable() else ascii(name)
 
 
-def search_text(path: str, pattern: str, may_read: Callable[[str], bool], check: Check = lambda: None) -> Found:
+def search_text(path: str, pattern: str, may_read: Callable[[str], bool], check: Check = lambda: None) -> FileText:
     """Return the lines that match, as `path:number: line`; what `may_read` refuses is not even opened.
 
     `check` is called often, and what it raises ends the search.
@@ -123,11 +123,11 @@ def search_text(path: str, pattern: str, may_read: Callable[[str], bool], check:
     for looked, file in enumerate(_files_below(path), 1):
         check()
         if looked > MOST_LOOKED_AT or len(lines) >= MOST_MATCHES:
-            return Found("\n".join(lines[:MOST_MATCHES]), cut=True)
+            return FileText("\n".join(lines[:MOST_MATCHES]), cut=True)
         if file is not None and may_read(file):
             shown = os.path.relpath(file, path) if file != path else os.path.basename(file)
             lines += _matches(file, _printable(shown), expression, check)
-    return Found("\n".join(lines[:MOST_MATCHES]), cut=len(lines) > MOST_MATCHES)
+    return FileText("\n".join(lines[:MOST_MATCHES]), cut=len(lines) > MOST_MATCHES)
 
 
 def _compile(pattern: str) -> Any:

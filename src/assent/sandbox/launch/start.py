@@ -50,7 +50,7 @@ _LIMITS = (
 )
 
 
-class Order(msgspec.Struct, frozen=True, kw_only=True):
+class LaunchOrder(msgspec.Struct, frozen=True, kw_only=True):
     """What to start, and how."""
 
     argv: tuple[str, ...]
@@ -239,7 +239,7 @@ def begin(
     return Started(process, ours, heard, leash, Untold(untold, plan, shown))
 
 
-def launch(started: Started, boundary: Boundary, order: Order, machine: Machine) -> Started:
+def launch(started: Started, boundary: Boundary, order: LaunchOrder, machine: Machine) -> Started:
     """Have everything made but the command."""
     wrap = machine.demand()
     open_network = boundary.profile.network.mode == "full"
@@ -271,7 +271,7 @@ def _interpreter(boundary: Boundary) -> tuple[str, list[str]]:
     return f"{mounts.PYTHON}/{program}", words
 
 
-def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Started:
+def launch_bare(bare: Bare, order: LaunchOrder, streams: tuple[int, int, int]) -> Started:
     """Start everything but the command where there are no namespaces to make, or raise `Unavailable`."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with contextlib.ExitStack() as stack:
@@ -292,7 +292,7 @@ def launch_bare(bare: Bare, order: Order, streams: tuple[int, int, int]) -> Star
     return Started(process, ours, heard, leash)
 
 
-def _bare_plan(bare: Bare, order: Order, leash: int) -> dict[str, Any]:
+def _bare_plan(bare: Bare, order: LaunchOrder, leash: int) -> dict[str, Any]:
     profile = bare.boundary.profile
     return {
         "leash": leash,
@@ -340,7 +340,7 @@ def _popen(
     )
 
 
-def _plan(boundary: Boundary, order: Order, machine: Machine) -> dict[str, Any]:
+def _plan(boundary: Boundary, order: LaunchOrder, machine: Machine) -> dict[str, Any]:
     profile = boundary.profile
     writable = (*mounts.PRIVATE, "/dev", *(place for _, place in order.binds))
     return {

@@ -52,7 +52,7 @@ class Supervisor:
         self._hidden = frozenset(profile.masked)
         self._readable = frozenset(profile.read_roots)
         self._folders: dict[str, bool] = {}
-        self._memory = syscalls.Memory()
+        self._memory = syscalls.ProcessMemory()
         self._on_violation = on_violation
         # Whoever is not the launcher would get a file with the launcher's rights.
         self._ask = None if boundary.user.dropped else ask

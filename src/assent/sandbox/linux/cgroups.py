@@ -17,7 +17,7 @@ _SECONDS = 30.0
 """For so long it is looked whether a group is empty. Later the next launcher removes it."""
 
 
-class Group:
+class ControlGroup:
     """A control group of one sandbox; without any effect where none can be made."""
 
     def __init__(self, limits: Limits) -> None:
@@ -94,7 +94,7 @@ class Group:
 
 def find_group(limits: Limits) -> Mechanism:
     """Tell whether a control group can be made here."""
-    group = Group(limits)
+    group = ControlGroup(limits)
     group.remove()
     return group.mechanism
 

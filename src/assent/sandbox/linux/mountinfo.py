@@ -15,7 +15,7 @@ Origin: TypeAlias = tuple[str, str]
 """A disk by its number, and a path on it."""
 
 
-class Row(NamedTuple):
+class MountRow(NamedTuple):
     """One mount."""
 
     id: str
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     point: str
 
 
-def read_mounts() -> list[Row]:
+def read_mounts() -> list[MountRow]:
     """Return what is mounted as this process sees it, or raise `Unavailable` if that can not be known."""
     try:
         with open(TABLE, "rb") as file:
@@ -34,11 +34,11 @@ def read_mounts() -> list[Row]:
         raise Unavailable("what is mounted can not be known") from None
 
 
-def parse(table: bytes) -> list[Row]:
+def parse(table: bytes) -> list[MountRow]:
     """Read a table, in the order of mounting; raise `IndexError` if it is none."""
     lines = os.fsdecode(table).removesuffix("\n").split("\n") if table else []
     rows = [line.split(" ", 5) for line in lines]
-    return [Row(w[0], w[1], (w[2], _unescape(w[3])), _unescape(w[4])) for w in rows]
+    return [MountRow(w[0], w[1], (w[2], _unescape(w[3])), _unescape(w[4])) for w in rows]
 
 
 def _unescape(text: str) -> str:
@@ -50,7 +50,7 @@ def _unescape(text: str) -> str:
 class Disks:
     """Tells for paths what they are on their disks."""
 
-    def __init__(self, rows: list[Row]) -> None:
+    def __init__(self, rows: list[MountRow]) -> None:
         self._rows = {(row.above, row.point): row for row in rows}
         known = {row.id for row in rows}
         first = [row for row in rows if row.point == "/" and row.above not in known]
@@ -65,13 +65,13 @@ class Disks:
         below = path[len(at.point.rstrip("/")) :] if path != at.point else ""
         return device, (root.rstrip("/") + below) or "/"
 
-    def _at(self, path: str) -> Row:
+    def _at(self, path: str) -> MountRow:
         known = self._known.get(path)
         if known is None:
             known = self._known[path] = self._top(self._at(path.rpartition("/")[0] or "/"), path)
         return known
 
-    def _top(self, at: Row, path: str) -> Row:
+    def _top(self, at: MountRow, path: str) -> MountRow:
         while (over := self._rows.get((at.id, path))) is not None:
             at = over
         return at

@@ -53,7 +53,7 @@ _PAGE = 4096
 _MOST_OPEN = 64
 
 
-class Memory:
+class ProcessMemory:
     """Reads what processes hold, each opened once: most calls come from few of them."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Memory:
             os.close(self._open.popitem()[1])
 
 
-def read_targets(name: str, question: Notification, memory: Memory) -> list[str] | None:
+def read_targets(name: str, question: Notification, memory: ProcessMemory) -> list[str] | None:
     """Return the paths that a call names, made absolute; None if they can not be read."""
     found = []
     try:
@@ -90,7 +90,7 @@ def read_targets(name: str, question: Notification, memory: Memory) -> list[str]
     return found
 
 
-def _read_text(pid: int, address: int, memory: Memory) -> str:
+def _read_text(pid: int, address: int, memory: ProcessMemory) -> str:
     # A page at a time: the text may end just before one that is not there.
     data = memory.read(pid, _PAGE - address % _PAGE, address)
     while b"\0" not in data and len(data) < _LONGEST:
@@ -113,7 +113,7 @@ def _absolute(question: Notification, folder: int | None, path: str) -> str:
     return found
 
 
-def read_peer(question: Notification, memory: Memory) -> str | None:
+def read_peer(question: Notification, memory: ProcessMemory) -> str | None:
     """Return what a connect is to: `address:port`, or a path; None if it is nothing of interest."""
     try:
         data = memory.read(question.pid, min(question.arguments[2], 128), question.arguments[1])

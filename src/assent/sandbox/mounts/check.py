@@ -19,7 +19,7 @@ _LARGEST_PIECE = 1 << 16
 _COVERED = ("empty", "mask")
 
 
-class Place(NamedTuple):
+class ExpectedMount(NamedTuple):
     """What is to be seen at a path inside: this, or, if it is covered, anything else."""
 
     path: str
@@ -27,15 +27,15 @@ class Place(NamedTuple):
     covered: bool = False
 
 
-def expect(mounts: Iterable[Mount], binds: Iterable[tuple[str, str]]) -> tuple[Place, ...]:
+def expect(mounts: Iterable[Mount], binds: Iterable[tuple[str, str]]) -> tuple[ExpectedMount, ...]:
     """Say what must be mounted inside; `binds` are folders of ours, on top."""
     binds, disks = tuple(binds), Disks(read_mounts())
     below = [m for m in mounts if m.kind != "private" and not any(within(m.path, place) for _, place in binds)]
-    planned = (Place(m.path, disks.find(m.path), m.kind in _COVERED) for m in below)
-    return (*planned, *(Place(place, disks.find(os.path.realpath(source))) for source, place in binds))
+    planned = (ExpectedMount(m.path, disks.find(m.path), m.kind in _COVERED) for m in below)
+    return (*planned, *(ExpectedMount(place, disks.find(os.path.realpath(source))) for source, place in binds))
 
 
-def check_standing(table: int, places: Iterable[Place]) -> None:
+def check_standing(table: int, places: Iterable[ExpectedMount]) -> None:
     """Raise `Moved` unless what is mounted inside, by the table, is this."""
     # Of several at one place the last lies on top.
     inside = {row.point: row.origin for row in parse(b"".join(_read(table)))}

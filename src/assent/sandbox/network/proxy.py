@@ -18,7 +18,7 @@ from typing import NoReturn, TypeAlias
 from assent.analysis.resources.hosts import Host, parse_host
 from assent.model import NET_CONNECT, AssentError, Violation
 from assent.sandbox.network.address_ranges import is_near, is_open, is_own
-from assent.sandbox.network.proxy_request import Request, parse_inner, parse_request
+from assent.sandbox.network.proxy_request import ProxyRequest, parse_inner, parse_request
 from assent.sandbox.network.tls_client_hello import Incomplete, NotTls, server_name
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
@@ -34,7 +34,7 @@ _MOST_CONNECTIONS = 256
 _PIECE = 1 << 16
 
 
-class Refused(AssentError):  # noqa: N818 - what happened
+class RefusedConnection(AssentError):  # noqa: N818 - what happened
     """A connection that is not made."""
 
 
@@ -45,7 +45,7 @@ async def resolve(name: str, port: int) -> list[str]:
     return list(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-class Proxy:
+class NetworkProxy:
     """Serves one sandbox."""
 
     def __init__(
@@ -106,7 +106,7 @@ class Proxy:
             return
         try:
             address = await self._admit(request)
-        except Refused as error:
+        except RefusedConnection as error:
             await self._answer(writer, "403 Forbidden", f"{error}")
             return
         try:
@@ -120,8 +120,8 @@ class Proxy:
         finally:
             theirs[1].close()
 
-    async def _admit(self, request: Request) -> str:
-        """Return the address to connect to, or raise `Refused`."""
+    async def _admit(self, request: ProxyRequest) -> str:
+        """Return the address to connect to, or raise `RefusedConnection`."""
         name, port = request.host.name, request.port
         if not any(host.admits(name, port) for host in self._hosts):
             await self._question(request, f"{request.place} is not among the hosts that may be reached")
@@ -129,9 +129,9 @@ class Proxy:
             async with asyncio.timeout(_SECONDS):
                 addresses = await self._look_up(name, port)
         except (OSError, TimeoutError, UnicodeError) as error:
-            raise Refused(f"{name} has no address: {error}") from None
+            raise RefusedConnection(f"{name} has no address: {error}") from None
         if not addresses:
-            raise Refused(f"{name} has no address")
+            raise RefusedConnection(f"{name} has no address")
         address = addresses[0]
         if self._lists_address(address, port):
             return address
@@ -139,7 +139,7 @@ class Proxy:
         if not far or is_own(address):
             self._report(request)
             where = "is this machine's own" if far else "is not on the open internet"
-            raise Refused(f"{name} leads to {address}, which {where} and is not listed itself")
+            raise RefusedConnection(f"{name} leads to {address}, which {where} and is not listed itself")
         return address
 
     def _lists_address(self, address: str, port: int) -> bool:
@@ -150,20 +150,20 @@ class Proxy:
         """Tell whether this is a package index of the user's own, where a company's servers are."""
         return is_near(address) and any(parse_host(host).admits(name, port) for host in self._indexes())
 
-    async def _question(self, request: Request, why: str) -> None:
-        """Ask about a host, once for all who want it; raise `Refused` unless the answer is yes."""
+    async def _question(self, request: ProxyRequest, why: str) -> None:
+        """Ask about a host, once for all who want it; raise `RefusedConnection` unless the answer is yes."""
         place = request.place
         if self._ask is None:
             self._report(request)
-            raise Refused(why)
+            raise RefusedConnection(why)
         if place not in self._answers:
             self._answers[place] = asyncio.ensure_future(_settled(self._ask(_violation(request))))
         if not await asyncio.shield(self._answers[place]):
             self._report(request)
-            raise Refused(why)
+            raise RefusedConnection(why)
         self._hosts.add(Host(request.host.name, request.port))
 
-    def _report(self, request: Request) -> None:
+    def _report(self, request: ProxyRequest) -> None:
         self._on_violation(_violation(request))
 
     async def _answer(self, writer: asyncio.StreamWriter, status: str, why: str) -> None:
@@ -172,13 +172,13 @@ class Proxy:
         writer.write(head.encode() + b"Connection: close\r\nX-Assent: sandbox\r\n\r\n" + body)
         await writer.drain()
 
-    async def _tunnel(self, request: Request, ours: _Ends, theirs: _Ends) -> None:
+    async def _tunnel(self, request: ProxyRequest, ours: _Ends, theirs: _Ends) -> None:
         reader, writer = ours
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         await writer.drain()
         async with asyncio.timeout(_SECONDS):
             first = await self._first_words(request, reader)
-        if isinstance(first, Request):
+        if isinstance(first, ProxyRequest):
             await self._pass_on(first, ours, theirs)
             return
         if first.startswith(_SSH):
@@ -186,7 +186,7 @@ class Proxy:
         theirs[1].write(first)
         await _both_ways(ours, theirs)
 
-    async def _ssh_greeting(self, request: Request, reader: asyncio.StreamReader) -> bytes:
+    async def _ssh_greeting(self, request: ProxyRequest, reader: asyncio.StreamReader) -> bytes:
         """Return how an SSH server begins. What a client says first can be a request of HTTP as well."""
         said = b""
         with contextlib.suppress(TimeoutError, asyncio.IncompleteReadError):
@@ -196,7 +196,7 @@ class Proxy:
             self._reset(request)
         return said
 
-    async def _first_words(self, request: Request, reader: asyncio.StreamReader) -> bytes | Request:
+    async def _first_words(self, request: ProxyRequest, reader: asyncio.StreamReader) -> bytes | ProxyRequest:
         """Return what the client says first, once it is sure whom it asks for."""
         first = await reader.readexactly(1)
         if first == _TLS:
@@ -213,7 +213,7 @@ class Proxy:
         except AssentError:
             self._reset(request)
 
-    async def _client_hello(self, request: Request, said: bytes, reader: asyncio.StreamReader) -> bytes:
+    async def _client_hello(self, request: ProxyRequest, said: bytes, reader: asyncio.StreamReader) -> bytes:
         """Return the client's first TLS message, if it asks for the server that the tunnel leads to."""
         name = request.host.name
         while True:
@@ -227,13 +227,13 @@ class Proxy:
             is_name = not name.replace(".", "").isdigit() and ":" not in name
             if asked == name or (asked is None and not is_name):
                 return said
-            self._reset(Request(Host(asked or name), request.port, tunnel=True) if asked else request)
+            self._reset(ProxyRequest(Host(asked or name), request.port, tunnel=True) if asked else request)
 
-    def _reset(self, request: Request) -> NoReturn:
+    def _reset(self, request: ProxyRequest) -> NoReturn:
         self._report(request)
         raise ConnectionResetError
 
-    async def _pass_on(self, request: Request, ours: _Ends, theirs: _Ends) -> None:
+    async def _pass_on(self, request: ProxyRequest, ours: _Ends, theirs: _Ends) -> None:
         """Pass on one request and its answer; whatever else the client sends is not heard."""
         theirs[1].write(request.head)
         back = asyncio.ensure_future(_copy(theirs[0], ours[1]))
@@ -258,7 +258,7 @@ async def _settled(answer: Awaitable[bool]) -> bool:
         return False
 
 
-def _violation(request: Request) -> Violation:
+def _violation(request: ProxyRequest) -> Violation:
     return Violation(NET_CONNECT, request.place, "proxy")
 
 

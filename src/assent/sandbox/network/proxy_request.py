@@ -16,7 +16,7 @@ _FRAMING = (b"content-length", b"transfer-encoding")
 _OURS = (b"connection", b"keep-alive", b"te", b"trailer", b"upgrade")
 
 
-class Request(msgspec.Struct, frozen=True):
+class ProxyRequest(msgspec.Struct, frozen=True):
     """One request: where it goes, and what is passed on."""
 
     host: Host
@@ -33,18 +33,18 @@ class Request(msgspec.Struct, frozen=True):
         return str(Host(self.host.name, None if self.port == (443 if self.tunnel else 80) else self.port))
 
 
-def parse_request(head: bytes) -> Request:
+def parse_request(head: bytes) -> ProxyRequest:
     """Read a request's head without its empty line, or raise `AssentError`."""
     method, target, headers = _parse(head)
     if method == b"CONNECT":
         host = parse_host(target)
         if host.port is None:
             raise AssentError("this names no port to connect to")
-        return Request(Host(host.name), host.port, tunnel=True)
+        return ProxyRequest(Host(host.name), host.port, tunnel=True)
     return _plain(method, target, headers)
 
 
-def parse_inner(head: bytes, host: Host) -> Request:
+def parse_inner(head: bytes, host: Host) -> ProxyRequest:
     """Read the head of a plain request to the host of the tunnel it comes through, or raise `AssentError`."""
     method, target, headers = _parse(head)
     if method == b"CONNECT" or not target.startswith("/"):
@@ -68,7 +68,7 @@ def _header(line: bytes) -> tuple[bytes, bytes]:
     return found[1], found[2]
 
 
-def _plain(method: bytes, target: str, headers: list[tuple[bytes, bytes]]) -> Request:
+def _plain(method: bytes, target: str, headers: list[tuple[bytes, bytes]]) -> ProxyRequest:
     found = _HTTP.fullmatch(target)
     if found is None:
         raise AssentError("only http:// addresses are passed on like this")
@@ -86,7 +86,7 @@ def _plain(method: bytes, target: str, headers: list[tuple[bytes, bytes]]) -> Re
     lines = [method + b" " + path.encode("ascii") + b" HTTP/1.1", b"Host: " + str(_usual(host)).encode()]
     lines += [name + b": " + value for name, value in kept]
     sent = b"\r\n".join((*lines, b"Connection: close", b"", b""))
-    return Request(Host(host.name), host.port or 80, tunnel=False, head=sent, length=_length(headers))
+    return ProxyRequest(Host(host.name), host.port or 80, tunnel=False, head=sent, length=_length(headers))
 
 
 def _usual(host: Host) -> Host:

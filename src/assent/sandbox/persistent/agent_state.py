@@ -19,7 +19,7 @@ _LARGEST = 16 << 20
 Binds: TypeAlias = tuple[tuple[str, str], ...]
 
 
-class State(msgspec.Struct, frozen=True):
+class AgentState(msgspec.Struct, frozen=True):
     """What is put where inside."""
 
     written: Binds
@@ -27,7 +27,7 @@ class State(msgspec.Struct, frozen=True):
     environment: tuple[tuple[str, str], ...]
 
 
-def open_state(needs: Needs, assent_home: str, workspace: tuple[str, ...], environ: Mapping[str, str]) -> State:
+def open_state(needs: Needs, assent_home: str, workspace: tuple[str, ...], environ: Mapping[str, str]) -> AgentState:
     """Make an agent's folders for this workspace, or raise `Unavailable`."""
     home = os.path.realpath(environ.get("HOME", "") or os.path.expanduser("~"))
     name = hashlib.sha256("\0".join(workspace).encode(errors="surrogateescape")).hexdigest()[:24]
@@ -51,7 +51,7 @@ def open_state(needs: Needs, assent_home: str, workspace: tuple[str, ...], envir
                 told.append((folder.variable, os.path.realpath(outside)))
     except OSError as error:
         raise Unavailable(f"the agent can not have a folder of its own: {error}") from None
-    return State(tuple(written), tuple(shown), tuple(told))
+    return AgentState(tuple(written), tuple(shown), tuple(told))
 
 
 def _outside(folder: Folder, home: str, environ: Mapping[str, str]) -> str:

@@ -27,7 +27,7 @@ _ODD = re.compile(r"[^ -~]|['\\!]")
 _KEPT = re.compile(rb"[^A-Za-z0-9_.,:=/@+-]")
 
 
-class Line(msgspec.Struct, frozen=True):
+class CommandLine(msgspec.Struct, frozen=True):
     """What a call of a shell tool comes down to."""
 
     field: str
@@ -48,7 +48,7 @@ def words_digest(words: Sequence[str], folder: str) -> str:
     return digest(["assent.line.v1", list(words), folder])
 
 
-def find_line(call: ToolCall) -> Line | None:
+def find_line(call: ToolCall) -> CommandLine | None:
     """Return what a call runs; None if that is not one line, or one list of words, in a folder that is there."""
     fields = [name for name in COMMAND_FIELDS if call.input.get(name) is not None]
     folder = _find_folder(call)
@@ -57,9 +57,9 @@ def find_line(call: ToolCall) -> Line | None:
     given = call.input[fields[0]]
     if isinstance(given, str) and "\0" not in given:
         # Without the dashes a line that begins with one would be taken for options.
-        return Line(fields[0], ("bash", "-c", "--", given), folder, is_text=True)
+        return CommandLine(fields[0], ("bash", "-c", "--", given), folder, is_text=True)
     if isinstance(given, list) and given and all(isinstance(w, str) and "\0" not in w for w in given):
-        return Line(fields[0], tuple(given), folder, is_text=False)
+        return CommandLine(fields[0], tuple(given), folder, is_text=False)
     return None
 
 

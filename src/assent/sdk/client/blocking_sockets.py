@@ -11,7 +11,7 @@ from typing import Any, Generic, Protocol, Self, TypeVar
 
 from assent.runs.protocol.messages import DaemonMessage
 from assent.sdk.client.inbox import InboxWords, Notice
-from assent.sdk.client.requests import Waits, Wish
+from assent.sdk.client.requests import ApiRequest, Waits
 from assent.sdk.client.runs import RunOrders
 
 M = TypeVar("M")
@@ -44,7 +44,7 @@ class Blocking(Waits, Generic[M]):
             finally:
                 _wait(loop, opening.__aexit__(None, None, None))
 
-    def send(self, wish: Wish[T]) -> T:
+    def send(self, wish: ApiRequest[T]) -> T:
         """Send a wish, and return what it gives."""
         given: T = _wait(self._loop, self._socket.send(wish))
         return given

@@ -22,7 +22,7 @@ from assent.platform.daemon_address import SOCKET_NAME, TOKEN_FILE, short_name
 from assent.platform.files import find_private
 from assent.platform.paths import assent_home
 from assent.sdk.client.endpoints import Endpoints
-from assent.sdk.client.requests import Answer, Ask, IsAwaited, Waits, quoted
+from assent.sdk.client.requests import Ask, HttpReply, IsAwaited, Waits, quoted
 
 if TYPE_CHECKING:
     import httpx
@@ -129,7 +129,7 @@ class Client(Endpoints, Waits):
             connection.request("GET", path, headers=_headers(self._token, after=after))
             answer = connection.getresponse()
             if answer.status != 200:
-                _read(Answer(answer.status, answer.read()))
+                _read(HttpReply(answer.status, answer.read()))
             while line := answer.readline():
                 yield line
         except (OSError, http.client.HTTPException, msgspec.MsgspecError) as error:
@@ -141,12 +141,12 @@ class Client(Endpoints, Waits):
         """Send one request and return the answer as it is, or raise as `send` does."""
         return _read(self._exchange(method, path, body, {}))
 
-    def _exchange(self, method: str, path: str, body: bytes | None, more: dict[str, str]) -> Answer:
+    def _exchange(self, method: str, path: str, body: bytes | None, more: dict[str, str]) -> HttpReply:
         connection = self._connect(self._timeout)
         try:
             connection.request(method, path, body, {**more, **_headers(self._token, body=body)})
             answer = connection.getresponse()
-            return Answer(answer.status, answer.read(), {k.lower(): _decoded(v) for k, v in answer.getheaders()})
+            return HttpReply(answer.status, answer.read(), {k.lower(): _decoded(v) for k, v in answer.getheaders()})
         except (OSError, http.client.HTTPException) as error:
             raise UnreachableError(f"the daemon can not be reached: {error}") from None
         finally:
@@ -186,7 +186,7 @@ class AsyncClient(Endpoints, IsAwaited):
         """Send a request and return its record, or raise `ApiError` or `UnreachableError`."""
         try:
             async with asyncio.timeout(self._timeout), self._exchange(ask) as found:
-                answer = Answer(found.status_code, await _body(found), _decoded_headers(found))
+                answer = HttpReply(found.status_code, await _body(found), _decoded_headers(found))
         except TimeoutError:
             raise UnreachableError(f"the daemon did not answer within {self._timeout:g} s") from None
         return _record(ask, answer)
@@ -231,7 +231,7 @@ class AsyncClient(Endpoints, IsAwaited):
         ask: Ask[Any] = Ask("GET", path, headers={"Last-Event-ID": after or None})
         async with self._exchange(ask, silence=_STREAM_SECONDS) as found:
             if found.status_code != 200:
-                _read(Answer(found.status_code, await _body(found)))
+                _read(HttpReply(found.status_code, await _body(found)))
             async for piece in found.aiter_raw():
                 *lines, rest = (rest + piece).split(b"\n")
                 for line in lines:
@@ -263,7 +263,7 @@ class _UnixConnection(http.client.HTTPConnection):
             self.sock.connect(os.path.join(folder, SOCKET_NAME))
 
 
-class Endpoint(msgspec.Struct, frozen=True, kw_only=True):
+class DaemonLocation(msgspec.Struct, frozen=True, kw_only=True):
     """Where the daemon is, and who asks it: at an address, or by the socket in a home."""
 
     url: str = ""
@@ -277,14 +277,14 @@ def find_client(environ: Mapping[str, str] = os.environ) -> Client:
     return Client(url=where.url, home=where.home, token=where.token)
 
 
-def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
+def find_endpoint(environ: Mapping[str, str] = os.environ) -> DaemonLocation:
     """Find the daemon of this user: by `ASSENT_URL` and `ASSENT_TOKEN`, else by what is in Assent's home."""
     url, token = environ.get("ASSENT_URL", ""), environ.get("ASSENT_TOKEN", "")
     if url and not token:
         raise AssentError("ASSENT_URL needs ASSENT_TOKEN beside it")
     if url:
         read_url(url, "ASSENT_URL")
-        return Endpoint(url=url, token=token)
+        return DaemonLocation(url=url, token=token)
     home = assent_home(environ)
     if not token:
         path = os.path.join(home, TOKEN_FILE)
@@ -293,7 +293,7 @@ def find_endpoint(environ: Mapping[str, str] = os.environ) -> Endpoint:
             raise UnreachableError("the daemon was never started here; start it with `assent serve`")
         # Without a token one is an agent at most, which is all that one is inside a sandbox.
         token = "" if held is None else held.decode("ascii", "replace").strip()
-    return Endpoint(home=home, token=token)
+    return DaemonLocation(home=home, token=token)
 
 
 def _headers(token: str, *, body: bytes | None = None, after: str | None = None) -> dict[str, str]:
@@ -324,7 +324,7 @@ def _export_path(filters: dict[str, Any]) -> str:
     return "/api/audit/export?" + urlencode({name: value for name, value in filters.items() if value is not None})
 
 
-def _record(ask: Ask[T], answer: Answer) -> T:
+def _record(ask: Ask[T], answer: HttpReply) -> T:
     if answer.status != 200:
         _read(answer)
     try:
@@ -333,7 +333,7 @@ def _record(ask: Ask[T], answer: Answer) -> T:
         raise ApiError(answer.status, "the daemon gave an answer that can not be read") from None
 
 
-def _read(answer: Answer) -> Any:
+def _read(answer: HttpReply) -> Any:
     status = answer.status
     try:
         found = msgspec.json.decode(answer.body)

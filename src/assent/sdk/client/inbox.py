@@ -12,7 +12,7 @@ from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import WebSocketException
 
 from assent.sdk.client.clients import ApiError, UnreachableError
-from assent.sdk.client.requests import Endpoint, IsAwaited, Wish
+from assent.sdk.client.requests import ApiRequest, Endpoint, IsAwaited
 from assent.sdk.client.runs import connect_socket
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _REFUSALS = {4001: 400, 4401: 401, 4403: 403}
 _DECODER = msgspec.json.Decoder(Notice)
 
 
-class Saying(Wish[None]):
+class Saying(ApiRequest[None]):
     """Something to say there."""
 
     def __init__(self, kind: str, **data: Any) -> None:
@@ -43,13 +43,15 @@ class InboxWords:
 
     @Endpoint
     @staticmethod
-    def decide(request_id: str, decision: Literal["approve", "reject"], *, feedback: str | None = None) -> Wish[None]:
+    def decide(
+        request_id: str, decision: Literal["approve", "reject"], *, feedback: str | None = None
+    ) -> ApiRequest[None]:
         """Answer a question; that it counted is said to everyone who listens, as a `decision_ack`."""
         return Saying("decision", requestId=request_id, decision=decision, feedback=feedback)
 
     @Endpoint
     @staticmethod
-    def ping() -> Wish[None]:
+    def ping() -> ApiRequest[None]:
         """Ask for a sign of life, which comes as a `pong`."""
         return Saying("ping")
 

@@ -16,7 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class Wish(Generic[T]):
+class ApiRequest(Generic[T]):
     """Something that is asked of the daemon, and gives one thing."""
 
 
@@ -28,7 +28,7 @@ class IsAwaited:
     """Whose methods return an awaitable of it."""
 
 
-class Answer(msgspec.Struct, frozen=True):
+class HttpReply(msgspec.Struct, frozen=True):
     """What came back; the names of headers are in lower case."""
 
     status: int
@@ -36,7 +36,7 @@ class Answer(msgspec.Struct, frozen=True):
     headers: dict[str, str] = {}
 
 
-class Ask(Wish[T]):
+class Ask(ApiRequest[T]):
     """One request, and where the record is that it gives: `module:Name` below `assent.server`, or `text`; else JSON."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Ask(Wish[T]):
         self.headers = {name: value for name, value in (headers or {}).items() if value is not None}
         self._gives = gives
 
-    def read(self, answer: Answer) -> T:
+    def read(self, answer: HttpReply) -> T:
         """Read the answer."""
         data = answer.body
         if self._gives == "text":
@@ -78,7 +78,7 @@ class Hooked(msgspec.Struct, frozen=True):
 class HookAsk(Ask[Hooked]):
     """A hook's question. An answer that does not say how to end is a refusal."""
 
-    def read(self, answer: Answer) -> Hooked:
+    def read(self, answer: HttpReply) -> Hooked:
         """Read the answer, and what its headers say of the end."""
         code = answer.headers.get("x-assent-exit", "")
         body = msgspec.json.decode(answer.body) if answer.body else None
@@ -86,9 +86,9 @@ class HookAsk(Ask[Hooked]):
 
 
 class Endpoint(Generic[P, T]):
-    """A `Wish` as a method: of `Client` it gives what was wished for, of `AsyncClient` an awaitable of it."""
+    """A `ApiRequest` as a method: of `Client` it gives what was wished for, of `AsyncClient` an awaitable of it."""
 
-    def __init__(self, make: Callable[P, Wish[T]]) -> None:
+    def __init__(self, make: Callable[P, ApiRequest[T]]) -> None:
         self.make = make
         self.__doc__ = make.__doc__
 

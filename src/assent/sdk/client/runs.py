@@ -44,7 +44,7 @@ from assent.runs.protocol.messages import (
     UserInput,
 )
 from assent.sdk.client.clients import UnreachableError, find_endpoint
-from assent.sdk.client.requests import Endpoint, IsAwaited, Wish
+from assent.sdk.client.requests import ApiRequest, Endpoint, IsAwaited
 
 LARGEST_MESSAGE = 16 << 20
 _REPLIES = (RunPrepared, RunList, StrategyList, Pong, ErrorMessage)
@@ -62,7 +62,7 @@ class RunProtocolError(AssentError):
         self.message = message
 
 
-class Order(Wish[T]):
+class RunRequest(ApiRequest[T]):
     """A message of the protocol, and what its reply gives."""
 
     def __init__(
@@ -93,41 +93,41 @@ class RunOrders:
         cwd: str | None = None,
         interactive: bool = True,
         profile: str | None = None,
-    ) -> Order[RunPrepared]:
+    ) -> RunRequest[RunPrepared]:
         """Make a run of a strategy, or attach to one by its id."""
         wish = PrepareRun(run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile)
-        return Order(wish, RunPrepared)
+        return RunRequest(wish, RunPrepared)
 
     @Endpoint
     @staticmethod
-    def start(run_id: str, text: str | None = None) -> Order[None]:
+    def start(run_id: str, text: str | None = None) -> RunRequest[None]:
         """Begin a run."""
-        return Order(StartRun(run_id=run_id, input=text))
+        return RunRequest(StartRun(run_id=run_id, input=text))
 
     @Endpoint
     @staticmethod
-    def stop(run_id: str) -> Order[None]:
+    def stop(run_id: str) -> RunRequest[None]:
         """End a run before its time."""
-        return Order(StopRun(run_id=run_id))
+        return RunRequest(StopRun(run_id=run_id))
 
     @Endpoint
     @staticmethod
-    def subscribe(run_id: str) -> Order[None]:
+    def subscribe(run_id: str) -> RunRequest[None]:
         """Hear of a run, beginning with what is pending in it."""
-        return Order(Subscribe(run_id=run_id))
+        return RunRequest(Subscribe(run_id=run_id))
 
     @Endpoint
     @staticmethod
-    def unsubscribe(run_id: str) -> Order[None]:
+    def unsubscribe(run_id: str) -> RunRequest[None]:
         """Hear no more of a run."""
-        return Order(Unsubscribe(run_id=run_id))
+        return RunRequest(Unsubscribe(run_id=run_id))
 
     @Endpoint
     @staticmethod
-    def decide(question: RequestPermission, decision: Decision) -> Order[None]:
+    def decide(question: RequestPermission, decision: Decision) -> RunRequest[None]:
         """Answer a question."""
         wanted = question.request_id or ""
-        return Order(PermissionDecision(run_id=question.run_id, permission_request_id=wanted, decision=decision))
+        return RunRequest(PermissionDecision(run_id=question.run_id, permission_request_id=wanted, decision=decision))
 
     @Endpoint
     @staticmethod
@@ -139,33 +139,33 @@ class RunOrders:
         allow: tuple[str, ...] = (),
         deny: tuple[str, ...] = (),
         default: Literal["allow", "deny", "ask"] | None = None,
-    ) -> Order[None]:
+    ) -> RunRequest[None]:
         """Add to the path policy of a tool, or of all of them."""
-        return Order(UpdatePolicy(run_id=run_id, mode=mode, tool=tool, allow=allow, deny=deny, default=default))
+        return RunRequest(UpdatePolicy(run_id=run_id, mode=mode, tool=tool, allow=allow, deny=deny, default=default))
 
     @Endpoint
     @staticmethod
-    def give_input(run_id: str, agent: str, text: str) -> Order[None]:
+    def give_input(run_id: str, agent: str, text: str) -> RunRequest[None]:
         """Write a line to the program of a run."""
-        return Order(UserInput(run_id=run_id, agent_name=agent, text=text))
+        return RunRequest(UserInput(run_id=run_id, agent_name=agent, text=text))
 
     @Endpoint
     @staticmethod
-    def list_runs() -> Order[tuple[RunSummary, ...]]:
+    def list_runs() -> RunRequest[tuple[RunSummary, ...]]:
         """Return the runs that one may see, the newest first."""
-        return Order(ListRuns(), RunList, lambda reply: reply.runs)
+        return RunRequest(ListRuns(), RunList, lambda reply: reply.runs)
 
     @Endpoint
     @staticmethod
-    def list_strategies() -> Order[tuple[StrategySummary, ...]]:
+    def list_strategies() -> RunRequest[tuple[StrategySummary, ...]]:
         """Return the strategies that lie ready."""
-        return Order(ListStrategies(), StrategyList, lambda reply: reply.strategies)
+        return RunRequest(ListStrategies(), StrategyList, lambda reply: reply.strategies)
 
     @Endpoint
     @staticmethod
-    def ping() -> Order[None]:
+    def ping() -> RunRequest[None]:
         """Wait for a sign of life."""
-        return Order(Ping())
+        return RunRequest(Ping())
 
 
 class RunClient(RunOrders, IsAwaited):
@@ -205,7 +205,7 @@ class RunClient(RunOrders, IsAwaited):
         while (message := await self._news.get()) is not None:
             yield message
 
-    async def send(self, order: Order[T]) -> T:
+    async def send(self, order: RunRequest[T]) -> T:
         """Send a message and return what its reply gives, once the daemon has obeyed."""
         with self._expecting() as (request_id, reply), self._expecting() as (ping_id, pong):
             await self._send(order.message, request_id)

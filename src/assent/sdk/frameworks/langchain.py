@@ -21,10 +21,10 @@ from langgraph.types import Command
 from pydantic_core import to_jsonable_python
 
 from assent.sdk.sessions.app import DEFAULT_SESSION, AgentApp
-from assent.sdk.sessions.backends import Judgement, refuse
+from assent.sdk.sessions.backends import BackendDecision, refuse
 from assent.sdk.sessions.session import AgentSession, ToolFailedError, denial_text
 from assent.sdk.tools.json_schema import InputError
-from assent.sdk.tools.json_values import Written, write_out
+from assent.sdk.tools.json_values import EncodedValue, write_out
 from assent.sdk.tools.tool import complain
 
 Parts: TypeAlias = tuple[tuple[Any, ...], dict[str, Any]]
@@ -151,17 +151,17 @@ class _Call:
                 return
         self._refuse(refuse("what the tool makes of the changed input is not what was approved"))
 
-    async def _judge(self, injected: frozenset[str]) -> tuple[Judgement, Written, dict[str, Any]]:
+    async def _judge(self, injected: frozenset[str]) -> tuple[BackendDecision, EncodedValue, dict[str, Any]]:
         try:
             written = self._write(injected)
         except InputError as error:
-            return self._session.refuse_input(self._name, self._id, error), Written({}), {}
+            return self._session.refuse_input(self._name, self._id, error), EncodedValue({}), {}
         judgement, taken = await self._session.decide(
             self._name, written.plain, tool_call_id=self._id, secret=written.secrets
         )
         return judgement, written, taken
 
-    def _write(self, injected: frozenset[str]) -> Written:
+    def _write(self, injected: frozenset[str]) -> EncodedValue:
         """Write out what the tool gets of the model; what the framework gives it besides is nobody's to decide."""
         placed, named = self.parts or ((), {})
         names = [name for name in self._asked if name not in named] or ["input"]
@@ -181,7 +181,7 @@ class _Call:
         self._runs = True
         self.request = self.request.override(tool_call={**self.request.tool_call, "args": taken})
 
-    def _refuse(self, judgement: Judgement) -> None:
+    def _refuse(self, judgement: BackendDecision) -> None:
         self.parts = None
         text = denial_text(self._name, judgement)
         self.refusal = ToolMessage(content=text, tool_call_id=self._id, name=self._name, status="error")

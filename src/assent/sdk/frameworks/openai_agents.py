@@ -28,18 +28,18 @@ from agents import (
     ToolOutputGuardrailData,
 )
 from assent.model import ConfigError
-from assent.sdk.frameworks.openai_functions import Function, Parts
+from assent.sdk.frameworks.openai_functions import Parts, ToolFunction
 from assent.sdk.frameworks.openai_handoffs import GuardedHandoff, Handoffs
 from assent.sdk.sessions.app import DEFAULT_SESSION, AgentApp
-from assent.sdk.sessions.backends import Judgement
+from assent.sdk.sessions.backends import BackendDecision
 from assent.sdk.sessions.session import MOST_REMEMBERED, AgentSession, ToolFailedError, denial_text
 from assent.sdk.tools.json_schema import InputError
-from assent.sdk.tools.json_values import Written
+from assent.sdk.tools.json_values import EncodedValue
 
 MOST_PAUSES = 100
 _NAME = "assent"
 """How its guardrails are called."""
-Read: TypeAlias = Callable[[dict[str, Any]], Written]
+Read: TypeAlias = Callable[[dict[str, Any]], EncodedValue]
 """Says what a tool is called with where the model sent an input, or raises `InputError`."""
 _HOSTED = frozenset({
     "WebSearchTool", "FileSearchTool", "CodeInterpreterTool", "HostedMCPTool", "ImageGenerationTool", "ToolSearchTool",
@@ -82,7 +82,7 @@ def _is_hosted(tool: Tool) -> bool:
 def _guard(app: AgentApp, tool: FunctionTool, session_id: str) -> FunctionTool:
     _refuse_undecided_in(tool, set())
     guarded = copy.copy(tool)
-    function = Function.of(tool)
+    function = ToolFunction.of(tool)
     if function is None:
         guardrail, record = make_guardrail(app, session_id=session_id), _make_record(app, session_id)
         guarded.tool_output_guardrails = [record, *(tool.tool_output_guardrails or ())]
@@ -100,7 +100,7 @@ class _Guarded:
     very values that were decided about, and without those it does not run.
     """
 
-    def __init__(self, app: AgentApp, session_id: str, function: Function) -> None:
+    def __init__(self, app: AgentApp, session_id: str, function: ToolFunction) -> None:
         self._session = app.session
         self._id = session_id
         self._function = function
@@ -111,7 +111,7 @@ class _Guarded:
     async def _check(self, data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput:
         context, found = data.context, []
 
-        def read(given: dict[str, Any]) -> Written:
+        def read(given: dict[str, Any]) -> EncodedValue:
             parts = self._function.read(given)
             found.append(parts)
             return self._function.write(parts)
@@ -217,11 +217,11 @@ async def _settle(app: AgentApp, result: RunResult, session_id: str) -> tuple[Ru
 def _reader(agent: Agent[Any], name: str) -> Read:
     """Return what reads the calls of an agent's tool: its function's own types, where there is one."""
     tools = [tool for tool in getattr(agent, "tools", ()) if isinstance(tool, FunctionTool) and tool.name == name]
-    function = Function.of(tools[0]) if len(tools) == 1 else None
+    function = ToolFunction.of(tools[0]) if len(tools) == 1 else None
 
-    def read(given: dict[str, Any]) -> Written:
+    def read(given: dict[str, Any]) -> EncodedValue:
         if function is None:
-            return Written(given)
+            return EncodedValue(given)
         written = function.write(function.read(given))
         # The framework reads it once more when it runs.
         if function.write(function.read(given)) != written:
@@ -317,7 +317,7 @@ def _call_id(item: Any) -> str | None:
 
 
 async def _check(
-    session: AgentSession, name: str, arguments: str | None, call_id: str | None, read: Read = Written
+    session: AgentSession, name: str, arguments: str | None, call_id: str | None, read: Read = EncodedValue
 ) -> str | None:
     """Return why a call may not run; None if it may, exactly as it was read."""
     if arguments is None:  # a shell's lines, a patch: they stand elsewhere in the call, and nobody would read them
@@ -337,7 +337,7 @@ async def _check(
     return None if taken == written.plain else _ask_for(name, taken, judgement)
 
 
-def _ask_for(name: str, taken: dict[str, Any], judgement: Judgement) -> str:
+def _ask_for(name: str, taken: dict[str, Any], judgement: BackendDecision) -> str:
     """Have the model make the call that was approved: a guardrail can not change an input."""
     said = f" ({judgement.feedback})" if judgement.feedback else ""
     return f"Not run as it was asked{said}. Call {name} again with exactly this input: {json.dumps(taken)}"

@@ -14,18 +14,18 @@ from pydantic_core import to_jsonable_python
 from agents import FunctionTool, function_tool
 from assent.model import ConfigError
 from assent.sdk.tools.json_schema import InputError
-from assent.sdk.tools.json_values import Written, write_out
+from assent.sdk.tools.json_values import EncodedValue, write_out
 from assent.sdk.tools.tool import complain
 
 Parts: TypeAlias = tuple[list[Any], dict[str, Any]]
 """What a function is called with, by place and by name, beside the framework's own context."""
 
 
-class Function:
+class ToolFunction:
     """What a tool is made of."""
 
     @classmethod
-    def of(cls, tool: FunctionTool) -> Function | None:
+    def of(cls, tool: FunctionTool) -> ToolFunction | None:
         """Return the function behind a tool; None for a tool that takes a call as the model sent it."""
         made_of = getattr(tool, "__wrapped__", None)
         return None if made_of is None else cls(tool, made_of)
@@ -55,7 +55,7 @@ class Function:
         except Exception as error:  # noqa: BLE001 - a validator may raise what it likes
             raise InputError(f"{type(error).__name__}: {error}") from None
 
-    def write(self, parts: Parts) -> Written:
+    def write(self, parts: Parts) -> EncodedValue:
         """Write out, by the names of its parameters, what it is called with."""
         args, named = parts
         context = (None,) if self.takes_context else ()

@@ -49,7 +49,7 @@ class _Exchange:
         self._take(found)
 
 
-class Address:
+class HttpServer:
     """A server at a URL. What it says without being asked comes by a stream of its own, as long as it offers one."""
 
     def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:

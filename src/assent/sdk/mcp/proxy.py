@@ -52,7 +52,7 @@ class _Progress(msgspec.Struct, frozen=True):
     message: str | None = None
 
 
-class Proxy:
+class McpProxy:
     """One client and one server."""
 
     def __init__(self, name: str, session: AgentSession, server: Server, pins: Pins, write: Write) -> None:

@@ -109,7 +109,7 @@ class _Bare(asyncio.subprocess.Process):
         await self.wait()
 
 
-class Program:
+class StdioServer:
     """A server in a sandbox of its own, or if `box` is None, without one."""
 
     def __init__(self, process: Process | _Bare, tell: Tell) -> None:
@@ -123,7 +123,7 @@ class Program:
         self._complaints = asyncio.create_task(self._drain())
 
     @classmethod
-    async def start(cls, box: Sandbox | None, argv: list[str], tell: Tell = lambda _: None) -> Program:
+    async def start(cls, box: Sandbox | None, argv: list[str], tell: Tell = lambda _: None) -> StdioServer:
         """Start it; `tell` hears excerpts of what it complains about."""
         if box is not None:
             return cls(await box.start(argv, stdin=PIPE, stdout=PIPE, stderr=PIPE), tell)

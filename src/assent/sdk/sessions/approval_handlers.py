@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 import msgspec
 
 from assent.model import DENY, Answer, ForbiddenError, Source, ToolCall
-from assent.sdk.sessions.backends import NO, YES, Judgement, Question, refuse
+from assent.sdk.sessions.backends import NO, YES, BackendDecision, PendingQuestion, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -40,10 +40,10 @@ class Asking:
         self._call = call
         self._signal: asyncio.Event | None = None
         self._task: asyncio.Task[None] | None = None
-        self._alone: asyncio.Future[Judgement] | None = None
-        self.question: Question | None = None
+        self._alone: asyncio.Future[BackendDecision] | None = None
+        self.question: PendingQuestion | None = None
 
-    async def race(self, judging: Coroutine[Any, Any, Judgement]) -> Judgement:
+    async def race(self, judging: Coroutine[Any, Any, BackendDecision]) -> BackendDecision:
         """Wait for the judge, or for a handler whose answer counts for nothing there, and so can only be a no."""
         self._alone = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(judging)
@@ -54,7 +54,7 @@ class Asking:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
-    def begin(self, question: Question) -> None:
+    def begin(self, question: PendingQuestion) -> None:
         """Announce the question, once, and have the handler see to it."""
         if self.question is not None and self.question.id == question.id:
             return
@@ -66,7 +66,7 @@ class Asking:
             handling = self._handle(self._session.handler, question, self._signal)
             self._task = asyncio.get_running_loop().create_task(handling)
 
-    async def _handle(self, handler: ApprovalHandler, question: Question, signal: asyncio.Event) -> None:
+    async def _handle(self, handler: ApprovalHandler, question: PendingQuestion, signal: asyncio.Event) -> None:
         answer = NO
         try:
             said = handler.request_approval(

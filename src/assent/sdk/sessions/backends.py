@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from assent.audit.entry import Entry
+from assent.audit.entry import LogEntry
 from assent.audit.log import Log
 from assent.audit.stencil import HOLE, TIME, VALUE, Stencil, encode_plain, fits
 from assent.decisions.approvals.pending import Aside
@@ -53,7 +53,7 @@ MOST_STENCILS = 1000
 _SLACK = 30.0
 
 
-class Question(msgspec.Struct, frozen=True, kw_only=True):
+class PendingQuestion(msgspec.Struct, frozen=True, kw_only=True):
     """A call that waits for a person."""
 
     id: str
@@ -66,7 +66,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: float
 
 
-class Judgement(msgspec.Struct, frozen=True, kw_only=True):
+class BackendDecision(msgspec.Struct, frozen=True, kw_only=True):
     """Whether a call may run now, and why."""
 
     allowed: bool
@@ -95,17 +95,17 @@ class Judge(Protocol):
     """The boundary in which calls run."""
 
     async def judge(
-        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
-    ) -> Judgement:
+        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[PendingQuestion], None]
+    ) -> BackendDecision:
         """Decide a call, waiting for a person where one must say; `asked` hears of the question first."""
 
-    async def pending(self, session: Session) -> tuple[Question, ...]:
+    async def pending(self, session: Session) -> tuple[PendingQuestion, ...]:
         """Return the questions of a session, the oldest first."""
 
-    async def answer(self, question: Question, answer: Answer, by: str) -> None:
+    async def answer(self, question: PendingQuestion, answer: Answer, by: str) -> None:
         """Answer a question for good, or raise an `AssentError`."""
 
-    async def cancel(self, question: Question, why: str) -> None:
+    async def cancel(self, question: PendingQuestion, why: str) -> None:
         """Withdraw a question, or raise an `AssentError`."""
 
     def note(
@@ -182,8 +182,8 @@ class Embedded:
         return self._engine
 
     async def judge(
-        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
-    ) -> Judgement:
+        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[PendingQuestion], None]
+    ) -> BackendDecision:
         """Decide a call; an allow, its boundary and that it runs are on record before this returns."""
         self._birthplace.check()
 
@@ -205,7 +205,7 @@ class Embedded:
         self._profile = profile
         self._stencils.clear()
 
-    def _begin(self, call: ToolCall, session: Session) -> tuple[Event | Entry, ...]:
+    def _begin(self, call: ToolCall, session: Session) -> tuple[Event | LogEntry, ...]:
         """Say that a call runs, inside which boundary, and with what."""
         args = encode_plain(outline(call.input, call.secrets))
         if args is None or call.call_id is None or call.trace is not None or not fits(call.call_id):
@@ -236,7 +236,7 @@ class Embedded:
         else:
             self._log.note(self._draw(call.tool, session).ended.fill(call.call_id, milliseconds))
 
-    async def pending(self, session: Session) -> tuple[Question, ...]:
+    async def pending(self, session: Session) -> tuple[PendingQuestion, ...]:
         """Return the questions of a session, the oldest first."""
         self._birthplace.check()
         found, cursor = await self._approvals.list(user=session.user, limit=1000)
@@ -245,12 +245,12 @@ class Embedded:
             found += more
         return tuple(question_of(a) for a in found if a.session.id == session.id and a.call is not None)
 
-    async def answer(self, question: Question, answer: Answer, by: str) -> None:
+    async def answer(self, question: PendingQuestion, answer: Answer, by: str) -> None:
         """Answer a question for good."""
         self._birthplace.check()
         await self.decisions.answer(question.id, answer, Principal(role=Role.USER, user=by))
 
-    async def cancel(self, question: Question, why: str) -> None:
+    async def cancel(self, question: PendingQuestion, why: str) -> None:
         """Withdraw a question."""
         self._birthplace.check()
         await self.decisions.cancel(question.id, why)
@@ -290,12 +290,12 @@ def ran(milliseconds: float) -> dict[str, Any]:
     return {"status": "completed", "durationMs": milliseconds}
 
 
-def question_of(approval: Approval) -> Question:
+def question_of(approval: Approval) -> PendingQuestion:
     """Return a pending question as sessions show it."""
     call = approval.call
     if call is None:
         raise NotFoundError("it is answered already")
-    return Question(
+    return PendingQuestion(
         id=approval.id,
         session_id=approval.session.id,
         tool_call_id=approval.call_id or approval.id,
@@ -307,7 +307,7 @@ def question_of(approval: Approval) -> Question:
     )
 
 
-def judgement_of(ruling: Ruling) -> Judgement:
+def judgement_of(ruling: Ruling) -> BackendDecision:
     """Say what a ruling means for a function of this process, which no boundary can hold."""
     decision, approval = ruling.decision, ruling.approval
     outcome = decision.decision
@@ -319,7 +319,7 @@ def judgement_of(ruling: Ruling) -> Judgement:
     elif decision.verdict is ASK:
         reason, outcome = f"nobody answered in time: {reason}", "deny"
     answer = None if approval is None else approval.answer
-    return Judgement(
+    return BackendDecision(
         allowed=outcome == "allow",
         decision=outcome,
         reason=reason,
@@ -333,9 +333,9 @@ def judgement_of(ruling: Ruling) -> Judgement:
     )
 
 
-def refuse(reason: str, source: Source = Source.ERROR) -> Judgement:
+def refuse(reason: str, source: Source = Source.ERROR) -> BackendDecision:
     """Deny a call that does not get as far as a decision."""
-    return Judgement(allowed=False, decision="deny", reason=reason, source=source, tier=Tier.DANGEROUS)
+    return BackendDecision(allowed=False, decision="deny", reason=reason, source=source, tier=Tier.DANGEROUS)
 
 
 YES = Answer(verdict=Verdict.ALLOW)

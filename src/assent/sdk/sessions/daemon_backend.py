@@ -30,7 +30,7 @@ from assent.policy.engine import Engine
 from assent.sdk.client.clients import AsyncClient, Client
 from assent.sdk.client.outbox import SEND_SECONDS, Outbox
 from assent.sdk.client.unsent_reports import Backlog
-from assent.sdk.sessions.backends import OFF, Birthplace, Judgement, Question, ran, refuse
+from assent.sdk.sessions.backends import OFF, BackendDecision, Birthplace, PendingQuestion, ran, refuse
 
 if TYPE_CHECKING:
     from assent.server.api.permissions import Permission
@@ -65,8 +65,8 @@ class Remote:
         self._engine = None if policy is None else Engine([policy], facts=Observer())
 
     async def judge(
-        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[Question], None]
-    ) -> Judgement:
+        self, call: ToolCall, session: Session, heard: Sequence[Opinion], asked: Callable[[PendingQuestion], None]
+    ) -> BackendDecision:
         """Ask the daemon until it says yes or no; a question is waited for as long as it is open."""
         self._birthplace.check()
         opinion = self._strictest(call, session, heard)
@@ -91,7 +91,7 @@ class Remote:
             asked(_question(found, call, session))
             wait = WAIT
 
-    def _object(self, judgement: Judgement, call: ToolCall, session: Session) -> Judgement:
+    def _object(self, judgement: BackendDecision, call: ToolCall, session: Session) -> BackendDecision:
         """Hold what a person changed against the program's own policy, of which the daemon knows nothing."""
         if not judgement.allowed or judgement.input is None:
             return judgement
@@ -114,7 +114,7 @@ class Remote:
         verdict, reason, source = max(said, key=lambda each: each[0].rank)
         return {"decision": verdict.value, "reason": reason, "source": source}
 
-    async def pending(self, session: Session) -> tuple[Question, ...]:
+    async def pending(self, session: Session) -> tuple[PendingQuestion, ...]:
         """Return the questions of a session, the oldest first."""
         found: list[Permission] = []
         cursor: str | None = None
@@ -126,14 +126,14 @@ class Remote:
                 break
         return tuple(_described(item) for item in found if item.session_id == session.id)
 
-    async def answer(self, question: Question, answer: Answer, by: str) -> None:  # noqa: ARG002 - the token says who
+    async def answer(self, question: PendingQuestion, answer: Answer, by: str) -> None:  # noqa: ARG002 - the token says who
         """Answer a question, with the token of somebody who may."""
         if self._person is None:
             raise ForbiddenError("this application has no answer_token: answer in the shared queue")
         word: Literal["approve", "reject"] = "approve" if answer.verdict is Verdict.ALLOW else "reject"
         await self._person.answer(question.id, word, feedback=answer.feedback)
 
-    async def cancel(self, question: Question, why: str) -> None:
+    async def cancel(self, question: PendingQuestion, why: str) -> None:
         """Withdraw a question: only who may answer can."""
         await self.answer(question, Answer(verdict=DENY, feedback=why), "")
 
@@ -168,14 +168,14 @@ def _traceparent(call: ToolCall) -> str | None:
     return None if call.trace is None else f"00-{call.trace.trace_id}-{call.trace.span_id}-01"
 
 
-def _judgement(found: Evaluated) -> Judgement:
+def _judgement(found: Evaluated) -> BackendDecision:
     facts = found.permission_decision
     outcome, reason = facts.decision, facts.decision_reason
     if outcome in ("sandboxed", "unavailable"):
         name = found.sandbox_profile.name
         reason = f"it may only run inside the sandbox profile {name}, and a Python function can not: {reason}"
         outcome = "unavailable"
-    return Judgement(
+    return BackendDecision(
         allowed=outcome == "allow",
         decision=outcome,
         reason=reason,
@@ -189,8 +189,8 @@ def _judgement(found: Evaluated) -> Judgement:
     )
 
 
-def _question(found: Evaluated, call: ToolCall, session: Session) -> Question:
-    return Question(
+def _question(found: Evaluated, call: ToolCall, session: Session) -> PendingQuestion:
+    return PendingQuestion(
         id=found.action_id or "",
         session_id=session.id,
         tool_call_id=call.call_id or found.action_id or "",
@@ -202,8 +202,8 @@ def _question(found: Evaluated, call: ToolCall, session: Session) -> Question:
     )
 
 
-def _described(item: Permission) -> Question:
-    return Question(
+def _described(item: Permission) -> PendingQuestion:
+    return PendingQuestion(
         id=item.id,
         session_id=item.session_id,
         tool_call_id=item.tool_call_id or item.id,

@@ -30,12 +30,12 @@ from assent.model import (
     read_trace,
 )
 from assent.sdk.sessions.approval_handlers import ApprovalHandler, Asking, Said
-from assent.sdk.sessions.backends import NO, YES, Judge, Judgement, Question, refuse
+from assent.sdk.sessions.backends import NO, YES, BackendDecision, Judge, PendingQuestion, refuse
 from assent.sdk.sessions.events import Feed
 from assent.sdk.sessions.user_questions import UserQuestions, show_result
 from assent.sdk.tools.callbacks import Heard, ask_voice, describe, hear_check, hear_hook
 from assent.sdk.tools.json_schema import InputError
-from assent.sdk.tools.tool import Input, Tool, read_object
+from assent.sdk.tools.tool import Tool, ToolInput, read_object
 
 Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
 """Hears a tool's name and input before it is decided; see `hear_hook` for what it may say."""
@@ -50,14 +50,14 @@ class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
     tool_call_id: str
     content: Any
     is_error: bool = False
-    judgement: Judgement | None = None
+    judgement: BackendDecision | None = None
     """How it was decided; None if it never came to that."""
 
 
 class PermissionDeniedError(AssentError):
     """The call may not run."""
 
-    def __init__(self, judgement: Judgement) -> None:
+    def __init__(self, judgement: BackendDecision) -> None:
         super().__init__(judgement.reason)
         self.judgement = judgement
 
@@ -153,7 +153,7 @@ class AgentSession:
         heard: Sequence[Opinion] = (),
         secret: tuple[str, ...] = (),
         traceparent: str | None = None,
-    ) -> tuple[Judgement, dict[str, Any]]:
+    ) -> tuple[BackendDecision, dict[str, Any]]:
         """Decide a call that somebody else will run, and return the input to run it with.
 
         `heard` is what the host has to say about it already; none of it can loosen. `secret` names fields to be masked
@@ -167,7 +167,7 @@ class AgentSession:
             return self.refuse_input(name, tool_call_id, error), given
         return judgement, taken.params
 
-    def refuse_input(self, name: str, call_id: str | None, error: InputError) -> Judgement:
+    def refuse_input(self, name: str, call_id: str | None, error: InputError) -> BackendDecision:
         """Refuse a call whose input can not be decided about, on record."""
         return refuse(self._reject(ToolCall(tool=name, call_id=call_id), _unfit(name, error)).content)
 
@@ -194,11 +194,11 @@ class AgentSession:
     async def _decide(
         self,
         call: ToolCall,
-        taken: Input,
-        read: Callable[[Any], Input],
+        taken: ToolInput,
+        read: Callable[[Any], ToolInput],
         check: Callable[[Any], Any] | None,
         said: Sequence[Opinion] = (),
-    ) -> tuple[Judgement, Input]:
+    ) -> tuple[BackendDecision, ToolInput]:
         heard = list(said)
         for hook in self._hooks:
             told = await self._hear(hook, call, taken.plain)
@@ -230,8 +230,12 @@ class AgentSession:
         self._judge.note(kind, call, self._who, {"summary": text[:1000]})
 
     async def _reconsider(
-        self, judgement: Judgement, read: Callable[[Any], Input], check: Callable[[Any], Any] | None, call: ToolCall
-    ) -> tuple[Judgement, Input]:
+        self,
+        judgement: BackendDecision,
+        read: Callable[[Any], ToolInput],
+        check: Callable[[Any], Any] | None,
+        call: ToolCall,
+    ) -> tuple[BackendDecision, ToolInput]:
         """Hold what a person changed against the schema, the hooks and the tool's own check, as if it were new."""
         taken = read(judgement.input)
         opinions = [await self._object(hook, call, taken.plain) for hook in self._hooks]
@@ -251,7 +255,7 @@ class AgentSession:
         reason = "a hook wants another input than the one that a person approved"
         return Opinion(verdict=DENY, source=Source.HOOK, policy="hooks", reason=reason)
 
-    async def _ask(self, call: ToolCall, heard: Sequence[Opinion]) -> Judgement:
+    async def _ask(self, call: ToolCall, heard: Sequence[Opinion]) -> BackendDecision:
         """Have a call decided; while a person is asked, everyone who follows the session knows."""
         asking = Asking(self, call)
         try:
@@ -275,7 +279,7 @@ class AgentSession:
         return judgement
 
     def resolve(
-        self, question: Question, decision: Said, *, reason: str | None = None, feedback: str | None = None
+        self, question: PendingQuestion, decision: Said, *, reason: str | None = None, feedback: str | None = None
     ) -> None:
         """Tell how a question ended."""
         self.feed.put(
@@ -288,7 +292,7 @@ class AgentSession:
             requestId=question.id,
         )
 
-    def announce(self, question: Question) -> None:
+    def announce(self, question: PendingQuestion) -> None:
         """Tell, once, that somebody is asked."""
         if question.id in self._announced:
             return
@@ -334,7 +338,7 @@ class AgentSession:
         """Answer a question of the agent: that of a call, or the oldest. Tell whether there was one."""
         return self._questions.answer(text, tool_call_id)
 
-    async def answer(self, question: Question, answer: Answer) -> None:
+    async def answer(self, question: PendingQuestion, answer: Answer) -> None:
         """Answer one question; that somebody else was first is no error here, that one may not answer is."""
         try:
             await self._judge.answer(question, answer, self.user)
@@ -343,20 +347,20 @@ class AgentSession:
         except AssentError:
             return
 
-    def note_refusal(self, call: ToolCall, judgement: Judgement) -> None:
+    def note_refusal(self, call: ToolCall, judgement: BackendDecision) -> None:
         """Write down that a call does not run though nobody who decides said so."""
         self._judge.note("tool.failed", call, self._who, {"status": "denied", "error": judgement.reason[:1000]})
 
-    async def withdraw(self, question: Question) -> None:
+    async def withdraw(self, question: PendingQuestion) -> None:
         """Withdraw one question, if it is still there."""
         with contextlib.suppress(AssentError):
             await self._judge.cancel(question, "the call was aborted")
 
-    async def pending(self) -> tuple[Question, ...]:
+    async def pending(self) -> tuple[PendingQuestion, ...]:
         """Return what waits for an answer, the oldest first."""
         return await self._judge.pending(self._who)
 
-    async def _execute(self, tool: Tool, taken: Input, call: ToolCall, judgement: Judgement) -> ToolResult:
+    async def _execute(self, tool: Tool, taken: ToolInput, call: ToolCall, judgement: BackendDecision) -> ToolResult:
         started = time.perf_counter()
         try:
             content = await ask_voice(tool.execute, taken.params, seconds=tool.timeout, blocking=tool.blocking)
@@ -380,7 +384,7 @@ class AgentSession:
         self._judge.note("tool.failed", call, self._who, {"status": "invalid", "error": text[:1000]})
         return self._fail(call, text, None)
 
-    def _fail(self, call: ToolCall, text: str, judgement: Judgement | None) -> ToolResult:
+    def _fail(self, call: ToolCall, text: str, judgement: BackendDecision | None) -> ToolResult:
         self.feed.put("tool.after", toolCallId=call.call_id, toolName=call.tool, result=text, isError=True, error=text)
         return ToolResult(tool_call_id=call.call_id or "", content=text, is_error=True, judgement=judgement)
 
@@ -399,7 +403,7 @@ def _name_of(hook: Hook) -> str:
     return str(getattr(hook, "__qualname__", type(hook).__name__))[:1000]
 
 
-def denial_text(name: str, judgement: Judgement) -> str:
+def denial_text(name: str, judgement: BackendDecision) -> str:
     """Say to the model that a call may not run, and why."""
     text = judgement.reason or f'Permission denied for tool "{name}"'
     return f"{text} ({judgement.feedback})" if judgement.feedback and judgement.feedback not in text else text

@@ -19,14 +19,14 @@ _LISTS = (list, tuple, set, frozenset)
 _PLAIN = (str, int, float, bool, type(None))
 
 
-class Written(msgspec.Struct, frozen=True):
+class EncodedValue(msgspec.Struct, frozen=True):
     """A value as JSON, and the names of the fields whose types call them secret."""
 
     plain: Any
     secrets: tuple[str, ...] = ()
 
 
-def write_out(value: Any, leaf: Callable[[Any], Any] = msgspec.to_builtins) -> Written:
+def write_out(value: Any, leaf: Callable[[Any], Any] = msgspec.to_builtins) -> EncodedValue:
     """Write a value out, or raise `InputError`; `leaf` writes what has no parts, such as a date."""
     writer = _Writer(leaf)
     try:
@@ -35,7 +35,7 @@ def write_out(value: Any, leaf: Callable[[Any], Any] = msgspec.to_builtins) -> W
         raise
     except Exception as error:  # noqa: BLE001 - what can not be written can not be decided about
         raise InputError(f"it can not be written down: {type(error).__name__}: {error}") from None
-    return Written(plain, tuple(sorted(writer.secrets)))
+    return EncodedValue(plain, tuple(sorted(writer.secrets)))
 
 
 _Form: TypeAlias = Literal["mapping", "list", "stream", "secret", "struct", "root", "model", "dataclass", "leaf"]

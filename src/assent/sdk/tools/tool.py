@@ -43,7 +43,7 @@ class ToolError(AssentError):
     """A tool can not be made as it is described."""
 
 
-class Input(msgspec.Struct, frozen=True):
+class ToolInput(msgspec.Struct, frozen=True):
     """An input that fits: as it is decided about, and as the tool takes it. The two say the same, and share nothing."""
 
     plain: dict[str, Any]
@@ -61,7 +61,7 @@ class Tool:
         name: str,
         description: str,
         parameters: dict[str, Any],
-        read: Callable[[Any], Input],
+        read: Callable[[Any], ToolInput],
         execute: Callable[[Any], Any],
         check_permissions: Check | None = None,
         timeout: float | None = None,
@@ -262,19 +262,19 @@ def _holds_no_number(value: Any) -> bool:
     return isinstance(value, float) and not math.isfinite(value)
 
 
-def read_object(given: Any, secrets: tuple[str, ...] = ()) -> Input:
+def read_object(given: Any, secrets: tuple[str, ...] = ()) -> ToolInput:
     """Take any object for an input: for tools whose schema somebody else checks."""
     plain = _as_object(given)
-    return Input(plain, _as_object(plain), secrets)
+    return ToolInput(plain, _as_object(plain), secrets)
 
 
-def _schema_reader(schema: Mapping[str, Any]) -> Callable[[Any], Input]:
+def _schema_reader(schema: Mapping[str, Any]) -> Callable[[Any], ToolInput]:
     check = compile_schema(schema)
 
-    def read(given: Any) -> Input:
+    def read(given: Any) -> ToolInput:
         plain = _as_object(given)
         check(plain, "input")
-        return Input(plain, _as_object(plain))
+        return ToolInput(plain, _as_object(plain))
 
     return read
 
@@ -307,11 +307,11 @@ def complain(error: ValueError) -> str:
     return "; ".join(f"{'.'.join(map(str, each['loc'])) or 'input'}: {each['msg']}" for each in found)
 
 
-def _type_reader(kind: type[Any]) -> Callable[[Any], Input]:
+def _type_reader(kind: type[Any]) -> Callable[[Any], ToolInput]:
     """Read into a type. What is decided about is the whole value, with what was left out filled in."""
     convert, leaf = _converter(kind)
 
-    def read(given: Any) -> Input:
+    def read(given: Any) -> ToolInput:
         plain = _as_object(given)
         try:
             params = convert(plain)
@@ -324,6 +324,6 @@ def _type_reader(kind: type[Any]) -> Callable[[Any], Input]:
             raise InputError(f"{type(error).__name__}: {error}") from None
         if not isinstance(written.plain, dict):
             raise InputError("the input must be an object")
-        return Input(written.plain, params, written.secrets)
+        return ToolInput(written.plain, params, written.secrets)
 
     return read

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import msgspec
 
-from assent.audit.verify.log import Report, verify_log
+from assent.audit.verify.log import VerifyReport, verify_log
 from assent.model import AssentError
 from assent.platform.paths import assent_home
 from assent.server.api.permissions import millis
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.server.daemon import Daemon
-    from assent.store.address import Address
+    from assent.store.address import StoreAddress
 
 _EVERY = 0.1
 """How often the process says how far it is, in seconds."""
@@ -35,7 +35,7 @@ class Progress(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, 
     total: int = 0
     started_at: int | None = None
     finished_at: int | None = None
-    report: Report | None = None
+    report: VerifyReport | None = None
     error: str | None = None
 
 
@@ -46,7 +46,7 @@ class Verification:
         self.progress = Progress(state="idle")
         self._task: asyncio.Task[None] | None = None
 
-    def start(self, address: Address) -> None:
+    def start(self, address: StoreAddress) -> None:
         """Begin, unless it is under way already."""
         if self._task is None or self._task.done():
             self.progress = Progress(state="running", started_at=millis(time.time()))
@@ -58,7 +58,7 @@ class Verification:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    async def _run(self, address: Address) -> None:
+    async def _run(self, address: StoreAddress) -> None:
         context = multiprocessing.get_context("spawn")
         ours, theirs = context.Pipe(duplex=False)
         process = context.Process(target=_verify, args=(address, assent_home(), theirs))
@@ -85,7 +85,7 @@ class Verification:
             case (int(done), int(total)):
                 self.progress = msgspec.structs.replace(self.progress, done=done, total=total)
                 return True
-            case Report():
+            case VerifyReport():
                 self._finish(state="done", done=said.events, total=said.events, report=said)
             case _:
                 self._finish(state="failed", error=str(said))
@@ -100,7 +100,7 @@ def _receive(pipe: Any) -> Any:
     return pipe.recv() if pipe.poll(1.0) else None
 
 
-def _verify(address: Address, home: str, pipe: Any) -> None:
+def _verify(address: StoreAddress, home: str, pipe: Any) -> None:
     last = 0.0
 
     def tell(done: int, total: int) -> None:

@@ -23,7 +23,7 @@ GROUP BY 1, 2, 3
 _HOURS = {"sqlite": "CAST(at / 3600.0 AS INTEGER)", "postgresql": "floor(at / 3600.0)"}
 
 
-class Tally:
+class HourlyCounts:
     """Counts of one log, each record looked at once, as far back as anybody wanted to see."""
 
     def __init__(self, store: Store) -> None:

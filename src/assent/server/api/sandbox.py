@@ -8,7 +8,7 @@ import msgspec
 
 from assent.decisions.tickets import TicketError, outside_call
 from assent.model import ALLOW, Mode, NotFoundError, Role, SandboxProfile, Violation
-from assent.sandbox.reports import Report
+from assent.sandbox.reports import SandboxReport
 from assent.server.http.messages import Refusal, Request, reply
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class ReportBody(msgspec.Struct, frozen=True, rename="camel"):
     """What happened in a sandbox, in order."""
 
     run_id: _Name
-    events: Annotated[tuple[Report, ...], msgspec.Meta(min_length=1, max_length=200)]
+    events: Annotated[tuple[SandboxReport, ...], msgspec.Meta(min_length=1, max_length=200)]
     decision_id: _Name | None = None
 
 

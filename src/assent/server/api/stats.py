@@ -56,7 +56,7 @@ class Asked(msgspec.Struct, frozen=True):
     """How often a person said yes."""
 
 
-class Violation(msgspec.Struct, frozen=True):
+class StoppedAttempt(msgspec.Struct, frozen=True):
     """Something that a sandbox stopped."""
 
     position: int
@@ -84,7 +84,7 @@ class History(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, k
     """… and one in ten took longer than this."""
     most_asked: tuple[Asked, ...]
     violations: int
-    latest_violations: tuple[Violation, ...]
+    latest_violations: tuple[StoppedAttempt, ...]
 
 
 class AgentSession(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
@@ -177,13 +177,13 @@ class _Scope:
             limit=_MOST_ANSWERS,
         )
 
-    async def violations(self) -> tuple[Violation, ...]:
+    async def violations(self) -> tuple[StoppedAttempt, ...]:
         rows = await self.query(
             "SELECT position, at, session_id, agent_id, text FROM events "
             "WHERE type = 'sandbox.violation' AND at >= :since {mine} ORDER BY position DESC LIMIT :limit",
             limit=_MOST_VIOLATIONS,
         )
-        return tuple(Violation(row[0], millis(row[1]), *row[2:]) for row in rows)
+        return tuple(StoppedAttempt(row[0], millis(row[1]), *row[2:]) for row in rows)
 
     async def texts(self, positions: list[int]) -> dict[int, str]:
         if not positions:

@@ -11,7 +11,7 @@ from assent.model import AssentError
 from assent.model.principal import Role, Token
 from assent.platform.paths import refuse_folder
 from assent.server.api.grants import Ended
-from assent.server.auth.tokens import SELECT_TOKENS, Wish, issue, revoke, token_of
+from assent.server.auth.tokens import SELECT_TOKENS, TokenRequest, issue, revoke, token_of
 from assent.server.http.messages import Refusal, Request, reply
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def make_wish(  # noqa: PLR0913 - a token says this much
     interactive: bool | None = None,
     workspace: tuple[str, ...] = (),
     seconds: float | None = None,
-) -> Wish:
+) -> TokenRequest:
     """Check what a token is to say, or raise `AssentError`."""
     for name in (user, agent, label):
         if len(name) > LONGEST_NAME or any(not c.isprintable() for c in name):
@@ -108,7 +108,7 @@ def make_wish(  # noqa: PLR0913 - a token says this much
         raise AssentError("only an agent's token says an agent, a workspace, or where it runs")
     if seconds is not None and not 1 <= seconds <= 10 * 366 * 86400:
         raise AssentError("a token lives for at least a second and at most ten years")
-    return Wish(
+    return TokenRequest(
         role=role,
         user=user,
         agent=(agent or "agent") if role is Role.AGENT else None,

@@ -36,7 +36,7 @@ _USE_UP = "UPDATE tokens SET used_at = ?, revoked_at = ? WHERE id = ? AND used_a
 _ROOTS = msgspec.json.Decoder(tuple[str, ...])
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
     """What a new token is to say of its holder."""
 
     role: Role
@@ -65,7 +65,7 @@ def hash_secret(secret: str) -> bytes:
     return hashlib.sha256(b"assent.token.v1\0" + secret.encode()).digest()
 
 
-def issue(wish: Wish, by: str, log: Log) -> Callable[[Cursor], Issued]:
+def issue(wish: TokenRequest, by: str, log: Log) -> Callable[[Cursor], Issued]:
     """Return the job that makes a token."""
     secret = f"assent_{wish.kind if wish.kind != 'bearer' else wish.role}_{secrets.token_urlsafe(32)}"
     token_id = f"tok_{secrets.token_hex(6)}"
@@ -103,7 +103,7 @@ def redeem(code: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[
         if cursor.execute(_USE_UP, cursor.now, cursor.now, link.id) != 1:
             raise Refusal(401, "This link was used before; ask for another: assent token link")
         cursor.announce(TOPIC, link.id)
-        wish = Wish(role=link.role, user=link.user, label="browser", seconds=seconds, kind="cookie")
+        wish = TokenRequest(role=link.role, user=link.user, label="browser", seconds=seconds, kind="cookie")
         return issue(wish, link.user, log)(cursor)
 
     return work
@@ -118,7 +118,7 @@ def open_session(secret: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> C
         if token is None or token.role is Role.AGENT or not is_valid(token, cursor.now):
             raise Refusal(401, "This is not the token of a person, or it is no longer good")
         left = seconds if token.expires_at is None else min(seconds, token.expires_at - cursor.now)
-        wish = Wish(role=token.role, user=token.user, label=_session_of(token.id), seconds=left, kind="cookie")
+        wish = TokenRequest(role=token.role, user=token.user, label=_session_of(token.id), seconds=left, kind="cookie")
         return issue(wish, token.user, log)(cursor)
 
     return work
@@ -126,7 +126,7 @@ def open_session(secret: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> C
 
 def issue_ticket(who: Principal, log: Log, *, seconds: float = TICKET_SECONDS) -> Callable[[Cursor], Issued]:
     """Return the job that makes a ticket: it opens one socket, once and soon, as whoever asked for it."""
-    wish = Wish(role=who.role, user=who.user, label=_ticket_of(who.token), seconds=seconds, kind="ticket")
+    wish = TokenRequest(role=who.role, user=who.user, label=_ticket_of(who.token), seconds=seconds, kind="ticket")
     return issue(wish, who.user, log)
 
 

@@ -15,7 +15,7 @@ from assent.model import Event, Reading, Tier, ToolCall
 from assent.model.canonical_json import digest
 
 if TYPE_CHECKING:
-    from assent.agents.hooks.messages import HookCall, Report
+    from assent.agents.hooks.messages import HookCall, OutcomeReport
     from assent.decisions.ruling import Ruling
     from assent.model import Session
     from assent.server.daemon import Daemon
@@ -140,7 +140,7 @@ async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | 
     return None
 
 
-def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None) -> Event:
+def _event(call: ToolCall, session: Session, report: OutcomeReport, ruled: Ruled | None) -> Event:
     tool = find_tool(call.tool).name
     # Another hook beside ours may have changed the call after it was decided.
     same = ruled is None or not ruled.keys or _keys(call, session)[-1] in ruled.keys
@@ -169,7 +169,7 @@ def _event(call: ToolCall, session: Session, report: Report, ruled: Ruled | None
     )
 
 
-def _tell(report: Report, ruled: Ruled | None, *, same: bool) -> str:
+def _tell(report: OutcomeReport, ruled: Ruled | None, *, same: bool) -> str:
     """Say in a few words what became of it; the last thing anyone should read past is what was never decided."""
     took = "" if report.duration_ms is None else f" in {report.duration_ms} ms"
     why = f": {report.error[:_SHORT]}" if report.error else ""

@@ -25,7 +25,7 @@ AGENTS = (Role.AGENT,)
 ADMINS = (Role.ADMIN,)
 
 
-class Parameter(msgspec.Struct, frozen=True):
+class QueryParameter(msgspec.Struct, frozen=True):
     """A parameter in the query."""
 
     name: str
@@ -55,7 +55,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     summary: str
     takes: type[Any] | None = None
     gives: Any = None
-    query: tuple[Parameter, ...] = ()
+    query: tuple[QueryParameter, ...] = ()
     errors: tuple[int, ...] = ()
     """The statuses it may answer with besides 200 and those of every route."""
     hook: bool = False

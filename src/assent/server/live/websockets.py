@@ -37,14 +37,14 @@ GREETING_SECONDS = 30.0
 _VERDICTS = {"approve": Verdict.ALLOW, "reject": Verdict.DENY}
 
 
-class ClientMessage(msgspec.Struct, frozen=True):
+class InboxMessage(msgspec.Struct, frozen=True):
     """What a client says."""
 
     type: str
     data: dict[str, Any] = {}
 
 
-_MESSAGE = msgspec.json.Decoder(ClientMessage)
+_MESSAGE = msgspec.json.Decoder(InboxMessage)
 
 
 class CloseError(AssentError):
@@ -260,7 +260,7 @@ def _read_query(scope: Scope) -> dict[str, list[str]]:
         return {}
 
 
-def _decode(event: Message) -> ClientMessage:
+def _decode(event: Message) -> InboxMessage:
     text = event.get("text")
     data = text.encode() if text is not None else event.get("bytes") or b""
     try:
