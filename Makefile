@@ -3,11 +3,12 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check -q
+CORE   := $(VENV)/core/bin/python -m pip --disable-pip-version-check -q
 
 # Keep compiled bytecode: otherwise every process that the tests start compiles all modules again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run demo test quick check suite tools bench crash kill golden freeze screenshots setup format lock clean
+.PHONY: run demo test quick check suite tools core bench crash kill golden freeze screenshots setup format lock clean
 
 run: setup            ## the daemon, on SQLite, with a link to log in
 	@$(BIN)/assent serve --link
@@ -41,6 +42,15 @@ tools: $(VENV)/.python
 	@$(BIN)/python requirements/system.py
 	@$(BIN)/python requirements/agents.py
 	@$(MAKE) -s $(VENV)/.browser
+
+core: $(VENV)/.run    ## install the built wheel without extras into an empty environment, and use it
+	@rm -rf $(VENV)/core $(VENV)/wheel
+	$(BIN)/python -m hatchling build -t wheel -d $(VENV)/wheel
+	$(PYTHON) -m venv $(VENV)/core
+	$(CORE) install --no-deps --require-hashes -r requirements/core.lock
+	$(CORE) install --no-deps $(VENV)/wheel/*.whl
+	$(CORE) check
+	$(VENV)/core/bin/python -P tests/core.py
 
 bench: $(VENV)/.dev   ## measurements, as ratios within one run
 	@$(BIN)/python requirements/system.py
