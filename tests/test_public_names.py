@@ -30,7 +30,7 @@ def test_every_public_name_is_there_and_no_other():
 
 def test_a_type_checker_sees_the_names_that_the_table_has():
     tree = ast.parse(Path(assent.__file__).read_text())
-    (checked,) = (node for node in tree.body if isinstance(node, ast.If))
+    checked = next(node for node in tree.body if isinstance(node, ast.If))
     imported = {
         name.name: node.module
         for node in checked.body

@@ -98,12 +98,14 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()
 __all__ = ["__version__", *_HOMES]  # noqa: PLE0604 - strings
 
 
-def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module 'assent' has no attribute '{name}'")
-    value = _version() if name == "__version__" else _load(name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # for which a name that is not imported above is an error
+
+    def __getattr__(name: str) -> Any:
+        if name not in __all__:
+            raise AttributeError(f"module 'assent' has no attribute '{name}'")
+        value = _version() if name == "__version__" else _load(name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
