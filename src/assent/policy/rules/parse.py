@@ -14,7 +14,7 @@ LONGEST_RULE = 4096
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _WHOLE = re.compile(r"[\w*.-]+\s*\(")
 """How a text begins that is a rule, and not the pattern of one."""
-_BEGUN = re.compile(r"([A-Za-z]\w*)\(")
+_APART = re.compile(r"\W")
 
 
 def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record
@@ -76,7 +76,7 @@ def _fault_of(tool: str, pattern: str) -> str | None:
 
 def _beside(bare: str) -> str | None:
     """Say that there is a rule somewhere in the pattern of a command."""
-    named = [name for name in _BEGUN.findall(bare) if _is_tool(name)]
+    named = [name for part in bare.split("(")[:-1] if _is_tool(name := _APART.split(part)[-1])]
     return f"it holds another rule, of `{named[0]}`; write one rule at a time" if named else None
 
 
