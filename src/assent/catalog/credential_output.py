@@ -46,7 +46,10 @@ Paths: TypeAlias = tuple[tuple[frozenset[str], tuple[str, ...], CredentialCase],
 
 def find_revealed(argv: Sequence[str]) -> str | None:
     """Say which credential a command prints, by its words; None if it prints none that the table knows of."""
-    for needed, path, case in _paths(argv[0].rpartition("/")[2]):
+    signs, paths = _paths(argv[0].rpartition("/")[2])
+    if signs is not None and signs.isdisjoint(argv):
+        return None
+    for needed, path, case in paths:
         rest = _behind(path, argv[1:]) if needed.issubset(argv) else None
         if rest is not None and _holds(case, argv[1:], rest):
             return case.does
@@ -73,9 +76,12 @@ def _index() -> dict[str, Slice]:
 
 
 @functools.lru_cache(maxsize=4096)
-def _paths(program: str) -> Paths:
+def _paths(program: str) -> tuple[frozenset[str] | None, Paths]:
+    """Return the paths of a program, and words of which each such command has one; None if some has none of its own."""
     part = _index().get(program)
-    return () if part is None else tuple(_spread(parse_family(part).shows))
+    paths = () if part is None else tuple(_spread(parse_family(part).shows))
+    told_apart = all(needed for needed, _, _ in paths)
+    return (frozenset(min(needed) for needed, _, _ in paths) if told_apart else None), paths
 
 
 def _spread(shows: dict[str, str | CredentialCase]) -> Iterator[tuple[frozenset[str], tuple[str, ...], CredentialCase]]:

@@ -10,6 +10,7 @@ from assent.model import fold
 _UNSEEN = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]|(?<![. ])[. ]++(?=/|$)")
 """Letters that some disks do not tell apart from nothing: invisible ones, and dots or spaces that end a name."""
 
+_ENDS = (".", " ")
 _FEW = 16
 """Segments of a path that are looked at one by one; of more, some come again."""
 
@@ -33,7 +34,9 @@ class Names:
 
     def find(self, path: str) -> bool:
         """Tell whether any of the names is in the path."""
-        low = _UNSEEN.sub("", fold(path))
+        low = fold(path)
+        if not low.isascii() or "./" in low or " /" in low or low.endswith(_ENDS):
+            low = _UNSEEN.sub("", low)
         if self._from_root is not None and self._from_root.match(low):
             return True
         segments = low.split("/")

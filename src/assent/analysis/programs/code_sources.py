@@ -39,8 +39,8 @@ _LEADS = re.compile(
 """Options that say what runs, by which settings, or where, by how such are called."""
 
 
-class Redirects(msgspec.Struct, frozen=True):
-    """The options of one level that redirect it, by how they are spelled."""
+class Redirects(msgspec.Struct, frozen=True, eq=False):
+    """The options of one level that redirect it, by how they are spelled. Made once for each spelling."""
 
     names: frozenset[str] = frozenset()
     """`--prefix`, and `-exec` of a program that writes its options so."""
@@ -66,7 +66,11 @@ class Redirects(msgspec.Struct, frozen=True):
         if not text.startswith("-"):
             return self._is_begun(text)
         name = text.partition("=")[0]
-        if name in entry.table:
+        return _is_among(self, name, described=name in entry.table)
+
+    def has_name(self, name: str, *, described: bool) -> bool:
+        """Tell whether an option is, or may be, one of them; `described`: the command is known to have it."""
+        if described:
             return self._is_named(name)
         if _LEADS.fullmatch(name.lower()):
             return True  # an option that nobody has described, and that is called like one that does
@@ -93,6 +97,11 @@ class Redirects(msgspec.Struct, frozen=True):
         return name[:2] in self.letters or not self.clustered.isdisjoint(name[1:])
 
 
+@functools.lru_cache(maxsize=4096)
+def _is_among(level: Redirects, name: str, *, described: bool) -> bool:
+    return level.has_name(name, described=described)
+
+
 @functools.lru_cache(maxsize=1024)
 def read_redirects(spelled: str) -> Redirects:
     """Read how the catalog spells them; `-[abc]` are letters that may stand among others in one word."""
@@ -109,41 +118,47 @@ def read_redirects(spelled: str) -> Redirects:
     )
 
 
+@functools.lru_cache(maxsize=4096)
+def _levels(own: str, parents: tuple[tuple[str, bool], ...]) -> tuple[Redirects, Redirects]:
+    """Return what redirects among the words up to the last subcommand, and among those behind it."""
+    before = read_redirects(" ".join((own, *(spelled for spelled, _ in parents))))
+    return before, read_redirects(" ".join((own, *(spelled for spelled, leading in parents if not leading))))
+
+
 def find_redirects(match: Match, words: tuple[Word, ...]) -> tuple[int, ...]:
     """Return the indexes of the words that lead a command to another project, program or setting."""
-    own = match.entry.redirecting
-    before = behind = read_redirects(own)
-    if match.parents:
-        before = read_redirects(" ".join((own, *(parent.redirecting for parent, _, _ in match.parents))))
-        shared = [parent.redirecting for parent, _, _ in match.parents if not parent.leading]
-        behind = read_redirects(" ".join((own, *shared)))
+    entry = match.entry
+    parents = tuple([(parent.redirecting, parent.leading) for parent, _, _ in match.parents]) if match.parents else ()
+    before, behind = _levels(entry.redirecting, parents)
     among: Sequence[int] = range(1, len(words))
     if not before.beginnings and not behind.beginnings:
         # Then it is an option, or something that may become one.
         among = [index for index in among if words[index].text[:1] in _MARKS or words[index].splits]
     if not among:
         return ()
-    border, taken = 1 + match.start, {id(word) for _, _, word in match.values}
-    end = _count_own(match, words, handed_on=behind.handed_on)
+    border, taken = 1 + match.start, {id(word) for _, _, word in match.values} if match.values else ()
+    end = len(words) if behind.handed_on else _count_own(match, words)
     found: list[int] = []
-    for index in itertools.takewhile(end.__gt__, among):
+    for index in among:
+        if index >= end:
+            break
         word, level = words[index], before if index < border else behind
         if id(word) in taken or (found and found[-1] == index - 1 and word.text[:1] == UNKNOWN):
             continue  # a value, and no option
-        if level.has(word, match.entry):
+        if level.has(word, entry):
             found.append(index)
     return tuple(found)
 
 
-def _count_own(match: Match, words: tuple[Word, ...], *, handed_on: bool) -> int:
+def _count_own(match: Match, words: tuple[Word, ...]) -> int:
     """Return how many words are the command's own: what it runs has its own options, and so has what follows `--`."""
     entry = match.entry
-    if handed_on:
-        return len(words)
     further = match.operands[entry.skip if entry.runs else 0 :] if entry.ordered or entry.runs else ()
-    own = next((index for index, word in enumerate(words) if further and word is further[0]), len(words))
-    ends = [index for index in range(1, own) if words[index].text == "--"]
-    return ends[0] if ends else own
+    first = further[0] if further else None
+    for index, word in enumerate(words):
+        if word is first or (index and word.text == "--"):
+            return index
+    return len(words)
 
 
 def find_loads(match: Match, redirects: tuple[int, ...], command: Command) -> tuple[str, ...]:

@@ -114,11 +114,13 @@ def _understand(entry: Entry, found: Match, command: Command, argv: tuple[str, .
     )
     kinds = frozenset(map(_first, roles))
     by_words = bool(match.entry.runs or match.commands) or not kinds.isdisjoint(RUNNING) or bool(words_behind(match))
-    inside = by_words or bool(match.entry.stdin) or any(clause.stdin is not None for clause in clauses)
+    fed = bool(clauses) and any(clause.stdin is not None for clause in clauses)
+    inside = by_words or bool(match.entry.stdin) or fed
     return Sense(entry, found, match, tuple(clauses), tuple(roles), extra, kinds, said, inside, alone)
 
 
 def _is_placed(match: Match) -> bool:
     """Tell whether what its words say depends on where it stands."""
-    entries = (match.entry, *(parent for parent, _, _ in match.parents))
-    return any(any(map(_broad, entry.when)) for entry in entries)
+    if any(map(_broad, match.entry.when)):
+        return True
+    return bool(match.parents) and any(any(map(_broad, parent.when)) for parent, _, _ in match.parents)

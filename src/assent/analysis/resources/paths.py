@@ -181,7 +181,7 @@ def _find_traits(
     inside = is_inside(names, workspace)
     outside = bool(workspace) and not inside and path not in sensitive_paths.HARMLESS_DEVICES
     below = [_below(n, workspace) for n in names]
-    others = any(_is_others(n, workspace, home) for n in names)
+    others = not inside and any(_is_others(n, workspace, home) for n in names)
     secret = others or any(map(secret_names.is_secret, below))
     control = any(map(sensitive_paths.is_control_plane, below)) or (bool(linked) and _is_led_to(names, linked))
     system = not inside and any(map(sensitive_paths.is_system, names))
@@ -216,8 +216,10 @@ def is_inside(names: tuple[str, ...], workspace: tuple[str, ...]) -> bool:
 
 def _below(path: str, workspace: tuple[str, ...]) -> str:
     """Drop the workspace's own folder names, so that a checkout below `.claude/worktrees` is a plain folder."""
-    root = next((r for r in workspace if within(path, r)), "")
-    return path[len(root) :] or "/"
+    for root in workspace:
+        if within(path, root):
+            return path[len(root) :] or "/"
+    return path or "/"
 
 
 def _is_others(path: str, workspace: tuple[str, ...], home: str | None) -> bool:

@@ -19,12 +19,13 @@ from assent.analysis.budget import Meter
 from assent.analysis.resources.assent_files import Own, own_of
 from assent.analysis.resources.paths import Place
 from assent.analysis.tools.input_fields import folders_in
-from assent.analysis.tools.nested_json import DEEPEST, read_json
+from assent.analysis.tools.nested_json import DEEPEST, may_be_json, read_json
 from assent.budget import step
 from assent.model import COMMAND_EXECUTE, DESTRUCTIVE, FS_WRITE, NET_CONNECT, CallError, Operation
 
 Line: TypeAlias = str | tuple[str, ...]
 
+_NESTED = (dict, list, tuple)
 MOST_LINES = 64
 """Command lines of one call that are read."""
 _RUNS = re.compile(
@@ -54,17 +55,18 @@ def read_lines(given: dict[str, Any], place: Place) -> tuple[Operation, ...]:
 
 def _lines(value: Any, depth: int) -> Iterator[Line]:
     """Yield the lines and argument vectors in an input, at any depth, and in JSON inside strings."""
-    step()
     if isinstance(value, str):
         value = read_json(value)
-    if depth > DEEPEST or not isinstance(value, dict | list | tuple):
+    if depth > DEEPEST or not isinstance(value, _NESTED):
         return
+    step(1 + len(value))
     if isinstance(value, dict):
         for field, each in value.items():
             if _may_run(str(field)):
                 yield from _spoken(each, value.get("args"))
     for each in value.values() if isinstance(value, dict) else value:
-        yield from _lines(each, depth + 1)
+        if not isinstance(each, str) or may_be_json(each):  # most are words, and say nothing more
+            yield from _lines(each, depth + 1)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from assent.analysis.budget import Meter
@@ -189,7 +189,7 @@ def of_unknown_use(
     call: Operation, given: dict[str, Any], place: Place, words: frozenset[str] = _NO_WORDS
 ) -> tuple[Operation, ...]:
     """Return a call with what it names: each place may be read and written, each machine contacted."""
-    if words and _are_words(given, words, DEEPEST):
+    if words and _are_words(given, words, DEEPEST - 1):
         return (call,)
     found = _find(given, place, words)
     if found.near or found.near_hosts:
@@ -218,10 +218,13 @@ def plain(tool: KnownTool, tier: Tier, reason: str) -> Operation:
 
 def _are_words(given: dict[str, Any] | list[Any], words: frozenset[str], depth: int) -> bool:
     """Tell, quickly, whether there is nothing in an input but these fields."""
-    if not depth or (isinstance(given, dict) and not given.keys() <= words):
-        return False
-    for value in given.values() if isinstance(given, dict) else given:
-        if isinstance(value, _NESTED) and not _are_words(value, words, depth - 1):
+    values: Iterable[Any] = given
+    if isinstance(given, dict):
+        if not words.issuperset(given):
+            return False
+        values = given.values()
+    for value in values:
+        if isinstance(value, _NESTED) and not (depth and _are_words(value, words, depth - 1)):
             return False
     return True
 
