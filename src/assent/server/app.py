@@ -8,7 +8,7 @@ from starlette import routing
 from starlette.requests import ClientDisconnect
 
 from assent.server.http.errors import refusal_of
-from assent.server.http.messages import Refusal, Request, Stream
+from assent.server.http.messages import Request, Stream
 from assent.server.http.origin import (
     SAFE_METHODS,
     check_content_type,
@@ -21,6 +21,7 @@ from assent.server.http.route import Route, refuse_plainly
 from assent.server.http.streaming import guard
 from assent.server.live.websockets import PATHS, Sockets
 from assent.server.rule_file_cache import StillReadingError
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response

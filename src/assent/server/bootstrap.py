@@ -30,6 +30,7 @@ from assent.model.principal import Role
 from assent.platform.daemon_address import ASK_FOLDER, SOCKET_NAME, TOKEN_FILE
 from assent.platform.files import find_secret, make_private_folder, write_private
 from assent.platform.paths import assent_home, user_file
+from assent.platform.user import user_name
 from assent.platform.version import find_version
 from assent.runs.context import RunContext
 from assent.runs.registry import RunRegistry, find_decider
@@ -37,7 +38,7 @@ from assent.runs.run import Run
 from assent.runs.strategies.library import open_library
 from assent.sandbox.environment.variables import places_of
 from assent.sandbox.redeem.launcher import place_launcher
-from assent.server.auth.principals import Identities, user_name
+from assent.server.auth.principals import Identities
 from assent.server.auth.tokens import (
     LINK_SECONDS,
     SELECT_TOKENS,

@@ -18,11 +18,12 @@ from assent.server.auth.rate_limits import Rates
 from assent.server.hooks.calls import Desks
 from assent.server.hooks.decision_index import Rulings
 from assent.server.hooks.dedup import Twins
-from assent.server.http.messages import Refusal, StoppingError
+from assent.server.http.messages import StoppingError
 from assent.server.live.connections import Visits
 from assent.server.live.listeners import Hub
 from assent.server.metrics import Metrics
 from assent.server.notifications import Notifier
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from assent.audit.log import Log

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from assent.config.settings import ServerSettings
-from assent.server.http.messages import Refusal
 from assent.server.http.origin import check_content_type, check_cookie_use, gather_headers, make_door
+from assent.wire.refusal import Refusal
 
 DOOR = make_door(ServerSettings(names=("assent.lan:7422",), public_url="https://assent.example"), 7422)
 HOSTS = [b"127.0.0.1:7422", b"localhost:7422", b"[::1]:7422", b"assent.lan:7422", b"assent.example"]

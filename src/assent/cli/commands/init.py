@@ -64,8 +64,8 @@ from assent.model.principal import Role
 from assent.platform import jsonc
 from assent.platform.files import find_file, make_private_folder, write_private
 from assent.platform.paths import FILE_NAME, assent_home, user_file
+from assent.platform.user import user_name
 from assent.server.api.tokens import make_wish
-from assent.server.auth.principals import user_name
 from assent.server.auth.tokens import issue, revoke
 
 if TYPE_CHECKING:

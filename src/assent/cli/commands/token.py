@@ -19,8 +19,8 @@ from assent.config.settings import read_duration
 from assent.model import AssentError
 from assent.model.principal import Role
 from assent.platform.paths import assent_home
+from assent.platform.user import user_name
 from assent.server.api.tokens import make_wish
-from assent.server.auth.principals import user_name
 from assent.server.auth.tokens import SELECT_TOKENS, issue, revoke, token_of
 from assent.server.bootstrap import make_link
 from assent.store.store import Store, open_store

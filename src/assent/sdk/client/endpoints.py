@@ -11,17 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assent.model import SandboxProfile
-    from assent.server.api.destructive import Enabled, EnablementList
-    from assent.server.api.grants import Ended, GrantList
-    from assent.server.api.permissions import DecisionResult, Permission, PermissionList
-    from assent.server.api.sandbox import Answered, Recorded, Redeemed
-    from assent.server.api.sessions import Responded
-    from assent.server.api.similar_questions import EarlierAnswers
-    from assent.server.hooks.classify import Classified
-    from assent.server.runtime.endpoints import ActionResolved, Evaluated
-    from assent.server.runtime.permission_state import PermissionState
-    from assent.server.runtime.refs import Ref
-    from assent.server.runtime.report_events import EventsRecorded
+    from assent.wire.grants import Enabled, EnablementList, Ended, GrantList
+    from assent.wire.hooks import Classified
+    from assent.wire.permissions import DecisionResult, EarlierAnswers, Permission, PermissionList
+    from assent.wire.runtime import ActionResolved, Evaluated, PermissionState, Ref
+    from assent.wire.runtime_reports import EventsRecorded
+    from assent.wire.sandbox import Answered, Recorded, Redeemed
+    from assent.wire.sessions import Responded
 
 
 class Endpoints(Looking):
@@ -39,14 +35,14 @@ class Endpoints(Looking):
     ) -> Ask[PermissionList]:
         """List questions: the pending ones, or by status; with `details`, what each call would do."""
         query = {"agentId": agent, "status": status, "details": details, "limit": limit, "cursor": cursor}
-        return Ask("GET", "/api/permissions", "api.permissions:PermissionList", query=query)
+        return Ask("GET", "/api/permissions", "permissions:PermissionList", query=query)
 
     @Endpoint
     @staticmethod
     def permission(request_id: str, *, wait: float | None = None) -> Ask[Permission]:
         """Show one question; with `wait`, once it is answered or the time is up."""
         path = f"/api/permissions/{quoted(request_id)}"
-        return Ask("GET", path, "api.permissions:Permission", query={"wait": wait})
+        return Ask("GET", path, "permissions:Permission", query={"wait": wait})
 
     @Endpoint
     @staticmethod
@@ -72,13 +68,13 @@ class Endpoints(Looking):
             "expiresIn": expires_in,
             "destructive": destructive,
         }
-        return Ask("POST", "/api/permissions", "api.permissions:DecisionResult", body=body)
+        return Ask("POST", "/api/permissions", "permissions:DecisionResult", body=body)
 
     @Endpoint
     @staticmethod
     def similar(request_id: str) -> Ask[EarlierAnswers]:
         """Show how earlier questions like this one ended."""
-        return Ask("GET", f"/api/permissions/{quoted(request_id)}/similar", "api.similar_questions:EarlierAnswers")
+        return Ask("GET", f"/api/permissions/{quoted(request_id)}/similar", "permissions:EarlierAnswers")
 
     @Endpoint
     @staticmethod
@@ -97,7 +93,7 @@ class Endpoints(Looking):
         body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         body |= {"toolCallId": call_id, "mode": mode, "honoursUpdatedInput": honours_updated_input}
         query = {"wait": wait}
-        return Ask("POST", "/api/hooks/classify", "hooks.classify:Classified", body=body, query=query)
+        return Ask("POST", "/api/hooks/classify", "hooks:Classified", body=body, query=query)
 
     @Endpoint
     @staticmethod
@@ -128,7 +124,7 @@ class Endpoints(Looking):
         return Ask(
             "POST",
             "/api/runtime/evaluate_permission",
-            "runtime.endpoints:Evaluated",
+            "runtime:Evaluated",
             body=body | {"runsIn": runs_in, "secretFields": secrets},
             query={"wait": wait},
             headers={"Traceparent": traceparent},
@@ -141,21 +137,21 @@ class Endpoints(Looking):
     ) -> Ask[EventsRecorded]:
         """Tell, as an agent, what became of decided calls; `again` if some of it was told before, without an answer."""
         body = {"sessionId": session, "events": events, "cwd": cwd, "again": again}
-        return Ask("POST", "/api/runtime/report_events", "runtime.report_events:EventsRecorded", body=body)
+        return Ask("POST", "/api/runtime/report_events", "runtime_reports:EventsRecorded", body=body)
 
     @Endpoint
     @staticmethod
     def respond_action(action_id: str, decision: Literal["allow", "deny"], **payload: Any) -> Ask[ActionResolved]:
         """Resolve an action that is required."""
         body = {"actionId": action_id, "decision": decision, "payload": payload}
-        return Ask("POST", "/api/runtime/respond_action", "runtime.endpoints:ActionResolved", body=body)
+        return Ask("POST", "/api/runtime/respond_action", "runtime:ActionResolved", body=body)
 
     @Endpoint
     @staticmethod
     def permission_state(*, session: str | None = None, cwd: str | None = None) -> Ask[PermissionState]:
         """Show what holds now."""
         query = {"sessionId": session, "cwd": cwd}
-        return Ask("GET", "/api/runtime/permission_state", "runtime.permission_state:PermissionState", query=query)
+        return Ask("GET", "/api/runtime/permission_state", "runtime:PermissionState", query=query)
 
     @Endpoint
     @staticmethod
@@ -167,7 +163,7 @@ class Endpoints(Looking):
     @staticmethod
     def ref(ref: str) -> Ask[Ref]:
         """Show what a ref in an event stands for."""
-        return Ask("GET", f"/api/refs/{quoted(ref)}", "runtime.refs:Ref")
+        return Ask("GET", f"/api/refs/{quoted(ref)}", "runtime:Ref")
 
     @Endpoint
     @staticmethod
@@ -180,25 +176,25 @@ class Endpoints(Looking):
     ) -> Ask[Responded]:
         """Answer a session's question: that of a call, or the oldest."""
         body = {"kind": "permission", "decision": decision, "toolCallId": call_id, "feedback": feedback}
-        return Ask("POST", f"/api/sessions/{quoted(session)}/respond", "api.sessions:Responded", body=body)
+        return Ask("POST", f"/api/sessions/{quoted(session)}/respond", "sessions:Responded", body=body)
 
     @Endpoint
     @staticmethod
     def grants() -> Ask[GrantList]:
         """List the standing answers in force."""
-        return Ask("GET", "/api/grants", "api.grants:GrantList")
+        return Ask("GET", "/api/grants", "grants:GrantList")
 
     @Endpoint
     @staticmethod
     def revoke_grant(grant_id: str) -> Ask[Ended]:
         """End a standing answer."""
-        return Ask("DELETE", f"/api/grants/{quoted(grant_id)}", "api.grants:Ended")
+        return Ask("DELETE", f"/api/grants/{quoted(grant_id)}", "grants:Ended")
 
     @Endpoint
     @staticmethod
     def enablements() -> Ask[EnablementList]:
         """List where destructive calls are asked about."""
-        return Ask("GET", "/api/destructive", "api.destructive:EnablementList")
+        return Ask("GET", "/api/destructive", "grants:EnablementList")
 
     @Endpoint
     @staticmethod
@@ -207,13 +203,13 @@ class Endpoints(Looking):
     ) -> Ask[Enabled]:
         """Have destructive calls asked about for a while."""
         body = {"minutes": minutes, "agentId": agent, "sessionId": session, "digest": digest}
-        return Ask("POST", "/api/destructive", "api.destructive:Enabled", body=body)
+        return Ask("POST", "/api/destructive", "grants:Enabled", body=body)
 
     @Endpoint
     @staticmethod
     def disable_destructive(enablement_id: str) -> Ask[Ended]:
         """Block them again."""
-        return Ask("DELETE", f"/api/destructive/{quoted(enablement_id)}", "api.grants:Ended")
+        return Ask("DELETE", f"/api/destructive/{quoted(enablement_id)}", "grants:Ended")
 
     @Endpoint
     @staticmethod
@@ -244,18 +240,18 @@ class Endpoints(Looking):
     def redeem(decision_id: str, argv: Sequence[str], cwd: str, *, nonce: str = "") -> Ask[Redeemed]:
         """Trade a sandboxed decision in for its boundary, once. The seal covers the nonce."""
         body = {"decisionId": decision_id, "argv": argv, "cwd": cwd, "nonce": nonce}
-        return Ask("POST", "/api/sandbox/redeem", "api.sandbox:Redeemed", body=body)
+        return Ask("POST", "/api/sandbox/redeem", "sandbox:Redeemed", body=body)
 
     @Endpoint
     @staticmethod
     def ask_outside(decision_id: str, violation: Any) -> Ask[Answered]:
         """Ask about what lies outside the boundary of a decision that is being run; held until a person has said."""
         body = {"decisionId": decision_id, "violation": violation}
-        return Ask("POST", "/api/sandbox/ask", "api.sandbox:Answered", body=body)
+        return Ask("POST", "/api/sandbox/ask", "sandbox:Answered", body=body)
 
     @Endpoint
     @staticmethod
     def report_sandbox(run_id: str, events: Sequence[Any], *, decision_id: str | None = None) -> Ask[Recorded]:
         """Record what happened in a sandbox."""
         body = {"runId": run_id, "events": events, "decisionId": decision_id}
-        return Ask("POST", "/api/sandbox/events", "api.sandbox:Recorded", body=body)
+        return Ask("POST", "/api/sandbox/events", "sandbox:Recorded", body=body)

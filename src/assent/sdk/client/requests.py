@@ -37,7 +37,11 @@ class HttpReply(msgspec.Struct, frozen=True):
 
 
 class Ask(ApiRequest[T]):
-    """One request, and where the record is that it gives: `module:Name` below `assent.server`, or `text`; else JSON."""
+    """One HTTP request, and the record that its answer is decoded to.
+
+    `gives` names that record as `module:Name` below `assent.wire`, which is imported when the first answer arrives.
+    `text` returns the body as text; an empty name decodes any JSON.
+    """
 
     def __init__(
         self,
@@ -113,7 +117,7 @@ class Endpoint(Generic[P, T]):
 @functools.lru_cache(maxsize=64)
 def _find(name: str) -> Any:
     module, _, kind = name.partition(":")
-    return getattr(importlib.import_module(f"assent.server.{module}"), kind)
+    return getattr(importlib.import_module(f"assent.wire.{module}"), kind)
 
 
 def _text(value: Any) -> Any:

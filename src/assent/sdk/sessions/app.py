@@ -14,12 +14,12 @@ from typing import Any, Self, TypeAlias, TypeVar
 from assent.decisions.service import EXPIRY
 from assent.model import AssentError, ConfigError, ForbiddenError, Mode, Policy, Rule, Session, Workspace
 from assent.platform.paths import refuse_folder, workspace_of
+from assent.platform.user import user_name
 from assent.policy.rules.parse import parse_rule
 from assent.sdk.sessions.approval_handlers import ApprovalHandler, queue_approvals
 from assent.sdk.sessions.backends import Birthplace, Embedded, Judge
 from assent.sdk.sessions.session import AgentSession, Hook, PermissionDeniedError, ToolFailedError, ToolResult
 from assent.sdk.tools.tool import Tool, tool
-from assent.server.auth.principals import user_name
 
 T = TypeVar("T")
 Turn: TypeAlias = Callable[[AgentSession, str], Awaitable[Any]]

@@ -33,8 +33,8 @@ from assent.sdk.client.unsent_reports import Backlog
 from assent.sdk.sessions.backends import OFF, BackendDecision, Birthplace, PendingQuestion, ran, refuse
 
 if TYPE_CHECKING:
-    from assent.server.api.permissions import Permission
-    from assent.server.runtime.endpoints import Evaluated
+    from assent.wire.permissions import Permission
+    from assent.wire.runtime import Evaluated
 
 WAIT = 300.0
 """How many seconds one request waits for a person; then it is made again."""

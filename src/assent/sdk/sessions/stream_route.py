@@ -19,9 +19,9 @@ from assent.sdk.sessions.app import AgentApp
 from assent.sdk.sessions.approval_handlers import ApprovalHandler
 from assent.sdk.sessions.session import AgentSession, ToolResult
 from assent.sdk.tools.callbacks import describe
-from assent.server.api.sessions import NO_PENDING, NO_QUESTION, RespondBody, session_header
-from assent.server.http.messages import Refusal
-from assent.server.http.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame_then_id
+from assent.wire.refusal import Refusal
+from assent.wire.server_sent_events import BEAT_SECONDS, KEEP_ALIVE, KIND, frame_then_id
+from assent.wire.sessions import NO_PENDING, NO_QUESTION, RespondBody, session_header
 
 Authorize: TypeAlias = Callable[[Request, str], Any]
 """Takes a request and a session's id, and returns the user's name, or None for nobody; sync or async."""

@@ -6,15 +6,16 @@ import asyncio
 import contextlib
 import multiprocessing
 import time
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from assent.audit.verify.log import VerifyReport, verify_log
 from assent.model import AssentError
 from assent.platform.paths import assent_home
-from assent.server.api.permissions import millis
 from assent.server.http.messages import Request, reply
+from assent.wire.audit import Progress
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -24,19 +25,6 @@ if TYPE_CHECKING:
 
 _EVERY = 0.1
 """How often the process says how far it is, in seconds."""
-_State: TypeAlias = Literal["idle", "running", "done", "failed"]
-
-
-class Progress(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """How far the verification is, and what it found."""
-
-    state: _State
-    done: int = 0
-    total: int = 0
-    started_at: int | None = None
-    finished_at: int | None = None
-    report: VerifyReport | None = None
-    error: str | None = None
 
 
 class Verification:

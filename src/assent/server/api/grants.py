@@ -4,52 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from assent.model import Scope, Verdict
 from assent.model.principal import Role
-from assent.server.api.permissions import millis
 from assent.server.http.messages import Request, reply
+from assent.wire.grants import Ended, GrantList, StandingAnswer
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.model import Grant
     from assent.server.daemon import Daemon
-
-
-class StandingAnswer(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """What a person said for more than one call."""
-
-    id: str
-    verdict: Verdict
-    scope: Scope
-    pattern: str | None = None
-    """The rule it covers; without one it covers exactly the call by this digest."""
-    digest: str | None = None
-    user_id: str | None = None
-    agent_id: str | None = None
-    session_id: str | None = None
-    workspace: tuple[str, ...] | None = None
-    boundary: str | None = None
-    destructive: bool = False
-    created_at: int
-    expires_at: int | None = None
-    by: str = ""
-    request_id: str | None = None
-
-
-class GrantList(msgspec.Struct, frozen=True):
-    """The standing answers in force."""
-
-    grants: tuple[StandingAnswer, ...]
-
-
-class Ended(msgspec.Struct, frozen=True):
-    """What was ended."""
-
-    success: bool
-    id: str
 
 
 async def list_grants(daemon: Daemon, request: Request) -> Response:

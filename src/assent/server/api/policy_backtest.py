@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,10 +26,8 @@ from assent.model import (
     Event,
     Grant,
     Layer,
-    Outcome,
     Policy,
     Rule,
-    Scope,
     Session,
     ToolCall,
     Workspace,
@@ -37,9 +35,12 @@ from assent.model import (
 )
 from assent.model.principal import Role
 from assent.policy.engine import Engine
-from assent.server.api.permissions import may_see, millis
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.api.permissions import may_see
+from assent.server.http.messages import Request, reply
 from assent.store.cursor import Row
+from assent.wire.policy import Change, Trial, TryBody
+from assent.wire.refusal import Refusal
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -53,51 +54,6 @@ MOST_CALLS = 2000
 MOST_EXAMPLES = 50
 _AT_ONCE = 500
 _OLDER = "SELECT 1 FROM events WHERE position = :first AND at >= :since"
-
-
-class TryBody(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule that nobody has written down yet."""
-
-    rule: str = ""
-    effect: Literal["grant", "allow", "ask", "deny"] = "grant"
-    """What it would be: a standing answer, or a rule in one of the lists of the user's file."""
-    days: float = 14.0
-    tool: str = "Bash"
-    """Whose pattern it is, if it names no tool itself."""
-    agent_id: str | None = None
-    """Only this agent's calls."""
-    destructive: bool = False
-    request_id: str | None = None
-    """The question that a standing answer would be the answer to: it binds its agent, its workspace and its files."""
-    scope: Scope = Scope.ALWAYS
-    """How long that answer would stand."""
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A call that would have been decided otherwise."""
-
-    command: str
-    count: int
-    before: Outcome
-    after: Outcome
-    at: int
-    agent: str
-
-
-class Trial(msgspec.Struct, frozen=True):
-    """What a rule would have changed."""
-
-    rule: str
-    """As it was understood."""
-    calls: int
-    """How many calls were looked at …"""
-    asked: int
-    """… how many of them a person would be asked about today …"""
-    changed: int
-    """… and how many the rule would decide otherwise."""
-    whole: bool
-    """Whether these are all calls of that time, not only the latest."""
-    changes: tuple[Change, ...]
 
 
 class _Seen(msgspec.Struct, frozen=True):

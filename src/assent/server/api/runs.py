@@ -7,31 +7,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from assent.runs.protocol.messages import GuardChain, RunSummary
 from assent.runs.protocol.parse import ProtocolError
-from assent.server.api.grants import Ended
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.grants import Ended
+from assent.wire.refusal import Refusal
+from assent.wire.runs import GuardedRun, Runs
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.server.daemon import Daemon
-
-
-class Runs(msgspec.Struct, frozen=True):
-    """The runs that you may see, the newest first."""
-
-    runs: tuple[RunSummary, ...]
-
-
-class GuardedRun(msgspec.Struct, frozen=True):
-    """A run, and the chain of named policies that guards each of its tools, as it is now."""
-
-    run: RunSummary
-    guards: tuple[GuardChain, ...]
-    """Empty for a run that has been over for long: guards live in memory, and end with their run."""
 
 
 async def list_runs(daemon: Daemon, request: Request) -> Response:

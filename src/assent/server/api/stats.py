@@ -8,15 +8,14 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 import assent.lazy_regex as re
 from assent.analysis.tools.names import find_tool
 from assent.model.principal import Role
 from assent.server.api.hourly_counts import HOUR
-from assent.server.api.permissions import millis
 from assent.server.api.similar_questions import beginning
 from assent.server.http.messages import Request, read_int, reply
+from assent.wire.statistics import AgentSession, Asked, History, Point, SessionList, StoppedAttempt
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -33,83 +32,6 @@ _MOST_VIOLATIONS = 20
 _LEADING_CD = re.compile(r"^cd \S+ *(?:&&|;) *")
 _SPANS = ((1, 3600), (7, 6 * 3600), (31, 86400), (366, 7 * 86400))
 """Up to how many days a point of the plot stands for how many seconds."""
-
-
-class Point(msgspec.Struct, frozen=True):
-    """What was decided in one stretch of time."""
-
-    at: int
-    allow: int = 0
-    ask: int = 0
-    deny: int = 0
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """Something that people are asked about again and again."""
-
-    tool: str
-    begins: str
-    """The program and its subcommand, or the tool."""
-    example: str
-    count: int
-    allowed: int
-    """How often a person said yes."""
-
-
-class StoppedAttempt(msgspec.Struct, frozen=True):
-    """Something that a sandbox stopped."""
-
-    position: int
-    at: int
-    session: str
-    agent: str
-    text: str
-
-
-class History(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """What happened in the last days."""
-
-    since: int
-    seconds: int
-    """How long a stretch is."""
-    points: tuple[Point, ...]
-    calls: int
-    """How many calls were decided; what a person's answer released is not counted twice."""
-    asked: int
-    answers: dict[str, int]
-    """How questions ended."""
-    answer_median: float | None = None
-    """Seconds until a person answered: half took longer …"""
-    answer_slow: float | None = None
-    """… and one in ten took longer than this."""
-    most_asked: tuple[Asked, ...]
-    violations: int
-    latest_violations: tuple[StoppedAttempt, ...]
-
-
-class AgentSession(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """One agent at work."""
-
-    id: str
-    user_id: str
-    agent_id: str
-    first_at: int
-    last_at: int
-    events: int
-    allow: int
-    ask: int
-    deny: int
-    violations: int
-    position: int
-    """Where in the log its last record is …"""
-    text: str
-    """… and what that is about."""
-
-
-class SessionList(msgspec.Struct, frozen=True):
-    """Sessions, the one that did something last first."""
-
-    sessions: tuple[AgentSession, ...]
 
 
 async def show_history(daemon: Daemon, request: Request) -> Response:

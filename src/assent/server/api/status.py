@@ -4,41 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from assent.server.http.messages import Request, reply, respond
+from assent.wire.statistics import Health, Stats
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.server.daemon import Daemon
-
-
-class Health(msgspec.Struct, frozen=True, rename="camel"):
-    """That the daemon is there."""
-
-    status: str
-    uptime: int
-    """Milliseconds since the start."""
-    active_runs: int
-    connected_clients: int
-
-
-class Stats(msgspec.Struct, frozen=True, rename="camel"):
-    """What happened since the start."""
-
-    version: str
-    uptime: int
-    pending: int
-    decisions: dict[str, int]
-    """How many decisions said what."""
-    tiers: dict[str, int]
-    questions: dict[str, int]
-    """How many questions ended how."""
-    connected_clients: int
-    store: str
-    audit_position: int
-    policy_fault: str | None = None
 
 
 async def health(daemon: Daemon, _request: Request) -> Response:

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model import AssentError
-from assent.model.principal import Role, Token
+from assent.model.principal import Role
 from assent.platform.paths import refuse_folder
-from assent.server.api.grants import Ended
 from assent.server.auth.tokens import SELECT_TOKENS, TokenRequest, issue, revoke, token_of
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.grants import Ended
+from assent.wire.refusal import Refusal
+from assent.wire.tokens import NewToken, TokenBody, TokenList
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -20,32 +22,6 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
 LONGEST_NAME = 128
-
-
-class TokenBody(msgspec.Struct, frozen=True, rename="camel"):
-    """What a new token is to say of its holder."""
-
-    role: Role
-    user: str = ""
-    agent: str = ""
-    label: str = ""
-    remote: bool = False
-    interactive: bool | None = None
-    workspace: tuple[str, ...] = ()
-    expires_in: float | None = None
-
-
-class NewToken(msgspec.Struct, frozen=True):
-    """A new token, and the only time its secret is shown."""
-
-    secret: str
-    token: Token
-
-
-class TokenList(msgspec.Struct, frozen=True):
-    """Every token that was not revoked."""
-
-    tokens: tuple[Token, ...]
 
 
 _BODY = msgspec.json.Decoder(TokenBody)

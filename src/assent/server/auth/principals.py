@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import itertools
 import os
-import pwd
 import threading
 import time
 from concurrent.futures import Future
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model.principal import Principal, Role, Token, TokenKind
+from assent.platform.user import user_name
 from assent.server.auth.rate_limits import Rates
 from assent.server.auth.tokens import SELECT_TOKENS, TOPIC, hash_secret, is_valid, token_of
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,14 +192,6 @@ def principal_of(token: Token) -> Principal:
         workspace=token.workspace,
         run=token.run,
     )
-
-
-def user_name() -> str:
-    """Return the name of the user whose daemon this is."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return f"uid-{os.geteuid()}"
 
 
 def _offered_secret(offered: bytes) -> bytes | None:

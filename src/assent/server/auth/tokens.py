@@ -11,7 +11,7 @@ import msgspec
 from assent.audit.log import Log
 from assent.model import Event, EventType, NotFoundError
 from assent.model.principal import Role, Token, TokenKind
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,7 +15,8 @@ from assent.model import ASK, CallError, ConfigError, Mode
 from assent.server.hooks.decision_index import record_outcome
 from assent.server.hooks.environment_header import HEADER, read_environment
 from assent.server.hooks.judge import judge, place
-from assent.server.http.messages import JSON, Refusal, Request, reply, respond
+from assent.server.http.messages import JSON, Request, reply, respond
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from assent.model import CallError, Session, ToolCall, Workspace, read_trace
 from assent.server.hooks.environment_header import HEADER, read_environment
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from assent.agents.hooks.messages import HookCall

@@ -11,7 +11,8 @@ from assent.decisions.ruling import Ruling
 from assent.model import NotFoundError, Session, ToolCall
 from assent.server.hooks.answers import answer_of
 from assent.server.hooks.calls import place_call
-from assent.server.http.messages import Refusal, read_seconds
+from assent.server.http.messages import read_seconds
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from assent.agents.hooks.messages import HookCall

@@ -10,7 +10,8 @@ from assent.decisions.errors import (
     RefusedError,
 )
 from assent.model import AssentError, ForbiddenError, NotFoundError, StoreError
-from assent.server.http.messages import Refusal, StoppingError
+from assent.server.http.messages import StoppingError
+from assent.wire.refusal import Refusal
 
 
 def refusal_of(error: Exception) -> Refusal | None:

@@ -10,6 +10,7 @@ from starlette import requests
 from starlette.responses import Response, StreamingResponse
 
 from assent.model import AssentError, encode
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -24,16 +25,6 @@ Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]
 JSON = "application/json"
 HTML = "text/html; charset=utf-8"
 EVENTS = "text/event-stream; charset=utf-8"
-
-
-class Refusal(AssentError):  # noqa: N818 - an answer of its own, not a fault
-    """A request is not done, for a reason its sender can act on."""
-
-    def __init__(self, status: int, message: str, **more: Any) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.more = more
 
 
 class Request(requests.Request):

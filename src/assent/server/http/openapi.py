@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from assent.server.http.route import ErrorBody, Route
+from assent.server.http.route import Route
+from assent.wire.refusal import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.types import Scope

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from assent.dashboard import find_asset
 from assent.model import visible
-from assent.server.http.messages import HTML, Refusal, Request, respond
+from assent.server.http.messages import HTML, Request, respond
 from assent.server.http.openapi import make_document
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response

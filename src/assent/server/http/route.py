@@ -9,7 +9,8 @@ import msgspec
 from starlette.responses import Response
 
 from assent.model.principal import Role
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from assent.server.daemon import Daemon
@@ -31,12 +32,6 @@ class QueryParameter(msgspec.Struct, frozen=True):
     name: str
     means: str
     kind: Literal["string", "integer", "number", "boolean"] = "string"
-
-
-class ErrorBody(msgspec.Struct, frozen=True):
-    """Why a request was not done."""
-
-    error: str
 
 
 def refuse_plainly(refusal: Refusal) -> Response:

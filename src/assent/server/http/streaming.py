@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from assent.server.http.sse import BEAT_SECONDS
+from assent.wire.server_sent_events import BEAT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -46,8 +46,8 @@ from assent.runs.protocol.messages import (
 )
 from assent.runs.protocol.parse import ProtocolError, parse_frame
 from assent.runs.records import brief
-from assent.server.http.messages import Refusal
 from assent.server.live.listeners import Member
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send

@@ -15,10 +15,12 @@ from assent.model.principal import Role
 from assent.server.auth.principals import SUBPROTOCOL
 from assent.server.auth.tokens import use_ticket
 from assent.server.http.errors import refusal_of
-from assent.server.http.messages import Refusal, reply
+from assent.server.http.messages import reply
 from assent.server.http.origin import gather_headers, is_local, peer_of
 from assent.server.live import run_socket
 from assent.server.live.listeners import ALL_USERS, now, request_message, write_message
+from assent.wire.permissions import InboxMessage
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -35,13 +37,6 @@ PATHS = (PATH, run_socket.PATH)
 """Every socket that there is."""
 GREETING_SECONDS = 30.0
 _VERDICTS = {"approve": Verdict.ALLOW, "reject": Verdict.DENY}
-
-
-class InboxMessage(msgspec.Struct, frozen=True):
-    """What a client says."""
-
-    type: str
-    data: dict[str, Any] = {}
 
 
 _MESSAGE = msgspec.json.Decoder(InboxMessage)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,7 +12,9 @@ from assent.decisions.ticket_rows import find_ticket
 from assent.model import Event
 from assent.model.principal import Role
 from assent.server.api.permissions import describe, may_see
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.refusal import Refusal
+from assent.wire.runtime import Ref
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -26,14 +28,6 @@ _RULE = re.compile(r"(.{1,5000}) @ (managed|user|project|run)(?: (.{1,5000}?)(?:
 _LOOK_BACK = 1000
 """How many boundaries are looked through for an environment."""
 _event = msgspec.json.Decoder(Event)
-
-
-class Ref(msgspec.Struct, frozen=True):
-    """What a ref stands for."""
-
-    ref: str
-    kind: str
-    value: Any
 
 
 async def show_ref(daemon: Daemon, request: Request) -> Response:
