@@ -18,7 +18,7 @@ from assent.server.http.origin import (
     peer_of,
 )
 from assent.server.http.route import Route, refuse_plainly
-from assent.server.http.streaming import guard
+from assent.server.live.streams import guard
 from assent.server.live.websockets import PATHS, Sockets
 from assent.server.rule_file_cache import StillReadingError
 from assent.wire.refusal import Refusal
@@ -104,7 +104,7 @@ class Endpoint:
         method = request.method
         exact = self._routes.get(method)
         is_page = exact is not None and exact.page
-        self._daemon.door.check(request.fields, local=is_local(request.scope), page=is_page)
+        self._daemon.origins.check(request.fields, local=is_local(request.scope), page=is_page)
         if not self._is_known(request):
             raise Refusal(404, "Not found")
         route = self._routes.get("GET" if method == "HEAD" else method)

@@ -51,7 +51,7 @@ from assent.server.auth.tokens import (
     token_of,
 )
 from assent.server.daemon import Daemon
-from assent.server.http.origin import make_door
+from assent.server.http.origin import allowed_origins
 from assent.server.project_engines import Projects
 from assent.store.store import Store, open_store
 
@@ -97,7 +97,7 @@ def assemble(
         runs = RunRegistry(ground, node=log.writer, lease=settings.lease, library=library, runs=active)
         daemon = Daemon(
             settings=settings,
-            door=make_door(settings, port),
+            origins=allowed_origins(settings, port),
             store=store,
             log=log,
             approvals=approvals,

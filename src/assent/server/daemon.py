@@ -12,17 +12,17 @@ from starlette.requests import ClientDisconnect
 
 from assent.audit.follow import last_position
 from assent.model import AssentError, State
-from assent.server.api.audit_verify import Verification
-from assent.server.api.hourly_counts import HourlyCounts
 from assent.server.auth.rate_limits import Rates
-from assent.server.hooks.calls import Desks
-from assent.server.hooks.decision_index import Rulings
-from assent.server.hooks.dedup import Twins
 from assent.server.http.messages import StoppingError
-from assent.server.live.connections import Visits
-from assent.server.live.listeners import Hub
 from assent.server.metrics import Metrics
 from assent.server.notifications import Notifier
+from assent.server.state.announced_calls import AnnouncedCalls
+from assent.server.state.hourly_counts import HourlyCounts
+from assent.server.state.listeners import Hub
+from assent.server.state.open_connections import OpenConnections
+from assent.server.state.recent_decisions import RecentDecisions
+from assent.server.state.session_workspaces import SessionWorkspaces
+from assent.server.state.verification import Verification
 from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -36,9 +36,8 @@ if TYPE_CHECKING:
     from assent.runs.registry import RunRegistry
     from assent.server.auth.principals import Identities
     from assent.server.http.messages import Request
-    from assent.server.http.origin import Door
+    from assent.server.http.origin import AllowedOrigins
     from assent.server.http.route import Route
-    from assent.server.live.run_socket import RunSocket
     from assent.server.operator_log import Journal
     from assent.server.project_engines import Projects
     from assent.store.store import Store
@@ -56,7 +55,7 @@ class Daemon:
         self,
         *,
         settings: ServerSettings,
-        door: Door,
+        origins: AllowedOrigins,
         store: Store,
         log: Log,
         approvals: Approvals,
@@ -70,16 +69,16 @@ class Daemon:
         link: str = "",
     ) -> None:
         self.settings = settings
-        self.door = door
+        self.origins = origins
         self.store = store
         self.log = log
         self.approvals = approvals
         self.decisions = decisions
         self.runs = runs
-        self.run_clients: set[RunSocket] = set()
+        self.run_clients: set[object] = set()
         """The sockets that speak the run protocol."""
         self.keys = keys
-        self.visits = Visits(keys)
+        self.connections = OpenConnections(keys)
         self.projects = projects
         self.journal = journal
         self.routes = routes
@@ -89,10 +88,10 @@ class Daemon:
         self.rates = Rates(settings.rate)
         self.notifier = Notifier(settings, journal, link)
         self.verification = Verification()
-        self.desks = Desks(projects)
-        self.rulings = Rulings()
-        self.tally = HourlyCounts(store)
-        self.twins = Twins()
+        self.session_workspaces = SessionWorkspaces(projects)
+        self.recent_decisions = RecentDecisions()
+        self.hourly_counts = HourlyCounts(store)
+        self.announced_calls = AnnouncedCalls()
         self.closing: asyncio.Future[None]
         self._loop: asyncio.AbstractEventLoop
         self._started = time.monotonic()
@@ -180,7 +179,7 @@ class Daemon:
     async def refresh_tokens(self) -> None:
         """Have every token that is in force, and none that is not, count from now on."""
         await asyncio.wrap_future(self.keys.look())
-        self.visits.check()
+        self.connections.check()
 
     async def count_pending(self) -> int:
         """Return how many questions are pending."""

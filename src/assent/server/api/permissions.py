@@ -13,7 +13,7 @@ from assent.analysis.read import COMMAND_FIELDS
 from assent.analysis.tools.names import find_tool
 from assent.model import Answer, NotFoundError, Scope, Source, State, Tier, Verdict
 from assent.model.principal import Role
-from assent.policy.guard import command_text
+from assent.server.approval_command import command_of
 from assent.server.http.messages import Request, StoppingError, read_int, read_seconds, reply
 from assent.wire.permissions import DecisionBody, DecisionResult, Permission, PermissionList, Stored
 from assent.wire.refusal import Refusal
@@ -222,11 +222,3 @@ def detail(approval: Approval) -> Permission:
         rules=decision.rule_refs if decision.decision_source is Source.RULE else (),
         boundary=decision.boundary.name if decision.boundary is not None else None,
     )
-
-
-def command_of(approval: Approval) -> str:
-    """Return the command text of a pending shell call; else the tool and what it is about."""
-    call = approval.call
-    if call is not None and find_tool(call.tool).shape == "command" and (text := command_text(call)):
-        return text
-    return approval.summary

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import assent.lazy_regex as re
 from assent.analysis.tools.names import find_tool
 from assent.model.principal import Role
-from assent.server.api.hourly_counts import HOUR
 from assent.server.api.similar_questions import beginning
 from assent.server.http.messages import Request, read_int, reply
+from assent.server.state.hourly_counts import HOUR
 from assent.wire.statistics import AgentSession, Asked, History, Point, SessionList, StoppedAttempt
 from assent.wire.timestamps import millis
 
@@ -42,7 +42,7 @@ async def show_history(daemon: Daemon, request: Request) -> Response:
     scope = _Scope(daemon, request, since)
     answers = await scope.answers()
     times = sorted(row[3] - row[2] for row in answers if row[0] in ("approved", "rejected") and row[3] is not None)
-    counts = await daemon.tally.count(since, scope.user)
+    counts = await daemon.hourly_counts.count(since, scope.user)
     points = _points(counts, since, seconds)
     violations = sum(count for (_, what), count in counts.items() if what == "violation")
     return reply(

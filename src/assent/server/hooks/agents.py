@@ -13,6 +13,7 @@ from assent.agents.shells import shell_of
 from assent.agents.wiring.project_variables import find_turning, tell_turning
 from assent.model import ASK, CallError, ConfigError, Mode
 from assent.server.hooks.decision_index import record_outcome
+from assent.server.hooks.dedup import answer_once
 from assent.server.hooks.environment_header import HEADER, read_environment
 from assent.server.hooks.judge import judge, place
 from assent.server.http.messages import JSON, Request, reply, respond
@@ -83,7 +84,7 @@ def _refuse_project(daemon: Daemon, request: Request, asked: HookCall) -> HookAn
 async def _answer_once(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
     if asked.session is None or request.who.agent is None:
         return await _answer(daemon, request, asked, agent)
-    return await daemon.twins.answer(daemon, request, asked, lambda: _answer(daemon, request, asked, agent))
+    return await answer_once(daemon, request, asked, lambda: _answer(daemon, request, asked, agent))
 
 
 async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
@@ -97,7 +98,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         return _SILENT
     if asked.moment == "permission":
         call, session = place(daemon, request, asked)
-        ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
+        ruled = daemon.recent_decisions.confirm(call, session, within=_STILL_THE_SAME)
         if ruled is not None:  # it was decided a moment ago, when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
     heard = _is_heard(request)
@@ -109,7 +110,7 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
                 decision = (await daemon.decisions.decide(call, session, observe="deferred")).decision
             return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
     judged = await judge(daemon, request, asked)
-    daemon.rulings.keep(judged)
+    daemon.recent_decisions.keep(judged.call, judged.session, judged.ruling)
     answer = judged.answer
     if answer.instead is not None and asked.moment == "before" and agent in _REWRITERS and heard:
         # The agent runs the same line inside its boundary, and never notices.

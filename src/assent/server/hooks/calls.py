@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from assent.model import CallError, Session, ToolCall, Workspace, read_trace
 from assent.server.hooks.environment_header import HEADER, read_environment
+from assent.server.state.session_workspaces import SessionWorkspaces
 from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -16,29 +16,8 @@ if TYPE_CHECKING:
     from assent.server.project_engines import Projects
 
 LONGEST_NAME = 512
-_MOST_SESSIONS = 10_000
 _PROJECT, _TRACE = b"x-assent-project", b"traceparent"
 _NO_HEADERS: dict[bytes, bytes] = {}
-
-
-class Desks:
-    """Where each session works: the project it was started in, wherever the agent goes later."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
-        self._known: OrderedDict[tuple[str, str], Workspace] = OrderedDict()
-
-    def find(self, token: str, session: str, started: str, here: Workspace) -> Workspace:
-        """Return the workspace of a session: once found, it stays. `started` is where the agent says it began."""
-        key = (token, session)
-        known = self._known.pop(key, None)
-        if known is None:
-            found = self._projects.look(started) if started.startswith("/") else None
-            known = here if found is None else found
-        self._known[key] = known
-        if len(self._known) > _MOST_SESSIONS:
-            self._known.popitem(last=False)
-        return known
 
 
 def place_call(
@@ -46,16 +25,16 @@ def place_call(
     who: Principal,
     projects: Projects,
     *,
-    desks: Desks | None = None,
+    session_workspaces: SessionWorkspaces | None = None,
     headers: Mapping[bytes, bytes] = _NO_HEADERS,
 ) -> tuple[ToolCall, Session]:
     """Put a call into its session. Who asks is what the token says; a body that says otherwise is refused."""
     _check_names(asked, who)
     cwd = asked.cwd or None
     workspace = _look(cwd, who, projects, is_over=asked.moment == "after")
-    if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
+    if workspace is not None and session_workspaces is not None and asked.session is not None and not who.workspace:
         started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
-        workspace = desks.find(who.token, asked.session, started, workspace)
+        workspace = session_workspaces.find(who.token, asked.session, started, workspace)
     found = Workspace(who.workspace) if who.workspace else workspace or Workspace()
     trace = read_trace(headers[_TRACE].decode("latin-1")) if _TRACE in headers else None
     call = ToolCall(

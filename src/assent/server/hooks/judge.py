@@ -36,7 +36,9 @@ class Judged(msgspec.Struct, frozen=True):
 
 def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
     """Put a hook's call into its session."""
-    call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.fields)
+    call, session = place_call(
+        asked, request.who, daemon.projects, session_workspaces=daemon.session_workspaces, headers=request.fields
+    )
     try:
         return daemon.runs.place(request.who, call, session)
     except NotFoundError as error:

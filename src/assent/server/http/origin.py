@@ -25,7 +25,7 @@ _OURS = (b"same-origin", b"none")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Door(msgspec.Struct, frozen=True):
+class AllowedOrigins(msgspec.Struct, frozen=True):
     """The exact values of `Host` and `Origin` that are let in."""
 
     hosts: frozenset[bytes]
@@ -73,8 +73,8 @@ def check_content_type(headers: dict[bytes, bytes]) -> None:
         raise Refusal(415, "The content type must be application/json")
 
 
-def make_door(settings: ServerSettings, port: int) -> Door:
-    """Open the door for the names in the settings, at the port that is really listened on."""
+def allowed_origins(settings: ServerSettings, port: int) -> AllowedOrigins:
+    """Return the hosts and origins of the settings, at the port that is really listened on."""
     names = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
     if port == _DEFAULT_PORTS["http"]:
         names |= {"127.0.0.1", "localhost", "[::1]"}
@@ -85,7 +85,7 @@ def make_door(settings: ServerSettings, port: int) -> Door:
     if settings.public_url:
         names.add(settings.public_url.partition("://")[2])
         origins.add(settings.public_url)
-    return Door(frozenset(map(str.encode, names)), frozenset(map(str.encode, origins)))
+    return AllowedOrigins(frozenset(map(str.encode, names)), frozenset(map(str.encode, origins)))
 
 
 def is_local(scope: Scope) -> bool:

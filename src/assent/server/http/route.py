@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from starlette.responses import Response
@@ -12,10 +12,8 @@ from assent.model.principal import Role
 from assent.server.http.messages import Request, reply
 from assent.wire.refusal import Refusal
 
-if TYPE_CHECKING:
-    from assent.server.daemon import Daemon
-
-Handler: TypeAlias = Callable[["Daemon", Request], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Any, Request], Awaitable[Response]]
+"""Takes the `Daemon`, which is built on this package, and the request."""
 Method: TypeAlias = Literal["GET", "POST", "DELETE"]
 
 EVERYONE: tuple[Role, ...] = ()

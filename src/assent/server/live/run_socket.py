@@ -46,7 +46,7 @@ from assent.runs.protocol.messages import (
 )
 from assent.runs.protocol.parse import ProtocolError, parse_frame
 from assent.runs.records import brief
-from assent.server.live.listeners import Member
+from assent.server.state.listeners import Member
 from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:

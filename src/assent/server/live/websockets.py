@@ -18,7 +18,7 @@ from assent.server.http.errors import refusal_of
 from assent.server.http.messages import reply
 from assent.server.http.origin import gather_headers, is_local, peer_of
 from assent.server.live import run_socket
-from assent.server.live.listeners import ALL_USERS, now, request_message, write_message
+from assent.server.state.listeners import ALL_USERS, now, request_message, write_message
 from assent.wire.permissions import InboxMessage
 from assent.wire.refusal import Refusal
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
-    from assent.server.live.listeners import Member
+    from assent.server.state.listeners import Member
 
 PATH = "/ws/permissions"
 PATHS = (PATH, run_socket.PATH)
@@ -64,7 +64,7 @@ class Guarded:
         """Let it talk for as long as it is welcome."""
         talking = asyncio.ensure_future(talk)
         try:
-            with self._daemon.visits.stay(self._principal) as ended:
+            with self._daemon.connections.stay(self._principal) as ended:
                 await asyncio.wait((talking, ended), return_when=asyncio.FIRST_COMPLETED)
                 if ended.done():
                     await self._refuse()
@@ -129,7 +129,7 @@ class Sockets:
 
     async def _admit(self, scope: Scope) -> Principal | None:
         headers = gather_headers(scope["headers"])
-        self._daemon.door.check(headers, local=is_local(scope), page=False)
+        self._daemon.origins.check(headers, local=is_local(scope), page=False)
         if scope["path"] not in PATHS:
             raise Refusal(404, "Not found")
         principal, cookie = await self._identify(scope, headers)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from assent.dashboard import PAGES
-from assent.server.api import status
-from assent.server.http import pages
+from assent.server.api import pages, status
 from assent.server.http.messages import Request, reply
 from assent.server.http.openapi import make_document
 from assent.server.http.route import EVERYONE, PEOPLE, Route

@@ -27,7 +27,7 @@ from assent.model.principal import Role
 from assent.server.api.permissions import read_answer
 from assent.server.hooks.answers import tell_change
 from assent.server.hooks.classify import MODES
-from assent.server.hooks.judge import Judged, place
+from assent.server.hooks.judge import place
 from assent.server.http.messages import Request, StoppingError, Stream, read_seconds, reply
 from assent.server.runtime.envelope import decision_facts, profile_facts, state_facts
 from assent.server.runtime.stream import Narrator, read_place
@@ -104,7 +104,7 @@ async def evaluate(daemon: Daemon, request: Request) -> Response:
     except StoppingError:
         ruling = await daemon.decisions.decide(call, session, prefix="act", aside=aside)
     daemon.metrics.count_decision(ruling.decision)
-    daemon.rulings.keep(Judged(call, session, ruling))
+    daemon.recent_decisions.keep(call, session, ruling)
     return reply(_evaluated(ruling))
 
 

@@ -20,7 +20,7 @@ async def guard(
     """Pass a stream's pieces on for as long as its reader's token is good, and a sign of life where nothing comes."""
     waiting: asyncio.Future[bytes] = asyncio.ensure_future(anext(pieces))
     try:
-        with daemon.visits.stay(reader) as ended:
+        with daemon.connections.stay(reader) as ended:
             while True:
                 events: tuple[asyncio.Future[Any], ...] = (waiting, daemon.closing, ended)
                 await asyncio.wait(events, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)
