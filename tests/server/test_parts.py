@@ -168,7 +168,7 @@ def test_a_host_is_an_address(host):
 def test_a_port_in_use_is_said():
     with listen_tcp(ServerSettings(port=0)) as first:
         first.listen()
-        with pytest.raises(AssentError, match="can not listen"):
+        with pytest.raises(AssentError, match="cannot listen"):
             listen_tcp(ServerSettings(port=first.getsockname()[1]))
 
 

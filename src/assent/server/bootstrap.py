@@ -155,7 +155,7 @@ def _lay_ground(
 
 
 def point_hooks(home: str, agent: str | None) -> Pointing:
-    """Put the settings that have an agent's hook called where it sees them in its sandbox, and can not change them.
+    """Put the settings that have an agent's hook called where it sees them in its sandbox, and cannot change them.
 
     Returns how it is pointed at them.
     """

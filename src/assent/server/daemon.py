@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from starlette.requests import ClientDisconnect
 
 from assent.audit.follow import last_position
-from assent.model import AssentError, State
+from assent.model import AssentError
 from assent.server.auth.rate_limits import Rates
 from assent.server.http.messages import StoppingError
 from assent.server.metrics import Metrics
 from assent.server.notifications import Notifier
+from assent.server.question_events import QuestionEvents
 from assent.server.state.announced_calls import AnnouncedCalls
 from assent.server.state.hourly_counts import HourlyCounts
 from assent.server.state.listeners import Hub
@@ -92,26 +93,24 @@ class Daemon:
         self.recent_decisions = RecentDecisions()
         self.hourly_counts = HourlyCounts(store)
         self.announced_calls = AnnouncedCalls()
+        self.question_events = QuestionEvents(approvals, runs, self.hub, self.metrics, self.notifier, journal)
         self.closing: asyncio.Future[None]
-        self._loop: asyncio.AbstractEventLoop
         self._started = time.monotonic()
-        self._heard: dict[str, None] = {}
-        self._news = asyncio.Event()
         self._chores: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
         """Begin the chores, on the loop that serves."""
-        self._loop = asyncio.get_running_loop()
-        self.closing = self._loop.create_future()
+        self.closing = asyncio.get_running_loop().create_future()
+        self.question_events.start()
         await self.runs.recover()
         await self.refresh_tokens()
         self.store.subscribe(self.runs.hear)
         self.store.subscribe(self.keys.hear)
-        self.store.subscribe(self._hear)
+        self.store.subscribe(self.question_events.hear)
         self._chores = [asyncio.create_task(chore()) for chore in self._chores_to_do()]
 
     def _chores_to_do(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
-        return self._follow, self._look_around, self._beat, self.notifier.work
+        return self.question_events.follow, self._look_around, self._beat, self.notifier.work
 
     def let_go(self) -> None:
         """Tell everyone who waits that the daemon stops."""
@@ -124,7 +123,7 @@ class Daemon:
         await self.runs.close()
         self.store.unsubscribe(self.runs.hear)
         await self.verification.stop()
-        self.store.unsubscribe(self._hear)
+        self.store.unsubscribe(self.question_events.hear)
         self.store.unsubscribe(self.keys.hear)
         for chore in self._chores:
             chore.cancel()
@@ -208,59 +207,18 @@ class Daemon:
             "assent_uptime_seconds": ("Time since the start.", self.uptime / 1000),
         }
 
-    def _hear(self, topic: str, ref: str, value: Any) -> None:
-        if topic == "approvals":
-            # The loop may be gone already, and then nobody listens.
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._take_hint, ref, value)
-
-    def _take_hint(self, ref: str, value: Any) -> None:
-        if value is not None:
-            self._tell(value)
-            if value.state is State.PENDING:  # asked here, and not at another node
-                self.notifier.tell(value)
-        else:
-            self._heard[ref] = None
-            self._news.set()
-
     @property
     def listeners(self) -> int:
         """Return how many sockets are open."""
         return self.hub.count + len(self.run_clients)
 
-    def _tell(self, approval: Approval) -> None:
-        self.runs.tell(approval)
-        if self.hub.hear(approval):
-            self.metrics.count_answer(approval.state, (approval.resolved_at or 0.0) - approval.created_at)
-
-    async def _follow(self) -> None:
-        """Look up the questions that a hint named."""
-        while True:
-            await self._news.wait()
-            self._news.clear()
-            while self._heard:
-                ref = next(iter(self._heard))
-                del self._heard[ref]
-                await self._try(self._look_up(ref))
-
-    async def _look_up(self, ref: str) -> None:
-        approval = await self.approvals.get(ref)
-        if approval is not None:
-            self._tell(approval)
-
     async def _look_around(self) -> None:
-        """Find what no hint told of: a hint may be lost, the table is the truth."""
+        """Look for changes that no notification announced: one may be lost, and the tables are the truth."""
         while True:
             await asyncio.sleep(LOOK_EVERY)
-            await self._try(self._compare())
+            await self._try(self.question_events.compare())
             await self._try(self.refresh_tokens())
             await self._try(asyncio.to_thread(self.log.take_in))
-
-    async def _compare(self) -> None:
-        """Look up what is pending and was not announced, and what was announced and is not pending: mostly nothing."""
-        pending = await self.approvals.list_pending()
-        for ref in pending.symmetric_difference(tuple(self.hub.open)):
-            await self._look_up(ref)
 
     async def _beat(self) -> None:
         while True:

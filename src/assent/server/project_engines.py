@@ -90,7 +90,7 @@ class Projects:
             Engine().decide(ToolCall(tool="Bash", input={"command": line}))
 
     def __call__(self, call: ToolCall, session: Session) -> Engine:
-        """Return the engine for a call; one that denies everything if the call's rules can not be read."""
+        """Return the engine for a call; one that denies everything if the call's rules cannot be read."""
         try:
             return self._find(call, session)
         except AssentError as error:

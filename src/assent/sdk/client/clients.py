@@ -50,7 +50,7 @@ class ApiError(AssentError):
 
 
 class UnreachableError(AssentError):
-    """The daemon is not running, or can not be reached."""
+    """The daemon is not running, or cannot be reached."""
 
 
 def read_url(url: str, name: str = "the daemon's URL") -> SplitResult:
@@ -148,7 +148,7 @@ class Client(Endpoints, Waits):
             answer = connection.getresponse()
             return HttpReply(answer.status, answer.read(), {k.lower(): _decoded(v) for k, v in answer.getheaders()})
         except (OSError, http.client.HTTPException) as error:
-            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+            raise UnreachableError(f"the daemon cannot be reached: {error}") from None
         finally:
             connection.close()
 
@@ -247,7 +247,7 @@ class AsyncClient(Endpoints, IsAwaited):
             async with exchange(where, ask, headers, silence=silence) as found:
                 yield found
         except OSError as error:
-            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+            raise UnreachableError(f"the daemon cannot be reached: {error}") from None
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -330,7 +330,7 @@ def _record(ask: Ask[T], answer: HttpReply) -> T:
     try:
         return ask.read(answer)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        raise ApiError(answer.status, "the daemon gave an answer that can not be read") from None
+        raise ApiError(answer.status, "the daemon gave an answer that cannot be read") from None
 
 
 def _read(answer: HttpReply) -> Any:
@@ -338,7 +338,7 @@ def _read(answer: HttpReply) -> Any:
     try:
         found = msgspec.json.decode(answer.body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        raise ApiError(status, f"the daemon gave an answer that can not be read ({status})") from None
+        raise ApiError(status, f"the daemon gave an answer that cannot be read ({status})") from None
     if status == 200:
         return found
     more = found if isinstance(found, dict) else {}

@@ -89,7 +89,7 @@ async def open_inbox(
         path = "/ws/permissions?" + urlencode(query)
         socket = await connect_socket(path, url=url, home=home, token=token)
     except (OSError, WebSocketException) as error:
-        raise UnreachableError(f"the daemon can not be reached: {error}") from None
+        raise UnreachableError(f"the daemon cannot be reached: {error}") from None
     try:
         yield Inbox(socket)
     finally:

@@ -22,7 +22,7 @@ from assent.sdk.client.clients import ApiError, Client, UnreachableError
 from assent.sdk.client.unsent_reports import Backlog
 
 MOST_WAITING = 10_000
-"""How many are held in memory where they can not be kept on disk."""
+"""How many are held in memory where they cannot be kept on disk."""
 MOST_AT_ONCE = 100
 SEND_SECONDS = 10.0
 CLOSE_SECONDS = 15.0
@@ -81,7 +81,7 @@ class Outbox:
         item = Item(session, cwd, msgspec.Raw(_write({**event, "reportId": _new_name()})))
         with self._news:
             if len(self._items) >= MOST_WAITING:
-                self._lose(1, "too many wait, and they can not be kept on disk")
+                self._lose(1, "too many wait, and they cannot be kept on disk")
                 return
             self._items.append(item)
             self._news.notify()
@@ -96,7 +96,7 @@ class Outbox:
             thread.join(CLOSE_SECONDS)
         left = self._take()
         if left and not self._keep(left):
-            self._lose(len(left), "the daemon is away, and they can not be kept on disk")
+            self._lose(len(left), "the daemon is away, and they cannot be kept on disk")
         if waiting := self._backlog.names():
             _log.warning(
                 "%d pieces of reports wait in %s for the daemon to be back", len(waiting), self._backlog.folder
@@ -154,7 +154,7 @@ class Outbox:
             try:
                 items.append(msgspec.json.decode(line, type=Item))
             except (msgspec.MsgspecError, UnicodeError):
-                self._lose(1, "what was kept of it can not be read")
+                self._lose(1, "what was kept of it cannot be read")
         return items
 
     def _keep(self, items: Items, name: str = "") -> bool:
@@ -183,7 +183,7 @@ class Outbox:
             if error.status in _PASSING:
                 _log.warning("the daemon did not take %d events, which are kept: %s", len(events), error)
                 return False
-            if len(events) > 1:  # one that it can not take does not speak for the others
+            if len(events) > 1:  # one that it cannot take does not speak for the others
                 halves = events[: len(events) // 2], events[len(events) // 2 :]
                 return all(self._report(session, cwd, half, again=again) for half in halves)
             self._lose(1, f"the daemon refused it: {error}")

@@ -193,7 +193,7 @@ class RunClient(RunOrders, IsAwaited):
         try:
             socket = await connect_socket("/ws", url=url, home=home, token=token)
         except (OSError, WebSocketException) as error:
-            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+            raise UnreachableError(f"the daemon cannot be reached: {error}") from None
         client = cls(socket)
         try:
             yield client

@@ -32,7 +32,7 @@ class Backlog:
         return self._folder
 
     def keep(self, name: str, pieces: list[bytes]) -> bool:
-        """Keep some reports durably; false if that can not be."""
+        """Keep some reports durably; false if that cannot be."""
         try:
             if len(self.names()) >= _MOST_FILES:
                 return False

@@ -99,8 +99,8 @@ class _Call:
             return None
         try:
             return _view(tool)
-        except Exception as error:  # noqa: BLE001 - what can not be guarded does not run
-            self._refuse(refuse(f"this tool can not be guarded: {type(error).__name__}: {error}"))
+        except Exception as error:  # noqa: BLE001 - what cannot be guarded does not run
+            self._refuse(refuse(f"this tool cannot be guarded: {type(error).__name__}: {error}"))
             return tool
 
     def invoke(self, kind: type[BaseTool], tool: BaseTool, given: Any, more: Any) -> Any:

@@ -80,7 +80,7 @@ class McpProxy:
         """By the token of a call, how often and when it was last written down how far it is."""
 
     async def hear_client(self, message: Message | None, claimed: str | int | None = None) -> None:
-        """Take one message of the client; `claimed` is the id of one that can not be read."""
+        """Take one message of the client; `claimed` is the id of one that cannot be read."""
         if message is None or message.get("jsonrpc") != "2.0" or not message.keys() & _SUBSTANCE:
             known = message.get("id") if message is not None else claimed
             await self._fail(known, _INVALID, "expected one JSON-RPC message; batches are not taken")
@@ -123,7 +123,7 @@ class McpProxy:
             await self._pass_call(key, message)
         except Exception as error:  # noqa: BLE001 - as it says
             self._pending.pop(key, None)
-            await self._refuse(message["id"], f"it can not be decided: {str(error) or type(error).__name__}")
+            await self._refuse(message["id"], f"it cannot be decided: {str(error) or type(error).__name__}")
 
     async def _pass_call(self, key: Key, message: Message) -> None:
         """Decide one call; what may not run comes back as a tool's error, with the reason."""

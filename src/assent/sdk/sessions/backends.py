@@ -314,7 +314,7 @@ def judgement_of(ruling: Ruling) -> BackendDecision:
     reason = decision.decision_reason
     if outcome in ("sandboxed", "unavailable"):
         name = "" if decision.boundary is None else decision.boundary.name
-        reason = f"it may only run inside the sandbox profile {name}, and a Python function can not: {reason}"
+        reason = f"it may only run inside the sandbox profile {name}, and a Python function cannot: {reason}"
         outcome = "unavailable"
     elif decision.verdict is ASK:
         reason, outcome = f"nobody answered in time: {reason}", "deny"

@@ -173,7 +173,7 @@ def _judgement(found: Evaluated) -> BackendDecision:
     outcome, reason = facts.decision, facts.decision_reason
     if outcome in ("sandboxed", "unavailable"):
         name = found.sandbox_profile.name
-        reason = f"it may only run inside the sandbox profile {name}, and a Python function can not: {reason}"
+        reason = f"it may only run inside the sandbox profile {name}, and a Python function cannot: {reason}"
         outcome = "unavailable"
     return BackendDecision(
         allowed=outcome == "allow",

@@ -168,7 +168,7 @@ class AgentSession:
         return judgement, taken.params
 
     def refuse_input(self, name: str, call_id: str | None, error: InputError) -> BackendDecision:
-        """Refuse a call whose input can not be decided about, on record."""
+        """Refuse a call whose input cannot be decided about, on record."""
         return refuse(self._reject(ToolCall(tool=name, call_id=call_id), _unfit(name, error)).content)
 
     def note_result(self, name: str, call_id: str, *, error: Exception | None = None) -> None:
@@ -263,7 +263,7 @@ class AgentSession:
             alone = self.handler is not None and not self._judge.may_answer
             judgement = await asking.race(judging) if alone else await judging
         except Exception as error:  # noqa: BLE001 - whatever it is, an undecided call is denied
-            judgement = refuse(f"it can not be decided: {str(error) or type(error).__name__}")
+            judgement = refuse(f"it cannot be decided: {str(error) or type(error).__name__}")
             # Whoever decides may have said yes, and that it runs is on record then.
             self.note_refusal(call, judgement)
         except asyncio.CancelledError:

@@ -154,7 +154,7 @@ class _Routes:
         try:
             said = self._authorize(request, session_id)
             user = await said if inspect.isawaitable(said) else said
-        except Exception:  # noqa: BLE001 - whoever can not be told from others is nobody
+        except Exception:  # noqa: BLE001 - whoever cannot be told from others is nobody
             raise Refusal(403, "Forbidden") from None
         if not isinstance(user, str) or not user:
             raise Refusal(401, "Unauthorized")

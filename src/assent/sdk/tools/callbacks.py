@@ -24,7 +24,7 @@ _WORDS = {verdict.value: verdict for verdict in (ALLOW, ASK, DENY)}
 
 
 def describe(error: BaseException) -> str:
-    """Say what went wrong; an error may fail at that too, or say what can not be written."""
+    """Say what went wrong; an error may fail at that too, or say what cannot be written."""
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - then its name is all there is
@@ -70,7 +70,7 @@ async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
         if future.done():
             return
         if error is not None:
-            # A future can not carry the one, and the others would end the loop, or look like our own end.
+            # A future cannot carry the one, and the others would end the loop, or look like our own end.
             fatal = isinstance(error, StopIteration) or not isinstance(error, Exception)
             future.set_exception(RuntimeError(f"it raised {type(error).__name__}") if fatal else error)
         else:

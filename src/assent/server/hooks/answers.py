@@ -48,7 +48,7 @@ def _reason(ruling: Ruling, *, waited: bool) -> str:
             return reason
         case "sandboxed" | "unavailable":
             name = decision.boundary.name if decision.boundary is not None else ""
-            lacking = "" if decision.available else ", which can not be set up here"
+            lacking = "" if decision.available else ", which cannot be set up here"
             return f"Blocked: it may only run inside the sandbox profile {name}{lacking}: {reason}{_way_in(ruling)}"
         case "deny":
             return f"{_heading(ruling)}: {reason}{tell_change(ruling)}"

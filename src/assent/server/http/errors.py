@@ -33,7 +33,7 @@ def refusal_of(error: Exception) -> Refusal | None:
         case StoppingError():
             return Refusal(503, "The daemon is stopping")
         case StoreError():
-            return Refusal(503, "The store can not be used; nothing was done")
+            return Refusal(503, "The store cannot be used; nothing was done")
         case AssentError():
             return Refusal(400, str(error))
         case _:

@@ -39,7 +39,7 @@ def listen_tcp(settings: ServerSettings) -> socket.socket:
         listener.bind((host, settings.port))
     except OSError as error:
         listener.close()
-        raise AssentError(f"can not listen on {host}:{settings.port}: {error.strerror}") from None
+        raise AssentError(f"cannot listen on {host}:{settings.port}: {error.strerror}") from None
     return listener
 
 
@@ -55,7 +55,7 @@ def listen_unix(home: str) -> socket.socket:
             listener.listen(BACKLOG)  # at once: one that is bound and does not listen looks like a dead daemon's
         except OSError as error:
             listener.close()
-            raise AssentError(f"can not listen on {os.path.join(home, SOCKET_NAME)}: {error.strerror}") from None
+            raise AssentError(f"cannot listen on {os.path.join(home, SOCKET_NAME)}: {error.strerror}") from None
         finally:
             os.umask(before)
     listener.setblocking(False)  # noqa: FBT003 - as the library has it
@@ -104,5 +104,5 @@ def _clear(path: str, shown: str) -> None:
             os.unlink(path)  # its daemon is gone
             return
         except OSError as error:
-            raise AssentError(f"{shown} can not be used: {error.strerror}") from None
+            raise AssentError(f"{shown} cannot be used: {error.strerror}") from None
     raise AssentError(f"another daemon listens on {shown}; stop it, or use another ASSENT_HOME")

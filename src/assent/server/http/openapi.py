@@ -1,4 +1,4 @@
-"""OpenAPI 3.1, made from the same table and records that decode the requests: it can not say anything else."""
+"""OpenAPI 3.1, made from the same table and records that decode the requests: it cannot say anything else."""
 
 from __future__ import annotations
 

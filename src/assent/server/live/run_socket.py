@@ -151,7 +151,7 @@ class RunSocket:
         except ForbiddenError as error:
             return _error(ProtocolError("FORBIDDEN", str(error)), request_id)
         except StoreError:
-            return _error(ProtocolError("INTERNAL_ERROR", "The store can not be used; nothing was done"), request_id)
+            return _error(ProtocolError("INTERNAL_ERROR", "The store cannot be used; nothing was done"), request_id)
         except Exception as error:  # noqa: BLE001 - the last resort: no internals leave, and nothing is allowed
             self._daemon.journal.fault("run.socket.failed", error)
             return _error(ProtocolError("INTERNAL_ERROR", "Internal error"), request_id)

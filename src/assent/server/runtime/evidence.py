@@ -93,7 +93,7 @@ def _summarise(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[st
 
 
 def _statuses(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[str, str]:
-    """Say of each family of events whether it is here, was not needed, or can not be tied to its call."""
+    """Say of each family of events whether it is here, was not needed, or cannot be tied to its call."""
     # An envelope of a tool always names a call, if need be one that was made up: only the record tells.
     loose = any(r.type.startswith("tool.") and not _event.decode(r.body).tool_call_id for r in records)
     statuses = {}
