@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def command_of(approval: Approval) -> str:
-    """Return the command text of a pending shell call; else the tool and what it is about."""
+    """Return the command of a pending shell call, else the summary of the call."""
     call = approval.call
     if call is not None and find_tool(call.tool).shape == "command" and (text := command_text(call)):
         return text

@@ -1,4 +1,4 @@
-"""Everything the daemon holds, and its own small chores: following questions, telling listeners, letting go."""
+"""The daemon: its parts, and the tasks that run in the background."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 LOOK_EVERY = 2.0
-"""How often to look for what no hint told of, in seconds."""
+"""How often to look for changes that no notification announced, in seconds."""
 
 
 class Daemon:
-    """The parts, put together. One for a process."""
+    """The parts of the daemon. There is one for each process."""
 
-    def __init__(  # noqa: PLR0913 - it is the sum of its parts
+    def __init__(  # noqa: PLR0913 - one parameter for each part
         self,
         *,
         settings: ServerSettings,
@@ -96,10 +96,10 @@ class Daemon:
         self.question_events = QuestionEvents(approvals, runs, self.hub, self.metrics, self.notifier, journal)
         self.closing: asyncio.Future[None]
         self._started = time.monotonic()
-        self._chores: list[asyncio.Task[None]] = []
+        self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
-        """Begin the chores, on the loop that serves."""
+        """Start the background tasks, on the loop that serves."""
         self.closing = asyncio.get_running_loop().create_future()
         self.question_events.start()
         await self.runs.recover()
@@ -107,27 +107,27 @@ class Daemon:
         self.store.subscribe(self.runs.hear)
         self.store.subscribe(self.keys.hear)
         self.store.subscribe(self.question_events.hear)
-        self._chores = [asyncio.create_task(chore()) for chore in self._chores_to_do()]
+        self._tasks = [asyncio.create_task(work()) for work in self._background_work()]
 
-    def _chores_to_do(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+    def _background_work(self) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
         return self.question_events.follow, self._look_around, self._beat, self.notifier.work
 
     def let_go(self) -> None:
-        """Tell everyone who waits that the daemon stops."""
+        """Tell every waiting caller that the daemon stops."""
         if not self.closing.done():
             self.closing.set_result(None)
 
     async def stop(self) -> None:
-        """End the chores. What is pending stays pending, in the store."""
+        """Stop the background tasks. What is pending stays pending, in the store."""
         self.let_go()
         await self.runs.close()
         self.store.unsubscribe(self.runs.hear)
         await self.verification.stop()
         self.store.unsubscribe(self.question_events.hear)
         self.store.unsubscribe(self.keys.hear)
-        for chore in self._chores:
-            chore.cancel()
-        await asyncio.gather(*self._chores, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         self.projects.close()
 
     @property
@@ -136,14 +136,14 @@ class Daemon:
         return int((time.monotonic() - self._started) * 1000)
 
     async def hold(self, request: Request, work: Awaitable[T]) -> T:
-        """Do work for a caller while the caller waits: else raise `ClientDisconnect`, or `StoppingError`."""
+        """Await work while its caller stays connected; else raise `ClientDisconnect`, or `StoppingError`."""
         task = asyncio.ensure_future(work)
         leaving = asyncio.ensure_future(request.left())
         try:
             await asyncio.wait((task, leaving, self.closing), return_when=asyncio.FIRST_COMPLETED)
             if task.done():
                 if request.principal is not None and not self.keys.is_good(request.principal):
-                    raise Refusal(401, "Unauthorized")  # its token was revoked meanwhile
+                    raise Refusal(401, "Unauthorized")  # its token has been revoked since
                 return task.result()
             raise ClientDisconnect if leaving.done() else StoppingError
         finally:
@@ -154,9 +154,9 @@ class Daemon:
                         await other
 
     async def settle(self, request: Request, call: ToolCall, session: Session, wait: float) -> Ruling:
-        """Have a call decided, waiting for a person; when the daemon stops, say what it waits for.
+        """Decide a call and wait for a person; when the daemon stops, return the pending decision.
 
-        A caller who said that it comes again is told nothing but that: raises `StoppingError`.
+        For a caller that retries (`again`), raise `StoppingError` instead.
         """
         try:
             return await self.hold(request, self.decisions.decide(call, session, wait=wait, prefix="hook"))
@@ -166,17 +166,17 @@ class Daemon:
             return await self.decisions.decide(call, session, prefix="hook")
 
     def note_answer(self, approval: Approval, who: Principal) -> None:
-        """Write down that a person answered."""
+        """Log that a person answered."""
         self.journal.note("info", "question.answered", id=approval.id, state=approval.state, by=who.user)
 
     def bake(self, secret: str, seconds: int) -> bytes:
-        """Make the header that sets the session's cookie, or with no time left, clears it."""
+        """Return the header that sets the session's cookie; 0 seconds clear it."""
         secure = "; Secure" if self.settings.public_url.startswith("https://") else ""
         text = f"{self.keys.cookie}={secret}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Strict{secure}"
         return text.encode()
 
     async def refresh_tokens(self) -> None:
-        """Have every token that is in force, and none that is not, count from now on."""
+        """Read the tokens in force again, and close connections whose token is no longer valid."""
         await asyncio.wrap_future(self.keys.look())
         self.connections.check()
 
@@ -185,11 +185,11 @@ class Daemon:
         return int((await self.store.query("SELECT count(*) FROM approvals WHERE state = 'pending'"))[0][0])
 
     async def audit_position(self) -> int:
-        """Return where the log ends."""
+        """Return the position of the last record in the log."""
         return await last_position(self.store)
 
     async def gauges(self) -> dict[str, tuple[str, float]]:
-        """Read off what changes by itself."""
+        """Return the gauges for Prometheus, each with its help text."""
         figures = self.store.figures
         batch = figures.jobs / figures.batches if figures.batches else 0.0
         return {
@@ -203,7 +203,7 @@ class Daemon:
             "assent_audit_lag_seconds": ("How long the last batch took to become durable.", figures.oldest_wait),
             "assent_audit_queue": ("Writes that wait for the next commit.", self.store.queued),
             "assent_audit_position": ("Where the log ends.", await self.audit_position()),
-            "assent_policy_broken": ("Whether a policy file is broken.", self.projects.bench().fault is not None),
+            "assent_policy_broken": ("Whether a policy file is broken.", self.projects.policy_of().fault is not None),
             "assent_uptime_seconds": ("Time since the start.", self.uptime / 1000),
         }
 
@@ -225,8 +225,8 @@ class Daemon:
             await asyncio.sleep(self.settings.heartbeat)
             self.hub.beat()
 
-    async def _try(self, chore: Awaitable[None]) -> None:
+    async def _try(self, work: Awaitable[None]) -> None:
         try:
-            await chore
-        except Exception as error:  # noqa: BLE001 - a chore that fails is done again, and nothing depends on it
-            self.journal.fault("chore.failed", error)
+            await work
+        except Exception as error:  # noqa: BLE001 - work that fails is done again, and nothing depends on it
+            self.journal.fault("background.failed", error)

@@ -8,7 +8,7 @@ from assent.model.principal import Role, Token
 
 
 class TokenBody(msgspec.Struct, frozen=True, rename="camel"):
-    """What a new token is to say of its holder."""
+    """The fields of a new token."""
 
     role: Role
     user: str = ""

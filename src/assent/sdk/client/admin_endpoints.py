@@ -134,7 +134,7 @@ class Looking:
     @Endpoint
     @staticmethod
     def history(*, days: int | None = None) -> Ask[History]:
-        """Sum up the last days."""
+        """Return the statistics of the last days."""
         return Ask("GET", "/api/stats/history", "statistics:History", query={"days": days})
 
     @Endpoint

@@ -20,10 +20,10 @@ M_co = TypeVar("M_co", covariant=True)
 
 
 class Awaited(AsyncIterable[M_co], Protocol[M_co]):
-    """A socket of an event loop: what is sent is a wish, what is heard comes by iterating."""
+    """A socket of an event loop: what is sent is a request, what is heard comes by iterating."""
 
-    async def send(self, wish: Any, /) -> Any:
-        """Send a wish, and return what it gives."""
+    async def send(self, request: Any, /) -> Any:
+        """Send a request, and return what it gives."""
 
 
 class Blocking(Waits, Generic[M]):
@@ -44,9 +44,9 @@ class Blocking(Waits, Generic[M]):
             finally:
                 _wait(loop, opening.__aexit__(None, None, None))
 
-    def send(self, wish: ApiRequest[T]) -> T:
-        """Send a wish, and return what it gives."""
-        given: T = _wait(self._loop, self._socket.send(wish))
+    def send(self, request: ApiRequest[T]) -> T:
+        """Send a request, and return what it gives."""
+        given: T = _wait(self._loop, self._socket.send(request))
         return given
 
     def __iter__(self) -> Iterator[M]:

@@ -1,6 +1,6 @@
 """Clients of the daemon without parts of others, sync and async: over its Unix socket, or over an address."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118
 
 from __future__ import annotations

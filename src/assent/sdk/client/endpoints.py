@@ -181,13 +181,13 @@ class Endpoints(Looking):
     @Endpoint
     @staticmethod
     def grants() -> Ask[GrantList]:
-        """List the standing answers in force."""
+        """List the grants in force."""
         return Ask("GET", "/api/grants", "grants:GrantList")
 
     @Endpoint
     @staticmethod
     def revoke_grant(grant_id: str) -> Ask[Ended]:
-        """End a standing answer."""
+        """Revoke a grant."""
         return Ask("DELETE", f"/api/grants/{quoted(grant_id)}", "grants:Ended")
 
     @Endpoint
@@ -201,7 +201,7 @@ class Endpoints(Looking):
     def enable_destructive(
         minutes: float, *, agent: str | None = None, session: str | None = None, digest: str | None = None
     ) -> Ask[Enabled]:
-        """Have destructive calls asked about for a while."""
+        """Ask about destructive calls for a limited time."""
         body = {"minutes": minutes, "agentId": agent, "sessionId": session, "digest": digest}
         return Ask("POST", "/api/destructive", "grants:Enabled", body=body)
 

@@ -3,7 +3,7 @@
 No proxy and no `.netrc` of the environment is used; TLS trusts the certificates that the system trusts.
 """
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A client of the run protocol: prepare and start runs, hear what happens in them, answer what they ask."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118
 
 from __future__ import annotations
@@ -95,8 +95,10 @@ class RunOrders:
         profile: str | None = None,
     ) -> RunRequest[RunPrepared]:
         """Make a run of a strategy, or attach to one by its id."""
-        wish = PrepareRun(run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile)
-        return RunRequest(wish, RunPrepared)
+        message = PrepareRun(
+            run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile
+        )
+        return RunRequest(message, RunPrepared)
 
     @Endpoint
     @staticmethod
@@ -107,7 +109,7 @@ class RunOrders:
     @Endpoint
     @staticmethod
     def stop(run_id: str) -> RunRequest[None]:
-        """End a run before its time."""
+        """Stop a run."""
         return RunRequest(StopRun(run_id=run_id))
 
     @Endpoint

@@ -1,6 +1,6 @@
 """Reports that a daemon did not take yet, kept in Assent's home: whoever runs next with that token delivers them."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH108, PTH118, PTH208
 
 from __future__ import annotations

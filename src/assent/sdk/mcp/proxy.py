@@ -136,10 +136,12 @@ class McpProxy:
             return
         tool, call_id = f"mcp__{self._name}__{name}", f"mcp-{message['id']}"
         objection = await self._relist(params.get("_meta")) or self._pins.objection(name)
-        twin = find_twin(dict.fromkeys(params), _CALL_FIELDS) or find_twin(given, self._pins.fields(name))
-        if twin is not None:
+        lookalike = find_lookalike(dict.fromkeys(params), _CALL_FIELDS) or find_lookalike(
+            given, self._pins.fields(name)
+        )
+        if lookalike is not None:
             self._warn(f"a call of {tool} had two fields that some readers take for one")
-            await self._fail(message["id"], _INVALID, f"some readers take {twin!r} for another field of this call")
+            await self._fail(message["id"], _INVALID, f"some readers take {lookalike!r} for another field of this call")
             return
         shown = (self._changes, self._pins.mark(name))
         judgement, taken = await self._session.decide(tool, given, tool_call_id=call_id, heard=_objecting(objection))
@@ -368,15 +370,15 @@ def _is_mistakable(method: Any) -> bool:
     return ("toolscall" in letters or letters in _HELD) and method != _HELD.get(letters)
 
 
-def find_twin(given: Any, fields: Iterable[str] = ()) -> str | None:
+def find_lookalike(given: Any, fields: Iterable[str] = ()) -> str | None:
     """Find a field that a reader who does not tell capitals apart would take for another, or for one that is known."""
     if isinstance(given, list):
-        return next(filter(None, map(find_twin, given)), None)
+        return next(filter(None, map(find_lookalike, given)), None)
     if not isinstance(given, dict):
         return None
     known, spelled = frozenset(fields), {name.casefold(): name for name in (*given, *fields)}
-    twin = next((name for name in given if name not in known and spelled[name.casefold()] != name), None)
-    return twin if twin is not None else next(filter(None, map(find_twin, given.values())), None)
+    lookalike = next((name for name in given if name not in known and spelled[name.casefold()] != name), None)
+    return lookalike if lookalike is not None else next(filter(None, map(find_lookalike, given.values())), None)
 
 
 def _progress_key(asked: Message) -> Key | None:

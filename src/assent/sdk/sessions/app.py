@@ -33,7 +33,7 @@ _FIELDS = ("mode", "allow", "ask", "deny")
 class AgentApp:
     """Made by `create_agent_app`."""
 
-    def __init__(  # noqa: PLR0913 - it is the sum of its parts
+    def __init__(  # noqa: PLR0913 - one parameter for each part
         self,
         judge: Judge,
         *,

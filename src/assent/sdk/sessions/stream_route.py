@@ -100,7 +100,7 @@ class _Routes:
 
     @_answered
     async def stream(self, request: Request) -> Response:
-        """Follow a session, from where the reader was."""
+        """Stream a session from the place where the reader stopped."""
         session = await self._find(request, request.path_params["session_id"])
         return _stream(session.id, _follow(session, request.headers.get("last-event-id")))
 

@@ -37,16 +37,16 @@ class NonsenseError(Exception):
 
 
 async def ask_voice(
-    voice: Callable[..., Any], *given: Any, seconds: float | None = PATIENCE, blocking: bool | None = None
+    callback: Callable[..., Any], *given: Any, seconds: float | None = PATIENCE, blocking: bool | None = None
 ) -> Any:
     """Call a function, sync or async, and return what it says; raises what it raises, and `TimeoutError`.
 
     What may block runs in a thread: what is not async, unless `blocking` says otherwise.
     """
-    blocks = not inspect.iscoroutinefunction(voice) if blocking is None else blocking
+    blocks = not inspect.iscoroutinefunction(callback) if blocking is None else blocking
     try:
         async with asyncio.timeout(seconds):
-            said = await call_in_thread(voice, *given) if blocks else voice(*given)
+            said = await call_in_thread(callback, *given) if blocks else callback(*given)
             return await said if inspect.isawaitable(said) else said
     except SystemExit:
         raise RuntimeError("it raised SystemExit") from None

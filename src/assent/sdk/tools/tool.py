@@ -55,7 +55,7 @@ class ToolInput(msgspec.Struct, frozen=True):
 class Tool:
     """Made by `@tool` or `define_tool`; call it directly to run it unguarded, as the function that it is."""
 
-    def __init__(  # noqa: PLR0913 - it is the sum of its parts
+    def __init__(  # noqa: PLR0913 - one parameter for each part
         self,
         *,
         name: str,

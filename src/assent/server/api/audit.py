@@ -1,6 +1,6 @@
-"""`/api/audit`: the log, searched a page at a time, one record with its place in the chain, or all of it to keep.
+"""`/api/audit`: search the log, show one record with its place in the chain, export the log.
 
-A user sees what happened for them, an admin everything.
+A user sees the events of their own agents, an admin sees every event.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ async def show_record(daemon: Daemon, request: Request) -> Response:
 
 
 async def export(daemon: Daemon, request: Request) -> Stream:
-    """Send everything that is found, in the order it was written, one JSON object a line."""
+    """Send every record that matches, in the order of the log, one JSON object per line."""
     name = b"attachment; filename=assent-log.jsonl"
     pieces = _export(daemon, _read_query(request))
     return Stream(pieces, "application/x-ndjson", ((b"content-disposition", name),), alive=b"\n")
@@ -90,7 +90,7 @@ def _read_query(request: Request) -> Query:
 
 
 def _only(request: Request) -> str | None:
-    """Return whose events alone may be seen."""
+    """Return the only user whose events the caller may see; None for an admin, who sees all."""
     return None if request.who.role is Role.ADMIN else request.who.user
 
 

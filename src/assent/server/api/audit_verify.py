@@ -1,4 +1,4 @@
-"""`/api/audit/verify`: the whole log is followed and held against its seals, in a process of its own, with progress."""
+"""`/api/audit/verify`: start the verification of the whole log, and show its progress."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 async def start_verification(daemon: Daemon, request: Request) -> Response:
-    """Begin to verify the log."""
+    """Start to verify the log."""
     daemon.verification.start(daemon.store.address)
     daemon.journal.note("info", "audit.verify", by=request.who.user)
     return reply(daemon.verification.progress)
 
 
 async def show_verification(daemon: Daemon, _request: Request) -> Response:
-    """Say how far it is."""
+    """Show the progress of the verification."""
     return reply(daemon.verification.progress)

@@ -1,4 +1,4 @@
-"""`/api/destructive`: for a while, a person has blocked calls asked about instead; that alone allows nothing."""
+"""`/api/destructive`: ask about destructive calls for a limited time. This allows nothing by itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _BODY = msgspec.json.Decoder(EnableBody)
 
 
 async def enable(daemon: Daemon, request: Request) -> Response:
-    """Have destructive calls asked about for a while."""
+    """Ask about destructive calls for a limited time."""
     body = request.decode(_BODY)
     if body.minutes is None or not (math.isfinite(body.minutes) and 0 < body.minutes <= LONGEST_MINUTES):
         raise Refusal(400, f"Invalid minutes: expected a number up to {LONGEST_MINUTES}")

@@ -1,4 +1,4 @@
-"""`/api/grants`: the standing answers of a user, listed and ended."""
+"""`/api/grants`: list and revoke the grants of a user."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 async def list_grants(daemon: Daemon, request: Request) -> Response:
-    """List the standing answers in force."""
+    """List the grants in force."""
     who = request.who
     found = await daemon.approvals.grants(user=None if who.role is Role.ADMIN else who.user)
     return reply(GrantList(tuple(map(_describe, found))))
 
 
 async def revoke_grant(daemon: Daemon, request: Request) -> Response:
-    """End a standing answer."""
+    """Revoke a grant."""
     grant = await daemon.approvals.revoke_grant(request.path_params["id"], request.who)
     daemon.journal.note("info", "grant.revoked", id=grant.id, by=request.who.user)
     return reply(Ended(success=True, id=grant.id))

@@ -1,4 +1,4 @@
-"""`/api/login`: a one-time link, or a token, becomes a browser's session, which ends here or everywhere at once."""
+"""`/api/login`: log a browser in with a one-time link or a token, and log it out."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ async def log_in(daemon: Daemon, request: Request) -> Response:
 
 
 async def give_ticket(daemon: Daemon, request: Request) -> Response:
-    """Give a ticket for a page that can only say `new WebSocket(url)`: no token of theirs may stand in an address."""
+    """Issue a ticket for a page that can only call `new WebSocket(url)`: a URL must not contain a token."""
     issued = await daemon.store.commit(issue_ticket(request.who, daemon.log))
     return reply(SocketTicket(issued.secret, TICKET_SECONDS))
 
 
 async def who_is_it(_daemon: Daemon, request: Request) -> Response:
-    """Say who is logged in."""
+    """Return the user who is logged in."""
     return reply(Who(request.who.user, request.who.role))
 
 

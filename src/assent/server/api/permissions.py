@@ -36,7 +36,7 @@ _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def may_see(who: Principal, approval: Approval) -> bool:
-    """Tell whether a principal may look at a question: an agent at its own, a user at those of their agents."""
+    """Tell whether a principal may see a question: an agent its own, a user those of their agents."""
     if who.role is Role.AGENT:
         own = approval.session.id == who.run if who.run is not None else not approval.session.run
         return own and approval.user == who.user and approval.agent == who.agent
@@ -104,7 +104,7 @@ async def decide_permission(daemon: Daemon, request: Request) -> Response:
 
 
 async def _find_stored(daemon: Daemon, approval: Approval) -> Stored:
-    """Say what an answer left behind for later calls: a pattern where one was named, else exactly that call."""
+    """Describe what an answer stored for later calls: a pattern if one was given, else exactly that call."""
     found = await daemon.approvals.grants(user=approval.user)
     grant = next((g for g in found if g.approval == approval.id), None)
     pattern = None if grant is None or grant.rule is None else grant.rule.text
@@ -117,7 +117,7 @@ async def _find_stored(daemon: Daemon, approval: Approval) -> Stored:
 
 
 async def read_answer(daemon: Daemon, who: Principal, body: DecisionBody) -> Answer:
-    """Read a person's answer, or refuse what does not fit together."""
+    """Read a person's answer, or refuse a contradictory one."""
     scope = _read_scope(body)
     if body.expires_in is not None and not (math.isfinite(body.expires_in) and 1 <= body.expires_in <= 366 * 86400):
         raise Refusal(400, "Invalid expiresIn: expected a number of seconds")
@@ -150,12 +150,12 @@ async def _read_modified(daemon: Daemon, who: Principal, body: DecisionBody) -> 
     if approval is None or not may_see(who, approval):
         raise Refusal(404, "Request not found")
     if approval.call is None:
-        return None  # it is answered already, and `answer` will say by whom
+        return None  # already answered; `answer` reports by whom
     return modify_input(approval.call, body.modified_input)
 
 
 def modify_input(call: ToolCall, changed: str | dict[str, Any] | None) -> dict[str, Any]:
-    """Put a person's text in the place of the command, or an object in that of the whole input."""
+    """Replace the command with a person's text, or the whole input with an object."""
     if isinstance(changed, dict):
         return changed
     text = changed or ""
@@ -172,7 +172,7 @@ def modify_input(call: ToolCall, changed: str | dict[str, Any] | None) -> dict[s
 
 
 def describe(approval: Approval) -> Permission:
-    """Write a question down as this dialect has it."""
+    """Convert a question to the record of this dialect."""
     call, reading = approval.call, approval.decision.reading if approval.decision is not None else None
     answer = approval.answer
     decision = _OUTCOMES.get(approval.state)
@@ -210,7 +210,7 @@ def describe(approval: Approval) -> Permission:
 
 
 def detail(approval: Approval) -> Permission:
-    """Write a question down with what its call would do."""
+    """Convert a question, with the operations of its call."""
     decision = approval.decision
     if decision is None:
         return describe(approval)

@@ -1,4 +1,4 @@
-"""`/api/policy` and `/api/decide`: what is in force, and what would be decided, without a record or a question."""
+"""`/api/policy` and `/api/decide`: show the policy in force, and preview a decision without recording or asking."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ _BODY = msgspec.json.Decoder(DecideBody)
 
 
 async def show_policy(daemon: Daemon, request: Request) -> Response:
-    """Show what is in force, for a folder or for agents elsewhere."""
-    bench = daemon.projects.bench(request.query.get("cwd", ""), at_once=True)
-    merged = bench.engine.merged
+    """Show the policy in force for a folder; without one, for remote agents."""
+    project = daemon.projects.policy_of(request.query.get("cwd", ""), at_once=True)
+    merged = project.engine.merged
     view = PolicyView(
         merged.version,
         tuple(merged.modes),
         merged.sources,
-        bench.found.policies,
-        bench.found.workspace.roots,
-        bench.found.notices,
-        bench.fault,
+        project.found.policies,
+        project.found.workspace.roots,
+        project.found.notices,
+        project.fault,
     )
     return reply(view)
 
 
 async def preview(daemon: Daemon, request: Request) -> Response:
-    """Decide a call without a record and without a question."""
+    """Decide a call without recording it or asking a person."""
     body, who = request.decode(_BODY), request.who
     if not body.tool_name:
         raise Refusal(400, "Missing toolName")

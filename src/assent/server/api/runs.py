@@ -1,6 +1,6 @@
-"""`/api/runs`: the daemon's own runs, how they stand and what guards their tools, and ending them.
+"""`/api/runs`: list runs, show one with the guards of its tools, and stop one.
 
-The run protocol (`WS /ws`) has all of this and more; here it is for whoever only looks now and then.
+The run protocol (`WS /ws`) offers all of this and more; these routes are for occasional requests.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ async def show_run(daemon: Daemon, request: Request) -> Response:
 
 
 async def stop_run(daemon: Daemon, request: Request) -> Response:
-    """End a run before its time."""
+    """Stop a run."""
     try:
         await daemon.runs.stop(request.path_params["id"], request.who)
     except ProtocolError:

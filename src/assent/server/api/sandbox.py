@@ -1,4 +1,4 @@
-"""`/api/sandbox/…`: what `assent run` asks for and tells: a decision's boundary, and what happened inside."""
+"""`/api/sandbox/…`: what `assent run` requests and reports: a decision's boundary, and the events inside."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _REPORT = msgspec.json.Decoder(ReportBody)
 
 
 async def redeem(daemon: Daemon, request: Request) -> Response:
-    """Trade a decision in for its boundary, once."""
+    """Redeem a decision for its boundary, once."""
     body = request.decode(_REDEEM)
     try:
         ticket, decision = await daemon.decisions.redeem(body.decision_id, body.argv, body.cwd, request.who)
@@ -35,7 +35,7 @@ async def redeem(daemon: Daemon, request: Request) -> Response:
 
 
 async def report(daemon: Daemon, request: Request) -> Response:
-    """Record what happened in a sandbox; what belongs to no decision is told by people alone."""
+    """Record the events of a sandbox; only people may report events without a decision."""
     body = request.decode(_REPORT)
     if body.decision_id is None and request.who.role is Role.AGENT:
         raise Refusal(403, "Forbidden")
@@ -46,7 +46,7 @@ async def report(daemon: Daemon, request: Request) -> Response:
 
 
 async def ask(daemon: Daemon, request: Request) -> Response:
-    """Ask about what lies outside, as about any call of the same session, while the command waits."""
+    """Ask about an operation outside the boundary, like any call of the session, while the command waits."""
     body = request.decode(_ASK)
     ticket = await daemon.decisions.find_ticket(body.decision_id, request.who)
     if not ticket.boundary.ask or ticket.used_at is None or ticket.ended_at is not None:

@@ -34,7 +34,7 @@ _event = msgspec.json.Decoder(Event)
 
 
 async def stream(daemon: Daemon, request: Request) -> Stream:
-    """Follow a session, from where the reader was."""
+    """Stream a session from the place where the reader stopped."""
     given = request.fields.get(b"last-event-id", b"").decode("latin-1")
     if given and not (given.isascii() and given.isdigit() and len(given) < 19):
         raise Refusal(400, "Invalid Last-Event-ID: expected an id of this stream")
@@ -83,7 +83,7 @@ async def _tell(daemon: Daemon, who: Principal, record: Record) -> dict[str, Any
 
 
 async def _question(daemon: Daemon, who: Principal, event: Event) -> dict[str, Any]:
-    """Return what a person needs to know; the input itself is there only while the question is open."""
+    """Return what a person needs to know; the input is included only while the question is pending."""
     approval = await daemon.approvals.get(event.action_id or "")
     call = approval.call if approval is not None and may_see(who, approval) else None
     expires = event.payload.get("expiresAt")
@@ -108,7 +108,7 @@ def _outcome(event: Event) -> dict[str, Any]:
 
 
 async def respond(daemon: Daemon, request: Request) -> Response:
-    """Answer a question of a session, for good. What an agent asks its user besides is nothing the daemon holds."""
+    """Answer a question of a session, for good. The daemon holds no questions of the agent itself."""
     body, who, session = request.decode(_RESPOND), request.who, request.path_params["id"]
     if body.is_about_question and body.text:
         raise Refusal(404, NO_QUESTION.format(session))
@@ -127,7 +127,7 @@ async def respond(daemon: Daemon, request: Request) -> Response:
 
 
 async def find_pending(daemon: Daemon, who: Principal, session: str, call_id: str | None) -> Approval | None:
-    """Return the question of a call, or the oldest of a session, of those that one may see; or `AmbiguousError`."""
+    """Return the question of a call, or the oldest visible one of a session; raise `AmbiguousError` for several."""
     cursor: str | None = None
     user = None if who.role is Role.ADMIN else who.user
     named: list[Approval] = []

@@ -1,4 +1,4 @@
-"""`/api/permissions/{id}/similar`: how earlier questions of the same kind ended, for whoever is to answer this one."""
+"""`/api/permissions/{id}/similar`: how earlier questions of the same kind were answered."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def list_similar(daemon: Daemon, request: Request) -> Response:
 
 
 def beginning(summary: str) -> str:
-    """Return the program and, if it is a plain word, its subcommand: what makes two calls look alike."""
+    """Return the program and, if it is a plain word, its subcommand: calls that share them are similar."""
     words = summary.split(maxsplit=2)
     plain = len(words) > 1 and words[1].replace("-", "").isalnum() and not words[1].startswith("-")
     return " ".join(words[: 2 if plain else 1])

@@ -1,4 +1,4 @@
-"""`/api/stats/history` and `/api/sessions`: what happened over time, and which agents were at work."""
+"""`/api/stats/history` and `/api/sessions`: counts over time, and the sessions of agents."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SPANS = ((1, 3600), (7, 6 * 3600), (31, 86400), (366, 7 * 86400))
 
 
 async def show_history(daemon: Daemon, request: Request) -> Response:
-    """Sum up the last days."""
+    """Return the statistics of the last days."""
     days = _read_days(request)
     seconds = next(size for most, size in _SPANS if days <= most)
     since = math.floor((time.time() - days * 86400) / seconds) * seconds
@@ -63,7 +63,7 @@ async def show_history(daemon: Daemon, request: Request) -> Response:
 
 
 async def list_sessions(daemon: Daemon, request: Request) -> Response:
-    """List the sessions that did something in the last days."""
+    """List the sessions that were active in the last days."""
     scope = _Scope(daemon, request, time.time() - _read_days(request) * 86400)
     rows = await scope.query(
         "SELECT session_id, user_id, agent_id, min(at), max(at), count(*), "
@@ -80,7 +80,7 @@ async def list_sessions(daemon: Daemon, request: Request) -> Response:
 
 
 class _Scope:
-    """What somebody may see of what happened since a time."""
+    """The events since a time that a principal may see."""
 
     def __init__(self, daemon: Daemon, request: Request, since: float) -> None:
         self._store = daemon.store
@@ -120,7 +120,7 @@ def _read_days(request: Request) -> int:
 
 
 def _points(counts: Counter[tuple[int, str]], since: int, seconds: int) -> tuple[Point, ...]:
-    """Put hours together to stretches; `since` is where the first one begins."""
+    """Sum hours up to longer intervals; `since` is the start of the first one."""
     found: Counter[tuple[int, str]] = Counter()
     for (hour, what), count in counts.items():
         found[hour * HOUR // seconds, what] += count

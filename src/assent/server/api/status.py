@@ -1,4 +1,4 @@
-"""`/health`, `/metrics`, `/api/stats`: how the daemon is."""
+"""`/health`, `/metrics`, `/api/stats`: health and counters of the daemon."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 
 async def health(daemon: Daemon, _request: Request) -> Response:
-    """Say that the daemon is there."""
+    """Report that the daemon is running."""
     return reply(Health("ok", daemon.uptime, daemon.runs.active, daemon.listeners))
 
 
 async def metrics(daemon: Daemon, _request: Request) -> Response:
-    """Give every count to Prometheus."""
+    """Return every counter in the format of Prometheus."""
     text = daemon.metrics.render(await daemon.gauges())
     return respond(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
 async def stats(daemon: Daemon, _request: Request) -> Response:
-    """Sum up what happened."""
+    """Return the counters since the start."""
     counts = daemon.metrics
     decisions: dict[str, int] = {}
     tiers: dict[str, int] = {}
@@ -42,6 +42,6 @@ async def stats(daemon: Daemon, _request: Request) -> Response:
         daemon.listeners,
         daemon.store.address.shown,
         await daemon.audit_position(),
-        daemon.projects.bench().fault,
+        daemon.projects.policy_of().fault,
     )
     return reply(summary)

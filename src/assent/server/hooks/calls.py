@@ -1,4 +1,4 @@
-"""A hook's call, and the principal who makes it → the call and the session that are decided."""
+"""Turn a hook's call and its principal into the call and session that are decided."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def place_call(
     session_workspaces: SessionWorkspaces | None = None,
     headers: Mapping[bytes, bytes] = _NO_HEADERS,
 ) -> tuple[ToolCall, Session]:
-    """Put a call into its session. Who asks is what the token says; a body that says otherwise is refused."""
+    """Return the call and its session. User and agent are the token's; a body that names others is refused."""
     _check_names(asked, who)
     cwd = asked.cwd or None
     workspace = _look(cwd, who, projects, is_over=asked.moment == "after")
@@ -61,17 +61,17 @@ def place_call(
 
 
 def _look(cwd: str | None, who: Principal, projects: Projects, *, is_over: bool) -> Workspace | None:
-    """Return the workspace of the folder that a call is made in; None where there is none to look at.
+    """Return the workspace of a call's working directory; None without a local directory.
 
-    Where an agent of this machine names a folder that is not there, neither its project's rules nor its paths are
-    known, which an agent could bring about: it is refused, unless the call is over and may have deleted it.
+    A local agent's call in a directory that does not exist is refused: its project's rules and paths are unknown, and
+    an agent could cause that. A call that is over may have deleted its directory.
     """
     if cwd is not None and not cwd.startswith("/"):
         raise CallError("Expected cwd to be an absolute path")
     if cwd is None or who.remote:
         return None
     for root in who.workspace[:1]:
-        projects.look(root)  # whose rules decide: where they are long, the caller waits for them here
+        projects.look(root)  # its rules decide; where the file is long, the caller waits for it here
     workspace = projects.look(cwd)
     if workspace is None and not is_over:
         raise CallError(f"There is no folder {cwd!r} here; the token of an agent on another disk is made with --remote")

@@ -1,4 +1,4 @@
-"""`POST /api/hooks/classify`: may this call run? Answered at once, or held until a person has said."""
+"""`POST /api/hooks/classify`: decide whether a call may run, at once or after a person answered."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _classified(answer: HookAnswer) -> Classified:
 
 
 def refuse_call(refusal: Refusal) -> Response:
-    """Say no in this dialect: who asks wrongly gets an error, every other refusal is a call not allowed."""
+    """Refuse in this dialect: 401 and 403 are errors, every other refusal is a call that is not allowed."""
     if refusal.status in (401, 403):
         return reply({"error": refusal.message}, refusal.status)
     return reply({"allow": False, "reason": refusal.message}, refusal.status)

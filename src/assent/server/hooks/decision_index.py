@@ -1,4 +1,4 @@
-"""What became of a call, joined to the decision that let it run: by its id, or else by what was called."""
+"""Outcomes of calls, joined to the decision that let each run: by the call's id, else by its tool and input."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _SHORT = 400
 
 
 async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked: HookCall) -> None:
-    """Write down what became of a call. One that no decision is known for is written down as just that."""
+    """Record the outcome of a call, also of one without a known decision."""
     ruled = await find_ruled(daemon, call, session)
     if asked.report is not None:
         report = asked.report
         if report.duration_ms is None and ruled is not None and ruled.at:
-            # Where the agent does not say how long it took, the time since it was told yes will do.
+            # Without a duration from the agent, the time since the allow is used.
             report = msgspec.structs.replace(report, duration_ms=int((time.monotonic() - ruled.at) * 1000))
         await daemon.log.record([_event(call, session, report, ruled)])
     if ruled is None:
@@ -37,12 +37,12 @@ async def record_outcome(daemon: Daemon, call: ToolCall, session: Session, asked
 
 
 async def find_ruled(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | None:
-    """Return the decision that let a call run, for good; None if none is known."""
+    """Return the decision that let a call run, and forget it; None if none is known."""
     return daemon.recent_decisions.take(call, session) or await _look_up(daemon, call, session)
 
 
 async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | None:
-    """Find the decision in the log: the daemon may have been started since."""
+    """Find the decision in the log: the daemon may have been restarted since."""
     wanted = Query(type="permission.evaluated", session=session.id, user=session.user, agent=session.agent)
     wanted = msgspec.structs.replace(wanted, verdict="allow")
     same = daemon.decisions.preview(call, session).digest
@@ -56,7 +56,7 @@ async def _look_up(daemon: Daemon, call: ToolCall, session: Session) -> Ruled | 
 
 def _event(call: ToolCall, session: Session, report: OutcomeReport, ruled: Ruled | None) -> Event:
     tool = find_tool(call.tool).name
-    # Another hook beside ours may have changed the call after it was decided.
+    # Another hook may have changed the call after it was decided.
     same = ruled is None or not ruled.keys or keys_of(call, session)[-1] in ruled.keys
     reading = Reading(tool=tool, operations=(), tier=Tier.SAFE, reason="")
     payload: dict[str, Any] = {
@@ -84,7 +84,7 @@ def _event(call: ToolCall, session: Session, report: OutcomeReport, ruled: Ruled
 
 
 def _tell(report: OutcomeReport, ruled: Ruled | None, *, same: bool) -> str:
-    """Say in a few words what became of it; the last thing anyone should read past is what was never decided."""
+    """Describe the outcome in a few words, and at the end whether the call was decided."""
     took = "" if report.duration_ms is None else f" in {report.duration_ms} ms"
     why = f": {report.error[:_SHORT]}" if report.error else ""
     known = ", without a decision that is known" if ruled is None else "" if same else ", but NOT as it was decided"

@@ -1,4 +1,4 @@
-"""What a decision or an answer raises → what a caller is told."""
+"""Turn errors of decisions and answers into refusals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from assent.wire.refusal import Refusal
 
 
 def refusal_of(error: Exception) -> Refusal | None:
-    """Translate what a decision or an answer raises; None for a fault of ours."""
+    """Return the refusal for an error; None for an internal error."""
     match error:
         case AlreadyAnsweredError(approval=approval):
             detail = f"already {approval.state} by {approval.by}"

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1, made from the same table and records that decode the requests: it cannot say anything else."""
+"""OpenAPI 3.1, generated from the routes and from the records that decode their requests."""
 
 from __future__ import annotations
 

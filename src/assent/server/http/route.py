@@ -1,4 +1,4 @@
-"""A route as data: who may call it, what it takes, what it gives. Requests, documents and tests come from it."""
+"""A route as data: its roles, request record and answer record. The app, OpenAPI and tests use it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class QueryParameter(msgspec.Struct, frozen=True):
 
 
 def refuse_plainly(refusal: Refusal) -> Response:
-    """Say why as `{"error": …}`."""
+    """Return the refusal as `{"error": …}`."""
     return reply({"error": refusal.message, **refusal.more}, refusal.status)
 
 

@@ -1,4 +1,4 @@
-"""The pieces of a stream: until the daemon stops or its reader may no longer see it, with signs of life between."""
+"""Event streams: they end when the daemon stops or the reader's token becomes invalid."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 async def guard(
     daemon: Daemon, reader: Principal | None, pieces: AsyncGenerator[bytes], alive: bytes
 ) -> AsyncGenerator[bytes]:
-    """Pass a stream's pieces on for as long as its reader's token is good, and a sign of life where nothing comes."""
+    """Yield the pieces of a stream while the reader's token is valid, and keep-alives while there are none."""
     waiting: asyncio.Future[bytes] = asyncio.ensure_future(anext(pieces))
     try:
         with daemon.connections.stay(reader) as ended:

@@ -1,4 +1,4 @@
-"""Every WebSocket's way in, and `WS /ws/permissions`: questions as they come, answers as they are given."""
+"""Admission of WebSockets, and `WS /ws/permissions`: questions as they are asked, and their answers."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CloseError(AssentError):
 
 
 class Guarded:
-    """A socket that is closed when its token is revoked or runs out: it hears no more, and is not obeyed."""
+    """A socket that is closed when its token is revoked or expires: nothing more is sent or handled."""
 
     def __init__(self, daemon: Daemon, principal: Principal, websocket: WebSocket) -> None:
         self._daemon = daemon
@@ -61,7 +61,7 @@ class Guarded:
         self._refused = False
 
     async def host(self, talk: Coroutine[Any, Any, None]) -> None:
-        """Let it talk for as long as it is welcome."""
+        """Run the conversation while the token is valid."""
         talking = asyncio.ensure_future(talk)
         try:
             with self._daemon.connections.stay(self._principal) as ended:
@@ -70,12 +70,12 @@ class Guarded:
                     await self._refuse()
         finally:
             talking.cancel()
-            # What a closed or vanished peer leaves behind is not worth a word.
+            # Errors of a closed or vanished peer are not logged.
             with contextlib.suppress(WebSocketDisconnect, asyncio.CancelledError):
                 await talking
 
     async def hear(self) -> Message:
-        """Take the next message."""
+        """Receive the next message."""
         event = await self._websocket.receive()
         if event["type"] == "websocket.receive" and not self._is_welcome():
             await self._refuse()
@@ -138,7 +138,7 @@ class Sockets:
         return run_socket.admit(principal) if scope["path"] == run_socket.PATH else principal
 
     async def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[Principal | None, bool]:
-        """Return who connects, and whether a cookie says so. A ticket counts before a cookie, and a token before it."""
+        """Return the principal, and whether a cookie identified it. A token precedes a ticket, a ticket a cookie."""
         keys, peer = self._daemon.keys, peer_of(scope)
         ticket = _read_query(scope).get("ticket", [""])[0]
         if not ticket or peer is not None or keys.bears_secret(headers):
@@ -235,7 +235,7 @@ class Sockets:
 
 
 def _check(scope: Scope, principal: Principal | None) -> tuple[Principal, str]:
-    """Refuse whoever may not listen: first without a user, then without a token, then with the wrong one."""
+    """Refuse a connection without a user, then without a token, then with a wrong one."""
     given = _read_query(scope)
     user = given.get("userId", [""])[0]
     if not user:
@@ -283,7 +283,7 @@ def _complaint(refusal: Refusal | None) -> str:
 
 
 def _choose_protocol(offered: list[str]) -> str | None:
-    """Pick what the client offered beside its token, if anything: browsers want their offer taken up."""
+    """Choose the subprotocol beside the token: browsers require that one of their offers is accepted."""
     plain = [name for name in offered if not name.startswith(SUBPROTOCOL)]
     return "assent" if "assent" in plain else next(iter(offered), None)
 

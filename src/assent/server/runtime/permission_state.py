@@ -31,20 +31,20 @@ async def show_state(daemon: Daemon, request: Request) -> Response:
     """Show what holds, for a session or a folder."""
     query, who = request.query, request.who
     session = query.get("sessionId") or None
-    bench = daemon.projects.bench(query.get("cwd", "") if who.role is not Role.AGENT or not who.remote else "")
-    merged = bench.engine.merged
+    project = daemon.projects.policy_of(query.get("cwd", "") if who.role is not Role.AGENT or not who.remote else "")
+    merged = project.engine.merged
     state = PermissionState(
         mode=merged.modes[0],
         modes=tuple(merged.modes),
         interactive=await _is_interactive(daemon, who, session, declared=merged.interactive),
         policy_version=merged.version,
         policy_sources=merged.sources,
-        layers=tuple(_layer(policy) for policy in bench.found.policies),
-        rules=tuple(rule for policy in bench.found.policies for rule in _rules(policy)),
+        layers=tuple(_layer(policy) for policy in project.found.policies),
+        rules=tuple(rule for policy in project.found.policies for rule in _rules(policy)),
         pending_actions=await _pending(daemon, who, session),
         grants=await _grants(daemon, who, session),
         sandbox=await asyncio.to_thread(_sandbox),
-        fault=bench.fault,
+        fault=project.fault,
     )
     return reply(state)
 

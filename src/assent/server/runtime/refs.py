@@ -62,7 +62,7 @@ async def resolve(daemon: Daemon, who: Principal, ref: str) -> Ref | None:
 
 def _find_rule(daemon: Daemon, ref: str, match: re.Match[str]) -> Ref:
     rule, layer, file, line = match.groups()
-    policies = daemon.projects.bench().found.policies
+    policies = daemon.projects.policy_of().found.policies
     known = {r.ref for p in policies for r in (*p.allow, *p.ask, *p.deny)}
     value = {"rule": rule, "layer": layer, "file": file or "", "line": int(line or 0)}
     # A project's rules hold in its folder, which a ref does not name.
