@@ -12,7 +12,7 @@ import pytest
 
 from assent import create_agent_app, parse_rules
 from assent.model import ALLOW, Answer, ConfigError
-from assent.sdk.sessions.session import ToolFailedError
+from assent.sdk.sessions.results import ToolFailedError
 from keeping import soon
 
 POLICY = {"deny": parse_rules(["remove(/etc/**)"]), "ask": parse_rules(["remove(/srv/**)"])}

@@ -1,4 +1,4 @@
-"""What people ask the daemon to look back, to see what holds, and to say who may do what."""
+"""Endpoints for people: the log, the policy, statistics, runs, tokens and login."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from assent.wire.tokens import LoggedOut, NewToken, SocketTicket, TokenList, Who
 
 
-class Looking:
-    """Half of what the daemon offers; the other half is `Endpoints`."""
+class AdminEndpoints:
+    """Endpoints for people; `Endpoints` adds those for agents."""
 
     @Endpoint
     @staticmethod
@@ -43,14 +43,14 @@ class Looking:
         agent: str | None = None,
         session: str | None = None,
     ) -> Ask[Preview]:
-        """Show what would be decided; nothing is recorded or asked."""
+        """Preview a decision; nothing is recorded or asked."""
         body = {"toolName": tool, "toolInput": given, "cwd": cwd, "agentId": agent, "sessionId": session}
         return Ask("POST", "/api/decide", "policy:Preview", body=body)
 
     @Endpoint
     @staticmethod
     def stats() -> Ask[Stats]:
-        """Sum up what happened since the start."""
+        """Return the counters since the start."""
         return Ask("GET", "/api/stats", "statistics:Stats")
 
     @Endpoint
@@ -86,13 +86,13 @@ class Looking:
     @Endpoint
     @staticmethod
     def who() -> Ask[Who]:
-        """Show who you are."""
+        """Return the user of the token."""
         return Ask("GET", "/api/login", "tokens:Who")
 
     @Endpoint
     @staticmethod
     def health() -> Ask[Health]:
-        """Tell whether the daemon is there."""
+        """Return the health of the daemon."""
         return Ask("GET", "/health", "statistics:Health")
 
     @Endpoint
@@ -104,7 +104,7 @@ class Looking:
     @Endpoint
     @staticmethod
     def verification() -> Ask[Progress]:
-        """Show how far the verification of the log is, and what it found."""
+        """Return the progress and result of the log's verification."""
         return Ask("GET", "/api/audit/verify", "audit:Progress")
 
     @Endpoint
@@ -126,7 +126,7 @@ class Looking:
         request_id: str | None = None,
         scope: Literal["session", "always"] | None = None,
     ) -> Ask[Trial]:
-        """Show what a rule, or a standing answer to a question, would have changed in the calls of the last days."""
+        """Show what a draft rule or grant would have changed in the calls of the last days."""
         body = {"rule": rule, "effect": effect, "days": days, "tool": tool, "agentId": agent}
         more = {"destructive": destructive, "requestId": request_id, "scope": scope}
         return Ask("POST", "/api/policy/try", "policy:Trial", body=body | more)
@@ -140,7 +140,7 @@ class Looking:
     @Endpoint
     @staticmethod
     def sessions(*, days: int | None = None) -> Ask[SessionList]:
-        """List the agents that were at work in the last days."""
+        """List the sessions of the last days."""
         return Ask("GET", "/api/sessions", "statistics:SessionList", query={"days": days})
 
     @Endpoint
@@ -164,13 +164,13 @@ class Looking:
     @Endpoint
     @staticmethod
     def log_in(*, code: str | None = None, token: str | None = None) -> Ask[Who]:
-        """Trade the code of a one-time link, or a token, for a browser's session."""
+        """Exchange the code of a one-time link, or a token, for a browser session."""
         return Ask("POST", "/api/login", "tokens:Who", body={"code": code, "token": token})
 
     @Endpoint
     @staticmethod
     def log_out(*, everywhere: bool | None = None) -> Ask[LoggedOut]:
-        """End the sessions of one's browsers."""
+        """End the user's browser sessions."""
         return Ask("DELETE", "/api/login", "tokens:LoggedOut", query={"everywhere": everywhere})
 
     @Endpoint
@@ -182,11 +182,11 @@ class Looking:
     @Endpoint
     @staticmethod
     def metrics() -> Ask[str]:
-        """Count, for Prometheus."""
+        """Return the counters in the format of Prometheus."""
         return Ask("GET", "/metrics", "text")
 
     @Endpoint
     @staticmethod
     def openapi() -> Ask[dict[str, Any]]:
-        """Describe every route."""
+        """Return the OpenAPI document."""
         return Ask("GET", "/openapi.json")

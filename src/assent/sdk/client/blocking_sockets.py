@@ -1,4 +1,4 @@
-"""The daemon's WebSockets for code that waits: each lives in an event loop of its own, in a thread of its own."""
+"""The daemon's WebSockets for synchronous code: each has an event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ M_co = TypeVar("M_co", covariant=True)
 
 
 class Awaited(AsyncIterable[M_co], Protocol[M_co]):
-    """A socket of an event loop: what is sent is a request, what is heard comes by iterating."""
+    """An async socket: send requests, and iterate over received messages."""
 
     async def send(self, request: Any, /) -> Any:
-        """Send a request, and return what it gives."""
+        """Send a request, and return its result."""
 
 
 class Blocking(Waits, Generic[M]):
-    """A socket used from any thread. Iterating over it gives what is said; a method returns once it is done."""
+    """A socket for any thread: iterate over received messages; a method blocks until it is done."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, socket: Awaited[M]) -> None:
         self._loop = loop
@@ -45,7 +45,7 @@ class Blocking(Waits, Generic[M]):
                 _wait(loop, opening.__aexit__(None, None, None))
 
     def send(self, request: ApiRequest[T]) -> T:
-        """Send a request, and return what it gives."""
+        """Send a request, and return its result."""
         given: T = _wait(self._loop, self._socket.send(request))
         return given
 
@@ -60,7 +60,7 @@ class BlockingRuns(RunOrders, Blocking[DaemonMessage]):
 
 
 class BlockingInbox(InboxWords, Blocking[Notice]):
-    """The socket on which one's questions come, and are answered."""
+    """The permission socket: receives questions, and sends answers."""
 
 
 @contextlib.contextmanager

@@ -1,10 +1,10 @@
-"""What the daemon can be asked, each said once: its arguments, and the record it gives. Both clients have them all."""
+"""The endpoints of the daemon: arguments and answer record of each. Both clients have them as methods."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from assent.sdk.client.admin_endpoints import Looking
+from assent.sdk.client.admin_endpoints import AdminEndpoints
 from assent.sdk.client.requests import Ask, Endpoint, HookAsk, Hooked, quoted
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from assent.wire.sessions import Responded
 
 
-class Endpoints(Looking):
-    """Everything the daemon offers to a program."""
+class Endpoints(AdminEndpoints):
+    """Every endpoint of the daemon."""
 
     @Endpoint
     @staticmethod
@@ -89,7 +89,7 @@ class Endpoints(Looking):
         honours_updated_input: bool | None = None,
         wait: float | None = None,
     ) -> Ask[Classified]:
-        """Ask, as an agent, whether a call may run; `honours_updated_input` says that a changed input is run."""
+        """Ask, as an agent, whether a call may run; with `honours_updated_input`, the caller runs a changed input."""
         body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         body |= {"toolCallId": call_id, "mode": mode, "honoursUpdatedInput": honours_updated_input}
         query = {"wait": wait}
@@ -113,10 +113,10 @@ class Endpoints(Looking):
         traceparent: str | None = None,
         wait: float | None = None,
     ) -> Ask[Evaluated]:
-        """Have an action decided, as an agent, with the facts behind it; `opinion` can only tighten.
+        """Decide an action, as an agent, and return the facts behind it; `opinion` can only tighten.
 
-        `runs_in` says that it runs at once if it may, and inside what: that is recorded with the decision. `secrets`
-        names fields that are masked there. `honours_updated_input` says that a changed input is run.
+        `runs_in` is the boundary in which the caller runs an allowed action at once; it is recorded with the decision.
+        `secrets` names fields that the log masks. `honours_updated_input` says that the caller runs a changed input.
         """
         body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         body |= {"toolCallId": call_id, "mode": mode, "hostOpinion": opinion, "interactive": interactive}
@@ -135,7 +135,7 @@ class Endpoints(Looking):
     def report_events(
         session: str, events: Sequence[Any], *, cwd: str | None = None, again: bool | None = None
     ) -> Ask[EventsRecorded]:
-        """Tell, as an agent, what became of decided calls; `again` if some of it was told before, without an answer."""
+        """Report, as an agent, the outcome of decided calls; `again` marks a retry of unanswered reports."""
         body = {"sessionId": session, "events": events, "cwd": cwd, "again": again}
         return Ask("POST", "/api/runtime/report_events", "runtime_reports:EventsRecorded", body=body)
 
@@ -149,14 +149,14 @@ class Endpoints(Looking):
     @Endpoint
     @staticmethod
     def permission_state(*, session: str | None = None, cwd: str | None = None) -> Ask[PermissionState]:
-        """Show what holds now."""
+        """Return the mode, the rules and the pending actions in force now."""
         query = {"sessionId": session, "cwd": cwd}
         return Ask("GET", "/api/runtime/permission_state", "runtime:PermissionState", query=query)
 
     @Endpoint
     @staticmethod
     def evidence(session: str) -> Ask[dict[str, Any]]:
-        """Export all that is on record of a session, signed."""
+        """Export the records of a session as a signed bundle."""
         return Ask("GET", f"/api/runtime/evidence/{quoted(session)}")
 
     @Endpoint
@@ -193,7 +193,7 @@ class Endpoints(Looking):
     @Endpoint
     @staticmethod
     def enablements() -> Ask[EnablementList]:
-        """List where destructive calls are asked about."""
+        """List the enablements of destructive calls."""
         return Ask("GET", "/api/destructive", "grants:EnablementList")
 
     @Endpoint
@@ -208,7 +208,7 @@ class Endpoints(Looking):
     @Endpoint
     @staticmethod
     def disable_destructive(enablement_id: str) -> Ask[Ended]:
-        """Block them again."""
+        """Deny destructive calls again."""
         return Ask("DELETE", f"/api/destructive/{quoted(enablement_id)}", "grants:Ended")
 
     @Endpoint
@@ -222,9 +222,9 @@ class Endpoints(Looking):
         again: bool | None = None,
         shell: str | None = None,
     ) -> Ask[Hooked]:
-        """Ask as an agent's own hook does, in its words; a body of None is what an agent takes for silence.
+        """Ask as an agent's hook, in the agent's format; a body of None means that the hook prints nothing.
 
-        `observe` only has it written down what would be decided; `shell` says what runs the agent's lines.
+        `observe` only records what would be decided; `shell` is the shell that runs the agent's commands.
         """
         path, headers = f"/api/hooks/{quoted(agent)}", {"X-Assent-Shell": shell}
         return HookAsk(
@@ -238,14 +238,14 @@ class Endpoints(Looking):
     @Endpoint
     @staticmethod
     def redeem(decision_id: str, argv: Sequence[str], cwd: str, *, nonce: str = "") -> Ask[Redeemed]:
-        """Trade a sandboxed decision in for its boundary, once. The seal covers the nonce."""
+        """Redeem a sandboxed decision for its boundary, once. The seal covers the nonce."""
         body = {"decisionId": decision_id, "argv": argv, "cwd": cwd, "nonce": nonce}
         return Ask("POST", "/api/sandbox/redeem", "sandbox:Redeemed", body=body)
 
     @Endpoint
     @staticmethod
     def ask_outside(decision_id: str, violation: Any) -> Ask[Answered]:
-        """Ask about what lies outside the boundary of a decision that is being run; held until a person has said."""
+        """Ask about an operation outside the boundary of a running call; wait for a person's answer."""
         body = {"decisionId": decision_id, "violation": violation}
         return Ask("POST", "/api/sandbox/ask", "sandbox:Answered", body=body)
 

@@ -43,7 +43,7 @@ class Where(msgspec.Struct, frozen=True):
 async def exchange(
     where: Where, ask: Ask[object], headers: dict[str, str], *, silence: float | None
 ) -> AsyncIterator[httpx.Response]:
-    """Send a request, and give the response as soon as its head is there; `silence` is the longest wait for bytes.
+    """Send a request, and yield the response once its head has arrived; `silence` is the longest wait for bytes.
 
     Raises `OSError` if the daemon cannot be reached or the response is cut short, `ValueError` if what is to be sent
     is no HTTP.

@@ -1,8 +1,8 @@
-"""What a program has to tell the daemon and does not wait for: sent in order, by a thread of its own.
+"""Reports to the daemon that a program does not wait for: a background thread sends them in order.
 
-What a daemon that is away does not take is kept, in Assent's home, and delivered when it is back, by this program or by
-the next one with its token. Where only the answer was lost it is told twice, by a name that the daemon knows by then.
-What truly is lost is said aloud: in the program's log, and to the daemon.
+While the daemon is unreachable, reports are kept in Assent's home, and this program or the next one with the same token
+delivers them. If only the answer was lost, a report is sent twice; the daemon recognises it by its id. Lost reports are
+logged by the program, and reported to the daemon.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 def _write(event: dict[str, object]) -> bytes:
-    """Write an event, whatever texts somebody put into it."""
+    """Encode an event, also one with invalid text."""
     try:
         return _encode(event)
     except UnicodeEncodeError:
@@ -77,7 +77,7 @@ class Outbox:
             self._start()
 
     def put(self, session: str, cwd: str | None, event: dict[str, object]) -> None:
-        """Have an event told, from any thread."""
+        """Queue an event, from any thread."""
         item = Item(session, cwd, msgspec.Raw(_write({**event, "reportId": _new_name()})))
         with self._news:
             if len(self._items) >= MOST_WAITING:
@@ -88,7 +88,7 @@ class Outbox:
         self._start()
 
     def close(self) -> None:
-        """Tell what is left, or keep it for the next program; what is neither is lost, and said so."""
+        """Send the rest, or keep it for the next program; log what is lost."""
         with self._news:
             thread, self._closing = self._thread, True
             self._news.notify()
@@ -123,7 +123,7 @@ class Outbox:
                 return
 
     def _wait(self) -> bool:
-        """Wait until there is something to do; false once there will be nothing more."""
+        """Wait for work; return False once there will be no more."""
         with self._news:
             if self._pause and not self._closing:
                 self._news.wait_for(lambda: self._closing, self._pause)
@@ -136,7 +136,7 @@ class Outbox:
             return [self._items.popleft() for _ in range(count)]
 
     def _deliver_kept(self) -> bool:
-        """Deliver what was kept, the oldest first; false if the daemon takes nothing now."""
+        """Deliver kept reports, the oldest first; return False if the daemon is unreachable."""
         for name in self._backlog.names():
             with self._backlog.reading(name) as lines:
                 if not lines:
@@ -162,7 +162,7 @@ class Outbox:
         return self._backlog.keep(name, [_encode(item) for item in items])
 
     def _send(self, items: Items, *, again: bool) -> Items:
-        """Send some, perhaps not for the first time, and return those that were not taken and yet may be."""
+        """Send reports, and return those to send again later."""
         if self.lost and not self._tell_of_loss(items):
             return items
         sent = 0

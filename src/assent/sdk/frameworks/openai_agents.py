@@ -32,7 +32,8 @@ from assent.sdk.frameworks.openai_functions import Parts, ToolFunction
 from assent.sdk.frameworks.openai_handoffs import GuardedHandoff, Handoffs
 from assent.sdk.sessions.app import DEFAULT_SESSION, AgentApp
 from assent.sdk.sessions.backends import BackendDecision
-from assent.sdk.sessions.session import MOST_REMEMBERED, AgentSession, ToolFailedError, denial_text
+from assent.sdk.sessions.results import ToolFailedError, denial_text
+from assent.sdk.sessions.session import MOST_REMEMBERED, AgentSession
 from assent.sdk.tools.json_schema import InputError
 from assent.sdk.tools.json_values import EncodedValue
 

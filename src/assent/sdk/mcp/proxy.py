@@ -1,6 +1,6 @@
-"""Between an MCP client and a server: every `tools/call` is decided first, everything else passes as it is read here.
+"""A proxy between an MCP client and a server: it decides every `tools/call`, and passes other messages on.
 
-What is passed on is written anew from what was read, so that nobody behind reads anything else into it.
+Messages are encoded anew from what was parsed, so that the server cannot parse them differently.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import msgspec
 from assent.model import ASK, AssentError, Opinion, Source
 from assent.sdk.mcp.server import Message, Server, ServerGoneError
 from assent.sdk.mcp.tool_pins import Pins
-from assent.sdk.sessions.session import AgentSession, denial_text
+from assent.sdk.sessions.results import denial_text
+from assent.sdk.sessions.session import AgentSession
 
 MOST_PENDING = 1000
 MOST_ABANDONED = 10_000
@@ -363,7 +364,7 @@ def _key(request_id: Any) -> Key | None:
 
 
 def _is_mistakable(method: Any) -> bool:
-    """Tell whether a method is none, or, for who does not look closely, one of those that are held here."""
+    """Tell whether a method is missing, or looks like one that the proxy handles itself."""
     if not isinstance(method, str) or not method.isascii():
         return True
     letters = "".join(filter(str.isalpha, method.casefold()))
@@ -371,7 +372,7 @@ def _is_mistakable(method: Any) -> bool:
 
 
 def find_lookalike(given: Any, fields: Iterable[str] = ()) -> str | None:
-    """Find a field that a reader who does not tell capitals apart would take for another, or for one that is known."""
+    """Find a field that a case-insensitive reader would take for another one, or for a known one."""
     if isinstance(given, list):
         return next(filter(None, map(find_lookalike, given)), None)
     if not isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""The daemon as the judge: the same calls and the same events, in the queue and the log that everyone shares."""
+"""The daemon as the backend: its queue and its log are shared by every agent."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _source_of(opinion: Opinion) -> str:
 
 
 class Remote:
-    """Asks with an agent's token. A policy of the program's own is heard as its host's: it can only tighten."""
+    """Asks the daemon with an agent's token. The program's own policy counts as the host's: it can only tighten."""
 
     shared = True
 

@@ -17,7 +17,8 @@ from starlette.routing import Route, Router
 from assent.model import AssentError, ConfigError, ForbiddenError, NotFoundError
 from assent.sdk.sessions.app import AgentApp
 from assent.sdk.sessions.approval_handlers import ApprovalHandler
-from assent.sdk.sessions.session import AgentSession, ToolResult
+from assent.sdk.sessions.results import ToolResult
+from assent.sdk.sessions.session import AgentSession
 from assent.sdk.tools.callbacks import describe
 from assent.wire.refusal import Refusal
 from assent.wire.server_sent_events import BEAT_SECONDS, KEEP_ALIVE, KIND, frame_then_id
@@ -154,7 +155,7 @@ class _Routes:
         try:
             said = self._authorize(request, session_id)
             user = await said if inspect.isawaitable(said) else said
-        except Exception:  # noqa: BLE001 - whoever cannot be told from others is nobody
+        except Exception:  # noqa: BLE001 - a caller that cannot be identified is refused
             raise Refusal(403, "Forbidden") from None
         if not isinstance(user, str) or not user:
             raise Refusal(401, "Unauthorized")

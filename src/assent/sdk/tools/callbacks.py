@@ -1,6 +1,6 @@
-"""Asking a tool's own check, or a hook: whatever it does, there is an opinion in time, and a fault is a deny.
+"""Calls a tool's own check, or a hook: it has a timeout, and an error is a deny.
 
-What it is asked about is a copy of its own: what it changes there, then or later, is not what runs.
+The callback gets a copy of the input: changes to it do not affect what runs.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def describe(error: BaseException) -> str:
 
 
 class NonsenseError(Exception):
-    """What was said is none of the words there are."""
+    """A callback returned no valid verdict."""
 
 
-async def ask_voice(
+async def call_callback(
     callback: Callable[..., Any], *given: Any, seconds: float | None = PATIENCE, blocking: bool | None = None
 ) -> Any:
     """Call a function, sync or async, and return what it says; raises what it raises, and `TimeoutError`.
@@ -94,7 +94,7 @@ async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
 async def hear_check(check: Callable[[Any], Any], params: Any, *, seconds: float = PATIENCE) -> Opinion:
     """Ask a tool's own check."""
     try:
-        verdict, reason = read_verdict(await ask_voice(check, copy.deepcopy(params), seconds=seconds))
+        verdict, reason = read_verdict(await call_callback(check, copy.deepcopy(params), seconds=seconds))
     except Exception as error:  # noqa: BLE001 - a check that fails is heard as its strictest
         return _fault(Source.TOOL_CHECK, "tool-check", "the tool's own check", error, seconds)
     return _opinion(Source.TOOL_CHECK, "tool-check", verdict, reason or "said by the tool's own check")
@@ -112,7 +112,7 @@ class Heard(msgspec.Struct, frozen=True):
 async def hear_hook(hook: Callable[..., Any], name: str, given: dict[str, Any], *, seconds: float = PATIENCE) -> Heard:
     """Ask a hook: it says a verdict, or `{"input": …}` to have another input, or both, or nothing."""
     try:
-        said = await ask_voice(hook, name, copy.deepcopy(given), seconds=seconds)
+        said = await call_callback(hook, name, copy.deepcopy(given), seconds=seconds)
         changed = _changed(said)
         if said is None or (changed is not None and "decision" not in said):
             return Heard(changed=changed)

@@ -21,7 +21,7 @@ _EVERYWHERE = (400, 403, 413, 415, 429, 500, 503)
 
 @functools.lru_cache(maxsize=4)
 def make_document(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
-    """Describe every route."""
+    """Return the OpenAPI document."""
     shown = [route for route in routes if not route.page]
     types = {route.takes for route in shown} | {route.gives for route in shown}
     known = sorted((t for t in types if t is not None), key=lambda t: t.__name__)
