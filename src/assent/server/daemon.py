@@ -229,4 +229,4 @@ class Daemon:
         try:
             await work
         except Exception as error:  # noqa: BLE001 - work that fails is done again, and nothing depends on it
-            self.journal.fault("background.failed", error)
+            self.journal.fault("chore.failed", error)

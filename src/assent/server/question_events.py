@@ -76,7 +76,7 @@ class QuestionEvents:
                 try:
                     await self._look_up(ref)
                 except Exception as error:  # noqa: BLE001 - a look-up that fails is made again by `compare`
-                    self._journal.fault("background.failed", error)
+                    self._journal.fault("chore.failed", error)
 
     async def compare(self) -> None:
         """Look up what is pending and was not announced, and what was announced and is not pending."""
