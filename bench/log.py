@@ -22,7 +22,7 @@ from assent.decisions.approvals.repository import Approvals
 from assent.decisions.audit_events import evaluated
 from assent.decisions.service import Decisions
 from assent.model import ALLOW, Answer, Principal, Role
-from assent.server.api.hourly_counts import HourlyCounts
+from assent.server.state.hourly_counts import HourlyCounts
 from assent.store.store import open_store
 
 SESSION = Session(id="s", user="ann", agent="coder", workspace=("/code",))

@@ -61,8 +61,8 @@ if TYPE_CHECKING:  # the table below, for type checkers; a test compares the two
     )
     from assent.sdk.client.runs import RunClient as RunClient, RunProtocolError as RunProtocolError
     from assent.sdk.tools.json_schema import InputError as InputError, SchemaError as SchemaError
-    from assent.sdk.sessions.session import (
-        AgentSession as AgentSession,
+    from assent.sdk.sessions.session import AgentSession as AgentSession
+    from assent.sdk.sessions.results import (
         PermissionDeniedError as PermissionDeniedError,
         ToolFailedError as ToolFailedError,
         ToolResult as ToolResult,
@@ -88,7 +88,8 @@ _NAMES = {
     "assent.sdk.client.clients": "ApiError AsyncClient Client UnreachableError",
     "assent.sdk.client.runs": "RunClient RunProtocolError",
     "assent.sdk.tools.json_schema": "InputError SchemaError",
-    "assent.sdk.sessions.session": "AgentSession PermissionDeniedError ToolFailedError ToolResult",
+    "assent.sdk.sessions.results": "PermissionDeniedError ToolFailedError ToolResult",
+    "assent.sdk.sessions.session": "AgentSession",
     "assent.sdk.sessions.stream_route": "create_stream_route",
     "assent.sdk.tools.tool": "Tool ToolError define_tool tool",
 }

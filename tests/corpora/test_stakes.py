@@ -6,7 +6,7 @@ import pytest
 
 from assent.cli.output.question import stakes_of
 from assent.model import State, Tier, Verdict
-from assent.server.api.permissions import Permission
+from assent.wire.permissions import Permission
 from corpus import decide, files, load
 
 

@@ -231,7 +231,7 @@ def test_buttons_are_off_while_posting_and_an_error_leaves_the_card(page, ask, o
     expect(card(page, asked).get_by_role("button", name="Allow once")).to_be_disabled()
     expect(card(page, asked).get_by_role("button", name="Deny", exact=True)).to_be_disabled()
     until(lambda: page.wait_for_timeout(10) or held)
-    held[0].fulfill(status=503, body=json.dumps({"error": "The store can not be used; nothing was done"}))
+    held[0].fulfill(status=503, body=json.dumps({"error": "The store cannot be used; nothing was done"}))
     expect(card(page, asked).get_by_role("alert")).to_contain_text("nothing was done")
     expect(card(page, asked).get_by_role("button", name="Allow once")).to_be_enabled()
     page.unroute("**/api/permissions")
@@ -487,7 +487,7 @@ def test_where_some_of_several_can_not_be_answered_their_cards_say_why(page, ask
 
     def refuse(route):
         if route.request.method == "POST" and route.request.post_data_json["requestId"] in refused:
-            route.fulfill(status=503, body=json.dumps({"error": "The store can not be used; nothing was done"}))
+            route.fulfill(status=503, body=json.dumps({"error": "The store cannot be used; nothing was done"}))
         else:
             route.continue_()
 

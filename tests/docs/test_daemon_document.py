@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 from assent.config.settings import SETTINGS, ServerSettings
-from assent.server.api.permissions import DecisionBody
-from assent.server.hooks.classify import ClassifyBody
 from assent.server.routes import ROUTES
+from assent.wire.hooks import ClassifyBody
+from assent.wire.permissions import DecisionBody
 
 PAGE = (Path(__file__).parents[2] / "docs" / "daemon.md").read_text()
 

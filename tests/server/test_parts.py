@@ -14,9 +14,10 @@ from assent.model import AssentError, encode
 from assent.platform.daemon_address import SOCKET_NAME
 from assent.server.auth.rate_limits import MOST_BUCKETS, Rates
 from assent.server.http.listen import listen_tcp, listen_unix, peer_uid, remove_unix
-from assent.server.http.messages import Refusal, Request, read_int, read_seconds
+from assent.server.http.messages import Request, read_int, read_seconds
 from assent.server.metrics import Histogram, Metrics
 from assent.server.operator_log import Journal
+from assent.wire.refusal import Refusal
 
 
 class Clock:
@@ -167,7 +168,7 @@ def test_a_host_is_an_address(host):
 def test_a_port_in_use_is_said():
     with listen_tcp(ServerSettings(port=0)) as first:
         first.listen()
-        with pytest.raises(AssentError, match="can not listen"):
+        with pytest.raises(AssentError, match="cannot listen"):
             listen_tcp(ServerSettings(port=first.getsockname()[1]))
 
 

@@ -8,7 +8,7 @@ from starlette import routing
 from starlette.requests import ClientDisconnect
 
 from assent.server.http.errors import refusal_of
-from assent.server.http.messages import Refusal, Request, Stream
+from assent.server.http.messages import Request, Stream
 from assent.server.http.origin import (
     SAFE_METHODS,
     check_content_type,
@@ -18,9 +18,10 @@ from assent.server.http.origin import (
     peer_of,
 )
 from assent.server.http.route import Route, refuse_plainly
-from assent.server.http.streaming import guard
+from assent.server.live.streams import guard
 from assent.server.live.websockets import PATHS, Sockets
 from assent.server.rule_file_cache import StillReadingError
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -80,7 +81,7 @@ class Endpoint:
             response = await self._answer(request)
         except ClientDisconnect:
             return
-        except Exception as error:  # noqa: BLE001 - the last resort: no internals leave, and nothing is allowed
+        except Exception as error:  # noqa: BLE001 - the last resort: the answer has no internals, and nothing is allowed
             response = self._fail(error, request)
         route = self._routes.get(request.method)
         response.raw_headers.extend(HOOK_HEADERS if route is not None and route.hook else SECURITY_HEADERS)
@@ -99,11 +100,11 @@ class Endpoint:
         return response
 
     def _find(self, request: Request) -> Route:
-        """Return the route for a method, of a request that is addressed to this daemon by a page of its own."""
+        """Check host and origin, and return the route for the method."""
         method = request.method
         exact = self._routes.get(method)
         is_page = exact is not None and exact.page
-        self._daemon.door.check(request.fields, local=is_local(request.scope), page=is_page)
+        self._daemon.origins.check(request.fields, local=is_local(request.scope), page=is_page)
         if not self._is_known(request):
             raise Refusal(404, "Not found")
         route = self._routes.get("GET" if method == "HEAD" else method)
@@ -112,10 +113,10 @@ class Endpoint:
         return route
 
     def _is_known(self, request: Request) -> bool:
-        return bool(self._routes) and "\0" not in request.scope["path"]  # nothing has such a name
+        return bool(self._routes) and "\0" not in request.scope["path"]  # no path has a NUL
 
     async def _admit(self, request: Request, route: Route) -> None:
-        """Find out who asks, whether they may, and whether they send JSON; the body is still to be read."""
+        """Authenticate and authorise the caller, and check the content type; the body is read later."""
         keys, fields, peer = self._daemon.keys, request.fields, peer_of(request.scope)
         request.principal, request.cookie = keys.identify(fields, peer=peer)
         if request.principal is None:
@@ -130,7 +131,7 @@ class Endpoint:
             check_content_type(fields)
 
     async def _handle(self, route: Route, request: Request) -> Response:
-        """Have a request handled; one whose project's rules are still being read, once they are."""
+        """Call the handler; while the project's rules are still being read, wait and call it again."""
         for _ in range(_MOST_READS):
             try:
                 return await route.handler(self._daemon, request)
@@ -139,7 +140,7 @@ class Endpoint:
         return await route.handler(self._daemon, request)
 
     def _fail(self, error: Exception, request: Request) -> Response:
-        """Say no in the words of the path's dialect."""
+        """Turn an error into an answer of the route's dialect."""
         method, path = request.method, request.scope["path"]
         refusal = error if isinstance(error, Refusal) else self._as_refusal(error, method, path)
         self._daemon.metrics.count_refusal(refusal.status)

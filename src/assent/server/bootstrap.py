@@ -1,6 +1,6 @@
-"""Putting the daemon together, and what a first start leaves behind: an admin, the owner's token, a link."""
+"""Construct the daemon; on a first start, create the owner's admin token and a login link."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118, PTH120
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from assent.model.principal import Role
 from assent.platform.daemon_address import ASK_FOLDER, SOCKET_NAME, TOKEN_FILE
 from assent.platform.files import find_secret, make_private_folder, write_private
 from assent.platform.paths import assent_home, user_file
+from assent.platform.user import user_name
 from assent.platform.version import find_version
 from assent.runs.context import RunContext
 from assent.runs.registry import RunRegistry, find_decider
@@ -37,7 +38,7 @@ from assent.runs.run import Run
 from assent.runs.strategies.library import open_library
 from assent.sandbox.environment.variables import places_of
 from assent.sandbox.redeem.launcher import place_launcher
-from assent.server.auth.principals import Identities, user_name
+from assent.server.auth.principals import Identities
 from assent.server.auth.tokens import (
     LINK_SECONDS,
     SELECT_TOKENS,
@@ -50,7 +51,7 @@ from assent.server.auth.tokens import (
     token_of,
 )
 from assent.server.daemon import Daemon
-from assent.server.http.origin import make_door
+from assent.server.http.origin import allowed_origins
 from assent.server.project_engines import Projects
 from assent.store.store import Store, open_store
 
@@ -78,7 +79,7 @@ def assemble(
     routes: tuple[Route, ...],
     environ: Mapping[str, str] = os.environ,
 ) -> Iterator[Daemon]:
-    """Open everything, lend it as one, and close it in order."""
+    """Open the parts of the daemon, yield it, and close the parts in order."""
     endpoints = tuple(f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]"))
     own_files = tuple(name for folder in settings.strategies for name in (folder, os.path.realpath(folder)))
     projects = Projects(journal, endpoints=(*endpoints, *settings.names), own_files=own_files, environ=environ)
@@ -92,11 +93,11 @@ def assemble(
         engines = functools.partial(_find_decider, projects, active)
         decisions = Decisions(engines, store, log, approvals, expiry=settings.expiry, home=home, limits=limits)
         keys = Identities(store, cookie=cookie_name(settings, port))
-        ground = _lay_ground(decisions, store, log, projects, journal, keys, environ)
-        runs = RunRegistry(ground, node=log.writer, lease=settings.lease, library=library, runs=active)
+        context = _run_context(decisions, store, log, projects, journal, keys, environ)
+        runs = RunRegistry(context, node=log.writer, lease=settings.lease, library=library, runs=active)
         daemon = Daemon(
             settings=settings,
-            door=make_door(settings, port),
+            origins=allowed_origins(settings, port),
             store=store,
             log=log,
             approvals=approvals,
@@ -116,7 +117,7 @@ def assemble(
 
 
 def _place_launchers(home: str, log: Log, environ: Mapping[str, str]) -> None:
-    """Write what carries decided calls out: for those who see Assent's home, and for agents in a sandbox."""
+    """Write the launchers that run decided calls: one in Assent's home, one in the folder that sandboxes see."""
     asking = os.path.join(home, ASK_FOLDER)
     make_private_folder(asking)
     for folder in (home, asking):
@@ -124,11 +125,11 @@ def _place_launchers(home: str, log: Log, environ: Mapping[str, str]) -> None:
 
 
 def _find_decider(projects: Projects, active: Mapping[str, Run], call: ToolCall, session: Session) -> Decider:
-    """Find what decides a call: its run, or its project."""
+    """Return what decides a call: its run, or the engine of its project."""
     return find_decider(active, session) if session.run else projects(call, session)
 
 
-def _lay_ground(
+def _run_context(
     decisions: Decisions,
     store: Store,
     log: Log,
@@ -154,9 +155,9 @@ def _lay_ground(
 
 
 def point_hooks(home: str, agent: str | None) -> Pointing:
-    """Put the settings that have an agent's hook called where it sees them in its sandbox, and can not change them.
+    """Write the settings that make an agent call its hook where the sandboxed agent can read but not change them.
 
-    Returns how it is pointed at them.
+    Returns the options and variables that point the agent at them.
     """
     asking, inside = os.path.join(home, ASK_FOLDER), os.path.realpath(home)
     if agent is None:
@@ -172,9 +173,9 @@ def point_hooks(home: str, agent: str | None) -> Pointing:
 
 @contextlib.asynccontextmanager
 async def _lend_token(store: Store, log: Log, keys: Identities, run: Run) -> AsyncIterator[str]:
-    """Lend a run's program a token of its own, which may only ask, and ends with it."""
+    """Issue a token for a run's program, which may only ask, and revoke it at the end of the program."""
     plan = run.strategy.process
-    wish = TokenRequest(
+    request = TokenRequest(
         role=Role.AGENT,
         user=run.record.user,
         agent=plan.agent if plan is not None else "",
@@ -184,23 +185,23 @@ async def _lend_token(store: Store, log: Log, keys: Identities, run: Run) -> Asy
         interactive=run.interactive,
         seconds=plan.timeout + 60 if plan is not None else 60,
     )
-    issued = await store.commit(issue(wish, run.record.user, log))
+    issued = await store.commit(issue(request, run.record.user, log))
     await asyncio.wrap_future(keys.look())
     try:
         yield issued.secret
     finally:
-        with contextlib.suppress(NotFoundError):  # whoever took this daemon for dead has ended it already
+        with contextlib.suppress(NotFoundError):  # another daemon took this one for dead, and has revoked it already
             await store.commit(revoke(issued.token.id, run.record.user, log))
         await asyncio.wrap_future(keys.look())
 
 
 def cookie_name(settings: ServerSettings, port: int) -> str:
-    """Name the cookie: browsers send a cookie to every port, so the name tells daemons apart."""
+    """Return the cookie's name. It contains the port, because browsers send cookies to every port of a host."""
     return "__Host-assent" if settings.public_url.startswith("https://") else f"assent-{port}"
 
 
 def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
-    """Make the owner's admin token if there is none, and say where the daemon is; with a link on a first start."""
+    """Create the owner's admin token if there is none, and return the text for the terminal: address and login link."""
     first = ensure_owner(daemon.store, daemon.log, home)
     path = os.path.join(home, SOCKET_NAME)
     where = _shown_address(daemon.settings, port)
@@ -217,7 +218,7 @@ def greet(daemon: Daemon, home: str, port: int, *, link: bool) -> str:
 
 
 def take_leave(daemon: Daemon) -> None:
-    """Put on record, before the log is closed, that the daemon stops: one that was killed leaves no such word."""
+    """Record that the daemon stops, before the log is closed; a killed daemon leaves no such record."""
     daemon.log.note(_own_event(daemon, "daemon.stopped"))
 
 
@@ -226,28 +227,28 @@ def _own_event(daemon: Daemon, kind: EventType) -> Event:
 
 
 def _own_command() -> str:
-    """Return what a person types for this installation's command."""
+    """Return the command line name of this installation."""
     own = os.path.join(sys.prefix, "bin", "assent")
     return "assent" if shutil.which("assent") == own or not os.access(own, os.X_OK) else shlex.quote(own)
 
 
 def ensure_owner(store: Store, log: Log, home: str) -> bool:
-    """Make sure that the owner's command line has a token that is good; true if there was no token at all before."""
+    """Make sure that the owner's command line has a valid token; return whether there was no token at all before."""
     path = os.path.join(home, TOKEN_FILE)
     held = find_secret(path)
     first = not store.read("SELECT id FROM tokens LIMIT 1").result()
     if held is not None and _is_good(store, held.decode("ascii", "replace").strip()):
         return first
-    wish = TokenRequest(role=Role.ADMIN, user=user_name(), label="command line")
-    issued = store.write(issue(wish, "start", log)).result()
+    request = TokenRequest(role=Role.ADMIN, user=user_name(), label="command line")
+    issued = store.write(issue(request, "start", log)).result()
     write_private(path, issued.secret.encode() + b"\n")
     return first
 
 
 def make_link(store: Store, log: Log, user: str, role: Role) -> str:
-    """Make the code of a one-time link."""
-    wish = TokenRequest(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
-    return store.write(issue(wish, "command line", log)).result().secret
+    """Create a one-time link and return its code."""
+    request = TokenRequest(role=role, user=user, label="one-time link", seconds=LINK_SECONDS, kind="link")
+    return store.write(issue(request, "command line", log)).result().secret
 
 
 def _is_good(store: Store, secret: str) -> bool:

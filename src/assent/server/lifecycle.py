@@ -56,9 +56,9 @@ def serve(
             assemble(settings, home, port=port, journal=journal, routes=ROUTES, environ=environ) as daemon,
             contextlib.ExitStack() as stack,
         ):
-            doors = [stack.enter_context(open_unix(folder)) for folder in _folders(settings, home)]
+            unix_sockets = [stack.enter_context(open_unix(folder)) for folder in _folders(settings, home)]
             text = greet(daemon, home, port, link=link)
-            server = DaemonServer(daemon, doors, lambda: announce(text))
+            server = DaemonServer(daemon, unix_sockets, lambda: announce(text))
             server.run(sockets=[listener])
             take_leave(daemon)
     journal.note("info", "daemon.stopped")
@@ -76,20 +76,20 @@ def _folders(settings: ServerSettings, home: str) -> tuple[str, ...]:
 class DaemonServer(uvicorn.Server):
     """uvicorn, with a Unix socket beside its address, and a stop that leaves nobody waiting."""
 
-    def __init__(self, daemon: Daemon, doors: list[socket.socket], ready: Callable[[], None]) -> None:
+    def __init__(self, daemon: Daemon, unix_sockets: list[socket.socket], ready: Callable[[], None]) -> None:
         super().__init__(_configure(daemon))
         self._daemon = daemon
-        self._doors = doors
+        self._unix_sockets = unix_sockets
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the chores, then listen."""
+        """Start the background tasks, then listen."""
         await self._daemon.start()
         await super().startup(sockets)
         loop = asyncio.get_running_loop()
-        for door, kind in zip(self._doors, (HttpConnection, AskConnection), strict=False):
+        for unix_socket, kind in zip(self._unix_sockets, (HttpConnection, AskConnection), strict=False):
             connect = functools.partial(kind, self.config, self.server_state, {})
-            self.servers.append(await loop.create_unix_server(connect, sock=door, backlog=BACKLOG))
+            self.servers.append(await loop.create_unix_server(connect, sock=unix_socket, backlog=BACKLOG))
         address = sockets[0].getsockname() if sockets else ()
         gc.collect()
         gc.freeze()  # what is loaded by now stays: looking through it again and again would make everyone wait

@@ -1,7 +1,7 @@
-"""What decides a call: the layers of its project, made into an engine, read again when a file changes.
+"""The engine for a call: built from the policy layers of its project, and rebuilt when a file changes.
 
-An agent on another disk, or without a folder, is decided by the user's and the organisation's rules alone, and the
-daemon's own disk is not consulted for it.
+For a remote agent, or a call without a working directory, only the user's and the organisation's rules apply, and
+the daemon's own disk is not consulted.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ _FIRST = ("ls -la *.py | head -3", "for x in $(cat a | sort); do rm -r ~/$x/*.tx
 """Lines that nobody asked about, and that have most of what reads lines made ready."""
 
 
-class Bench(msgspec.Struct, frozen=True):
-    """What decides in one project."""
+class ProjectPolicy(msgspec.Struct, frozen=True):
+    """The policy layers of a project, and the engines built from them."""
 
     found: Layers
     engine: Engine
@@ -56,7 +56,7 @@ class Bench(msgspec.Struct, frozen=True):
 
 
 class Projects:
-    """Finds the bench for a folder, and so the engine for a call."""
+    """Finds the policy of a folder, and so the engine for a call."""
 
     def __init__(
         self,
@@ -82,15 +82,15 @@ class Projects:
             locate=functools.partial(find_places, environ=environ, managed_file=managed_file),
             follow=self._tell,
         )
-        self._folders: dict[str, tuple[float, Bench]] = {}
+        self._folders: dict[str, tuple[float, ProjectPolicy]] = {}
         find_machine()  # takes a while, once
         load()  # and so does this: nobody is to wait for it
-        self.bench()  # what is broken there is to be heard of before anything is decided
+        self.policy_of()  # errors in the files are logged before anything is decided
         for line in _FIRST:
             Engine().decide(ToolCall(tool="Bash", input={"command": line}))
 
     def __call__(self, call: ToolCall, session: Session) -> Engine:
-        """Return the engine for a call; one that denies everything if the call's rules can not be read."""
+        """Return the engine for a call; one that denies everything if the call's rules cannot be read."""
         try:
             return self._find(call, session)
         except AssentError as error:
@@ -98,45 +98,45 @@ class Projects:
 
     def _find(self, call: ToolCall, session: Session) -> Engine:
         if session.remote or call.cwd is None:
-            return self.bench(_NOWHERE if session.remote or not session.workspace else session.workspace[0]).blind
+            return self.policy_of(_NOWHERE if session.remote or not session.workspace else session.workspace[0]).blind
         # Where the user fixed the workspace, its project's rules hold, wherever in it the agent goes.
-        return self.bench(session.workspace[0] if session.workspace else call.cwd).engine
+        return self.policy_of(session.workspace[0] if session.workspace else call.cwd).engine
 
-    def bench(self, folder: str = _NOWHERE, *, at_once: bool = False) -> Bench:
-        """Return what decides in this folder by the files as they are now; no folder means no project.
+    def policy_of(self, folder: str = _NOWHERE, *, at_once: bool = False) -> ProjectPolicy:
+        """Return the policy of this folder by its files as they are now; no folder means no project.
 
-        Who asks again and again may hear what was so a moment ago; `at_once` looks at the files in any case.
+        The result may be half a second old; `at_once` checks the files in any case.
         """
         known = self._folders.get(folder)
         now = self._clock()
         if known is not None and known[0] > now and not at_once:
             return known[1]
-        bench = self._engines.find(folder)
+        project = self._engines.find(folder)
         if real_folder(folder) is None:
-            bench = msgspec.structs.replace(bench, seen=False)
+            project = msgspec.structs.replace(project, seen=False)
         if len(self._folders) >= MOST_FOLDERS:
             self._folders.clear()
-        self._folders[folder] = (now + FRESH, bench)
-        return bench
+        self._folders[folder] = (now + FRESH, project)
+        return project
 
     def run_engine(self, setting: PolicyAdditions) -> Engine:
         """Return the engine that decides in a run, by the files as they are now, or raise `ConfigError`."""
-        bench = self.bench(setting.cwd)
+        project = self.policy_of(setting.cwd)
         with self._lock:
-            engine = bench.run_engines.pop(setting, None)
+            engine = project.run_engines.pop(setting, None)
             if engine is None:
-                engine = make_run_engine(bench.found.policies, setting, self.seen, self._environ)
-            bench.run_engines[setting] = engine
-            if len(bench.run_engines) > MOST_ENGINES:
-                del bench.run_engines[next(iter(bench.run_engines))]
+                engine = make_run_engine(project.found.policies, setting, self.seen, self._environ)
+            project.run_engines[setting] = engine
+            if len(project.run_engines) > MOST_ENGINES:
+                del project.run_engines[next(iter(project.run_engines))]
             return engine
 
-    def _make(self, found: Layers, fault: str | None) -> Bench:
+    def _make(self, found: Layers, fault: str | None) -> ProjectPolicy:
         outlook = Outlook(found.workspace.roots, self._environ, tried=may_contain(found.policies))
         engine = Engine(found.policies, facts=lambda: outlook(self.seen()))
-        return Bench(found, engine, Engine(found.policies, facts=self._blind), fault)
+        return ProjectPolicy(found, engine, Engine(found.policies, facts=self._blind), fault)
 
-    def _tell(self, live: LivePolicies, before: str | None, made: Bench | None) -> None:
+    def _tell(self, live: LivePolicies, before: str | None, made: ProjectPolicy | None) -> None:
         if made is None:
             return
         if live.fault is not None and live.fault != before:
@@ -154,10 +154,10 @@ class Projects:
         Where its rules are broken it has no workspace, and its calls are denied.
         """
         try:
-            bench = self.bench(folder)
+            project = self.policy_of(folder)
         except ConfigError:
             return Workspace()
-        return bench.found.workspace if bench.seen else None
+        return project.found.workspace if project.seen else None
 
 
 def _refusing(error: AssentError) -> Engine:

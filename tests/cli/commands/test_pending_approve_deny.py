@@ -279,7 +279,7 @@ def test_without_a_daemon_the_inbox_says_so(tmp_path):
     running.stop()
     done = running.run("pending")
     assert done.returncode == 2
-    assert "can not be reached" in done.stderr
+    assert "cannot be reached" in done.stderr
 
 
 def test_the_inbox_of_another_machine_is_reached_by_address_and_token(daemon, agent):

@@ -345,5 +345,5 @@ def test_a_store_that_fails_is_an_internal_error_that_tells_nothing_and_the_sock
         refused = client.refused("list_runs")
         with contextlib.closing(sqlite3.connect(daemon.state / "assent.db", timeout=30)) as store, store:
             store.execute("ALTER TABLE elsewhere RENAME TO runs")
-        assert refused == ("INTERNAL_ERROR", "The store can not be used; nothing was done")
+        assert refused == ("INTERNAL_ERROR", "The store cannot be used; nothing was done")
         assert client.ask("list_runs", "run_list")["runs"] == []

@@ -781,7 +781,7 @@ def test_a_daemon_that_is_gone_allows_nothing():
     RAN.clear()
     tool = define_tool(name="deploy", parameters={}, execute=RAN.append)
     with create_agent_app(tools=[tool], url="http://127.0.0.1:1", token="x") as app:
-        assert "can not be reached" in app.run_tool("deploy", {}).content
+        assert "cannot be reached" in app.run_tool("deploy", {}).content
     assert RAN == []
     with pytest.raises(ConfigError, match="token"):
         create_agent_app(url="http://127.0.0.1:1")

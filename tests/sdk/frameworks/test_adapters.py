@@ -12,7 +12,7 @@ import pytest
 
 from assent import create_agent_app, parse_rules
 from assent.model import ALLOW, Answer, ConfigError
-from assent.sdk.sessions.session import ToolFailedError
+from assent.sdk.sessions.results import ToolFailedError
 from keeping import soon
 
 POLICY = {"deny": parse_rules(["remove(/etc/**)"]), "ask": parse_rules(["remove(/srv/**)"])}
@@ -370,7 +370,7 @@ def test_openai_agents_calls_whose_input_stands_elsewhere_are_rejected(framework
     model = frameworks.ScriptedShell("rm -rf /srv")
     agent = frameworks.OpenAiAgent(name="a", model=model, tools=[tool])
     asyncio.run(frameworks.run_guarded(app, agent, "go", run_config=frameworks.QUIET))
-    assert "can not be read" in str(model.heard)
+    assert "cannot be read" in str(model.heard)
     assert frameworks.RAN == []
 
 
@@ -452,7 +452,7 @@ def test_langchain_a_tool_that_can_not_be_guarded_does_not_run(frameworks, app, 
     from assent.sdk.frameworks import langchain
 
     monkeypatch.setattr(langchain, "_guarded", lambda kind: None)
-    assert "can not be guarded" in frameworks.ask_langchain(app, "/tmp/a", is_async=False).content
+    assert "cannot be guarded" in frameworks.ask_langchain(app, "/tmp/a", is_async=False).content
     assert frameworks.RAN == []
 
 

@@ -594,7 +594,7 @@ def test_a_call_that_says_two_things_to_who_does_not_tell_capitals_apart_is_not_
     assert len(session.warnings) == 1
 
 
-UNREAD = {"code": -32603, "message": "the answer can not be read"}
+UNREAD = {"code": -32603, "message": "the answer cannot be read"}
 READ = {
     b'{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}': {"jsonrpc": "2.0", "id": 1, "method": "ping"},
     b'{"jsonrpc":"2.0","id":1,"Method":"tools/call","Params":{"name":"t"}}': {"jsonrpc": "2.0", "id": 1},

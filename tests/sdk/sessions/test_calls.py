@@ -172,7 +172,7 @@ def test_a_call_that_does_not_fit_is_an_error_for_the_model_an_event_and_decided
 
 def test_a_denied_call_says_why_and_an_empty_reason_is_the_plain_one():
     from assent.sdk.sessions.backends import refuse
-    from assent.sdk.sessions.session import denial_text
+    from assent.sdk.sessions.results import denial_text
 
     assert denial_text("X", refuse("")) == 'Permission denied for tool "X"'
     policy = Policy(deny=parse_rules(["Bash(rm:*)"]), embedded=True)

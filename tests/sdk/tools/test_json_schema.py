@@ -58,7 +58,7 @@ REFUSED = [
     ({"if": {}}, "`if` in a schema is not understood"),
     ({"not": {}}, "`not`"),
     ({"type": "strange"}, "no type `strange`"),
-    ({"pattern": "("}, "can not be read"),
+    ({"pattern": "("}, "cannot be read"),
     ({"minimum": "1"}, "must be a number"),
     ({"$ref": "https://x.test/y"}, "into the schema itself"),
     ({"$ref": "#/$defs/none"}, "points nowhere"),

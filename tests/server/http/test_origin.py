@@ -7,10 +7,10 @@ import itertools
 import pytest
 
 from assent.config.settings import ServerSettings
-from assent.server.http.messages import Refusal
-from assent.server.http.origin import check_content_type, check_cookie_use, gather_headers, make_door
+from assent.server.http.origin import allowed_origins, check_content_type, check_cookie_use, gather_headers
+from assent.wire.refusal import Refusal
 
-DOOR = make_door(ServerSettings(names=("assent.lan:7422",), public_url="https://assent.example"), 7422)
+DOOR = allowed_origins(ServerSettings(names=("assent.lan:7422",), public_url="https://assent.example"), 7422)
 HOSTS = [b"127.0.0.1:7422", b"localhost:7422", b"[::1]:7422", b"assent.lan:7422", b"assent.example"]
 STRANGERS = [
     b"attacker.example",
@@ -138,11 +138,11 @@ def test_nothing_else_is(kind):
 
 
 def test_at_the_default_port_names_need_none():
-    door = make_door(ServerSettings(), 80)
+    door = allowed_origins(ServerSettings(), 80)
     assert {b"localhost", b"127.0.0.1", b"[::1]"} <= door.hosts
 
 
 def test_an_address_of_its_own_is_a_name():
-    assert b"10.0.0.5:7422" in make_door(ServerSettings(host="10.0.0.5"), 7422).hosts
-    assert b"[fd00::5]:7422" in make_door(ServerSettings(host="fd00::5"), 7422).hosts
-    assert b"0.0.0.0:7422" not in make_door(ServerSettings(host="0.0.0.0"), 7422).hosts
+    assert b"10.0.0.5:7422" in allowed_origins(ServerSettings(host="10.0.0.5"), 7422).hosts
+    assert b"[fd00::5]:7422" in allowed_origins(ServerSettings(host="fd00::5"), 7422).hosts
+    assert b"0.0.0.0:7422" not in allowed_origins(ServerSettings(host="0.0.0.0"), 7422).hosts

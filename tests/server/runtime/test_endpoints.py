@@ -19,7 +19,7 @@ import jsonschema
 import msgspec
 import pytest
 
-from assent.server.runtime.envelope import Envelope
+from assent.wire.runtime_events import Envelope
 from daemons import Running
 from serving import Listener
 

@@ -64,8 +64,8 @@ from assent.model.principal import Role
 from assent.platform import jsonc
 from assent.platform.files import find_file, make_private_folder, write_private
 from assent.platform.paths import FILE_NAME, assent_home, user_file
-from assent.server.api.tokens import make_wish
-from assent.server.auth.principals import user_name
+from assent.platform.user import user_name
+from assent.server.api.tokens import check_token_request
 from assent.server.auth.tokens import issue, revoke
 
 if TYPE_CHECKING:
@@ -336,7 +336,7 @@ def _how_to_start() -> bytes:
 
 
 def _make_token(target: Target, home: str, old: Wired | None) -> str:
-    wish = make_wish(
+    wish = check_token_request(
         Role.AGENT,
         user=user_name(),
         agent=target.agent,

@@ -22,6 +22,7 @@ from assent.cli.output.screen import complain
 from assent.config.effective_settings import load_settings
 from assent.config.layers import LivePolicies
 from assent.model import AssentError, EventType, SandboxProfile, Session, ToolCall, Violation
+from assent.platform.user import user_name
 from assent.sandbox import CommandNotStarted, Sandbox, Unavailable
 from assent.sdk.mcp.http_server import HttpServer
 from assent.sdk.mcp.proxy import McpProxy
@@ -30,7 +31,6 @@ from assent.sdk.mcp.tool_pins import Pins
 from assent.sdk.sessions.backends import Embedded, Judge
 from assent.sdk.sessions.daemon_backend import Remote
 from assent.sdk.sessions.session import AgentSession
-from assent.server.auth.principals import user_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

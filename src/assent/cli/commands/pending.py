@@ -15,7 +15,7 @@ from assent.cli.output.screen import has_colour, paint, say, visible
 from assent.sdk.client.clients import Client, find_client
 
 if TYPE_CHECKING:
-    from assent.server.api.permissions import Permission
+    from assent.wire.permissions import Permission
 
 _EXAMPLES = (
     "assent pending",

@@ -19,8 +19,8 @@ from assent.config.settings import read_duration
 from assent.model import AssentError
 from assent.model.principal import Role
 from assent.platform.paths import assent_home
-from assent.server.api.tokens import make_wish
-from assent.server.auth.principals import user_name
+from assent.platform.user import user_name
+from assent.server.api.tokens import check_token_request
 from assent.server.auth.tokens import SELECT_TOKENS, issue, revoke, token_of
 from assent.server.bootstrap import make_link
 from assent.store.store import Store, open_store
@@ -84,7 +84,7 @@ def open_keys(url: str | None) -> Iterator[tuple[Store, Log]]:
 
 
 def _create(given: Any, store: Store, log: Log) -> int:
-    wish = make_wish(
+    wish = check_token_request(
         Role(given.role),
         user=given.user or user_name(),
         agent=given.agent,

@@ -18,7 +18,7 @@ from assent.cli.options.arguments import make_parser
 from assent.cli.output.screen import say, visible
 from assent.model import AssentError, NotFoundError
 from assent.platform.paths import assent_home
-from assent.server.auth.principals import user_name
+from assent.platform.user import user_name
 from assent.server.auth.tokens import revoke
 
 _EXAMPLES = ("assent uninit claude-code", "assent uninit codex --project")

@@ -22,7 +22,7 @@ from assent.sdk.client.clients import find_client
 if TYPE_CHECKING:
     import argparse
 
-    from assent.server.api.permissions import Permission
+    from assent.wire.permissions import Permission
 
 
 def add_answer_options(parser: argparse.ArgumentParser) -> None:

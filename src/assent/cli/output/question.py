@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assent.model import Operation
-    from assent.server.api.permissions import Permission
+    from assent.wire.permissions import Permission
 
 MOST_LINES = 40
 MOST_CHARACTERS = 4_000

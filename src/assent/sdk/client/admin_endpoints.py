@@ -1,4 +1,4 @@
-"""What people ask the daemon to look back, to see what holds, and to say who may do what."""
+"""Endpoints for people: the log, the policy, statistics, runs, tokens and login."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING, Any, Literal
 from assent.sdk.client.requests import Ask, Endpoint, quoted
 
 if TYPE_CHECKING:
-    from assent.server.api.audit import EventPage, Place
-    from assent.server.api.audit_verify import Progress
-    from assent.server.api.grants import Ended
-    from assent.server.api.login import LoggedOut, SocketTicket, Who
-    from assent.server.api.policy import PolicyView, Preview
-    from assent.server.api.policy_backtest import Trial
-    from assent.server.api.runs import GuardedRun, Runs
-    from assent.server.api.stats import History, SessionList
-    from assent.server.api.status import Health, Stats
-    from assent.server.api.tokens import NewToken, TokenList
+    from assent.wire.audit import EventPage, Place, Progress
+    from assent.wire.grants import Ended
+    from assent.wire.policy import PolicyView, Preview, Trial
+    from assent.wire.runs import GuardedRun, Runs
+    from assent.wire.statistics import Health, History, SessionList, Stats
+    from assent.wire.tokens import LoggedOut, NewToken, SocketTicket, TokenList, Who
 
 
-class Looking:
-    """Half of what the daemon offers; the other half is `Endpoints`."""
+class AdminEndpoints:
+    """Endpoints for people; `Endpoints` adds those for agents."""
 
     @Endpoint
     @staticmethod
@@ -29,13 +25,13 @@ class Looking:
     ) -> Ask[EventPage]:
         """Search the log, the newest first; `brief` leaves the bodies out."""
         query = {"brief": brief, "limit": limit, "cursor": cursor, **filters}
-        return Ask("GET", "/api/audit", "api.audit:EventPage", query=query)
+        return Ask("GET", "/api/audit", "audit:EventPage", query=query)
 
     @Endpoint
     @staticmethod
     def policy(*, cwd: str | None = None) -> Ask[PolicyView]:
         """Show the policy in force."""
-        return Ask("GET", "/api/policy", "api.policy:PolicyView", query={"cwd": cwd})
+        return Ask("GET", "/api/policy", "policy:PolicyView", query={"cwd": cwd})
 
     @Endpoint
     @staticmethod
@@ -47,21 +43,21 @@ class Looking:
         agent: str | None = None,
         session: str | None = None,
     ) -> Ask[Preview]:
-        """Show what would be decided; nothing is recorded or asked."""
+        """Preview a decision; nothing is recorded or asked."""
         body = {"toolName": tool, "toolInput": given, "cwd": cwd, "agentId": agent, "sessionId": session}
-        return Ask("POST", "/api/decide", "api.policy:Preview", body=body)
+        return Ask("POST", "/api/decide", "policy:Preview", body=body)
 
     @Endpoint
     @staticmethod
     def stats() -> Ask[Stats]:
-        """Sum up what happened since the start."""
-        return Ask("GET", "/api/stats", "api.status:Stats")
+        """Return the counters since the start."""
+        return Ask("GET", "/api/stats", "statistics:Stats")
 
     @Endpoint
     @staticmethod
     def tokens() -> Ask[TokenList]:
         """List the tokens in force."""
-        return Ask("GET", "/api/tokens", "api.tokens:TokenList")
+        return Ask("GET", "/api/tokens", "tokens:TokenList")
 
     @Endpoint
     @staticmethod
@@ -79,43 +75,43 @@ class Looking:
         """Make a token; its secret is shown this once."""
         body: dict[str, Any] = {"role": role, "user": user, "agent": agent, "label": label, "remote": remote}
         body |= {"interactive": interactive, "workspace": workspace, "expiresIn": expires_in}
-        return Ask("POST", "/api/tokens", "api.tokens:NewToken", body=body)
+        return Ask("POST", "/api/tokens", "tokens:NewToken", body=body)
 
     @Endpoint
     @staticmethod
     def revoke_token(token_id: str) -> Ask[Ended]:
         """Revoke a token."""
-        return Ask("DELETE", f"/api/tokens/{quoted(token_id)}", "api.grants:Ended")
+        return Ask("DELETE", f"/api/tokens/{quoted(token_id)}", "grants:Ended")
 
     @Endpoint
     @staticmethod
     def who() -> Ask[Who]:
-        """Show who you are."""
-        return Ask("GET", "/api/login", "api.login:Who")
+        """Return the user of the token."""
+        return Ask("GET", "/api/login", "tokens:Who")
 
     @Endpoint
     @staticmethod
     def health() -> Ask[Health]:
-        """Tell whether the daemon is there."""
-        return Ask("GET", "/health", "api.status:Health")
+        """Return the health of the daemon."""
+        return Ask("GET", "/health", "statistics:Health")
 
     @Endpoint
     @staticmethod
     def record(position: int) -> Ask[Place]:
         """Show one record of the log, with its place in the chain."""
-        return Ask("GET", f"/api/audit/{position}", "api.audit:Place")
+        return Ask("GET", f"/api/audit/{position}", "audit:Place")
 
     @Endpoint
     @staticmethod
     def verification() -> Ask[Progress]:
-        """Show how far the verification of the log is, and what it found."""
-        return Ask("GET", "/api/audit/verify", "api.audit_verify:Progress")
+        """Return the progress and result of the log's verification."""
+        return Ask("GET", "/api/audit/verify", "audit:Progress")
 
     @Endpoint
     @staticmethod
     def verify() -> Ask[Progress]:
         """Verify the whole log."""
-        return Ask("POST", "/api/audit/verify", "api.audit_verify:Progress", body={})
+        return Ask("POST", "/api/audit/verify", "audit:Progress", body={})
 
     @Endpoint
     @staticmethod
@@ -130,67 +126,67 @@ class Looking:
         request_id: str | None = None,
         scope: Literal["session", "always"] | None = None,
     ) -> Ask[Trial]:
-        """Show what a rule, or a standing answer to a question, would have changed in the calls of the last days."""
+        """Show what a draft rule or grant would have changed in the calls of the last days."""
         body = {"rule": rule, "effect": effect, "days": days, "tool": tool, "agentId": agent}
         more = {"destructive": destructive, "requestId": request_id, "scope": scope}
-        return Ask("POST", "/api/policy/try", "api.policy_backtest:Trial", body=body | more)
+        return Ask("POST", "/api/policy/try", "policy:Trial", body=body | more)
 
     @Endpoint
     @staticmethod
     def history(*, days: int | None = None) -> Ask[History]:
-        """Sum up the last days."""
-        return Ask("GET", "/api/stats/history", "api.stats:History", query={"days": days})
+        """Return the statistics of the last days."""
+        return Ask("GET", "/api/stats/history", "statistics:History", query={"days": days})
 
     @Endpoint
     @staticmethod
     def sessions(*, days: int | None = None) -> Ask[SessionList]:
-        """List the agents that were at work in the last days."""
-        return Ask("GET", "/api/sessions", "api.stats:SessionList", query={"days": days})
+        """List the sessions of the last days."""
+        return Ask("GET", "/api/sessions", "statistics:SessionList", query={"days": days})
 
     @Endpoint
     @staticmethod
     def list_runs() -> Ask[Runs]:
         """List the daemon's own runs, the newest first."""
-        return Ask("GET", "/api/runs", "api.runs:Runs")
+        return Ask("GET", "/api/runs", "runs:Runs")
 
     @Endpoint
     @staticmethod
     def run(run_id: str) -> Ask[GuardedRun]:
         """Show one run, and what guards each of its tools."""
-        return Ask("GET", f"/api/runs/{quoted(run_id)}", "api.runs:GuardedRun")
+        return Ask("GET", f"/api/runs/{quoted(run_id)}", "runs:GuardedRun")
 
     @Endpoint
     @staticmethod
     def stop_run(run_id: str) -> Ask[Ended]:
         """Stop a run."""
-        return Ask("DELETE", f"/api/runs/{quoted(run_id)}", "api.grants:Ended")
+        return Ask("DELETE", f"/api/runs/{quoted(run_id)}", "grants:Ended")
 
     @Endpoint
     @staticmethod
     def log_in(*, code: str | None = None, token: str | None = None) -> Ask[Who]:
-        """Trade the code of a one-time link, or a token, for a browser's session."""
-        return Ask("POST", "/api/login", "api.login:Who", body={"code": code, "token": token})
+        """Exchange the code of a one-time link, or a token, for a browser session."""
+        return Ask("POST", "/api/login", "tokens:Who", body={"code": code, "token": token})
 
     @Endpoint
     @staticmethod
     def log_out(*, everywhere: bool | None = None) -> Ask[LoggedOut]:
-        """End the sessions of one's browsers."""
-        return Ask("DELETE", "/api/login", "api.login:LoggedOut", query={"everywhere": everywhere})
+        """End the user's browser sessions."""
+        return Ask("DELETE", "/api/login", "tokens:LoggedOut", query={"everywhere": everywhere})
 
     @Endpoint
     @staticmethod
     def socket_ticket() -> Ask[SocketTicket]:
         """Get a ticket that opens one WebSocket, once and soon."""
-        return Ask("POST", "/api/login/ticket", "api.login:SocketTicket", body={})
+        return Ask("POST", "/api/login/ticket", "tokens:SocketTicket", body={})
 
     @Endpoint
     @staticmethod
     def metrics() -> Ask[str]:
-        """Count, for Prometheus."""
+        """Return the counters in the format of Prometheus."""
         return Ask("GET", "/metrics", "text")
 
     @Endpoint
     @staticmethod
     def openapi() -> Ask[dict[str, Any]]:
-        """Describe every route."""
+        """Return the OpenAPI document."""
         return Ask("GET", "/openapi.json")

@@ -1,4 +1,4 @@
-"""The daemon's WebSockets for code that waits: each lives in an event loop of its own, in a thread of its own."""
+"""The daemon's WebSockets for synchronous code: each has an event loop in its own thread."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ M_co = TypeVar("M_co", covariant=True)
 
 
 class Awaited(AsyncIterable[M_co], Protocol[M_co]):
-    """A socket of an event loop: what is sent is a wish, what is heard comes by iterating."""
+    """An async socket: send requests, and iterate over received messages."""
 
-    async def send(self, wish: Any, /) -> Any:
-        """Send a wish, and return what it gives."""
+    async def send(self, request: Any, /) -> Any:
+        """Send a request, and return its result."""
 
 
 class Blocking(Waits, Generic[M]):
-    """A socket used from any thread. Iterating over it gives what is said; a method returns once it is done."""
+    """A socket for any thread: iterate over received messages; a method blocks until it is done."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, socket: Awaited[M]) -> None:
         self._loop = loop
@@ -44,9 +44,9 @@ class Blocking(Waits, Generic[M]):
             finally:
                 _wait(loop, opening.__aexit__(None, None, None))
 
-    def send(self, wish: ApiRequest[T]) -> T:
-        """Send a wish, and return what it gives."""
-        given: T = _wait(self._loop, self._socket.send(wish))
+    def send(self, request: ApiRequest[T]) -> T:
+        """Send a request, and return its result."""
+        given: T = _wait(self._loop, self._socket.send(request))
         return given
 
     def __iter__(self) -> Iterator[M]:
@@ -60,7 +60,7 @@ class BlockingRuns(RunOrders, Blocking[DaemonMessage]):
 
 
 class BlockingInbox(InboxWords, Blocking[Notice]):
-    """The socket on which one's questions come, and are answered."""
+    """The permission socket: receives questions, and sends answers."""
 
 
 @contextlib.contextmanager

@@ -1,6 +1,6 @@
-"""Clients of the daemon without parts of others, sync and async: over its Unix socket, or over an address."""
+"""Clients of the daemon, sync and async, over its Unix socket or a URL."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ class ApiError(AssentError):
 
 
 class UnreachableError(AssentError):
-    """The daemon is not running, or can not be reached."""
+    """The daemon is not running, or cannot be reached."""
 
 
 def read_url(url: str, name: str = "the daemon's URL") -> SplitResult:
-    """Take a daemon's address apart; what is none would have a token sent to somebody else."""
+    """Parse a daemon's URL; refuse an invalid one, to which a token must not be sent."""
     try:
         found = urlsplit(url)
         known = found.scheme in ("http", "https") and bool(found.hostname) and found.port != 0
@@ -66,7 +66,7 @@ def read_url(url: str, name: str = "the daemon's URL") -> SplitResult:
 
 
 class Client(Endpoints, Waits):
-    """Asks the daemon, one request after the other. What it can be asked is in `Endpoints`."""
+    """A synchronous client, one request at a time. `Endpoints` has its methods."""
 
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
         self._url = read_url(url) if url else None
@@ -85,7 +85,7 @@ class Client(Endpoints, Waits):
         return BlockingRuns.open(self._awaited().runs())
 
     def inbox(self, user: str | None = None, *, everyone: bool = False) -> AbstractContextManager[BlockingInbox]:
-        """Open the socket on which one's questions come as they are asked, and are answered."""
+        """Open the permission socket: it receives questions as they are asked, and sends answers."""
         from assent.sdk.client.blocking_sockets import BlockingInbox  # noqa: PLC0415 - as above
 
         return BlockingInbox.open(self._awaited().inbox(user, everyone=everyone))
@@ -102,7 +102,7 @@ class Client(Endpoints, Waits):
         user: str | None = None,
         after: str | None = None,
     ) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Follow what happens: each event with the place to go on after, until the daemon ends the stream."""
+        """Follow runtime events: each with the id to resume after, until the daemon ends the stream."""
         return self._follow(_events_path(session, types, user), after)
 
     def session_events(self, session: str, *, after: str | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -110,7 +110,7 @@ class Client(Endpoints, Waits):
         return self._follow(f"/api/sessions/{quoted(session)}/stream", after)
 
     def export(self, **filters: Any) -> Iterator[dict[str, Any]]:
-        """Give everything that is found in the log, in the order it was written."""
+        """Yield the log records that match, in the order of the log."""
         for line in self._lines(_export_path(filters)):
             if line.strip():
                 yield msgspec.json.decode(line)
@@ -148,7 +148,7 @@ class Client(Endpoints, Waits):
             answer = connection.getresponse()
             return HttpReply(answer.status, answer.read(), {k.lower(): _decoded(v) for k, v in answer.getheaders()})
         except (OSError, http.client.HTTPException) as error:
-            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+            raise UnreachableError(f"the daemon cannot be reached: {error}") from None
         finally:
             connection.close()
 
@@ -160,7 +160,7 @@ class Client(Endpoints, Waits):
 
 
 class AsyncClient(Endpoints, IsAwaited):
-    """The same for event loops; any number of requests may be under way."""
+    """An asynchronous client; any number of requests may be under way."""
 
     def __init__(self, *, url: str = "", home: str = "", token: str = "", timeout: float = TIMEOUT) -> None:
         self._url = read_url(url) if url else None
@@ -176,7 +176,7 @@ class AsyncClient(Endpoints, IsAwaited):
         return RunClient.open(url=url, home=home, token=self._token)
 
     def inbox(self, user: str | None = None, *, everyone: bool = False) -> AbstractAsyncContextManager[Inbox]:
-        """Open the socket on which one's questions come as they are asked, and are answered."""
+        """Open the permission socket: it receives questions as they are asked, and sends answers."""
         from assent.sdk.client.inbox import open_inbox  # noqa: PLC0415 - as above
 
         url, home = self._at
@@ -199,7 +199,7 @@ class AsyncClient(Endpoints, IsAwaited):
         user: str | None = None,
         after: str | None = None,
     ) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
-        """Follow what happens: each event with the place to go on after, until the daemon ends the stream."""
+        """Follow runtime events: each with the id to resume after, until the daemon ends the stream."""
         async for told in self._follow(_events_path(session, types, user), after):
             yield told
 
@@ -211,7 +211,7 @@ class AsyncClient(Endpoints, IsAwaited):
             yield told
 
     async def export(self, **filters: Any) -> AsyncGenerator[dict[str, Any]]:
-        """Give everything that is found in the log, in the order it was written."""
+        """Yield the log records that match, in the order of the log."""
         async with contextlib.aclosing(self._lines(_export_path(filters))) as lines:
             async for line in lines:
                 if line.strip():
@@ -247,7 +247,7 @@ class AsyncClient(Endpoints, IsAwaited):
             async with exchange(where, ask, headers, silence=silence) as found:
                 yield found
         except OSError as error:
-            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+            raise UnreachableError(f"the daemon cannot be reached: {error}") from None
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -264,7 +264,7 @@ class _UnixConnection(http.client.HTTPConnection):
 
 
 class DaemonLocation(msgspec.Struct, frozen=True, kw_only=True):
-    """Where the daemon is, and who asks it: at an address, or by the socket in a home."""
+    """The daemon's address and token: a URL, or the Unix socket in Assent's home."""
 
     url: str = ""
     home: str = ""
@@ -278,7 +278,7 @@ def find_client(environ: Mapping[str, str] = os.environ) -> Client:
 
 
 def find_endpoint(environ: Mapping[str, str] = os.environ) -> DaemonLocation:
-    """Find the daemon of this user: by `ASSENT_URL` and `ASSENT_TOKEN`, else by what is in Assent's home."""
+    """Find the daemon of this user: by `ASSENT_URL` and `ASSENT_TOKEN`, else by the files in Assent's home."""
     url, token = environ.get("ASSENT_URL", ""), environ.get("ASSENT_TOKEN", "")
     if url and not token:
         raise AssentError("ASSENT_URL needs ASSENT_TOKEN beside it")
@@ -303,7 +303,7 @@ def _headers(token: str, *, body: bytes | None = None, after: str | None = None)
 
 
 def _decoded(header: str) -> str:
-    """Return what a header says: `http.client` takes its bytes for Latin-1."""
+    """Decode a header as UTF-8: `http.client` decodes its bytes as Latin-1."""
     return header.encode("latin-1", "replace").decode("utf-8", "replace")
 
 
@@ -330,7 +330,7 @@ def _record(ask: Ask[T], answer: HttpReply) -> T:
     try:
         return ask.read(answer)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        raise ApiError(answer.status, "the daemon gave an answer that can not be read") from None
+        raise ApiError(answer.status, "the daemon gave an answer that cannot be read") from None
 
 
 def _read(answer: HttpReply) -> Any:
@@ -338,7 +338,7 @@ def _read(answer: HttpReply) -> Any:
     try:
         found = msgspec.json.decode(answer.body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        raise ApiError(status, f"the daemon gave an answer that can not be read ({status})") from None
+        raise ApiError(status, f"the daemon gave an answer that cannot be read ({status})") from None
     if status == 200:
         return found
     more = found if isinstance(found, dict) else {}

@@ -1,31 +1,27 @@
-"""What the daemon can be asked, each said once: its arguments, and the record it gives. Both clients have them all."""
+"""The endpoints of the daemon: arguments and answer record of each. Both clients have them as methods."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from assent.sdk.client.admin_endpoints import Looking
+from assent.sdk.client.admin_endpoints import AdminEndpoints
 from assent.sdk.client.requests import Ask, Endpoint, HookAsk, Hooked, quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from assent.model import SandboxProfile
-    from assent.server.api.destructive import Enabled, EnablementList
-    from assent.server.api.grants import Ended, GrantList
-    from assent.server.api.permissions import DecisionResult, Permission, PermissionList
-    from assent.server.api.sandbox import Answered, Recorded, Redeemed
-    from assent.server.api.sessions import Responded
-    from assent.server.api.similar_questions import EarlierAnswers
-    from assent.server.hooks.classify import Classified
-    from assent.server.runtime.endpoints import ActionResolved, Evaluated
-    from assent.server.runtime.permission_state import PermissionState
-    from assent.server.runtime.refs import Ref
-    from assent.server.runtime.report_events import EventsRecorded
+    from assent.wire.grants import Enabled, EnablementList, Ended, GrantList
+    from assent.wire.hooks import Classified
+    from assent.wire.permissions import DecisionResult, EarlierAnswers, Permission, PermissionList
+    from assent.wire.runtime import ActionResolved, Evaluated, PermissionState, Ref
+    from assent.wire.runtime_reports import EventsRecorded
+    from assent.wire.sandbox import Answered, Recorded, Redeemed
+    from assent.wire.sessions import Responded
 
 
-class Endpoints(Looking):
-    """Everything the daemon offers to a program."""
+class Endpoints(AdminEndpoints):
+    """Every endpoint of the daemon."""
 
     @Endpoint
     @staticmethod
@@ -39,14 +35,14 @@ class Endpoints(Looking):
     ) -> Ask[PermissionList]:
         """List questions: the pending ones, or by status; with `details`, what each call would do."""
         query = {"agentId": agent, "status": status, "details": details, "limit": limit, "cursor": cursor}
-        return Ask("GET", "/api/permissions", "api.permissions:PermissionList", query=query)
+        return Ask("GET", "/api/permissions", "permissions:PermissionList", query=query)
 
     @Endpoint
     @staticmethod
     def permission(request_id: str, *, wait: float | None = None) -> Ask[Permission]:
         """Show one question; with `wait`, once it is answered or the time is up."""
         path = f"/api/permissions/{quoted(request_id)}"
-        return Ask("GET", path, "api.permissions:Permission", query={"wait": wait})
+        return Ask("GET", path, "permissions:Permission", query={"wait": wait})
 
     @Endpoint
     @staticmethod
@@ -72,13 +68,13 @@ class Endpoints(Looking):
             "expiresIn": expires_in,
             "destructive": destructive,
         }
-        return Ask("POST", "/api/permissions", "api.permissions:DecisionResult", body=body)
+        return Ask("POST", "/api/permissions", "permissions:DecisionResult", body=body)
 
     @Endpoint
     @staticmethod
     def similar(request_id: str) -> Ask[EarlierAnswers]:
         """Show how earlier questions like this one ended."""
-        return Ask("GET", f"/api/permissions/{quoted(request_id)}/similar", "api.similar_questions:EarlierAnswers")
+        return Ask("GET", f"/api/permissions/{quoted(request_id)}/similar", "permissions:EarlierAnswers")
 
     @Endpoint
     @staticmethod
@@ -93,11 +89,11 @@ class Endpoints(Looking):
         honours_updated_input: bool | None = None,
         wait: float | None = None,
     ) -> Ask[Classified]:
-        """Ask, as an agent, whether a call may run; `honours_updated_input` says that a changed input is run."""
+        """Ask, as an agent, whether a call may run; with `honours_updated_input`, the caller runs a changed input."""
         body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         body |= {"toolCallId": call_id, "mode": mode, "honoursUpdatedInput": honours_updated_input}
         query = {"wait": wait}
-        return Ask("POST", "/api/hooks/classify", "hooks.classify:Classified", body=body, query=query)
+        return Ask("POST", "/api/hooks/classify", "hooks:Classified", body=body, query=query)
 
     @Endpoint
     @staticmethod
@@ -117,10 +113,10 @@ class Endpoints(Looking):
         traceparent: str | None = None,
         wait: float | None = None,
     ) -> Ask[Evaluated]:
-        """Have an action decided, as an agent, with the facts behind it; `opinion` can only tighten.
+        """Decide an action, as an agent, and return the facts behind it; `opinion` can only tighten.
 
-        `runs_in` says that it runs at once if it may, and inside what: that is recorded with the decision. `secrets`
-        names fields that are masked there. `honours_updated_input` says that a changed input is run.
+        `runs_in` is the boundary in which the caller runs an allowed action at once; it is recorded with the decision.
+        `secrets` names fields that the log masks. `honours_updated_input` says that the caller runs a changed input.
         """
         body: dict[str, Any] = {"toolName": tool, "toolInput": given, "cwd": cwd, "sessionId": session}
         body |= {"toolCallId": call_id, "mode": mode, "hostOpinion": opinion, "interactive": interactive}
@@ -128,7 +124,7 @@ class Endpoints(Looking):
         return Ask(
             "POST",
             "/api/runtime/evaluate_permission",
-            "runtime.endpoints:Evaluated",
+            "runtime:Evaluated",
             body=body | {"runsIn": runs_in, "secretFields": secrets},
             query={"wait": wait},
             headers={"Traceparent": traceparent},
@@ -139,35 +135,35 @@ class Endpoints(Looking):
     def report_events(
         session: str, events: Sequence[Any], *, cwd: str | None = None, again: bool | None = None
     ) -> Ask[EventsRecorded]:
-        """Tell, as an agent, what became of decided calls; `again` if some of it was told before, without an answer."""
+        """Report, as an agent, the outcome of decided calls; `again` marks a retry of unanswered reports."""
         body = {"sessionId": session, "events": events, "cwd": cwd, "again": again}
-        return Ask("POST", "/api/runtime/report_events", "runtime.report_events:EventsRecorded", body=body)
+        return Ask("POST", "/api/runtime/report_events", "runtime_reports:EventsRecorded", body=body)
 
     @Endpoint
     @staticmethod
     def respond_action(action_id: str, decision: Literal["allow", "deny"], **payload: Any) -> Ask[ActionResolved]:
         """Resolve an action that is required."""
         body = {"actionId": action_id, "decision": decision, "payload": payload}
-        return Ask("POST", "/api/runtime/respond_action", "runtime.endpoints:ActionResolved", body=body)
+        return Ask("POST", "/api/runtime/respond_action", "runtime:ActionResolved", body=body)
 
     @Endpoint
     @staticmethod
     def permission_state(*, session: str | None = None, cwd: str | None = None) -> Ask[PermissionState]:
-        """Show what holds now."""
+        """Return the mode, the rules and the pending actions in force now."""
         query = {"sessionId": session, "cwd": cwd}
-        return Ask("GET", "/api/runtime/permission_state", "runtime.permission_state:PermissionState", query=query)
+        return Ask("GET", "/api/runtime/permission_state", "runtime:PermissionState", query=query)
 
     @Endpoint
     @staticmethod
     def evidence(session: str) -> Ask[dict[str, Any]]:
-        """Export all that is on record of a session, signed."""
+        """Export the records of a session as a signed bundle."""
         return Ask("GET", f"/api/runtime/evidence/{quoted(session)}")
 
     @Endpoint
     @staticmethod
     def ref(ref: str) -> Ask[Ref]:
         """Show what a ref in an event stands for."""
-        return Ask("GET", f"/api/refs/{quoted(ref)}", "runtime.refs:Ref")
+        return Ask("GET", f"/api/refs/{quoted(ref)}", "runtime:Ref")
 
     @Endpoint
     @staticmethod
@@ -180,40 +176,40 @@ class Endpoints(Looking):
     ) -> Ask[Responded]:
         """Answer a session's question: that of a call, or the oldest."""
         body = {"kind": "permission", "decision": decision, "toolCallId": call_id, "feedback": feedback}
-        return Ask("POST", f"/api/sessions/{quoted(session)}/respond", "api.sessions:Responded", body=body)
+        return Ask("POST", f"/api/sessions/{quoted(session)}/respond", "sessions:Responded", body=body)
 
     @Endpoint
     @staticmethod
     def grants() -> Ask[GrantList]:
-        """List the standing answers in force."""
-        return Ask("GET", "/api/grants", "api.grants:GrantList")
+        """List the grants in force."""
+        return Ask("GET", "/api/grants", "grants:GrantList")
 
     @Endpoint
     @staticmethod
     def revoke_grant(grant_id: str) -> Ask[Ended]:
-        """End a standing answer."""
-        return Ask("DELETE", f"/api/grants/{quoted(grant_id)}", "api.grants:Ended")
+        """Revoke a grant."""
+        return Ask("DELETE", f"/api/grants/{quoted(grant_id)}", "grants:Ended")
 
     @Endpoint
     @staticmethod
     def enablements() -> Ask[EnablementList]:
-        """List where destructive calls are asked about."""
-        return Ask("GET", "/api/destructive", "api.destructive:EnablementList")
+        """List the enablements of destructive calls."""
+        return Ask("GET", "/api/destructive", "grants:EnablementList")
 
     @Endpoint
     @staticmethod
     def enable_destructive(
         minutes: float, *, agent: str | None = None, session: str | None = None, digest: str | None = None
     ) -> Ask[Enabled]:
-        """Have destructive calls asked about for a while."""
+        """Ask about destructive calls for a limited time."""
         body = {"minutes": minutes, "agentId": agent, "sessionId": session, "digest": digest}
-        return Ask("POST", "/api/destructive", "api.destructive:Enabled", body=body)
+        return Ask("POST", "/api/destructive", "grants:Enabled", body=body)
 
     @Endpoint
     @staticmethod
     def disable_destructive(enablement_id: str) -> Ask[Ended]:
-        """Block them again."""
-        return Ask("DELETE", f"/api/destructive/{quoted(enablement_id)}", "api.grants:Ended")
+        """Deny destructive calls again."""
+        return Ask("DELETE", f"/api/destructive/{quoted(enablement_id)}", "grants:Ended")
 
     @Endpoint
     @staticmethod
@@ -226,9 +222,9 @@ class Endpoints(Looking):
         again: bool | None = None,
         shell: str | None = None,
     ) -> Ask[Hooked]:
-        """Ask as an agent's own hook does, in its words; a body of None is what an agent takes for silence.
+        """Ask as an agent's hook, in the agent's format; a body of None means that the hook prints nothing.
 
-        `observe` only has it written down what would be decided; `shell` says what runs the agent's lines.
+        `observe` only records what would be decided; `shell` is the shell that runs the agent's commands.
         """
         path, headers = f"/api/hooks/{quoted(agent)}", {"X-Assent-Shell": shell}
         return HookAsk(
@@ -242,20 +238,20 @@ class Endpoints(Looking):
     @Endpoint
     @staticmethod
     def redeem(decision_id: str, argv: Sequence[str], cwd: str, *, nonce: str = "") -> Ask[Redeemed]:
-        """Trade a sandboxed decision in for its boundary, once. The seal covers the nonce."""
+        """Redeem a sandboxed decision for its boundary, once. The seal covers the nonce."""
         body = {"decisionId": decision_id, "argv": argv, "cwd": cwd, "nonce": nonce}
-        return Ask("POST", "/api/sandbox/redeem", "api.sandbox:Redeemed", body=body)
+        return Ask("POST", "/api/sandbox/redeem", "sandbox:Redeemed", body=body)
 
     @Endpoint
     @staticmethod
     def ask_outside(decision_id: str, violation: Any) -> Ask[Answered]:
-        """Ask about what lies outside the boundary of a decision that is being run; held until a person has said."""
+        """Ask about an operation outside the boundary of a running call; wait for a person's answer."""
         body = {"decisionId": decision_id, "violation": violation}
-        return Ask("POST", "/api/sandbox/ask", "api.sandbox:Answered", body=body)
+        return Ask("POST", "/api/sandbox/ask", "sandbox:Answered", body=body)
 
     @Endpoint
     @staticmethod
     def report_sandbox(run_id: str, events: Sequence[Any], *, decision_id: str | None = None) -> Ask[Recorded]:
         """Record what happened in a sandbox."""
         body = {"runId": run_id, "events": events, "decisionId": decision_id}
-        return Ask("POST", "/api/sandbox/events", "api.sandbox:Recorded", body=body)
+        return Ask("POST", "/api/sandbox/events", "sandbox:Recorded", body=body)

@@ -3,7 +3,7 @@
 No proxy and no `.netrc` of the environment is used; TLS trusts the certificates that the system trusts.
 """
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Where(msgspec.Struct, frozen=True):
 async def exchange(
     where: Where, ask: Ask[object], headers: dict[str, str], *, silence: float | None
 ) -> AsyncIterator[httpx.Response]:
-    """Send a request, and give the response as soon as its head is there; `silence` is the longest wait for bytes.
+    """Send a request, and yield the response once its head has arrived; `silence` is the longest wait for bytes.
 
     Raises `OSError` if the daemon cannot be reached or the response is cut short, `ValueError` if what is to be sent
     is no HTTP.

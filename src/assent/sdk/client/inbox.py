@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Notice(msgspec.Struct, frozen=True):
-    """What is said there: `connected`, `permission_request`, `decision_ack`, `heartbeat`, `pong` or `error`."""
+    """A received message: `connected`, `permission_request`, `decision_ack`, `heartbeat`, `pong` or `error`."""
 
     type: str
     data: dict[str, Any] = {}
@@ -31,7 +31,7 @@ _DECODER = msgspec.json.Decoder(Notice)
 
 
 class Saying(ApiRequest[None]):
-    """Something to say there."""
+    """A message to send."""
 
     def __init__(self, kind: str, **data: Any) -> None:
         self.type = kind
@@ -39,25 +39,25 @@ class Saying(ApiRequest[None]):
 
 
 class InboxWords:
-    """What can be said there."""
+    """The messages that can be sent."""
 
     @Endpoint
     @staticmethod
     def decide(
         request_id: str, decision: Literal["approve", "reject"], *, feedback: str | None = None
     ) -> ApiRequest[None]:
-        """Answer a question; that it counted is said to everyone who listens, as a `decision_ack`."""
+        """Answer a question; every listener receives a `decision_ack`."""
         return Saying("decision", requestId=request_id, decision=decision, feedback=feedback)
 
     @Endpoint
     @staticmethod
     def ping() -> ApiRequest[None]:
-        """Ask for a sign of life, which comes as a `pong`."""
+        """Send a ping; the daemon answers with a `pong`."""
         return Saying("ping")
 
 
 class Inbox(InboxWords, IsAwaited):
-    """One connection. Iterating over it gives what is said, beginning with what is pending."""
+    """A connection. Iterate over it for messages, beginning with pending questions."""
 
     def __init__(self, socket: ClientConnection) -> None:
         self._socket = socket
@@ -72,7 +72,7 @@ class Inbox(InboxWords, IsAwaited):
             raise UnreachableError(f"the stream was cut off: {error}") from None
 
     async def send(self, said: Saying) -> None:
-        """Say something, or raise `UnreachableError`."""
+        """Send a message, or raise `UnreachableError`."""
         try:
             await self._socket.send(msgspec.json.encode({"type": said.type, "data": said.data}).decode())
         except WebSocketException:
@@ -89,7 +89,7 @@ async def open_inbox(
         path = "/ws/permissions?" + urlencode(query)
         socket = await connect_socket(path, url=url, home=home, token=token)
     except (OSError, WebSocketException) as error:
-        raise UnreachableError(f"the daemon can not be reached: {error}") from None
+        raise UnreachableError(f"the daemon cannot be reached: {error}") from None
     try:
         yield Inbox(socket)
     finally:

@@ -1,8 +1,8 @@
-"""What a program has to tell the daemon and does not wait for: sent in order, by a thread of its own.
+"""Reports to the daemon that a program does not wait for: a background thread sends them in order.
 
-What a daemon that is away does not take is kept, in Assent's home, and delivered when it is back, by this program or by
-the next one with its token. Where only the answer was lost it is told twice, by a name that the daemon knows by then.
-What truly is lost is said aloud: in the program's log, and to the daemon.
+While the daemon is unreachable, reports are kept in Assent's home, and this program or the next one with the same token
+delivers them. If only the answer was lost, a report is sent twice; the daemon recognises it by its id. Lost reports are
+logged by the program, and reported to the daemon.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from assent.sdk.client.clients import ApiError, Client, UnreachableError
 from assent.sdk.client.unsent_reports import Backlog
 
 MOST_WAITING = 10_000
-"""How many are held in memory where they can not be kept on disk."""
+"""How many are held in memory where they cannot be kept on disk."""
 MOST_AT_ONCE = 100
 SEND_SECONDS = 10.0
 CLOSE_SECONDS = 15.0
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 
 
 def _write(event: dict[str, object]) -> bytes:
-    """Write an event, whatever texts somebody put into it."""
+    """Encode an event, also one with invalid text."""
     try:
         return _encode(event)
     except UnicodeEncodeError:
@@ -77,18 +77,18 @@ class Outbox:
             self._start()
 
     def put(self, session: str, cwd: str | None, event: dict[str, object]) -> None:
-        """Have an event told, from any thread."""
+        """Queue an event, from any thread."""
         item = Item(session, cwd, msgspec.Raw(_write({**event, "reportId": _new_name()})))
         with self._news:
             if len(self._items) >= MOST_WAITING:
-                self._lose(1, "too many wait, and they can not be kept on disk")
+                self._lose(1, "too many wait, and they cannot be kept on disk")
                 return
             self._items.append(item)
             self._news.notify()
         self._start()
 
     def close(self) -> None:
-        """Tell what is left, or keep it for the next program; what is neither is lost, and said so."""
+        """Send the rest, or keep it for the next program; log what is lost."""
         with self._news:
             thread, self._closing = self._thread, True
             self._news.notify()
@@ -96,7 +96,7 @@ class Outbox:
             thread.join(CLOSE_SECONDS)
         left = self._take()
         if left and not self._keep(left):
-            self._lose(len(left), "the daemon is away, and they can not be kept on disk")
+            self._lose(len(left), "the daemon is away, and they cannot be kept on disk")
         if waiting := self._backlog.names():
             _log.warning(
                 "%d pieces of reports wait in %s for the daemon to be back", len(waiting), self._backlog.folder
@@ -123,7 +123,7 @@ class Outbox:
                 return
 
     def _wait(self) -> bool:
-        """Wait until there is something to do; false once there will be nothing more."""
+        """Wait for work; return False once there will be no more."""
         with self._news:
             if self._pause and not self._closing:
                 self._news.wait_for(lambda: self._closing, self._pause)
@@ -136,7 +136,7 @@ class Outbox:
             return [self._items.popleft() for _ in range(count)]
 
     def _deliver_kept(self) -> bool:
-        """Deliver what was kept, the oldest first; false if the daemon takes nothing now."""
+        """Deliver kept reports, the oldest first; return False if the daemon is unreachable."""
         for name in self._backlog.names():
             with self._backlog.reading(name) as lines:
                 if not lines:
@@ -154,7 +154,7 @@ class Outbox:
             try:
                 items.append(msgspec.json.decode(line, type=Item))
             except (msgspec.MsgspecError, UnicodeError):
-                self._lose(1, "what was kept of it can not be read")
+                self._lose(1, "what was kept of it cannot be read")
         return items
 
     def _keep(self, items: Items, name: str = "") -> bool:
@@ -162,7 +162,7 @@ class Outbox:
         return self._backlog.keep(name, [_encode(item) for item in items])
 
     def _send(self, items: Items, *, again: bool) -> Items:
-        """Send some, perhaps not for the first time, and return those that were not taken and yet may be."""
+        """Send reports, and return those to send again later."""
         if self.lost and not self._tell_of_loss(items):
             return items
         sent = 0
@@ -183,7 +183,7 @@ class Outbox:
             if error.status in _PASSING:
                 _log.warning("the daemon did not take %d events, which are kept: %s", len(events), error)
                 return False
-            if len(events) > 1:  # one that it can not take does not speak for the others
+            if len(events) > 1:  # one that it cannot take does not speak for the others
                 halves = events[: len(events) // 2], events[len(events) // 2 :]
                 return all(self._report(session, cwd, half, again=again) for half in halves)
             self._lose(1, f"the daemon refused it: {error}")

@@ -1,4 +1,4 @@
-"""What is asked of the daemon as a value, and as a method of whoever asks: one that waits, or one that is awaited."""
+"""Requests to the daemon as values, and as methods of the sync and async clients."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ T = TypeVar("T")
 
 
 class ApiRequest(Generic[T]):
-    """Something that is asked of the daemon, and gives one thing."""
+    """A request to the daemon with one result."""
 
 
 class Waits:
-    """Whose methods return what was asked for."""
+    """A client whose methods return the result."""
 
 
 class IsAwaited:
-    """Whose methods return an awaitable of it."""
+    """A client whose methods return an awaitable of the result."""
 
 
 class HttpReply(msgspec.Struct, frozen=True):
-    """What came back; the names of headers are in lower case."""
+    """An HTTP answer; header names are in lower case."""
 
     status: int
     body: bytes
@@ -37,7 +37,11 @@ class HttpReply(msgspec.Struct, frozen=True):
 
 
 class Ask(ApiRequest[T]):
-    """One request, and where the record is that it gives: `module:Name` below `assent.server`, or `text`; else JSON."""
+    """One HTTP request, and the record that its answer is decoded to.
+
+    `gives` names that record as `module:Name` below `assent.wire`, which is imported when the first answer arrives.
+    `text` returns the body as text; an empty name decodes any JSON.
+    """
 
     def __init__(
         self,
@@ -57,7 +61,7 @@ class Ask(ApiRequest[T]):
         self._gives = gives
 
     def read(self, answer: HttpReply) -> T:
-        """Read the answer."""
+        """Decode the answer."""
         data = answer.body
         if self._gives == "text":
             return cast("T", data.decode())
@@ -68,7 +72,7 @@ class Ask(ApiRequest[T]):
 
 
 class Hooked(msgspec.Struct, frozen=True):
-    """What an agent's hook has to write, and the code it has to end with: the call runs with 0 alone."""
+    """A hook's output and exit code: the call runs only with 0."""
 
     body: Any
     exit: int
@@ -76,17 +80,17 @@ class Hooked(msgspec.Struct, frozen=True):
 
 
 class HookAsk(Ask[Hooked]):
-    """A hook's question. An answer that does not say how to end is a refusal."""
+    """A hook's request. An answer without an exit code is a refusal."""
 
     def read(self, answer: HttpReply) -> Hooked:
-        """Read the answer, and what its headers say of the end."""
+        """Decode the answer, and the exit code and reason in its headers."""
         code = answer.headers.get("x-assent-exit", "")
         body = msgspec.json.decode(answer.body) if answer.body else None
         return Hooked(body, int(code) if code.isdigit() else REFUSED, answer.headers.get("x-assent-reason"))
 
 
 class Endpoint(Generic[P, T]):
-    """A `ApiRequest` as a method: of `Client` it gives what was wished for, of `AsyncClient` an awaitable of it."""
+    """An `ApiRequest` as a method: `Client` returns its result, `AsyncClient` an awaitable of the result."""
 
     def __init__(self, make: Callable[P, ApiRequest[T]]) -> None:
         self.make = make
@@ -113,7 +117,7 @@ class Endpoint(Generic[P, T]):
 @functools.lru_cache(maxsize=64)
 def _find(name: str) -> Any:
     module, _, kind = name.partition(":")
-    return getattr(importlib.import_module(f"assent.server.{module}"), kind)
+    return getattr(importlib.import_module(f"assent.wire.{module}"), kind)
 
 
 def _text(value: Any) -> Any:
@@ -121,5 +125,5 @@ def _text(value: Any) -> Any:
 
 
 def quoted(part: str) -> str:
-    """Write a piece of a path so that it stays one piece."""
+    """Quote a path segment."""
     return quote(part, safe="")

@@ -1,6 +1,6 @@
-"""A client of the run protocol: prepare and start runs, hear what happens in them, answer what they ask."""
+"""A client of the run protocol: prepare and start runs, follow their events, answer their questions."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ T = TypeVar("T")
 
 
 class RunProtocolError(AssentError):
-    """The daemon did not obey a message; `code` is the protocol's."""
+    """The daemon refused a message; `code` is the protocol's."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class RunProtocolError(AssentError):
 
 
 class RunRequest(ApiRequest[T]):
-    """A message of the protocol, and what its reply gives."""
+    """A message of the protocol, and the type of its reply."""
 
     def __init__(
         self,
@@ -77,12 +77,12 @@ class RunRequest(ApiRequest[T]):
 
     @property
     def is_silent(self) -> bool:
-        """Tell whether only an error is a reply to it; a ping behind it tells that there was none."""
+        """Tell whether the message has no reply but an error; a ping sent after it shows that there was none."""
         return self.reply is Pong and not isinstance(self.message, Ping)
 
 
 class RunOrders:
-    """What can be asked for by the protocol."""
+    """The messages of the protocol."""
 
     @Endpoint
     @staticmethod
@@ -94,32 +94,34 @@ class RunOrders:
         interactive: bool = True,
         profile: str | None = None,
     ) -> RunRequest[RunPrepared]:
-        """Make a run of a strategy, or attach to one by its id."""
-        wish = PrepareRun(run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile)
-        return RunRequest(wish, RunPrepared)
+        """Prepare a run of a strategy, or attach to a run by its id."""
+        message = PrepareRun(
+            run_id=run_id, strategy_path=strategy_path, cwd=cwd, interactive=interactive, profile=profile
+        )
+        return RunRequest(message, RunPrepared)
 
     @Endpoint
     @staticmethod
     def start(run_id: str, text: str | None = None) -> RunRequest[None]:
-        """Begin a run."""
+        """Start a run."""
         return RunRequest(StartRun(run_id=run_id, input=text))
 
     @Endpoint
     @staticmethod
     def stop(run_id: str) -> RunRequest[None]:
-        """End a run before its time."""
+        """Stop a run."""
         return RunRequest(StopRun(run_id=run_id))
 
     @Endpoint
     @staticmethod
     def subscribe(run_id: str) -> RunRequest[None]:
-        """Hear of a run, beginning with what is pending in it."""
+        """Subscribe to a run, beginning with its pending questions."""
         return RunRequest(Subscribe(run_id=run_id))
 
     @Endpoint
     @staticmethod
     def unsubscribe(run_id: str) -> RunRequest[None]:
-        """Hear no more of a run."""
+        """Unsubscribe from a run."""
         return RunRequest(Unsubscribe(run_id=run_id))
 
     @Endpoint
@@ -152,26 +154,26 @@ class RunOrders:
     @Endpoint
     @staticmethod
     def list_runs() -> RunRequest[tuple[RunSummary, ...]]:
-        """Return the runs that one may see, the newest first."""
+        """Return the visible runs, the newest first."""
         return RunRequest(ListRuns(), RunList, lambda reply: reply.runs)
 
     @Endpoint
     @staticmethod
     def list_strategies() -> RunRequest[tuple[StrategySummary, ...]]:
-        """Return the strategies that lie ready."""
+        """Return the strategies in the library."""
         return RunRequest(ListStrategies(), StrategyList, lambda reply: reply.strategies)
 
     @Endpoint
     @staticmethod
     def ping() -> RunRequest[None]:
-        """Wait for a sign of life."""
+        """Send a ping and wait for its answer."""
         return RunRequest(Ping())
 
 
 class RunClient(RunOrders, IsAwaited):
-    """One connection. Iterating over it gives what happens in every run that it prepared or subscribed to.
+    """A connection. Iterate over it for the events of every run that it prepared or subscribed to.
 
-    Every method returns once the daemon has obeyed, and raises `RunProtocolError` if it did not.
+    Every method returns once the daemon has handled the message, and raises `RunProtocolError` if it refused.
     """
 
     def __init__(self, socket: ClientConnection) -> None:
@@ -193,7 +195,7 @@ class RunClient(RunOrders, IsAwaited):
         try:
             socket = await connect_socket("/ws", url=url, home=home, token=token)
         except (OSError, WebSocketException) as error:
-            raise UnreachableError(f"the daemon can not be reached: {error}") from None
+            raise UnreachableError(f"the daemon cannot be reached: {error}") from None
         client = cls(socket)
         try:
             yield client
@@ -206,7 +208,7 @@ class RunClient(RunOrders, IsAwaited):
             yield message
 
     async def send(self, order: RunRequest[T]) -> T:
-        """Send a message and return what its reply gives, once the daemon has obeyed."""
+        """Send a message, and return the result in its reply."""
         with self._expecting() as (request_id, reply), self._expecting() as (ping_id, pong):
             await self._send(order.message, request_id)
             if order.is_silent:

@@ -1,6 +1,6 @@
-"""Reports that a daemon did not take yet, kept in Assent's home: whoever runs next with that token delivers them."""
+"""Unsent reports, kept in Assent's home; the next program with the same token delivers them."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH108, PTH118, PTH208
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_FILES = 10_000
 
 
 class Backlog:
-    """What is kept for one daemon and one token. Each piece is a file, named so that the oldest comes first."""
+    """The unsent reports for one daemon and token: one file for each batch, named in order of age."""
 
     def __init__(self, url: str, token: str, home: str | None = None) -> None:
         self._home = home or assent_home(os.environ)
@@ -32,7 +32,7 @@ class Backlog:
         return self._folder
 
     def keep(self, name: str, pieces: list[bytes]) -> bool:
-        """Keep some reports durably; false if that can not be."""
+        """Write reports to disk; return False if that fails."""
         try:
             if len(self.names()) >= _MOST_FILES:
                 return False
@@ -52,7 +52,7 @@ class Backlog:
 
     @contextlib.contextmanager
     def reading(self, name: str) -> Iterator[list[bytes]]:
-        """Lend what is kept under a name; nothing, if another program delivers it, or has."""
+        """Yield a batch by its name; nothing if another program delivers it, or has delivered it."""
         path = os.path.join(self._folder, name)
         with contextlib.ExitStack() as stack:
             try:

@@ -22,7 +22,8 @@ from pydantic_core import to_jsonable_python
 
 from assent.sdk.sessions.app import DEFAULT_SESSION, AgentApp
 from assent.sdk.sessions.backends import BackendDecision, refuse
-from assent.sdk.sessions.session import AgentSession, ToolFailedError, denial_text
+from assent.sdk.sessions.results import ToolFailedError, denial_text
+from assent.sdk.sessions.session import AgentSession
 from assent.sdk.tools.json_schema import InputError
 from assent.sdk.tools.json_values import EncodedValue, write_out
 from assent.sdk.tools.tool import complain
@@ -99,8 +100,8 @@ class _Call:
             return None
         try:
             return _view(tool)
-        except Exception as error:  # noqa: BLE001 - what can not be guarded does not run
-            self._refuse(refuse(f"this tool can not be guarded: {type(error).__name__}: {error}"))
+        except Exception as error:  # noqa: BLE001 - what cannot be guarded does not run
+            self._refuse(refuse(f"this tool cannot be guarded: {type(error).__name__}: {error}"))
             return tool
 
     def invoke(self, kind: type[BaseTool], tool: BaseTool, given: Any, more: Any) -> Any:

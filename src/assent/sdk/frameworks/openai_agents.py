@@ -32,7 +32,8 @@ from assent.sdk.frameworks.openai_functions import Parts, ToolFunction
 from assent.sdk.frameworks.openai_handoffs import GuardedHandoff, Handoffs
 from assent.sdk.sessions.app import DEFAULT_SESSION, AgentApp
 from assent.sdk.sessions.backends import BackendDecision
-from assent.sdk.sessions.session import MOST_REMEMBERED, AgentSession, ToolFailedError, denial_text
+from assent.sdk.sessions.results import ToolFailedError, denial_text
+from assent.sdk.sessions.session import MOST_REMEMBERED, AgentSession
 from assent.sdk.tools.json_schema import InputError
 from assent.sdk.tools.json_values import EncodedValue
 
@@ -265,7 +266,7 @@ def _refuse_undecided(agent: Any, seen: set[int]) -> None:
         return
     seen.add(id(agent))
     if not isinstance(agent, Agent):
-        raise ConfigError("an agent that this one hands over to can not be known: its tools would run undecided")
+        raise ConfigError("an agent that this one hands over to cannot be known: its tools would run undecided")
     if getattr(agent, "capabilities", None):
         raise ConfigError(f"the capabilities of `{agent.name}` bring tools that would run undecided")
     for tool in agent.tools:
@@ -321,7 +322,7 @@ async def _check(
 ) -> str | None:
     """Return why a call may not run; None if it may, exactly as it was read."""
     if arguments is None:  # a shell's lines, a patch: they stand elsewhere in the call, and nobody would read them
-        return session.refuse_input(name, call_id, InputError("its calls can not be read")).reason
+        return session.refuse_input(name, call_id, InputError("its calls cannot be read")).reason
     try:
         given = json.loads(arguments or "{}")
         if not isinstance(given, dict):
@@ -338,6 +339,6 @@ async def _check(
 
 
 def _ask_for(name: str, taken: dict[str, Any], judgement: BackendDecision) -> str:
-    """Have the model make the call that was approved: a guardrail can not change an input."""
+    """Have the model make the call that was approved: a guardrail cannot change an input."""
     said = f" ({judgement.feedback})" if judgement.feedback else ""
     return f"Not run as it was asked{said}. Call {name} again with exactly this input: {json.dumps(taken)}"

@@ -41,7 +41,7 @@ class ToolFunction:
                 strict_json_schema=tool.strict_json_schema,
             )
         except Exception as error:  # noqa: BLE001 - whatever it is, its calls could not be read
-            raise ConfigError(f"the function of `{tool.name}` can not be read: {error}") from None
+            raise ConfigError(f"the function of `{tool.name}` cannot be read: {error}") from None
         if _names(self._schema.params_json_schema) != _names(tool.params_json_schema):
             raise ConfigError(f"the parameters of `{tool.name}` are not those of its function")
         self.takes_context: bool = self._schema.takes_context

@@ -13,7 +13,7 @@ from agents.handoffs import HandoffInputData
 from agents import Agent, Handoff, RunContextWrapper, handoff
 from assent.model import ConfigError
 from assent.sdk.sessions.app import AgentApp
-from assent.sdk.sessions.session import ToolFailedError
+from assent.sdk.sessions.results import ToolFailedError
 
 Check: TypeAlias = Callable[[str, str], Awaitable[str | None]]
 """Says why a handoff may not take place, by its tool's name and arguments; None if it may."""

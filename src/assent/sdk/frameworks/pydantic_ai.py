@@ -16,7 +16,8 @@ from pydantic_ai.tools import ToolDefinition
 from pydantic_core import to_jsonable_python
 
 from assent.sdk.sessions.app import DEFAULT_SESSION, AgentApp
-from assent.sdk.sessions.session import AgentSession, ToolFailedError, denial_text
+from assent.sdk.sessions.results import ToolFailedError, denial_text
+from assent.sdk.sessions.session import AgentSession
 from assent.sdk.tools.json_schema import InputError
 from assent.sdk.tools.json_values import write_out
 from assent.sdk.tools.tool import complain

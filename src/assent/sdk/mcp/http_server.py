@@ -26,7 +26,7 @@ _PAUSE, _LONGEST_PAUSE = 1.0, 30.0
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _STREAM = "text/event-stream"
 _FAULTS = (OSError, http.client.HTTPException, ValueError)
-"""What a server, or the way to it, may do to us; a header of its making that can not be sent back is a `ValueError`."""
+"""What a server, or the way to it, may do to us; a header of its making that cannot be sent back is a `ValueError`."""
 Take: TypeAlias = Callable[[Message], None]
 
 
@@ -108,7 +108,7 @@ class HttpServer:
             await call_in_thread(self._post, message, self._taker())
         except (*_FAULTS, AssentError) as error:
             if "id" in message and "method" in message:
-                fault = {"code": -32000, "message": f"the server can not be reached: {error}"}
+                fault = {"code": -32000, "message": f"the server cannot be reached: {error}"}
                 await self._queue.put({"jsonrpc": "2.0", "id": message["id"], "error": fault})
 
     async def _listen(self) -> None:

@@ -1,6 +1,6 @@
-"""Between an MCP client and a server: every `tools/call` is decided first, everything else passes as it is read here.
+"""A proxy between an MCP client and a server: it decides every `tools/call`, and passes other messages on.
 
-What is passed on is written anew from what was read, so that nobody behind reads anything else into it.
+Messages are encoded anew from what was parsed, so that the server cannot parse them differently.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import msgspec
 from assent.model import ASK, AssentError, Opinion, Source
 from assent.sdk.mcp.server import Message, Server, ServerGoneError
 from assent.sdk.mcp.tool_pins import Pins
-from assent.sdk.sessions.session import AgentSession, denial_text
+from assent.sdk.sessions.results import denial_text
+from assent.sdk.sessions.session import AgentSession
 
 MOST_PENDING = 1000
 MOST_ABANDONED = 10_000
@@ -80,7 +81,7 @@ class McpProxy:
         """By the token of a call, how often and when it was last written down how far it is."""
 
     async def hear_client(self, message: Message | None, claimed: str | int | None = None) -> None:
-        """Take one message of the client; `claimed` is the id of one that can not be read."""
+        """Take one message of the client; `claimed` is the id of one that cannot be read."""
         if message is None or message.get("jsonrpc") != "2.0" or not message.keys() & _SUBSTANCE:
             known = message.get("id") if message is not None else claimed
             await self._fail(known, _INVALID, "expected one JSON-RPC message; batches are not taken")
@@ -123,7 +124,7 @@ class McpProxy:
             await self._pass_call(key, message)
         except Exception as error:  # noqa: BLE001 - as it says
             self._pending.pop(key, None)
-            await self._refuse(message["id"], f"it can not be decided: {str(error) or type(error).__name__}")
+            await self._refuse(message["id"], f"it cannot be decided: {str(error) or type(error).__name__}")
 
     async def _pass_call(self, key: Key, message: Message) -> None:
         """Decide one call; what may not run comes back as a tool's error, with the reason."""
@@ -136,10 +137,12 @@ class McpProxy:
             return
         tool, call_id = f"mcp__{self._name}__{name}", f"mcp-{message['id']}"
         objection = await self._relist(params.get("_meta")) or self._pins.objection(name)
-        twin = find_twin(dict.fromkeys(params), _CALL_FIELDS) or find_twin(given, self._pins.fields(name))
-        if twin is not None:
+        lookalike = find_lookalike(dict.fromkeys(params), _CALL_FIELDS) or find_lookalike(
+            given, self._pins.fields(name)
+        )
+        if lookalike is not None:
             self._warn(f"a call of {tool} had two fields that some readers take for one")
-            await self._fail(message["id"], _INVALID, f"some readers take {twin!r} for another field of this call")
+            await self._fail(message["id"], _INVALID, f"some readers take {lookalike!r} for another field of this call")
             return
         shown = (self._changes, self._pins.mark(name))
         judgement, taken = await self._session.decide(tool, given, tool_call_id=call_id, heard=_objecting(objection))
@@ -361,22 +364,22 @@ def _key(request_id: Any) -> Key | None:
 
 
 def _is_mistakable(method: Any) -> bool:
-    """Tell whether a method is none, or, for who does not look closely, one of those that are held here."""
+    """Tell whether a method is missing, or looks like one that the proxy handles itself."""
     if not isinstance(method, str) or not method.isascii():
         return True
     letters = "".join(filter(str.isalpha, method.casefold()))
     return ("toolscall" in letters or letters in _HELD) and method != _HELD.get(letters)
 
 
-def find_twin(given: Any, fields: Iterable[str] = ()) -> str | None:
-    """Find a field that a reader who does not tell capitals apart would take for another, or for one that is known."""
+def find_lookalike(given: Any, fields: Iterable[str] = ()) -> str | None:
+    """Find a field that a case-insensitive reader would take for another one, or for a known one."""
     if isinstance(given, list):
-        return next(filter(None, map(find_twin, given)), None)
+        return next(filter(None, map(find_lookalike, given)), None)
     if not isinstance(given, dict):
         return None
     known, spelled = frozenset(fields), {name.casefold(): name for name in (*given, *fields)}
-    twin = next((name for name in given if name not in known and spelled[name.casefold()] != name), None)
-    return twin if twin is not None else next(filter(None, map(find_twin, given.values())), None)
+    lookalike = next((name for name in given if name not in known and spelled[name.casefold()] != name), None)
+    return lookalike if lookalike is not None else next(filter(None, map(find_lookalike, given.values())), None)
 
 
 def _progress_key(asked: Message) -> Key | None:

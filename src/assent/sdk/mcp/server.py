@@ -68,16 +68,16 @@ def decode_own(line: bytes) -> Message | None:
 
 
 def _fault_of(line: bytes) -> Message | None:
-    """Make an error of an answer that can not be passed on, such as one without a bottom: somebody waits for it."""
+    """Make an error of an answer that cannot be passed on, such as one without a bottom: somebody waits for it."""
     request_id = None if _METHOD.search(line) else find_id(line)
     if request_id is None:
         return None
-    fault = {"code": -32603, "message": "the answer can not be read"}
+    fault = {"code": -32603, "message": "the answer cannot be read"}
     return {"jsonrpc": "2.0", "id": request_id, "error": fault}
 
 
 def find_id(line: bytes) -> str | int | None:
-    """Return the id that a message which can not be read seems to have: only to say so to who waits."""
+    """Return the id that a message which cannot be read seems to have: only to say so to who waits."""
     found = _ID.search(line) if line.lstrip()[:1] == b"{" else None
     try:
         request_id = None if found is None else msgspec.json.decode(found[1], type=str | int)

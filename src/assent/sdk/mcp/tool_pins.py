@@ -1,6 +1,6 @@
 """What a tool of an MCP server said of itself when it was first seen; one that says something else is asked about."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH118, PTH120
 
 from __future__ import annotations

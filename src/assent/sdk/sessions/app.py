@@ -1,4 +1,4 @@
-"""An application around an agent: its tools, its policy, its sessions, and who decides for it."""
+"""An agent application: its tools, its policy, its sessions, and the backend that decides."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from typing import Any, Self, TypeAlias, TypeVar
 from assent.decisions.service import EXPIRY
 from assent.model import AssentError, ConfigError, ForbiddenError, Mode, Policy, Rule, Session, Workspace
 from assent.platform.paths import refuse_folder, workspace_of
+from assent.platform.user import user_name
 from assent.policy.rules.parse import parse_rule
 from assent.sdk.sessions.approval_handlers import ApprovalHandler, queue_approvals
 from assent.sdk.sessions.backends import Birthplace, Embedded, Judge
-from assent.sdk.sessions.session import AgentSession, Hook, PermissionDeniedError, ToolFailedError, ToolResult
+from assent.sdk.sessions.results import PermissionDeniedError, ToolFailedError, ToolResult
+from assent.sdk.sessions.session import AgentSession, Hook
 from assent.sdk.tools.tool import Tool, tool
-from assent.server.auth.principals import user_name
 
 T = TypeVar("T")
 Turn: TypeAlias = Callable[[AgentSession, str], Awaitable[Any]]
@@ -33,7 +34,7 @@ _FIELDS = ("mode", "allow", "ask", "deny")
 class AgentApp:
     """Made by `create_agent_app`."""
 
-    def __init__(  # noqa: PLR0913 - it is the sum of its parts
+    def __init__(  # noqa: PLR0913 - one parameter for each part
         self,
         judge: Judge,
         *,
@@ -62,7 +63,7 @@ class AgentApp:
         self._loop = _Loop()
 
     def session(self, session_id: str = DEFAULT_SESSION, *, user: str | None = None) -> AgentSession:
-        """Return a session, made when it is first named. It is its first user's: another gets `ForbiddenError`."""
+        """Return a session, created at first use. It belongs to its first user: another gets `ForbiddenError`."""
         with self._lock:
             found = self._sessions.get(session_id)
             if found is None:
@@ -75,7 +76,7 @@ class AgentApp:
         return found
 
     def _forget_one(self) -> None:
-        """Forget the session that was used longest ago, of those that nobody follows or waits in."""
+        """Forget the least recently used session that nobody follows or waits in."""
         old = next((name for name, session in self._sessions.items() if not session.is_busy), None)
         if old is not None:
             del self._sessions[old]
@@ -131,7 +132,7 @@ class AgentApp:
         return guarded_here
 
     def close(self) -> None:
-        """Close the store, or the way to the daemon."""
+        """Close the store, or the connection to the daemon."""
         self._loop.close()
         self.judge.close()
 

@@ -1,4 +1,4 @@
-"""The time between a question and its end: who is asked, and what counts as their answer."""
+"""Approval handlers: who is asked, and which answer is accepted, while a question is pending."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def queue_approvals(_session_id: str) -> None:
 
 
 class Asking:
-    """The time between a question and its end."""
+    """A pending question with its approval handler."""
 
     def __init__(self, session: AgentSession, call: ToolCall) -> None:
         self._session = session
@@ -44,7 +44,7 @@ class Asking:
         self.question: PendingQuestion | None = None
 
     async def race(self, judging: Coroutine[Any, Any, BackendDecision]) -> BackendDecision:
-        """Wait for the judge, or for a handler whose answer counts for nothing there, and so can only be a no."""
+        """Wait for the backend, or for the handler's refusal: its approval alone does not count there."""
         self._alone = asyncio.get_running_loop().create_future()
         task = asyncio.ensure_future(judging)
         try:
@@ -88,7 +88,7 @@ class Asking:
             self._end_alone(answer, error)
 
     def _end_alone(self, answer: Answer, error: ForbiddenError) -> None:
-        """End the wait without the judge: what this program may not approve, it may still refuse to run."""
+        """End the wait without the backend: a program that may not approve a call may still refuse to run it."""
         said = f"approved here, which does not count: {error}" if answer.verdict is not DENY else "rejected here"
         if self._alone is not None and not self._alone.done():
             judgement = refuse(answer.feedback or said, Source.HOST_POLICY)
@@ -96,13 +96,13 @@ class Asking:
             self._alone.set_result(judgement)
 
     async def withdraw(self) -> None:
-        """Take the question back."""
+        """Withdraw the question."""
         if self.question is not None:
             await self._session.withdraw(self.question)
             self._session.resolve(self.question, "rejected", reason="the call was aborted")
 
     def end(self) -> None:
-        """Let the handler know that it is over."""
+        """Signal the handler that the question has ended."""
         if self.question is not None:
             self._session.waiting.discard(self.question.id)
         if self._signal is not None:

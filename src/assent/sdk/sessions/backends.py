@@ -1,4 +1,4 @@
-"""Who decides for a Python agent: an engine in this process with its own store, or the daemon it is shared with."""
+"""Decision backends of a Python agent: an engine in this process with its own store, or the daemon."""
 
 from __future__ import annotations
 
@@ -122,11 +122,11 @@ class Judge(Protocol):
         """Write down, soon, that a call ended well, and how long it took."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close the backend."""
 
 
 class Birthplace:
-    """The process in which a judge was made. In a fork of it nobody writes, and each answer would be there twice."""
+    """The process that created a backend. A fork has no writer thread, and would hold every answer twice."""
 
     def __init__(self) -> None:
         self._pid = os.getpid()
@@ -314,7 +314,7 @@ def judgement_of(ruling: Ruling) -> BackendDecision:
     reason = decision.decision_reason
     if outcome in ("sandboxed", "unavailable"):
         name = "" if decision.boundary is None else decision.boundary.name
-        reason = f"it may only run inside the sandbox profile {name}, and a Python function can not: {reason}"
+        reason = f"it may only run inside the sandbox profile {name}, and a Python function cannot: {reason}"
         outcome = "unavailable"
     elif decision.verdict is ASK:
         reason, outcome = f"nobody answered in time: {reason}", "deny"

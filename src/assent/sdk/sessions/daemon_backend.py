@@ -1,4 +1,4 @@
-"""The daemon as the judge: the same calls and the same events, in the queue and the log that everyone shares."""
+"""The daemon as the backend: its queue and its log are shared by every agent."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from assent.sdk.client.unsent_reports import Backlog
 from assent.sdk.sessions.backends import OFF, BackendDecision, Birthplace, PendingQuestion, ran, refuse
 
 if TYPE_CHECKING:
-    from assent.server.api.permissions import Permission
-    from assent.server.runtime.endpoints import Evaluated
+    from assent.wire.permissions import Permission
+    from assent.wire.runtime import Evaluated
 
 WAIT = 300.0
 """How many seconds one request waits for a person; then it is made again."""
@@ -49,7 +49,7 @@ def _source_of(opinion: Opinion) -> str:
 
 
 class Remote:
-    """Asks with an agent's token. A policy of the program's own is heard as its host's: it can only tighten."""
+    """Asks the daemon with an agent's token. The program's own policy counts as the host's: it can only tighten."""
 
     shared = True
 
@@ -173,7 +173,7 @@ def _judgement(found: Evaluated) -> BackendDecision:
     outcome, reason = facts.decision, facts.decision_reason
     if outcome in ("sandboxed", "unavailable"):
         name = found.sandbox_profile.name
-        reason = f"it may only run inside the sandbox profile {name}, and a Python function can not: {reason}"
+        reason = f"it may only run inside the sandbox profile {name}, and a Python function cannot: {reason}"
         outcome = "unavailable"
     return BackendDecision(
         allowed=outcome == "allow",

@@ -1,4 +1,4 @@
-"""What happened in a session, in order, for all who follow it: nobody misses anything unawares or hears it twice."""
+"""The events of a session, in order: a follower receives each once, and notices when some are gone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent at work: every call it makes is looked up, checked, decided, perhaps asked about, and only then run."""
+"""A session of an agent: every call is validated, decided, asked about if necessary, and only then run."""
 
 from __future__ import annotations
 
@@ -32,8 +32,9 @@ from assent.model import (
 from assent.sdk.sessions.approval_handlers import ApprovalHandler, Asking, Said
 from assent.sdk.sessions.backends import NO, YES, BackendDecision, Judge, PendingQuestion, refuse
 from assent.sdk.sessions.events import Feed
+from assent.sdk.sessions.results import ToolFailedError, ToolResult, denial_text
 from assent.sdk.sessions.user_questions import UserQuestions, show_result
-from assent.sdk.tools.callbacks import Heard, ask_voice, describe, hear_check, hear_hook
+from assent.sdk.tools.callbacks import Heard, call_callback, describe, hear_check, hear_hook
 from assent.sdk.tools.json_schema import InputError
 from assent.sdk.tools.tool import Tool, ToolInput, read_object
 
@@ -42,28 +43,6 @@ Hook: TypeAlias = Callable[[str, dict[str, Any]], Any]
 
 
 MOST_REMEMBERED = 10_000
-
-
-class ToolResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What the model is told."""
-
-    tool_call_id: str
-    content: Any
-    is_error: bool = False
-    judgement: BackendDecision | None = None
-    """How it was decided; None if it never came to that."""
-
-
-class PermissionDeniedError(AssentError):
-    """The call may not run."""
-
-    def __init__(self, judgement: BackendDecision) -> None:
-        super().__init__(judgement.reason)
-        self.judgement = judgement
-
-
-class ToolFailedError(AssentError):
-    """The call was allowed, and failed, or its input does not fit."""
 
 
 class AgentSession:
@@ -168,7 +147,7 @@ class AgentSession:
         return judgement, taken.params
 
     def refuse_input(self, name: str, call_id: str | None, error: InputError) -> BackendDecision:
-        """Refuse a call whose input can not be decided about, on record."""
+        """Refuse a call whose input cannot be decided about, on record."""
         return refuse(self._reject(ToolCall(tool=name, call_id=call_id), _unfit(name, error)).content)
 
     def note_result(self, name: str, call_id: str, *, error: Exception | None = None) -> None:
@@ -263,7 +242,7 @@ class AgentSession:
             alone = self.handler is not None and not self._judge.may_answer
             judgement = await asking.race(judging) if alone else await judging
         except Exception as error:  # noqa: BLE001 - whatever it is, an undecided call is denied
-            judgement = refuse(f"it can not be decided: {str(error) or type(error).__name__}")
+            judgement = refuse(f"it cannot be decided: {str(error) or type(error).__name__}")
             # Whoever decides may have said yes, and that it runs is on record then.
             self.note_refusal(call, judgement)
         except asyncio.CancelledError:
@@ -363,7 +342,7 @@ class AgentSession:
     async def _execute(self, tool: Tool, taken: ToolInput, call: ToolCall, judgement: BackendDecision) -> ToolResult:
         started = time.perf_counter()
         try:
-            content = await ask_voice(tool.execute, taken.params, seconds=tool.timeout, blocking=tool.blocking)
+            content = await call_callback(tool.execute, taken.params, seconds=tool.timeout, blocking=tool.blocking)
             _refuse_pieces(content)
         except BaseException as error:
             aborted = not isinstance(error, Exception)
@@ -401,12 +380,6 @@ def _unfit(name: str, error: InputError) -> str:
 
 def _name_of(hook: Hook) -> str:
     return str(getattr(hook, "__qualname__", type(hook).__name__))[:1000]
-
-
-def denial_text(name: str, judgement: BackendDecision) -> str:
-    """Say to the model that a call may not run, and why."""
-    text = judgement.reason or f'Permission denied for tool "{name}"'
-    return f"{text} ({judgement.feedback})" if judgement.feedback and judgement.feedback not in text else text
 
 
 def new_call_id() -> str:

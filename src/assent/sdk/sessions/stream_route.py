@@ -17,11 +17,12 @@ from starlette.routing import Route, Router
 from assent.model import AssentError, ConfigError, ForbiddenError, NotFoundError
 from assent.sdk.sessions.app import AgentApp
 from assent.sdk.sessions.approval_handlers import ApprovalHandler
-from assent.sdk.sessions.session import AgentSession, ToolResult
+from assent.sdk.sessions.results import ToolResult
+from assent.sdk.sessions.session import AgentSession
 from assent.sdk.tools.callbacks import describe
-from assent.server.api.sessions import NO_PENDING, NO_QUESTION, RespondBody, session_header
-from assent.server.http.messages import Refusal
-from assent.server.http.sse import BEAT_SECONDS, KEEP_ALIVE, KIND, frame_then_id
+from assent.wire.refusal import Refusal
+from assent.wire.server_sent_events import BEAT_SECONDS, KEEP_ALIVE, KIND, frame_then_id
+from assent.wire.sessions import NO_PENDING, NO_QUESTION, RespondBody, session_header
 
 Authorize: TypeAlias = Callable[[Request, str], Any]
 """Takes a request and a session's id, and returns the user's name, or None for nobody; sync or async."""
@@ -100,7 +101,7 @@ class _Routes:
 
     @_answered
     async def stream(self, request: Request) -> Response:
-        """Follow a session, from where the reader was."""
+        """Stream a session from the place where the reader stopped."""
         session = await self._find(request, request.path_params["session_id"])
         return _stream(session.id, _follow(session, request.headers.get("last-event-id")))
 
@@ -154,7 +155,7 @@ class _Routes:
         try:
             said = self._authorize(request, session_id)
             user = await said if inspect.isawaitable(said) else said
-        except Exception:  # noqa: BLE001 - whoever can not be told from others is nobody
+        except Exception:  # noqa: BLE001 - a caller that cannot be identified is refused
             raise Refusal(403, "Forbidden") from None
         if not isinstance(user, str) or not user:
             raise Refusal(401, "Unauthorized")

@@ -1,6 +1,6 @@
-"""Asking a tool's own check, or a hook: whatever it does, there is an opinion in time, and a fault is a deny.
+"""Calls a tool's own check, or a hook: it has a timeout, and an error is a deny.
 
-What it is asked about is a copy of its own: what it changes there, then or later, is not what runs.
+The callback gets a copy of the input: changes to it do not affect what runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORDS = {verdict.value: verdict for verdict in (ALLOW, ASK, DENY)}
 
 
 def describe(error: BaseException) -> str:
-    """Say what went wrong; an error may fail at that too, or say what can not be written."""
+    """Say what went wrong; an error may fail at that too, or say what cannot be written."""
     try:
         said = str(error)
     except Exception:  # noqa: BLE001 - then its name is all there is
@@ -33,20 +33,20 @@ def describe(error: BaseException) -> str:
 
 
 class NonsenseError(Exception):
-    """What was said is none of the words there are."""
+    """A callback returned no valid verdict."""
 
 
-async def ask_voice(
-    voice: Callable[..., Any], *given: Any, seconds: float | None = PATIENCE, blocking: bool | None = None
+async def call_callback(
+    callback: Callable[..., Any], *given: Any, seconds: float | None = PATIENCE, blocking: bool | None = None
 ) -> Any:
     """Call a function, sync or async, and return what it says; raises what it raises, and `TimeoutError`.
 
     What may block runs in a thread: what is not async, unless `blocking` says otherwise.
     """
-    blocks = not inspect.iscoroutinefunction(voice) if blocking is None else blocking
+    blocks = not inspect.iscoroutinefunction(callback) if blocking is None else blocking
     try:
         async with asyncio.timeout(seconds):
-            said = await call_in_thread(voice, *given) if blocks else voice(*given)
+            said = await call_in_thread(callback, *given) if blocks else callback(*given)
             return await said if inspect.isawaitable(said) else said
     except SystemExit:
         raise RuntimeError("it raised SystemExit") from None
@@ -70,7 +70,7 @@ async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
         if future.done():
             return
         if error is not None:
-            # A future can not carry the one, and the others would end the loop, or look like our own end.
+            # A future cannot carry the one, and the others would end the loop, or look like our own end.
             fatal = isinstance(error, StopIteration) or not isinstance(error, Exception)
             future.set_exception(RuntimeError(f"it raised {type(error).__name__}") if fatal else error)
         else:
@@ -94,7 +94,7 @@ async def call_in_thread(function: Callable[..., Any], *given: Any) -> Any:
 async def hear_check(check: Callable[[Any], Any], params: Any, *, seconds: float = PATIENCE) -> Opinion:
     """Ask a tool's own check."""
     try:
-        verdict, reason = read_verdict(await ask_voice(check, copy.deepcopy(params), seconds=seconds))
+        verdict, reason = read_verdict(await call_callback(check, copy.deepcopy(params), seconds=seconds))
     except Exception as error:  # noqa: BLE001 - a check that fails is heard as its strictest
         return _fault(Source.TOOL_CHECK, "tool-check", "the tool's own check", error, seconds)
     return _opinion(Source.TOOL_CHECK, "tool-check", verdict, reason or "said by the tool's own check")
@@ -112,7 +112,7 @@ class Heard(msgspec.Struct, frozen=True):
 async def hear_hook(hook: Callable[..., Any], name: str, given: dict[str, Any], *, seconds: float = PATIENCE) -> Heard:
     """Ask a hook: it says a verdict, or `{"input": …}` to have another input, or both, or nothing."""
     try:
-        said = await ask_voice(hook, name, copy.deepcopy(given), seconds=seconds)
+        said = await call_callback(hook, name, copy.deepcopy(given), seconds=seconds)
         changed = _changed(said)
         if said is None or (changed is not None and "decision" not in said):
             return Heard(changed=changed)

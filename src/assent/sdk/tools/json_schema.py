@@ -41,7 +41,7 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], bool], str]] = {
 
 
 class SchemaError(AssentError):
-    """A tool's schema can not be used."""
+    """A tool's schema cannot be used."""
 
 
 class InputError(AssentError):
@@ -197,7 +197,7 @@ def _pattern(pattern: Any) -> Check:
     try:
         compiled = re2.compile(pattern)
     except Exception:  # noqa: BLE001 - however it is wrong
-        raise SchemaError(f"the pattern {pattern!r} can not be read") from None
+        raise SchemaError(f"the pattern {pattern!r} cannot be read") from None
 
     def check(value: Any, path: str) -> None:
         if isinstance(value, str) and not compiled.search(value):

@@ -33,8 +33,8 @@ def write_out(value: Any, leaf: Callable[[Any], Any] = msgspec.to_builtins) -> E
         plain = writer.write(value, "", DEEPEST)
     except InputError:
         raise
-    except Exception as error:  # noqa: BLE001 - what can not be written can not be decided about
-        raise InputError(f"it can not be written down: {type(error).__name__}: {error}") from None
+    except Exception as error:  # noqa: BLE001 - what cannot be written cannot be decided about
+        raise InputError(f"it cannot be written down: {type(error).__name__}: {error}") from None
     return EncodedValue(plain, tuple(sorted(writer.secrets)))
 
 

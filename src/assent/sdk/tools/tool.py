@@ -40,7 +40,7 @@ _encode, _decode = msgspec.json.Encoder(enc_hook=_write_model).encode, msgspec.j
 
 
 class ToolError(AssentError):
-    """A tool can not be made as it is described."""
+    """A tool cannot be made as it is described."""
 
 
 class ToolInput(msgspec.Struct, frozen=True):
@@ -55,7 +55,7 @@ class ToolInput(msgspec.Struct, frozen=True):
 class Tool:
     """Made by `@tool` or `define_tool`; call it directly to run it unguarded, as the function that it is."""
 
-    def __init__(  # noqa: PLR0913 - it is the sum of its parts
+    def __init__(  # noqa: PLR0913 - one parameter for each part
         self,
         *,
         name: str,
@@ -240,13 +240,13 @@ def _describe(kind: type[Any]) -> dict[str, Any]:
 
 
 def _as_object(given: Any) -> dict[str, Any]:
-    """Copy an input as JSON: what is decided about can not be changed by whoever still holds it."""
+    """Copy an input as JSON: what is decided about cannot be changed by whoever still holds it."""
     try:
         data = _encode(given)
         if b"null" in data and _holds_no_number(msgspec.to_builtins(given, enc_hook=_write_model)):
             raise ValueError("it holds a number that is none")  # noqa: TRY301 - msgspec writes it as null
         copied = _decode(data)
-    except Exception as error:  # noqa: BLE001 - however it can not be written, it is no input
+    except Exception as error:  # noqa: BLE001 - however it cannot be written, it is no input
         raise InputError(f"the input is not JSON: {error}") from None
     if not isinstance(copied, dict):
         raise InputError("the input must be an object")
@@ -285,7 +285,7 @@ def _adapt(kind: type[Any]) -> Any:
         from pydantic import TypeAdapter  # noqa: PLC0415 - whose types are used has it
 
         return TypeAdapter(kind)
-    except Exception as error:  # noqa: BLE001 - however it can not be read
+    except Exception as error:  # noqa: BLE001 - however it cannot be read
         raise ToolError(f"there is no schema for {kind!r}: {error}") from None
 
 

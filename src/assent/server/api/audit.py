@@ -1,6 +1,6 @@
-"""`/api/audit`: the log, searched a page at a time, one record with its place in the chain, or all of it to keep.
+"""`/api/audit`: search the log, show one record with its place in the chain, export the log.
 
-A user sees what happened for them, an admin everything.
+A user sees the events of their own agents, an admin sees every event.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.audit.chain import genesis, hash_row
-from assent.audit.search import Query, Record, find, read_record
+from assent.audit.search import Query, find, read_record
 from assent.audit.search import search as search_log
 from assent.model import encode
 from assent.model.principal import Role
-from assent.server.api.permissions import millis
-from assent.server.http.messages import Refusal, Request, Stream, read_int, reply
+from assent.server.http.messages import Request, Stream, read_int, reply
+from assent.wire.audit import EventPage, Link, Place
+from assent.wire.refusal import Refusal
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -29,34 +31,6 @@ _NOTHING = msgspec.Raw(b"null")
 _BEFORE = "SELECT hash FROM events WHERE writer = :writer AND position < :position ORDER BY position DESC LIMIT 1"
 _SEAL = "SELECT seq, at FROM checkpoints WHERE writer = :writer AND seq >= :seq ORDER BY seq LIMIT 1"
 FILTERS = ("type", "session", "user", "agent", "tool", "tier", "verdict", "source", "digest", "approval", "text")
-
-
-class EventPage(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Records, the newest first, each with its place in the chain."""
-
-    events: tuple[Record, ...]
-    cursor: str | None = None
-    """Where the next page begins, if there is one."""
-
-
-class Link(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """How a record hangs on the one before it."""
-
-    previous: str
-    """The hash of the writer's record before it."""
-    holds: bool
-    """Whether its own hash, worked out anew, is what was written."""
-    sealed_at: int | None = None
-    """When it was sealed; not yet, if nothing is said."""
-    sealed_by: int | None = None
-    """The number of the writer's record that the seal was put on."""
-
-
-class Place(msgspec.Struct, frozen=True):
-    """A record and its place in the chain."""
-
-    event: Record
-    chain: Link
 
 
 async def search(daemon: Daemon, request: Request) -> Response:
@@ -91,7 +65,7 @@ async def show_record(daemon: Daemon, request: Request) -> Response:
 
 
 async def export(daemon: Daemon, request: Request) -> Stream:
-    """Send everything that is found, in the order it was written, one JSON object a line."""
+    """Send every record that matches, in the order of the log, one JSON object per line."""
     name = b"attachment; filename=assent-log.jsonl"
     pieces = _export(daemon, _read_query(request))
     return Stream(pieces, "application/x-ndjson", ((b"content-disposition", name),), alive=b"\n")
@@ -116,7 +90,7 @@ def _read_query(request: Request) -> Query:
 
 
 def _only(request: Request) -> str | None:
-    """Return whose events alone may be seen."""
+    """Return the only user whose events the caller may see; None for an admin, who sees all."""
     return None if request.who.role is Role.ADMIN else request.who.user
 
 

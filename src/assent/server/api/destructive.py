@@ -1,4 +1,4 @@
-"""`/api/destructive`: for a while, a person has blocked calls asked about instead; that alone allows nothing."""
+"""`/api/destructive`: ask about destructive calls for a limited time. This allows nothing by itself."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model.principal import Role
-from assent.server.api.grants import Ended
-from assent.server.api.permissions import millis
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.grants import EnableBody, Enabled, EnablementList, Ended
+from assent.wire.refusal import Refusal
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -21,39 +22,11 @@ if TYPE_CHECKING:
 LONGEST_MINUTES = 24 * 60
 
 
-class EnableBody(msgspec.Struct, frozen=True, rename="camel"):
-    """For whom, or for which call, and for how long."""
-
-    minutes: float | None = None
-    agent_id: str | None = None
-    session_id: str | None = None
-    digest: str | None = None
-
-
-class Enabled(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """One enablement."""
-
-    id: str
-    user_id: str
-    agent_id: str | None = None
-    session_id: str | None = None
-    digest: str | None = None
-    until: int
-    created_at: int
-    by: str
-
-
-class EnablementList(msgspec.Struct, frozen=True):
-    """The enablements in force."""
-
-    enablements: tuple[Enabled, ...]
-
-
 _BODY = msgspec.json.Decoder(EnableBody)
 
 
 async def enable(daemon: Daemon, request: Request) -> Response:
-    """Have destructive calls asked about for a while."""
+    """Ask about destructive calls for a limited time."""
     body = request.decode(_BODY)
     if body.minutes is None or not (math.isfinite(body.minutes) and 0 < body.minutes <= LONGEST_MINUTES):
         raise Refusal(400, f"Invalid minutes: expected a number up to {LONGEST_MINUTES}")

@@ -1,4 +1,4 @@
-"""`/api/login`: a one-time link, or a token, becomes a browser's session, which ends here or everywhere at once."""
+"""`/api/login`: log a browser in with a one-time link or a token, and log it out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.model.principal import Role
 from assent.server.auth.tokens import (
     COOKIE_SECONDS,
     TICKET_SECONDS,
@@ -16,43 +15,14 @@ from assent.server.auth.tokens import (
     revoke,
     revoke_sessions,
 )
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.refusal import Refusal
+from assent.wire.tokens import LoggedOut, LoginBody, SocketTicket, Who
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.server.daemon import Daemon
-
-
-class LoginBody(msgspec.Struct, frozen=True):
-    """One of the two."""
-
-    code: str = ""
-    """The code of a one-time link: what stands behind its `#`."""
-    token: str = ""
-    """A person's token; an agent's is none."""
-
-
-class Who(msgspec.Struct, frozen=True, rename="camel"):
-    """Who is logged in."""
-
-    user_id: str
-    role: Role
-
-
-class LoggedOut(msgspec.Struct, frozen=True):
-    """How many sessions were ended."""
-
-    success: bool
-    sessions: int
-
-
-class SocketTicket(msgspec.Struct, frozen=True, rename="camel"):
-    """What opens one WebSocket, once: `?ticket=…` in its address."""
-
-    ticket: str
-    expires_in: float
-    """For how many seconds it is good."""
 
 
 _BODY = msgspec.json.Decoder(LoginBody)
@@ -74,13 +44,13 @@ async def log_in(daemon: Daemon, request: Request) -> Response:
 
 
 async def give_ticket(daemon: Daemon, request: Request) -> Response:
-    """Give a ticket for a page that can only say `new WebSocket(url)`: no token of theirs may stand in an address."""
+    """Issue a ticket for a page that can only call `new WebSocket(url)`: a URL must not contain a token."""
     issued = await daemon.store.commit(issue_ticket(request.who, daemon.log))
     return reply(SocketTicket(issued.secret, TICKET_SECONDS))
 
 
 async def who_is_it(_daemon: Daemon, request: Request) -> Response:
-    """Say who is logged in."""
+    """Return the user who is logged in."""
     return reply(Who(request.who.user, request.who.role))
 
 

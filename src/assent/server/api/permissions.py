@@ -5,16 +5,19 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from assent.analysis.read import COMMAND_FIELDS
 from assent.analysis.tools.names import find_tool
-from assent.model import Answer, NotFoundError, Operation, Scope, Source, Stake, State, Tier, Verdict
+from assent.model import Answer, NotFoundError, Scope, Source, State, Tier, Verdict
 from assent.model.principal import Role
-from assent.policy.guard import command_text
-from assent.server.http.messages import Refusal, Request, StoppingError, read_int, read_seconds, reply
+from assent.server.approval_command import command_of
+from assent.server.http.messages import Request, StoppingError, read_int, read_seconds, reply
+from assent.wire.permissions import DecisionBody, DecisionResult, Permission, PermissionList, Stored
+from assent.wire.refusal import Refusal
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -27,109 +30,13 @@ MESSAGE = "Permission system initialized. Pending requests will appear here."
 DECISIONS = ("approve", "reject", "approve_always")
 _OUTCOMES = {State.APPROVED: "approve", State.REJECTED: "reject"}
 
-Decided: TypeAlias = Literal["approve", "reject", "approve_always"]
-
-
-class Permission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """A question and, once it is answered, its outcome."""
-
-    id: str
-    agent_id: str
-    user_id: str
-    tool_name: str
-    tool_input: dict[str, Any]
-    """The exact input while it is pending; empty once it is answered."""
-    tier: Tier
-    reason: str
-    timestamp: int
-    """When it was asked, in milliseconds since 1970."""
-    status: State
-    command: str
-    """The call in one line."""
-    session_id: str
-    tool_call_id: str | None = None
-    cwd: str | None = None
-    kind: str
-    digest: str
-    expires_at: int
-    caller_gone: bool = False
-    decision: str | None = None
-    by: str | None = None
-    resolved_at: int | None = None
-    feedback: str | None = None
-    used: bool = False
-    destructive: bool = False
-    proposed_pattern: str = ""
-    """What `pattern` could be for similar calls, while it is pending; it covers this call too."""
-    stakes: tuple[Stake, ...] = ()
-    """What is at stake, in plain words, while it is pending."""
-    impact_scope: str | None = None
-    rollback_advice: str | None = None
-    workspace: tuple[str, ...] = ()
-    operations: tuple[Operation, ...] = ()
-    """What the call would do, while it is pending; in a list only with `details`."""
-    unreadable: str | None = None
-    rules: tuple[str, ...] = ()
-    """The rules whose word the reason is, with the files they were written in."""
-    boundary: str | None = None
-    """The sandbox profile it must run in."""
-
-
-class PermissionList(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Questions, the newest last."""
-
-    pending: tuple[Permission, ...]
-    message: str
-    cursor: str | None = None
-    """Where the next page begins, if there is one."""
-
-
-class DecisionBody(msgspec.Struct, frozen=True, rename="camel"):
-    """A person's answer."""
-
-    request_id: str | None = None
-    decision: str | None = None
-    feedback: str | None = None
-    modified_input: str | dict[str, Any] | None = None
-    """A shell call's new command; for other tools an object, or its text."""
-    scope: Scope | None = None
-    pattern: str | None = None
-    """What a wider answer covers, as a rule."""
-    expires_in: float | None = None
-    """For how many seconds a wider answer holds."""
-    destructive: bool = False
-
-
-class Stored(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What a wider answer left behind."""
-
-    covers: str
-    """In words."""
-    pattern: str | None = None
-    """The rule; None where it is for exactly that call."""
-    grant_id: str | None = None
-    """By which it is revoked; None where a run keeps it until it ends."""
-    expires_at: int | None = None
-
-
-class DecisionResult(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What was done."""
-
-    success: bool
-    request_id: str
-    decision: str
-    scope: Scope | None = None
-    status: State | None = None
-    stored: Stored | None = None
-    """What holds for later calls."""
-
 
 _BODY = msgspec.json.Decoder(DecisionBody)
 _OBJECT = msgspec.json.Decoder(dict[str, Any])
 
 
 def may_see(who: Principal, approval: Approval) -> bool:
-    """Tell whether a principal may look at a question: an agent at its own, a user at those of their agents."""
+    """Tell whether a principal may see a question: an agent its own, a user those of their agents."""
     if who.role is Role.AGENT:
         own = approval.session.id == who.run if who.run is not None else not approval.session.run
         return own and approval.user == who.user and approval.agent == who.agent
@@ -197,7 +104,7 @@ async def decide_permission(daemon: Daemon, request: Request) -> Response:
 
 
 async def _find_stored(daemon: Daemon, approval: Approval) -> Stored:
-    """Say what an answer left behind for later calls: a pattern where one was named, else exactly that call."""
+    """Describe what an answer stored for later calls: a pattern if one was given, else exactly that call."""
     found = await daemon.approvals.grants(user=approval.user)
     grant = next((g for g in found if g.approval == approval.id), None)
     pattern = None if grant is None or grant.rule is None else grant.rule.text
@@ -210,7 +117,7 @@ async def _find_stored(daemon: Daemon, approval: Approval) -> Stored:
 
 
 async def read_answer(daemon: Daemon, who: Principal, body: DecisionBody) -> Answer:
-    """Read a person's answer, or refuse what does not fit together."""
+    """Read a person's answer, or refuse a contradictory one."""
     scope = _read_scope(body)
     if body.expires_in is not None and not (math.isfinite(body.expires_in) and 1 <= body.expires_in <= 366 * 86400):
         raise Refusal(400, "Invalid expiresIn: expected a number of seconds")
@@ -243,12 +150,12 @@ async def _read_modified(daemon: Daemon, who: Principal, body: DecisionBody) -> 
     if approval is None or not may_see(who, approval):
         raise Refusal(404, "Request not found")
     if approval.call is None:
-        return None  # it is answered already, and `answer` will say by whom
+        return None  # already answered; `answer` reports by whom
     return modify_input(approval.call, body.modified_input)
 
 
 def modify_input(call: ToolCall, changed: str | dict[str, Any] | None) -> dict[str, Any]:
-    """Put a person's text in the place of the command, or an object in that of the whole input."""
+    """Replace the command with a person's text, or the whole input with an object."""
     if isinstance(changed, dict):
         return changed
     text = changed or ""
@@ -265,7 +172,7 @@ def modify_input(call: ToolCall, changed: str | dict[str, Any] | None) -> dict[s
 
 
 def describe(approval: Approval) -> Permission:
-    """Write a question down as this dialect has it."""
+    """Convert a question to the record of this dialect."""
     call, reading = approval.call, approval.decision.reading if approval.decision is not None else None
     answer = approval.answer
     decision = _OUTCOMES.get(approval.state)
@@ -303,7 +210,7 @@ def describe(approval: Approval) -> Permission:
 
 
 def detail(approval: Approval) -> Permission:
-    """Write a question down with what its call would do."""
+    """Convert a question, with the operations of its call."""
     decision = approval.decision
     if decision is None:
         return describe(approval)
@@ -315,16 +222,3 @@ def detail(approval: Approval) -> Permission:
         rules=decision.rule_refs if decision.decision_source is Source.RULE else (),
         boundary=decision.boundary.name if decision.boundary is not None else None,
     )
-
-
-def command_of(approval: Approval) -> str:
-    """Return the command text of a pending shell call; else the tool and what it is about."""
-    call = approval.call
-    if call is not None and find_tool(call.tool).shape == "command" and (text := command_text(call)):
-        return text
-    return approval.summary
-
-
-def millis(seconds: float) -> int:
-    """Turn seconds into milliseconds."""
-    return int(seconds * 1000)

@@ -1,7 +1,7 @@
-"""`/api/policy/try`: a rule held against the calls of the last days, as the log has them. It changes nothing.
+"""`/api/policy/try`: evaluate a draft rule against the recorded calls of the last days. It changes nothing.
 
-What is counted is an estimate: the log keeps what was read in a call, not the call itself, and today's policy is what
-the rule is compared with.
+The result is an estimate: the log has the analysis of a call, not the call itself, and the rule is compared with
+today's policy.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -26,10 +26,8 @@ from assent.model import (
     Event,
     Grant,
     Layer,
-    Outcome,
     Policy,
     Rule,
-    Scope,
     Session,
     ToolCall,
     Workspace,
@@ -37,9 +35,12 @@ from assent.model import (
 )
 from assent.model.principal import Role
 from assent.policy.engine import Engine
-from assent.server.api.permissions import may_see, millis
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.api.permissions import may_see
+from assent.server.http.messages import Request, reply
 from assent.store.cursor import Row
+from assent.wire.policy import Change, Trial, TryBody
+from assent.wire.refusal import Refusal
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -55,53 +56,8 @@ _AT_ONCE = 500
 _OLDER = "SELECT 1 FROM events WHERE position = :first AND at >= :since"
 
 
-class TryBody(msgspec.Struct, frozen=True, rename="camel"):
-    """A rule that nobody has written down yet."""
-
-    rule: str = ""
-    effect: Literal["grant", "allow", "ask", "deny"] = "grant"
-    """What it would be: a standing answer, or a rule in one of the lists of the user's file."""
-    days: float = 14.0
-    tool: str = "Bash"
-    """Whose pattern it is, if it names no tool itself."""
-    agent_id: str | None = None
-    """Only this agent's calls."""
-    destructive: bool = False
-    request_id: str | None = None
-    """The question that a standing answer would be the answer to: it binds its agent, its workspace and its files."""
-    scope: Scope = Scope.ALWAYS
-    """How long that answer would stand."""
-
-
-class Change(msgspec.Struct, frozen=True):
-    """A call that would have been decided otherwise."""
-
-    command: str
-    count: int
-    before: Outcome
-    after: Outcome
-    at: int
-    agent: str
-
-
-class Trial(msgspec.Struct, frozen=True):
-    """What a rule would have changed."""
-
-    rule: str
-    """As it was understood."""
-    calls: int
-    """How many calls were looked at …"""
-    asked: int
-    """… how many of them a person would be asked about today …"""
-    changed: int
-    """… and how many the rule would decide otherwise."""
-    whole: bool
-    """Whether these are all calls of that time, not only the latest."""
-    changes: tuple[Change, ...]
-
-
 class _Seen(msgspec.Struct, frozen=True):
-    """One call of the log, and how often it came."""
+    """A recorded call, and how often it was made."""
 
     event: Event
     count: int
@@ -120,7 +76,7 @@ _BODY = msgspec.json.Decoder(TryBody)
 
 
 async def try_rule(daemon: Daemon, request: Request) -> Response:
-    """Hold a rule against what happened."""
+    """Evaluate a draft rule against recorded calls."""
     body, who = request.decode(_BODY), request.who
     if not 0 < body.days <= 366:
         raise Refusal(400, "Invalid days: expected a number up to 366")
@@ -147,7 +103,7 @@ async def _find_question(daemon: Daemon, request_id: str, request: Request) -> A
 
 
 async def _look_back(daemon: Daemon, since: float, first: int, user: str | None, agent: str | None) -> list[_Seen]:
-    """Find the latest calls, each once; what a person's yes released was already counted when it was asked about."""
+    """Find the latest calls, each once; a released call was already counted when it was asked about."""
     where = ["position > :first", "type = 'permission.evaluated'", "at >= :since", "source <> 'person'"]
     where += ["user_id = :user"] * (user is not None) + ["agent_id = :agent"] * (agent is not None)
     sql = (
@@ -196,7 +152,7 @@ def _try(draft: _Draft, seen: Sequence[_Seen], *, whole: bool) -> Trial:
 
 
 class _Draft:
-    """A rule, or a standing answer, before there is one."""
+    """A draft of a rule or of a grant."""
 
     def __init__(self, daemon: Daemon, rule: Rule, body: TryBody, asked: Approval | None) -> None:
         self._daemon = daemon
@@ -206,7 +162,7 @@ class _Draft:
         self._engines: dict[int, tuple[Engine, Engine]] = {}
 
     def compare(self, seen: Sequence[_Seen]) -> Iterator[tuple[_Seen, Decision, Decision]]:
-        """Decide every call as today, and with the rule."""
+        """Decide every call with today's policy, and with the rule added."""
         grant = self._grant() if self._body.effect == "grant" else None
         for each in seen:
             recorded = each.event.permission_decision
@@ -223,7 +179,7 @@ class _Draft:
             yield each, before, after
 
     def _grant(self) -> Grant:
-        """Make what an answer would leave behind; where no question is named, it is bound to nothing."""
+        """Make the grant that an answer would store; without a question it is bound to nothing."""
         body, made = self._body, None
         if self._asked is not None:
             answer = Answer(verdict=ALLOW, scope=body.scope, pattern=body.rule, destructive=body.destructive)
@@ -239,7 +195,7 @@ class _Draft:
         return self._engines[id(engine)][1]
 
     def _place(self, event: Event, recorded: Decision) -> tuple[ToolCall, Session, Engine]:
-        """Put a recorded call where it was made, as far as the log tells."""
+        """Rebuild a recorded call with its session, as far as the log has them."""
         said = event.payload
         cwd = said.get("cwd")
         folder = cwd if isinstance(cwd, str) else None
@@ -257,7 +213,7 @@ class _Draft:
         return call, session, self._daemon.projects(call, session)
 
     def _disk(self, folder: str | None, agent: str, session: str) -> tuple[Workspace, bool]:
-        """Say where an agent works: the one that asks by what its session says, others by what is on the disk."""
+        """Return an agent's workspace and whether it is remote: by the question's session, else by the disk."""
         asking = None if self._asked is None else self._asked.session
         if asking is not None and asking.agent == agent:
             inside = folder is not None and any(within(folder, root) for root in asking.workspace)

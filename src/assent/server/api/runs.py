@@ -1,37 +1,22 @@
-"""`/api/runs`: the daemon's own runs, how they stand and what guards their tools, and ending them.
+"""`/api/runs`: list runs, show one with the guards of its tools, and stop one.
 
-The run protocol (`WS /ws`) has all of this and more; here it is for whoever only looks now and then.
+The run protocol (`WS /ws`) offers all of this and more; these routes are for occasional requests.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from assent.runs.protocol.messages import GuardChain, RunSummary
 from assent.runs.protocol.parse import ProtocolError
-from assent.server.api.grants import Ended
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.grants import Ended
+from assent.wire.refusal import Refusal
+from assent.wire.runs import GuardedRun, Runs
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.server.daemon import Daemon
-
-
-class Runs(msgspec.Struct, frozen=True):
-    """The runs that you may see, the newest first."""
-
-    runs: tuple[RunSummary, ...]
-
-
-class GuardedRun(msgspec.Struct, frozen=True):
-    """A run, and the chain of named policies that guards each of its tools, as it is now."""
-
-    run: RunSummary
-    guards: tuple[GuardChain, ...]
-    """Empty for a run that has been over for long: guards live in memory, and end with their run."""
 
 
 async def list_runs(daemon: Daemon, request: Request) -> Response:
@@ -48,7 +33,7 @@ async def show_run(daemon: Daemon, request: Request) -> Response:
 
 
 async def stop_run(daemon: Daemon, request: Request) -> Response:
-    """End a run before its time."""
+    """Stop a run."""
     try:
         await daemon.runs.stop(request.path_params["id"], request.who)
     except ProtocolError:

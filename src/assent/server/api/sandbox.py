@@ -1,70 +1,21 @@
-"""`/api/sandbox/…`: what `assent run` asks for and tells: a decision's boundary, and what happened inside."""
+"""`/api/sandbox/…`: what `assent run` requests and reports: a decision's boundary, and the events inside."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from assent.decisions.tickets import TicketError, outside_call
-from assent.model import ALLOW, Mode, NotFoundError, Role, SandboxProfile, Violation
-from assent.sandbox.reports import SandboxReport
-from assent.server.http.messages import Refusal, Request, reply
+from assent.model import ALLOW, Mode, NotFoundError, Role
+from assent.server.http.messages import Request, reply
+from assent.wire.refusal import Refusal
+from assent.wire.sandbox import Answered, AskBody, Recorded, RedeemBody, Redeemed, ReportBody
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.server.daemon import Daemon
-
-_Name = Annotated[str, msgspec.Meta(min_length=1, max_length=128)]
-
-
-class RedeemBody(msgspec.Struct, frozen=True, rename="camel"):
-    """A decision that is to be run now: its id, the exact words, and the folder they run in."""
-
-    decision_id: _Name
-    argv: tuple[str, ...]
-    cwd: str
-    nonce: Annotated[str, msgspec.Meta(max_length=128)] = ""
-    """What the seal answers: nobody can show the seal of an answer to another request."""
-
-
-class Redeemed(msgspec.Struct, frozen=True, rename="camel"):
-    """The boundary that was decided."""
-
-    profile: SandboxProfile
-    asks: bool
-    """What is stopped is asked about when the same call is made again."""
-    seal: str = ""
-    """The installation's signature, in hexadecimal, over the decision, the nonce, the words, the folder and this."""
-
-
-class ReportBody(msgspec.Struct, frozen=True, rename="camel"):
-    """What happened in a sandbox, in order."""
-
-    run_id: _Name
-    events: Annotated[tuple[SandboxReport, ...], msgspec.Meta(min_length=1, max_length=200)]
-    decision_id: _Name | None = None
-
-
-class Recorded(msgspec.Struct, frozen=True):
-    """How many events are in the log now."""
-
-    recorded: int
-
-
-class AskBody(msgspec.Struct, frozen=True, rename="camel"):
-    """Something that lies outside the boundary of a decision that is being run, and that the command waits for."""
-
-    decision_id: _Name
-    violation: Violation
-
-
-class Answered(msgspec.Struct, frozen=True):
-    """Whether it may be done."""
-
-    allow: bool
-    reason: str
 
 
 _ASK = msgspec.json.Decoder(AskBody)
@@ -73,7 +24,7 @@ _REPORT = msgspec.json.Decoder(ReportBody)
 
 
 async def redeem(daemon: Daemon, request: Request) -> Response:
-    """Trade a decision in for its boundary, once."""
+    """Redeem a decision for its boundary, once."""
     body = request.decode(_REDEEM)
     try:
         ticket, decision = await daemon.decisions.redeem(body.decision_id, body.argv, body.cwd, request.who)
@@ -84,7 +35,7 @@ async def redeem(daemon: Daemon, request: Request) -> Response:
 
 
 async def report(daemon: Daemon, request: Request) -> Response:
-    """Record what happened in a sandbox; what belongs to no decision is told by people alone."""
+    """Record the events of a sandbox; only people may report events without a decision."""
     body = request.decode(_REPORT)
     if body.decision_id is None and request.who.role is Role.AGENT:
         raise Refusal(403, "Forbidden")
@@ -95,7 +46,7 @@ async def report(daemon: Daemon, request: Request) -> Response:
 
 
 async def ask(daemon: Daemon, request: Request) -> Response:
-    """Ask about what lies outside, as about any call of the same session, while the command waits."""
+    """Ask about an operation outside the boundary, like any call of the session, while the command waits."""
     body = request.decode(_ASK)
     ticket = await daemon.decisions.find_ticket(body.decision_id, request.who)
     if not ticket.boundary.ask or ticket.used_at is None or ticket.ended_at is not None:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -13,9 +12,12 @@ from assent.audit.search import Query, Record
 from assent.decisions.errors import AdminNeededError, AmbiguousError
 from assent.model import Answer, Approval, AssentError, Event, State, Verdict
 from assent.model.principal import Role
-from assent.server.api.permissions import may_see, millis
-from assent.server.http.messages import Refusal, Request, Stream, reply
-from assent.server.http.sse import frame_then_id
+from assent.server.api.permissions import may_see
+from assent.server.http.messages import Request, Stream, reply
+from assent.wire.refusal import Refusal
+from assent.wire.server_sent_events import frame_then_id
+from assent.wire.sessions import NO_PENDING, NO_QUESTION, RespondBody, Responded, Said, session_header
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -23,55 +25,8 @@ if TYPE_CHECKING:
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
 
-Said: TypeAlias = Literal["approved", "rejected"]
-NO_PENDING = "No pending permission request for session '{}'"
-BAD_DECISION = 'Field \'decision\' must be "approved" or "rejected" for permission responses'
-BAD_KIND = 'Field \'kind\' must be "permission" or "question"'
-NO_QUESTION = "No pending question for session '{}'"
-NO_ANSWER = "Field 'answer' is required and must be a non-empty string"
-SESSION_HEADER = "x-session-id"
-"""Says which session a stream is about."""
 _VERDICTS: dict[Said, Verdict] = {"approved": Verdict.ALLOW, "rejected": Verdict.DENY}
 _TOLD = ("permission.requested", "permission.resolved", "tool.started", "tool.result", "tool.failed")
-
-
-class RespondBody(msgspec.Struct, frozen=True, rename="camel"):
-    """An answer to a request for permission (that of a call, or the oldest), or to a question of the agent."""
-
-    kind: str | None = None
-    decision: Any = None
-    answer: Any = None
-    tool_call_id: str | None = None
-    feedback: str | None = None
-
-    @property
-    def is_about_question(self) -> bool:
-        """Tell whether it answers a question of the agent; without a kind, what it carries tells."""
-        if self.kind not in (None, "permission", "question"):
-            raise Refusal(400, BAD_KIND)
-        return self.kind == "question" or (self.kind is None and self.decision is None and self.answer is not None)
-
-    @property
-    def text(self) -> str:
-        """Return the answer to a question of the agent, or refuse it."""
-        if not isinstance(self.answer, str) or not self.answer.strip():
-            raise Refusal(400, NO_ANSWER)
-        return self.answer.strip()
-
-    @property
-    def said(self) -> Said:
-        """Return the answer to a request for permission, or refuse it: nothing but the two words is one."""
-        if self.decision == "approved":
-            return "approved"
-        if self.decision == "rejected":
-            return "rejected"
-        raise Refusal(400, BAD_DECISION)
-
-
-class Responded(msgspec.Struct, frozen=True):
-    """That it was done."""
-
-    ok: bool
 
 
 _RESPOND = msgspec.json.Decoder(RespondBody)
@@ -79,7 +34,7 @@ _event = msgspec.json.Decoder(Event)
 
 
 async def stream(daemon: Daemon, request: Request) -> Stream:
-    """Follow a session, from where the reader was."""
+    """Stream a session from the place where the reader stopped."""
     given = request.fields.get(b"last-event-id", b"").decode("latin-1")
     if given and not (given.isascii() and given.isdigit() and len(given) < 19):
         raise Refusal(400, "Invalid Last-Event-ID: expected an id of this stream")
@@ -88,11 +43,6 @@ async def stream(daemon: Daemon, request: Request) -> Stream:
         raise Refusal(403, "Forbidden: a run's program follows that run alone")
     session = request.path_params["id"]
     return Stream(_write(daemon, request.who, session, after), headers=(session_header(session),))
-
-
-def session_header(session: str) -> tuple[bytes, bytes]:
-    """Name the session of a stream in a header; what no header can hold is escaped as in an address."""
-    return SESSION_HEADER.encode(), quote(session, safe="!#$&'()*+,/:;=?@[] ").encode()
 
 
 async def _write(daemon: Daemon, who: Principal, session: str, after: int | None) -> AsyncGenerator[bytes]:
@@ -133,7 +83,7 @@ async def _tell(daemon: Daemon, who: Principal, record: Record) -> dict[str, Any
 
 
 async def _question(daemon: Daemon, who: Principal, event: Event) -> dict[str, Any]:
-    """Return what a person needs to know; the input itself is there only while the question is open."""
+    """Return what a person needs to know; the input is included only while the question is pending."""
     approval = await daemon.approvals.get(event.action_id or "")
     call = approval.call if approval is not None and may_see(who, approval) else None
     expires = event.payload.get("expiresAt")
@@ -158,7 +108,7 @@ def _outcome(event: Event) -> dict[str, Any]:
 
 
 async def respond(daemon: Daemon, request: Request) -> Response:
-    """Answer a question of a session, for good. What an agent asks its user besides is nothing the daemon holds."""
+    """Answer a question of a session, for good. The daemon holds no questions of the agent itself."""
     body, who, session = request.decode(_RESPOND), request.who, request.path_params["id"]
     if body.is_about_question and body.text:
         raise Refusal(404, NO_QUESTION.format(session))
@@ -177,7 +127,7 @@ async def respond(daemon: Daemon, request: Request) -> Response:
 
 
 async def find_pending(daemon: Daemon, who: Principal, session: str, call_id: str | None) -> Approval | None:
-    """Return the question of a call, or the oldest of a session, of those that one may see; or `AmbiguousError`."""
+    """Return the question of a call, or the oldest visible one of a session; raise `AmbiguousError` for several."""
     cursor: str | None = None
     user = None if who.role is Role.ADMIN else who.user
     named: list[Approval] = []

@@ -1,15 +1,15 @@
-"""`/api/permissions/{id}/similar`: how earlier questions of the same kind ended, for whoever is to answer this one."""
+"""`/api/permissions/{id}/similar`: how earlier questions of the same kind were answered."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import msgspec
-
 from assent.decisions.rows import APPROVAL_COLUMNS, read_approval
-from assent.model import Scope, State
-from assent.server.api.permissions import may_see, millis
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.api.permissions import may_see
+from assent.server.http.messages import Request, reply
+from assent.wire.permissions import Earlier, EarlierAnswers
+from assent.wire.refusal import Refusal
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -28,27 +28,6 @@ WHERE state IN ('approved', 'rejected') AND tool = :tool AND id <> :id
     AND (digest = :digest OR summary = :begins OR substr(summary, 1, :length) = :prefix)
 ORDER BY created_at DESC, id DESC LIMIT {MOST}
 """  # noqa: S608 - constants
-
-
-class Earlier(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """One question that was answered before."""
-
-    id: str
-    command: str
-    """The call in one line, secrets masked."""
-    same: bool = False
-    """It was exactly this call."""
-    status: State
-    scope: Scope | None = None
-    by: str | None = None
-    feedback: str | None = None
-    resolved_at: int | None = None
-
-
-class EarlierAnswers(msgspec.Struct, frozen=True):
-    """Earlier questions, the newest first."""
-
-    similar: tuple[Earlier, ...]
 
 
 async def list_similar(daemon: Daemon, request: Request) -> Response:
@@ -71,7 +50,7 @@ async def list_similar(daemon: Daemon, request: Request) -> Response:
 
 
 def beginning(summary: str) -> str:
-    """Return the program and, if it is a plain word, its subcommand: what makes two calls look alike."""
+    """Return the program and, if it is a plain word, its subcommand: calls that share them are similar."""
     words = summary.split(maxsplit=2)
     plain = len(words) > 1 and words[1].replace("-", "").isalnum() and not words[1].startswith("-")
     return " ".join(words[: 2 if plain else 1])

@@ -1,4 +1,4 @@
-"""`/api/stats/history` and `/api/sessions`: what happened over time, and which agents were at work."""
+"""`/api/stats/history` and `/api/sessions`: counts over time, and the sessions of agents."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 import assent.lazy_regex as re
 from assent.analysis.tools.names import find_tool
 from assent.model.principal import Role
-from assent.server.api.hourly_counts import HOUR
-from assent.server.api.permissions import millis
 from assent.server.api.similar_questions import beginning
 from assent.server.http.messages import Request, read_int, reply
+from assent.server.state.hourly_counts import HOUR
+from assent.wire.statistics import AgentSession, Asked, History, Point, SessionList, StoppedAttempt
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -35,92 +34,15 @@ _SPANS = ((1, 3600), (7, 6 * 3600), (31, 86400), (366, 7 * 86400))
 """Up to how many days a point of the plot stands for how many seconds."""
 
 
-class Point(msgspec.Struct, frozen=True):
-    """What was decided in one stretch of time."""
-
-    at: int
-    allow: int = 0
-    ask: int = 0
-    deny: int = 0
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """Something that people are asked about again and again."""
-
-    tool: str
-    begins: str
-    """The program and its subcommand, or the tool."""
-    example: str
-    count: int
-    allowed: int
-    """How often a person said yes."""
-
-
-class StoppedAttempt(msgspec.Struct, frozen=True):
-    """Something that a sandbox stopped."""
-
-    position: int
-    at: int
-    session: str
-    agent: str
-    text: str
-
-
-class History(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """What happened in the last days."""
-
-    since: int
-    seconds: int
-    """How long a stretch is."""
-    points: tuple[Point, ...]
-    calls: int
-    """How many calls were decided; what a person's answer released is not counted twice."""
-    asked: int
-    answers: dict[str, int]
-    """How questions ended."""
-    answer_median: float | None = None
-    """Seconds until a person answered: half took longer …"""
-    answer_slow: float | None = None
-    """… and one in ten took longer than this."""
-    most_asked: tuple[Asked, ...]
-    violations: int
-    latest_violations: tuple[StoppedAttempt, ...]
-
-
-class AgentSession(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, kw_only=True):
-    """One agent at work."""
-
-    id: str
-    user_id: str
-    agent_id: str
-    first_at: int
-    last_at: int
-    events: int
-    allow: int
-    ask: int
-    deny: int
-    violations: int
-    position: int
-    """Where in the log its last record is …"""
-    text: str
-    """… and what that is about."""
-
-
-class SessionList(msgspec.Struct, frozen=True):
-    """Sessions, the one that did something last first."""
-
-    sessions: tuple[AgentSession, ...]
-
-
 async def show_history(daemon: Daemon, request: Request) -> Response:
-    """Sum up the last days."""
+    """Return the statistics of the last days."""
     days = _read_days(request)
     seconds = next(size for most, size in _SPANS if days <= most)
     since = math.floor((time.time() - days * 86400) / seconds) * seconds
     scope = _Scope(daemon, request, since)
     answers = await scope.answers()
     times = sorted(row[3] - row[2] for row in answers if row[0] in ("approved", "rejected") and row[3] is not None)
-    counts = await daemon.tally.count(since, scope.user)
+    counts = await daemon.hourly_counts.count(since, scope.user)
     points = _points(counts, since, seconds)
     violations = sum(count for (_, what), count in counts.items() if what == "violation")
     return reply(
@@ -141,7 +63,7 @@ async def show_history(daemon: Daemon, request: Request) -> Response:
 
 
 async def list_sessions(daemon: Daemon, request: Request) -> Response:
-    """List the sessions that did something in the last days."""
+    """List the sessions that were active in the last days."""
     scope = _Scope(daemon, request, time.time() - _read_days(request) * 86400)
     rows = await scope.query(
         "SELECT session_id, user_id, agent_id, min(at), max(at), count(*), "
@@ -158,7 +80,7 @@ async def list_sessions(daemon: Daemon, request: Request) -> Response:
 
 
 class _Scope:
-    """What somebody may see of what happened since a time."""
+    """The events since a time that a principal may see."""
 
     def __init__(self, daemon: Daemon, request: Request, since: float) -> None:
         self._store = daemon.store
@@ -198,7 +120,7 @@ def _read_days(request: Request) -> int:
 
 
 def _points(counts: Counter[tuple[int, str]], since: int, seconds: int) -> tuple[Point, ...]:
-    """Put hours together to stretches; `since` is where the first one begins."""
+    """Sum hours up to longer intervals; `since` is the start of the first one."""
     found: Counter[tuple[int, str]] = Counter()
     for (hour, what), count in counts.items():
         found[hour * HOUR // seconds, what] += count

@@ -1,4 +1,4 @@
-"""`/api/tokens`: what an admin hands out, sees and takes back. A secret is in one answer only, the one that made it."""
+"""`/api/tokens`: create, list and revoke tokens. Only the answer that creates a token contains its secret."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model import AssentError
-from assent.model.principal import Role, Token
+from assent.model.principal import Role
 from assent.platform.paths import refuse_folder
-from assent.server.api.grants import Ended
 from assent.server.auth.tokens import SELECT_TOKENS, TokenRequest, issue, revoke, token_of
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.grants import Ended
+from assent.wire.refusal import Refusal
+from assent.wire.tokens import NewToken, TokenBody, TokenList
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -20,32 +22,6 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
 LONGEST_NAME = 128
-
-
-class TokenBody(msgspec.Struct, frozen=True, rename="camel"):
-    """What a new token is to say of its holder."""
-
-    role: Role
-    user: str = ""
-    agent: str = ""
-    label: str = ""
-    remote: bool = False
-    interactive: bool | None = None
-    workspace: tuple[str, ...] = ()
-    expires_in: float | None = None
-
-
-class NewToken(msgspec.Struct, frozen=True):
-    """A new token, and the only time its secret is shown."""
-
-    secret: str
-    token: Token
-
-
-class TokenList(msgspec.Struct, frozen=True):
-    """Every token that was not revoked."""
-
-    tokens: tuple[Token, ...]
 
 
 _BODY = msgspec.json.Decoder(TokenBody)
@@ -61,7 +37,7 @@ async def create_token(daemon: Daemon, request: Request) -> Response:
     """Make a token."""
     body = request.decode(_BODY)
     try:
-        wish = make_wish(
+        wanted = check_token_request(
             body.role,
             user=body.user or request.who.user,
             agent=body.agent,
@@ -73,7 +49,7 @@ async def create_token(daemon: Daemon, request: Request) -> Response:
         )
     except AssentError as error:
         raise Refusal(400, str(error)) from None
-    issued = await daemon.store.commit(issue(wish, request.who.user, daemon.log))
+    issued = await daemon.store.commit(issue(wanted, request.who.user, daemon.log))
     await daemon.refresh_tokens()
     daemon.journal.note("info", "token.created", id=issued.token.id, role=body.role, by=request.who.user)
     return reply(NewToken(issued.secret, issued.token))
@@ -87,7 +63,7 @@ async def revoke_token(daemon: Daemon, request: Request) -> Response:
     return reply(Ended(success=True, id=token.id))
 
 
-def make_wish(  # noqa: PLR0913 - a token says this much
+def check_token_request(  # noqa: PLR0913 - a token says this much
     role: Role,
     *,
     user: str,
@@ -98,7 +74,7 @@ def make_wish(  # noqa: PLR0913 - a token says this much
     workspace: tuple[str, ...] = (),
     seconds: float | None = None,
 ) -> TokenRequest:
-    """Check what a token is to say, or raise `AssentError`."""
+    """Check the fields of a new token, or raise `AssentError`."""
     for name in (user, agent, label):
         if len(name) > LONGEST_NAME or any(not c.isprintable() for c in name):
             raise AssentError(f"a name has at most {LONGEST_NAME} characters, all of them visible")

@@ -1,1 +1,1 @@
-"""Who is behind a request: principals, tokens, rate limits."""
+"""Authentication: principals, tokens, rate limits."""

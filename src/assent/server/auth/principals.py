@@ -1,4 +1,4 @@
-"""Who is behind a request: by bearer token, by cookie, or by the other end of the Unix socket."""
+"""Find the principal of a request: by bearer token, by cookie, or by the peer of the Unix socket."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import hmac
 import itertools
 import os
-import pwd
 import threading
 import time
 from concurrent.futures import Future
@@ -15,9 +14,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from assent.model.principal import Principal, Role, Token, TokenKind
+from assent.platform.user import user_name
 from assent.server.auth.rate_limits import Rates
 from assent.server.auth.tokens import SELECT_TOKENS, TOPIC, hash_secret, is_valid, token_of
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -49,7 +49,7 @@ class _Holder(msgspec.Struct, frozen=True):
 
 
 class Identities:
-    """The tokens in force, kept in memory and up to date by the store's hints."""
+    """The tokens in force, in memory; notifications of the store keep them up to date."""
 
     def __init__(self, store: Store, *, cookie: str, clock: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -67,31 +67,31 @@ class Identities:
         self._rate = Rates(LOOKS_A_SECOND)
 
     def look(self) -> Future[None]:
-        """Read every token that is in force; the future completes once they count."""
+        """Read every token in force; the future completes once they are in memory."""
         done: Future[None] = Future()
-        done.set_running_or_notify_cancel()  # whoever gives up waiting does not stop the look
+        done.set_running_or_notify_cancel()  # a caller that stops waiting does not cancel the read
         look = next(self._looks)
 
         def take(read: Future[list[Row]]) -> None:
             try:
                 self._take(look, read.result())
                 done.set_result(None)
-            except Exception as error:  # noqa: BLE001 - it goes to whoever waits, and the next look tries again
+            except Exception as error:  # noqa: BLE001 - the error goes to the waiting caller, and the next read tries again
                 done.set_exception(error)
 
         self._store.read(_QUERY).add_done_callback(take)
         return done
 
     def hear(self, topic: str, _ref: str, _value: object) -> None:
-        """Look again when tokens changed: the store calls this from a thread of its own."""
+        """Read the tokens again when they changed; the store calls this from its own thread."""
         if topic in (TOPIC, "*"):
             self.look()
 
     async def meet(self, headers: dict[bytes, bytes]) -> None:
-        """Look up a secret that is not known here: another process may have made it just now.
+        """Look up an unknown secret: another process may have created it just now.
 
-        What counts is still only what `look` finds, so that nothing revoked comes back. A flood of secrets is looked
-        up so often a second and no more; one that is skipped counts once the store's hint has come.
+        Only tokens that `look` finds are accepted, so that no revoked one comes back. Look-ups per second are limited;
+        a secret that is skipped is accepted once the store's notification has arrived.
         """
         new = self._new(headers)
         if new is None:
@@ -118,16 +118,16 @@ class Identities:
     def _take(self, look: int, rows: list[Row]) -> None:
         holders = [_Holder(bytes(row[-1]), token := token_of(row), principal_of(token)) for row in rows]
         with self._lock:
-            # An earlier look that comes back late must not bring back what was revoked since.
+            # An earlier read that finishes late must not bring back tokens revoked since.
             if look > self._last:
                 self._tokens = {holder.token.id: holder.token for holder in holders}
                 self._holders, self._last = {holder.hash: holder for holder in holders}, look
 
     def identify(self, headers: dict[bytes, bytes], *, peer: Peer | None = None) -> tuple[Principal | None, bool]:
-        """Return who is asking, or None, and whether a cookie says so.
+        """Return the principal, or None, and whether a cookie identified it.
 
-        A bearer token that is not good is nobody's, whatever else is there. The same user at the other end of the
-        Unix socket is an agent at most; over the one that is for asking alone everybody is, whatever their token.
+        An invalid bearer token identifies nobody, whatever else is sent. The owner's user id on the Unix socket is an
+        agent at most; on the ask-only socket everybody is, whatever their token.
         """
         who, cookie = self._identify(headers, peer)
         if who is not None and peer is not None and peer.ask_only and who.role is not Role.AGENT:
@@ -141,7 +141,7 @@ class Identities:
         return (self._here if peer is not None and peer.uid == os.geteuid() else None), False
 
     def _secret(self, headers: dict[bytes, bytes]) -> tuple[bytes | None, TokenKind | None]:
-        """Return the secret that headers bear, and its kind; no kind, if they bear none at all."""
+        """Return the secret in the headers and its kind; the kind is None if there is no secret."""
         given = headers.get(b"authorization")
         if given is not None:
             scheme, _, secret = given.partition(b" ")
@@ -153,11 +153,11 @@ class Identities:
         return baked, None if baked is None else "cookie"
 
     def bears_secret(self, headers: dict[bytes, bytes]) -> bool:
-        """Tell whether headers bear a token; a cookie comes along by itself, and is none."""
+        """Tell whether the headers have a token; a cookie, which browsers send by themselves, is none."""
         return self._secret(headers)[1] == "bearer"
 
     def is_good(self, principal: Principal) -> bool:
-        """Tell whether what somebody proved themselves with a while ago still counts."""
+        """Tell whether the token of a principal is still in force."""
         if principal.token == _PEER:
             return True
         token = self._tokens.get(principal.token)
@@ -169,11 +169,11 @@ class Identities:
         return principal_of(token) if token is not None and is_valid(token, self._clock()) else None
 
     def find(self, secret: bytes, *, kind: str = "bearer") -> Principal | None:
-        """Return the holder of a secret; None if it is not good, or of another kind."""
+        """Return the principal of a secret; None if it is invalid or of another kind."""
         return None if len(secret) > _LONGEST_SECRET else self._holder(hash_secret(secret.decode("latin-1")), kind)
 
     def _holder(self, hashed: bytes, kind: str) -> Principal | None:
-        # The look-up is by a hash, which tells nothing about the secret; what counts is compared in constant time.
+        # The look-up is by hash, which reveals nothing about the secret; the hashes are compared in constant time.
         holder = self._holders.get(hashed)
         if holder is None or not hmac.compare_digest(holder.hash, hashed) or holder.token.kind != kind:
             return None
@@ -181,7 +181,7 @@ class Identities:
 
 
 def principal_of(token: Token) -> Principal:
-    """Return what a token says of its holder."""
+    """Return the principal of a token."""
     return Principal(
         token=token.id,
         role=token.role,
@@ -192,14 +192,6 @@ def principal_of(token: Token) -> Principal:
         workspace=token.workspace,
         run=token.run,
     )
-
-
-def user_name() -> str:
-    """Return the name of the user whose daemon this is."""
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return f"uid-{os.geteuid()}"
 
 
 def _offered_secret(offered: bytes) -> bytes | None:

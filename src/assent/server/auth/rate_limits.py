@@ -1,11 +1,11 @@
-"""How often one token may call: a bucket each, filled by time."""
+"""Rate limits: a token bucket for each name."""
 
 from __future__ import annotations
 
 import time
 from typing import TYPE_CHECKING
 
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,7 +14,7 @@ MOST_BUCKETS = 10_000
 
 
 class Rates:
-    """Counts requests per name. Two seconds' worth may come at once; more than the rate is refused."""
+    """Limits requests per name. A burst of two seconds' worth is accepted."""
 
     def __init__(self, rate: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate

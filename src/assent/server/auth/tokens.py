@@ -1,4 +1,4 @@
-"""Tokens: made, kept as hashes, revoked. A secret is shown once, to whom it is for, and nowhere else."""
+"""Tokens: created, stored as hashes, revoked. A secret is shown once, to its holder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from assent.audit.log import Log
 from assent.model import Event, EventType, NotFoundError
 from assent.model.principal import Role, Token, TokenKind
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ _ROOTS = msgspec.json.Decoder(tuple[str, ...])
 
 
 class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a new token is to say of its holder."""
+    """The fields of a new token."""
 
     role: Role
     user: str
@@ -61,29 +61,29 @@ class Issued(msgspec.Struct, frozen=True):
 
 
 def hash_secret(secret: str) -> bytes:
-    """Return what is kept of a secret: it has 256 random bits, so one plain hash hides it."""
+    """Return the stored hash of a secret; a secret has 256 random bits, so a plain hash is enough."""
     return hashlib.sha256(b"assent.token.v1\0" + secret.encode()).digest()
 
 
-def issue(wish: TokenRequest, by: str, log: Log) -> Callable[[Cursor], Issued]:
-    """Return the job that makes a token."""
-    secret = f"assent_{wish.kind if wish.kind != 'bearer' else wish.role}_{secrets.token_urlsafe(32)}"
+def issue(request: TokenRequest, by: str, log: Log) -> Callable[[Cursor], Issued]:
+    """Return the store job that creates a token."""
+    secret = f"assent_{request.kind if request.kind != 'bearer' else request.role}_{secrets.token_urlsafe(32)}"
     token_id = f"tok_{secrets.token_hex(6)}"
 
     def work(cursor: Cursor) -> Issued:
         token = Token(
             id=token_id,
-            role=wish.role,
-            user=wish.user,
-            agent=wish.agent,
-            label=wish.label,
-            remote=wish.remote,
-            interactive=wish.interactive,
-            workspace=wish.workspace,
+            role=request.role,
+            user=request.user,
+            agent=request.agent,
+            label=request.label,
+            remote=request.remote,
+            interactive=request.interactive,
+            workspace=request.workspace,
             created_at=cursor.now,
-            expires_at=None if wish.seconds is None else cursor.now + wish.seconds,
-            kind=wish.kind,
-            run=wish.run,
+            expires_at=None if request.seconds is None else cursor.now + request.seconds,
+            kind=request.kind,
+            run=request.run,
         )
         cursor.execute(_INSERT, *_row(token, hash_secret(secret)))
         _tell(cursor, log, "token.created", token, by)
@@ -93,7 +93,7 @@ def issue(wish: TokenRequest, by: str, log: Log) -> Callable[[Cursor], Issued]:
 
 
 def redeem(code: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[[Cursor], Issued]:
-    """Return the job that turns a one-time link into a session of a browser, once."""
+    """Return the store job that exchanges a one-time link for a browser session, once."""
 
     def work(cursor: Cursor) -> Issued:
         rows = cursor.fetch(SELECT_TOKENS + " WHERE hash = ? AND kind = 'link'", hash_secret(code))
@@ -103,14 +103,14 @@ def redeem(code: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[
         if cursor.execute(_USE_UP, cursor.now, cursor.now, link.id) != 1:
             raise Refusal(401, "This link was used before; ask for another: assent token link")
         cursor.announce(TOPIC, link.id)
-        wish = TokenRequest(role=link.role, user=link.user, label="browser", seconds=seconds, kind="cookie")
-        return issue(wish, link.user, log)(cursor)
+        request = TokenRequest(role=link.role, user=link.user, label="browser", seconds=seconds, kind="cookie")
+        return issue(request, link.user, log)(cursor)
 
     return work
 
 
 def open_session(secret: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> Callable[[Cursor], Issued]:
-    """Return the job that gives a browser a session by a person's token. It ends with the token, at the latest."""
+    """Return the store job that opens a browser session by a person's token, and that ends with the token."""
 
     def work(cursor: Cursor) -> Issued:
         rows = cursor.fetch(SELECT_TOKENS + " WHERE hash = ? AND kind = 'bearer'", hash_secret(secret))
@@ -118,20 +118,22 @@ def open_session(secret: str, log: Log, *, seconds: float = COOKIE_SECONDS) -> C
         if token is None or token.role is Role.AGENT or not is_valid(token, cursor.now):
             raise Refusal(401, "This is not the token of a person, or it is no longer good")
         left = seconds if token.expires_at is None else min(seconds, token.expires_at - cursor.now)
-        wish = TokenRequest(role=token.role, user=token.user, label=_session_of(token.id), seconds=left, kind="cookie")
-        return issue(wish, token.user, log)(cursor)
+        request = TokenRequest(
+            role=token.role, user=token.user, label=_session_of(token.id), seconds=left, kind="cookie"
+        )
+        return issue(request, token.user, log)(cursor)
 
     return work
 
 
 def issue_ticket(who: Principal, log: Log, *, seconds: float = TICKET_SECONDS) -> Callable[[Cursor], Issued]:
-    """Return the job that makes a ticket: it opens one socket, once and soon, as whoever asked for it."""
-    wish = TokenRequest(role=who.role, user=who.user, label=_ticket_of(who.token), seconds=seconds, kind="ticket")
-    return issue(wish, who.user, log)
+    """Return the store job that creates a ticket, which opens one WebSocket, once and soon."""
+    request = TokenRequest(role=who.role, user=who.user, label=_ticket_of(who.token), seconds=seconds, kind="ticket")
+    return issue(request, who.user, log)
 
 
 def use_ticket(secret: str) -> Callable[[Cursor], str]:
-    """Return the job that uses a ticket up and gives the id of the token it was got with, or raises `Refusal`."""
+    """Return the store job that uses a ticket up and returns the id of its token, or raises `Refusal`."""
 
     def work(cursor: Cursor) -> str:
         rows = cursor.fetch(SELECT_TOKENS + " WHERE hash = ? AND kind = 'ticket'", hash_secret(secret))
@@ -145,17 +147,17 @@ def use_ticket(secret: str) -> Callable[[Cursor], str]:
 
 
 def _ticket_of(token_id: str) -> str:
-    """Name a ticket after the token it was got with."""
+    """Return the label of a ticket: it names the token that requested it."""
     return f"socket, by {token_id}"
 
 
 def _session_of(token_id: str) -> str:
-    """Name a browser's session after the token it was opened with."""
+    """Return the label of a browser session: it names the token that opened it."""
     return f"browser, by {token_id}"
 
 
 def revoke(token_id: str, by: str, log: Log) -> Callable[[Cursor], Token]:
-    """Return the job that ends a token and every session opened with it, or raises `NotFoundError`."""
+    """Return the store job that revokes a token and every session opened with it, or raises `NotFoundError`."""
 
     def work(cursor: Cursor) -> Token:
         rows = cursor.fetch(SELECT_TOKENS + " WHERE id = ? AND revoked_at IS NULL", token_id)
@@ -173,13 +175,13 @@ def revoke(token_id: str, by: str, log: Log) -> Callable[[Cursor], Token]:
 
 
 def revoke_of_run(cursor: Cursor, run: str, log: Log) -> None:
-    """End every token of a run, in a job of the store."""
+    """Revoke every token of a run, inside a store job."""
     for row in cursor.fetch(SELECT_TOKENS + " WHERE run = ? AND revoked_at IS NULL", run):
         revoke(row[0], "the run is over", log)(cursor)
 
 
 def revoke_sessions(user: str, by: str, log: Log) -> Callable[[Cursor], int]:
-    """Return the job that ends every browser's session and open link of a user."""
+    """Return the store job that revokes every browser session and unused link of a user."""
 
     def work(cursor: Cursor) -> int:
         found = cursor.fetch(
@@ -194,7 +196,7 @@ def revoke_sessions(user: str, by: str, log: Log) -> Callable[[Cursor], int]:
 
 
 def token_of(row: Sequence[Any]) -> Token:
-    """Read a row."""
+    """Convert a row of the table to a token."""
     return Token(
         id=row[0],
         kind=row[1],

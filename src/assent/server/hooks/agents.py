@@ -1,4 +1,4 @@
-"""`POST /api/hooks/{agent}`: an agent's own hook, in its own words, with the code its process must end with."""
+"""`POST /api/hooks/{agent}`: decide for an agent's hook, in the agent's format, with the exit code of the hook."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from assent.agents.shells import shell_of
 from assent.agents.wiring.project_variables import find_turning, tell_turning
 from assent.model import ASK, CallError, ConfigError, Mode
 from assent.server.hooks.decision_index import record_outcome
+from assent.server.hooks.dedup import answer_once
 from assent.server.hooks.environment_header import HEADER, read_environment
 from assent.server.hooks.judge import judge, place
-from assent.server.http.messages import JSON, Refusal, Request, reply, respond
+from assent.server.http.messages import JSON, Request, reply, respond
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -42,8 +44,7 @@ _STILL_THE_SAME = 900.0
 async def ask_as_agent(daemon: Daemon, request: Request) -> Response:
     """Decide one call for an agent's hook.
 
-    What is wrong with the call itself is answered with 200 and a denial: there are agents that take any other
-    status for a yes.
+    An invalid call is answered with 200 and a denial: some agents treat any other status as a yes.
     """
     agent = AGENTS.get(request.path_params["agent"])
     if agent is None:
@@ -62,7 +63,7 @@ async def ask_as_agent(daemon: Daemon, request: Request) -> Response:
 
 
 def _refuse_project(daemon: Daemon, request: Request, asked: HookCall) -> HookAnswer | None:
-    """Refuse what begins, or runs, in a project that sets variables which turn programs for the whole agent."""
+    """Refuse sessions and calls in a project whose settings change environment variables of all programs."""
     folder = request.fields.get(b"x-assent-project", b"").decode("utf-8", "replace") or asked.cwd or ""
     trial = request.query.get("observe", "false") not in ("", "0", "false")
     if asked.moment == "after" or trial or request.who.remote or not folder.startswith("/"):
@@ -82,7 +83,7 @@ def _refuse_project(daemon: Daemon, request: Request, asked: HookCall) -> HookAn
 async def _answer_once(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
     if asked.session is None or request.who.agent is None:
         return await _answer(daemon, request, asked, agent)
-    return await daemon.twins.answer(daemon, request, asked, lambda: _answer(daemon, request, asked, agent))
+    return await answer_once(daemon, request, asked, lambda: _answer(daemon, request, asked, agent))
 
 
 async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: ModuleType) -> HookAnswer:
@@ -96,35 +97,35 @@ async def _answer(daemon: Daemon, request: Request, asked: HookCall, agent: Modu
         return _SILENT
     if asked.moment == "permission":
         call, session = place(daemon, request, asked)
-        ruled = daemon.rulings.confirm(call, session, within=_STILL_THE_SAME)
-        if ruled is not None:  # it was decided a moment ago, when the agent announced the call
+        ruled = daemon.recent_decisions.confirm(call, session, within=_STILL_THE_SAME)
+        if ruled is not None:  # it was decided when the agent announced the call
             return HookAnswer(allow=True, reason="allowed before the agent asked", person=ruled.person)
     heard = _is_heard(request)
     if daemon.settings.agent_prompt == "defer" and request.who.run is None and heard and _can_ask(asked, agent):
         call, session = place(daemon, request, asked)
         decision = daemon.decisions.preview(call, session)
         if decision.verdict is ASK:
-            if asked.moment == "before":  # when the agent itself asks, that is on record already
+            if asked.moment == "before":  # when the agent itself asks, it has been recorded already
                 decision = (await daemon.decisions.decide(call, session, observe="deferred")).decision
             return HookAnswer(allow=False, ask=decision.verdict is ASK, reason=decision.decision_reason)
     judged = await judge(daemon, request, asked)
-    daemon.rulings.keep(judged)
+    daemon.recent_decisions.keep(judged.call, judged.session, judged.ruling)
     answer = judged.answer
     if answer.instead is not None and asked.moment == "before" and agent in _REWRITERS and heard:
-        # The agent runs the same line inside its boundary, and never notices.
+        # The agent runs the same command, rewritten to run inside its boundary.
         return msgspec.structs.replace(answer, allow=True, updated_input=answer.instead, reason=_HELD)
     return msgspec.structs.replace(answer, person=answer.allow and judged.ruling.approval is not None)
 
 
 def _with_rewriting(asked: HookCall, request: Request, agent: ModuleType) -> HookCall:
-    """Say whether a changed input would be run: never where something may speak before the hook, and hide it."""
+    """Set whether the agent would run a changed input: never where another program may hide the hook's output."""
     rewrites: frozenset[Moment] = getattr(agent, "REWRITES", frozenset())
     rewritable = (asked.rewritable or asked.moment in rewrites) and _is_heard(request)
     return msgspec.structs.replace(asked, rewritable=rewritable)
 
 
 def _is_heard(request: Request) -> bool:
-    """Tell whether the agent surely hears more of the hook than the code it ends with."""
+    """Tell whether the agent surely reads the hook's output, and not only its exit code."""
     return request.fields.get(b"x-assent-heard") != b"code"
 
 
@@ -143,12 +144,12 @@ def _can_ask(asked: HookCall, agent: ModuleType) -> bool:
 
 
 def _one_line(text: str) -> bytes:
-    """Write a reason so that a header can hold it."""
+    """Write a reason as one line that fits into a header."""
     return " ".join(text.split())[:_LONGEST_HEADER].encode("utf-8", "backslashreplace")
 
 
 def refuse_hook(refusal: Refusal) -> Response:
-    """Say no so that every agent's hook takes it for one."""
+    """Refuse in a form that every agent's hook reads as a denial."""
     reason = f"Blocked: {refusal.message}"
     details = {
         "hook_event_name": docker_agent.EVENT,

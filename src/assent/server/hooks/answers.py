@@ -1,4 +1,4 @@
-"""A ruling → what its caller is told."""
+"""Turn a ruling into the answer for a hook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEADINGS = {State.REJECTED: "Rejected", State.EXPIRED: "Expired", State.CANCELL
 
 
 def answer_of(ruling: Ruling, *, waited: bool = False) -> HookAnswer:
-    """Say whether the call may run now, and if not, why, or what it waits for."""
+    """Return whether the call may run now, and if not, why, or what it waits for."""
     decision = ruling.decision
     outcome = decision.decision
     allow = outcome == "allow" or (outcome == "sandboxed" and ruling.held)
@@ -48,21 +48,21 @@ def _reason(ruling: Ruling, *, waited: bool) -> str:
             return reason
         case "sandboxed" | "unavailable":
             name = decision.boundary.name if decision.boundary is not None else ""
-            lacking = "" if decision.available else ", which can not be set up here"
+            lacking = "" if decision.available else ", which cannot be set up here"
             return f"Blocked: it may only run inside the sandbox profile {name}{lacking}: {reason}{_way_in(ruling)}"
         case "deny":
             return f"{_heading(ruling)}: {reason}{tell_change(ruling)}"
 
 
 def _way_in(ruling: Ruling) -> str:
-    """Tell a model what it can run instead."""
+    """Return the command that the model can run instead."""
     line = None if ruling.ticket is None else find_line(ruling.ticket.call) if ruling.ticket.call else None
     given = None if line is None or ruling.instead is None else ruling.instead[line.field]
     return "" if given is None else f". Run this instead: {given if isinstance(given, str) else shlex.join(given)}"
 
 
 def tell_change(ruling: Ruling) -> str:
-    """Tell which call a person allowed instead, to a caller that does not say it honours a changed input."""
+    """Describe the changed call that a person allowed, for a caller that does not run a changed input itself."""
     changed = ruling.changed
     if changed is None:
         return ""

@@ -1,14 +1,14 @@
-"""A hook's call, and the principal who makes it → the call and the session that are decided."""
+"""Turn a hook's call and its principal into the call and session that are decided."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from assent.model import CallError, Session, ToolCall, Workspace, read_trace
 from assent.server.hooks.environment_header import HEADER, read_environment
-from assent.server.http.messages import Refusal
+from assent.server.state.session_workspaces import SessionWorkspaces
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from assent.agents.hooks.messages import HookCall
@@ -16,29 +16,8 @@ if TYPE_CHECKING:
     from assent.server.project_engines import Projects
 
 LONGEST_NAME = 512
-_MOST_SESSIONS = 10_000
 _PROJECT, _TRACE = b"x-assent-project", b"traceparent"
 _NO_HEADERS: dict[bytes, bytes] = {}
-
-
-class Desks:
-    """Where each session works: the project it was started in, wherever the agent goes later."""
-
-    def __init__(self, projects: Projects) -> None:
-        self._projects = projects
-        self._known: OrderedDict[tuple[str, str], Workspace] = OrderedDict()
-
-    def find(self, token: str, session: str, started: str, here: Workspace) -> Workspace:
-        """Return the workspace of a session: once found, it stays. `started` is where the agent says it began."""
-        key = (token, session)
-        known = self._known.pop(key, None)
-        if known is None:
-            found = self._projects.look(started) if started.startswith("/") else None
-            known = here if found is None else found
-        self._known[key] = known
-        if len(self._known) > _MOST_SESSIONS:
-            self._known.popitem(last=False)
-        return known
 
 
 def place_call(
@@ -46,16 +25,16 @@ def place_call(
     who: Principal,
     projects: Projects,
     *,
-    desks: Desks | None = None,
+    session_workspaces: SessionWorkspaces | None = None,
     headers: Mapping[bytes, bytes] = _NO_HEADERS,
 ) -> tuple[ToolCall, Session]:
-    """Put a call into its session. Who asks is what the token says; a body that says otherwise is refused."""
+    """Return the call and its session. User and agent are the token's; a body that names others is refused."""
     _check_names(asked, who)
     cwd = asked.cwd or None
     workspace = _look(cwd, who, projects, is_over=asked.moment == "after")
-    if workspace is not None and desks is not None and asked.session is not None and not who.workspace:
+    if workspace is not None and session_workspaces is not None and asked.session is not None and not who.workspace:
         started = headers.get(_PROJECT, b"").decode("utf-8", "replace")
-        workspace = desks.find(who.token, asked.session, started, workspace)
+        workspace = session_workspaces.find(who.token, asked.session, started, workspace)
     found = Workspace(who.workspace) if who.workspace else workspace or Workspace()
     trace = read_trace(headers[_TRACE].decode("latin-1")) if _TRACE in headers else None
     call = ToolCall(
@@ -82,17 +61,17 @@ def place_call(
 
 
 def _look(cwd: str | None, who: Principal, projects: Projects, *, is_over: bool) -> Workspace | None:
-    """Return the workspace of the folder that a call is made in; None where there is none to look at.
+    """Return the workspace of a call's working directory; None without a local directory.
 
-    Where an agent of this machine names a folder that is not there, neither its project's rules nor its paths are
-    known, which an agent could bring about: it is refused, unless the call is over and may have deleted it.
+    A local agent's call in a directory that does not exist is refused: its project's rules and paths are unknown, and
+    an agent could cause that. A call that is over may have deleted its directory.
     """
     if cwd is not None and not cwd.startswith("/"):
         raise CallError("Expected cwd to be an absolute path")
     if cwd is None or who.remote:
         return None
     for root in who.workspace[:1]:
-        projects.look(root)  # whose rules decide: where they are long, the caller waits for them here
+        projects.look(root)  # its rules decide; where the file is long, the caller waits for it here
     workspace = projects.look(cwd)
     if workspace is None and not is_over:
         raise CallError(f"There is no folder {cwd!r} here; the token of an agent on another disk is made with --remote")

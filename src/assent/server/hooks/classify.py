@@ -1,15 +1,17 @@
-"""`POST /api/hooks/classify`: may this call run? Answered at once, or held until a person has said."""
+"""`POST /api/hooks/classify`: decide whether a call may run, at once or after a person answered."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from assent.agents.hooks.messages import HookCall
 from assent.model import MODE_ALIASES, Mode, Tier
 from assent.server.hooks.judge import judge
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.hooks import Classified, ClassifyBody
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -18,35 +20,6 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
 MODES: dict[str, Mode] = {mode.value: mode for mode in Mode} | MODE_ALIASES
-
-
-class ClassifyBody(msgspec.Struct, frozen=True, rename="camel"):
-    """A tool call that an agent wants to make."""
-
-    tool_name: str | None = None
-    tool_input: dict[str, Any] | None = None
-    agent_id: str | None = None
-    user_id: str | None = None
-    cwd: str | None = None
-    session_id: str | None = None
-    tool_call_id: str | None = None
-    mode: str | None = None
-    """A mode that the agent is in; it may only tighten."""
-    honours_updated_input: bool = False
-    """The caller runs `updatedInput` where the answer has one; else it is told to make the changed call."""
-
-
-class Classified(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """Whether the call may run, how bad it is, and why."""
-
-    allow: bool
-    tier: Tier
-    reason: str
-    request_id: str | None = None
-    """The question that is pending."""
-    updated_input: dict[str, Any] | None = None
-    """What to run instead: a person changed it. Only for callers that said they honour it."""
-    feedback: str | None = None
 
 
 _BODY = msgspec.json.Decoder(ClassifyBody)
@@ -88,7 +61,7 @@ def _classified(answer: HookAnswer) -> Classified:
 
 
 def refuse_call(refusal: Refusal) -> Response:
-    """Say no in this dialect: who asks wrongly gets an error, every other refusal is a call not allowed."""
+    """Refuse in this dialect: 401 and 403 are errors, every other refusal is a call that is not allowed."""
     if refusal.status in (401, 403):
         return reply({"error": refusal.message}, refusal.status)
     return reply({"allow": False, "reason": refusal.message}, refusal.status)

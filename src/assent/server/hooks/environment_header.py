@@ -1,6 +1,6 @@
-"""What a hook tells of the environment its agent's commands start in: `X-Assent-Environment`, read once while it stays.
+"""`X-Assent-Environment`: the environment in which the agent's commands start, as the hook sends it.
 
-`NAME=value&NAME=value&NAME`, percent-encoded; a name alone stands for a variable whose value was not told.
+`NAME=value&NAME=value&NAME`, percent-encoded; a name alone is a variable whose value is not sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CREDENTIALS = re.compile(r"(?<=://)[^/\s]*@")
 
 @functools.lru_cache(maxsize=256)
 def read_environment(header: bytes) -> Environment:
-    """Read an environment, or raise `CallError`: what would run in one that nobody can read is not known."""
+    """Read an environment, or raise `CallError`: in an unreadable environment nobody knows what would run."""
     if len(header) > LARGEST:
         raise CallError("the agent's environment is too large to be judged; start the agent with fewer variables")
     pairs = [_read_pair(part) for part in header.split(b"&") if part]

@@ -1,4 +1,4 @@
-"""A hook's call on its way to a decision and back: decided, waited for, or only watched."""
+"""Decide a hook's call, and wait for a person where the caller waits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from assent.decisions.ruling import Ruling
 from assent.model import NotFoundError, Session, ToolCall
 from assent.server.hooks.answers import answer_of
 from assent.server.hooks.calls import place_call
-from assent.server.http.messages import Refusal, read_seconds
+from assent.server.http.messages import read_seconds
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from assent.agents.hooks.messages import HookCall
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Judged(msgspec.Struct, frozen=True):
-    """A hook's call, and what was ruled on it."""
+    """A hook's call and its ruling."""
 
     call: ToolCall
     session: Session
@@ -29,13 +30,15 @@ class Judged(msgspec.Struct, frozen=True):
 
     @property
     def answer(self) -> HookAnswer:
-        """Return what the caller is told."""
+        """Return the answer for the caller."""
         return answer_of(self.ruling, waited=self.waited)
 
 
 def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, Session]:
-    """Put a hook's call into its session."""
-    call, session = place_call(asked, request.who, daemon.projects, desks=daemon.desks, headers=request.fields)
+    """Return a hook's call with its session."""
+    call, session = place_call(
+        asked, request.who, daemon.projects, session_workspaces=daemon.session_workspaces, headers=request.fields
+    )
     try:
         return daemon.runs.place(request.who, call, session)
     except NotFoundError as error:
@@ -43,7 +46,7 @@ def place(daemon: Daemon, request: Request, asked: HookCall) -> tuple[ToolCall, 
 
 
 async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:
-    """Have a hook's call decided, waiting for a person as long as the caller said."""
+    """Decide a hook's call, and wait for a person as long as the caller said."""
     call, session = place(daemon, request, asked)
     wait = read_seconds(request.query, "wait", high=daemon.settings.wait) if request.scope["query_string"] else 0.0
     if not wait:

@@ -1,1 +1,1 @@
-"""HTTP itself: routes, requests, replies, errors, streams, origins."""
+"""HTTP: routes, requests, responses, errors, origins, connections."""

@@ -1,4 +1,4 @@
-"""Connections as uvicorn has them, knowing who is at the other end, and able to be cut off."""
+"""Connections of uvicorn that know their peer, bound their input, and can be aborted."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ MOST_BEHIND = 8
 
 
 class _TooManyError(Exception):
-    """Ends the reading of what came."""
+    """Stops parsing a connection with too many pipelined requests."""
 
 
 class HttpConnection(HttpToolsProtocol):
-    """A connection that knows who is at its other end, bounds what it takes in, and is closed if nothing comes."""
+    """An HTTP connection that knows its peer, bounds its input, and is closed when it is silent."""
 
     ask_only = False
     peer: Peer | None = None
@@ -50,7 +50,7 @@ class HttpConnection(HttpToolsProtocol):
     """The request that is being answered; behind it there may be others."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Find out who called."""
+        """Find the peer; refuse another user on the Unix socket."""
         super().connection_made(transport)
         state: dict[str, Any] = {"abort": transport.abort}
         raw = transport.get_extra_info("socket")
@@ -62,14 +62,14 @@ class HttpConnection(HttpToolsProtocol):
             self._refuse(HTTPStatus.FORBIDDEN, "Forbidden: this socket is its owner's alone")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Tell the request that is being answered, which may not be the last one that came."""
+        """Disconnect the request that is being answered, which may not be the last one received."""
         if self._running is not None and not self._running.response_complete:
             self._running.disconnected = True
             self._running.message_event.set()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what comes; a head without end is refused."""
+        """Parse received bytes; refuse a request head that is too long."""
         self._headed += len(data)
         super().data_received(data)
         if not self._open:
@@ -82,7 +82,7 @@ class HttpConnection(HttpToolsProtocol):
                 self._refuse(status, f"The head of the request is longer than {LARGEST_HEAD} bytes")
 
     def _refuse(self, status: HTTPStatus, message: str) -> None:
-        """Answer at once, before there is a request that an application could answer, and hang up."""
+        """Answer before there is a request for the application, and close the connection."""
         body = encode({"error": message})
         headers = (
             (b"content-type", b"application/json"),
@@ -97,12 +97,12 @@ class HttpConnection(HttpToolsProtocol):
         self.transport.close()
 
     def on_body(self, body: bytes) -> None:
-        """Take in a part of a body: it is bounded where it is read."""
+        """Take a part of a body; its reader bounds the whole."""
         self._headed = 0
         super().on_body(body)
 
     def on_message_begin(self) -> None:
-        """Count a request; whoever sends ever more without waiting for answers is cut off."""
+        """Count a request; stop at too many pipelined ones."""
         if len(self.pipeline) >= MOST_BEHIND:
             raise _TooManyError
         self._begun += 1
@@ -110,31 +110,31 @@ class HttpConnection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """Note which request is being answered: this one, unless it must wait behind another."""
+        """Note the request that is being answered: this one, unless it waits behind another."""
         super().on_headers_complete()
         if not self.pipeline:
             self._running = self.cycle
 
     def on_message_complete(self) -> None:
-        """Know that it is here whole."""
+        """Note that the request is complete."""
         self._open = False
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
-        """Go on with the request that waits, if any."""
+        """Continue with the next pipelined request, if any."""
         if self.pipeline:
             self._running = self.pipeline[-1][0]
         super().on_response_complete()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request; but not in the place of an answer that is still due."""
+        """Refuse an invalid request, but not in place of an answer that is still due."""
         if self._is_busy():
             self.transport.close()
         else:
             super().send_400_response(msg)
 
     def handle_websocket_upgrade(self) -> None:
-        """Become a WebSocket, unless somebody still waits for an answer over this connection: that would be lost."""
+        """Upgrade to a WebSocket, unless an answer is still due on this connection: it would be lost."""
         if self._is_busy():
             self.transport.close()
         else:
@@ -144,7 +144,7 @@ class HttpConnection(HttpToolsProtocol):
         return self._has_begun() and not self.cycle.response_complete
 
     def _look(self) -> None:
-        # A request that is here whole, or a socket that took this connection over, is left alone.
+        # A complete request, or a WebSocket that took this connection over, is left alone.
         if self.transport.is_closing() or self.transport.get_protocol() is not self:
             return
         is_stuck = self._open and not self.pipeline and self._begun == self._seen
@@ -160,38 +160,38 @@ class HttpConnection(HttpToolsProtocol):
 
 
 class AskConnection(HttpConnection):
-    """A connection to the socket that is for asking alone."""
+    """A connection to the ask-only Unix socket."""
 
     ask_only = True
 
 
 class SocketConnection(WebSocketsSansIOProtocol):
-    """A WebSocket that is cut off when it does not even answer a ping: its buffer would never drain."""
+    """A WebSocket that is aborted when the peer does not answer a ping: its buffer would never drain."""
 
     def handle_connect(self, event: Request) -> None:
-        """Let a client of the run protocol send a frame that is too long, and hear that it is."""
+        """Accept longer frames on the run socket, so that its protocol can refuse them with a message."""
         if event.path.partition("?")[0] == RUNS:
             self.conn.max_message_size = LONGEST_RUN_FRAME
         super().handle_connect(event)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Begin to listen."""
+        """Start the clock of the last received byte."""
         self._heard_at = self.loop.time()
         super().connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Take in what comes: whoever sends something is there."""
+        """Parse received bytes, and note that the peer is alive."""
         self._heard_at = self.loop.time()
         super().data_received(data)
 
     async def receive(self) -> ASGIReceiveEvent:
-        """Take the next message: until it was obeyed, what came behind it, an answer to a ping too, had to wait."""
+        """Return the next message; while it is handled, a pong behind it waits, so the clock restarts here."""
         message = await super().receive()
         self._heard_at = self.loop.time()
         return message
 
     def keepalive_timeout(self) -> None:
-        """Give up on a peer that is not there."""
+        """Abort a connection whose peer does not answer."""
         left = self._heard_at + (self.ping_timeout or 0.0) - self.loop.time()
         if left > 0:
             self.pong_timer = self.loop.call_later(left, self.keepalive_timeout)

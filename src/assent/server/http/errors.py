@@ -1,4 +1,4 @@
-"""What a decision or an answer raises → what a caller is told."""
+"""Turn errors of decisions and answers into refusals."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from assent.decisions.errors import (
     RefusedError,
 )
 from assent.model import AssentError, ForbiddenError, NotFoundError, StoreError
-from assent.server.http.messages import Refusal, StoppingError
+from assent.server.http.messages import StoppingError
+from assent.wire.refusal import Refusal
 
 
 def refusal_of(error: Exception) -> Refusal | None:
-    """Translate what a decision or an answer raises; None for a fault of ours."""
+    """Return the refusal for an error; None for an internal error."""
     match error:
         case AlreadyAnsweredError(approval=approval):
             detail = f"already {approval.state} by {approval.by}"
@@ -32,7 +33,7 @@ def refusal_of(error: Exception) -> Refusal | None:
         case StoppingError():
             return Refusal(503, "The daemon is stopping")
         case StoreError():
-            return Refusal(503, "The store can not be used; nothing was done")
+            return Refusal(503, "The store cannot be used; nothing was done")
         case AssentError():
             return Refusal(400, str(error))
         case _:

@@ -1,6 +1,6 @@
-"""Where the daemon listens: an address that only this machine reaches, unless told otherwise, and a private socket."""
+"""Listening sockets: a loopback address, unless the settings expose it, and a private Unix socket."""
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in `assent.model`.
 # ruff: noqa: PTH108, PTH118
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ BACKLOG = 2048
 
 
 def listen_tcp(settings: ServerSettings) -> socket.socket:
-    """Bind the address in the settings; one that others can reach must be asked for."""
+    """Bind the address in the settings; an address that is not loopback needs `expose`."""
     host = "127.0.0.1" if settings.host == "localhost" else settings.host
     try:
         address = ipaddress.ip_address(host)
@@ -39,12 +39,12 @@ def listen_tcp(settings: ServerSettings) -> socket.socket:
         listener.bind((host, settings.port))
     except OSError as error:
         listener.close()
-        raise AssentError(f"can not listen on {host}:{settings.port}: {error.strerror}") from None
+        raise AssentError(f"cannot listen on {host}:{settings.port}: {error.strerror}") from None
     return listener
 
 
 def listen_unix(home: str) -> socket.socket:
-    """Bind the socket in Assent's home, for its owner alone. One that is in use, or no socket at all, is left alone."""
+    """Bind the Unix socket in a folder, for its owner alone. A socket in use, or another file, is left alone."""
     with short_name(home) as folder:
         path = os.path.join(folder, SOCKET_NAME)
         _clear(path, os.path.join(home, SOCKET_NAME))
@@ -52,10 +52,10 @@ def listen_unix(home: str) -> socket.socket:
         before = os.umask(0o177)
         try:
             listener.bind(path)
-            listener.listen(BACKLOG)  # at once: one that is bound and does not listen looks like a dead daemon's
+            listener.listen(BACKLOG)  # at once: a bound socket that does not listen looks like a dead daemon's
         except OSError as error:
             listener.close()
-            raise AssentError(f"can not listen on {os.path.join(home, SOCKET_NAME)}: {error.strerror}") from None
+            raise AssentError(f"cannot listen on {os.path.join(home, SOCKET_NAME)}: {error.strerror}") from None
         finally:
             os.umask(before)
     listener.setblocking(False)  # noqa: FBT003 - as the library has it
@@ -64,23 +64,23 @@ def listen_unix(home: str) -> socket.socket:
 
 @contextlib.contextmanager
 def open_unix(home: str) -> Iterator[socket.socket]:
-    """Lend the socket in a folder, and take its name away at the end."""
-    door = listen_unix(home)
+    """Open the Unix socket in a folder, and remove its file at the end."""
+    listener = listen_unix(home)
     try:
-        yield door
+        yield listener
     finally:
         remove_unix(home)
-        door.close()
+        listener.close()
 
 
 def remove_unix(home: str) -> None:
-    """Take the socket's name away again."""
+    """Remove the file of the Unix socket."""
     with contextlib.suppress(OSError):
         os.unlink(os.path.join(home, SOCKET_NAME))
 
 
 def peer_uid(connection: socket.socket) -> int:
-    """Return the user id at the other end of a Unix socket; -1, which is nobody's, if the kernel does not say."""
+    """Return the user id of a Unix socket's peer; -1 if the kernel does not say."""
     try:
         data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         uid: int = struct.unpack("3i", data)[1]
@@ -104,5 +104,5 @@ def _clear(path: str, shown: str) -> None:
             os.unlink(path)  # its daemon is gone
             return
         except OSError as error:
-            raise AssentError(f"{shown} can not be used: {error.strerror}") from None
+            raise AssentError(f"{shown} cannot be used: {error.strerror}") from None
     raise AssentError(f"another daemon listens on {shown}; stop it, or use another ASSENT_HOME")

@@ -1,4 +1,4 @@
-"""Requests and responses: Starlette's, with the principal, the checked query and the body of a request beside them."""
+"""Requests and responses of Starlette, with the principal, the checked query and the body of a request."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from starlette import requests
 from starlette.responses import Response, StreamingResponse
 
 from assent.model import AssentError, encode
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -26,18 +27,8 @@ HTML = "text/html; charset=utf-8"
 EVENTS = "text/event-stream; charset=utf-8"
 
 
-class Refusal(AssentError):  # noqa: N818 - an answer of its own, not a fault
-    """A request is not done, for a reason its sender can act on."""
-
-    def __init__(self, status: int, message: str, **more: Any) -> None:
-        super().__init__(message)
-        self.status = status
-        self.message = message
-        self.more = more
-
-
 class Request(requests.Request):
-    """One request. What is its own to say is set as it is let in and read."""
+    """A request; its principal and body are set while it is admitted."""
 
     def __init__(self, scope: Scope, receive: Receive = requests.empty_receive) -> None:
         super().__init__(scope, receive)
@@ -64,13 +55,13 @@ class Request(requests.Request):
 
     @property
     def who(self) -> Principal:
-        """Return who asks, on a route that is not open to everyone."""
+        """Return the principal, or refuse a request without one."""
         if self.principal is None:
             raise Refusal(401, "Unauthorized")
         return self.principal
 
     async def read(self, limit: int) -> None:
-        """Read the body, of at most so many bytes; raises `ClientDisconnect` where the caller hangs up meanwhile."""
+        """Read the body, up to `limit` bytes; raise `ClientDisconnect` where the caller disconnects."""
         size = self.fields.get(b"content-length", b"0")
         if not size.isdigit() or int(size) > limit:
             raise _too_large(limit)
@@ -88,7 +79,7 @@ class Request(requests.Request):
         self.payload = b"".join(pieces)
 
     def decode(self, decoder: msgspec.json.Decoder[T]) -> T:
-        """Decode the body, or refuse it with the place at fault."""
+        """Decode the body, or refuse it with the path of the error."""
         try:
             return decoder.decode(self.payload)
         except msgspec.ValidationError as error:
@@ -97,7 +88,7 @@ class Request(requests.Request):
             raise Refusal(400, "Invalid JSON body") from None
 
     async def left(self) -> None:
-        """Wait until the caller has hung up."""
+        """Wait until the caller has disconnected."""
         while (await self.receive())["type"] != "http.disconnect":
             pass
 
@@ -111,7 +102,7 @@ class StoppingError(AssentError):
 
 
 class Stream(StreamingResponse):
-    """A response in pieces, which ends with its reader."""
+    """A streamed response, which ends when its reader disconnects."""
 
     body_iterator: AsyncGenerator[bytes]
 
@@ -129,7 +120,7 @@ class Stream(StreamingResponse):
         """A sign of life for when nothing comes."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the pieces at the speed of their reader; for HEAD, the headers alone."""
+        """Send the pieces at the speed of the reader; for HEAD, the headers only."""
         try:
             if scope["method"] == "HEAD":
                 await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
@@ -141,14 +132,14 @@ class Stream(StreamingResponse):
 
 
 def respond(body: bytes, media_type: str = JSON, headers: Headers = (), status: int = 200) -> Response:
-    """Answer with a body as it is."""
+    """Return a response with this body."""
     response = Response(body, status, media_type=media_type)
     response.raw_headers.extend(headers)
     return response
 
 
 def reply(record: Any, status: int = 200, headers: Headers = ()) -> Response:
-    """Answer with a record as JSON."""
+    """Return a response with a record as JSON."""
     return respond(encode(record), JSON, headers, status)
 
 

@@ -1,4 +1,4 @@
-"""OpenAPI 3.1, made from the same table and records that decode the requests: it can not say anything else."""
+"""OpenAPI 3.1, generated from the routes and from the records that decode their requests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from assent.server.http.route import ErrorBody, Route
+from assent.server.http.route import Route
+from assent.wire.refusal import ErrorBody
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +21,7 @@ _EVERYWHERE = (400, 403, 413, 415, 429, 500, 503)
 
 @functools.lru_cache(maxsize=4)
 def make_document(routes: tuple[Route, ...], version: str) -> dict[str, Any]:
-    """Describe every route."""
+    """Return the OpenAPI document."""
     shown = [route for route in routes if not route.page]
     types = {route.takes for route in shown} | {route.gives for route in shown}
     known = sorted((t for t in types if t is not None), key=lambda t: t.__name__)

@@ -1,7 +1,7 @@
-"""Who may knock: the names the daemon answers to, and the pages a browser may call it from.
+"""Checks of `Host`, `Origin` and other headers, against requests that foreign pages make browsers send.
 
-A page somewhere on the web can make a browser send requests here, and can make its own name lead here. So every
-request must be addressed by a name that is ours, and what comes from a page must come from one of our own pages.
+Any web page can make a browser send requests to the daemon, and can resolve its own host name to it. So every `Host`
+must be one of the daemon's, and the origin of a page must be the daemon's own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.server.http.messages import Refusal
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.types import Scope
@@ -25,19 +25,19 @@ _OURS = (b"same-origin", b"none")
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
-class Door(msgspec.Struct, frozen=True):
-    """The exact values of `Host` and `Origin` that are let in."""
+class AllowedOrigins(msgspec.Struct, frozen=True):
+    """The values of `Host` and `Origin` that are accepted."""
 
     hosts: frozenset[bytes]
     origins: frozenset[bytes]
 
     def check(self, headers: dict[bytes, bytes], *, local: bool, page: bool) -> None:
-        """Refuse what is not addressed to us, or comes from a page that is not ours.
+        """Refuse a request with a foreign `Host`, `Origin` or site.
 
-        `local` is the Unix socket, which has no name and no browser; a `page` may be navigated to from anywhere.
+        `local` is the Unix socket, which has no host name; a `page` may be opened by a link from anywhere.
         """
         if not local and headers.get(b"host") not in self.hosts:
-            raise Refusal(403, "Forbidden: this daemon does not go by that host name")
+            raise Refusal(403, "Forbidden: unknown Host header")
         origin = headers.get(b"origin")
         if origin is not None and (local or origin not in self.origins):
             raise Refusal(403, "Forbidden: requests from that origin are not accepted")
@@ -47,7 +47,7 @@ class Door(msgspec.Struct, frozen=True):
 
 
 def gather_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """Make headers a dictionary. Those that decide something may stand there once only."""
+    """Return headers as a dictionary; refuse repeated headers that affect a check."""
     listed = list(pairs)
     headers = dict(listed)
     if len(headers) != len(listed):
@@ -61,20 +61,20 @@ def gather_headers(pairs: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 
 def check_cookie_use(headers: dict[bytes, bytes], method: str) -> None:
-    """Demand the origin of a change made with a cookie, which comes along whoever makes the browser send it."""
+    """Require an `Origin` for changes by cookie: browsers send cookies with every request."""
     if method not in SAFE_METHODS and b"origin" not in headers:
         raise Refusal(403, "Forbidden: a request with a cookie must say its origin")
 
 
 def check_content_type(headers: dict[bytes, bytes]) -> None:
-    """Take JSON only: no form of another site can send that."""
+    """Accept JSON only: no form of another site can send it."""
     kind = headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
     if kind != b"application/json":
         raise Refusal(415, "The content type must be application/json")
 
 
-def make_door(settings: ServerSettings, port: int) -> Door:
-    """Open the door for the names in the settings, at the port that is really listened on."""
+def allowed_origins(settings: ServerSettings, port: int) -> AllowedOrigins:
+    """Return the hosts and origins of the settings, at the port that is really listened on."""
     names = {f"{host}:{port}" for host in ("127.0.0.1", "localhost", "[::1]")}
     if port == _DEFAULT_PORTS["http"]:
         names |= {"127.0.0.1", "localhost", "[::1]"}
@@ -85,28 +85,28 @@ def make_door(settings: ServerSettings, port: int) -> Door:
     if settings.public_url:
         names.add(settings.public_url.partition("://")[2])
         origins.add(settings.public_url)
-    return Door(frozenset(map(str.encode, names)), frozenset(map(str.encode, origins)))
+    return AllowedOrigins(frozenset(map(str.encode, names)), frozenset(map(str.encode, origins)))
 
 
 def is_local(scope: Scope) -> bool:
-    """Tell whether a request came by the Unix socket."""
+    """Tell whether a request came over the Unix socket."""
     return "peer" in scope.get("state", ())
 
 
 class Peer(msgspec.Struct, frozen=True):
-    """Who is at the other end of a Unix socket."""
+    """The peer of a Unix socket."""
 
     uid: int
     ask_only: bool = False
-    """It is the socket over which nobody is more than an agent."""
+    """It is the ask-only socket, on which nobody is more than an agent."""
 
     @property
     def is_somebody_else(self) -> bool:
-        """Tell whether the kernel says that this is neither the daemon's own user nor root."""
+        """Tell whether the peer is neither the daemon's own user nor root."""
         return self.uid >= 0 and self.uid not in (0, os.geteuid())
 
 
 def peer_of(scope: Scope) -> Peer | None:
-    """Return who is at the other end of the Unix socket; None on any other."""
+    """Return the peer of the Unix socket; None over TCP."""
     peer: Peer | None = scope.get("state", {}).get("peer")
     return peer

@@ -1,20 +1,19 @@
-"""A route as data: who may call it, what it takes, what it gives. Requests, documents and tests come from it."""
+"""A route as data: its roles, request record and answer record. The app, OpenAPI and tests use it."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import msgspec
 from starlette.responses import Response
 
 from assent.model.principal import Role
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.refusal import Refusal
 
-if TYPE_CHECKING:
-    from assent.server.daemon import Daemon
-
-Handler: TypeAlias = Callable[["Daemon", Request], Awaitable[Response]]
+Handler: TypeAlias = Callable[[Any, Request], Awaitable[Response]]
+"""Takes the `Daemon`, which is built on this package, and the request."""
 Method: TypeAlias = Literal["GET", "POST", "DELETE"]
 
 EVERYONE: tuple[Role, ...] = ()
@@ -33,14 +32,8 @@ class QueryParameter(msgspec.Struct, frozen=True):
     kind: Literal["string", "integer", "number", "boolean"] = "string"
 
 
-class ErrorBody(msgspec.Struct, frozen=True):
-    """Why a request was not done."""
-
-    error: str
-
-
 def refuse_plainly(refusal: Refusal) -> Response:
-    """Say why as `{"error": …}`."""
+    """Return the refusal as `{"error": …}`."""
     return reply({"error": refusal.message, **refusal.more}, refusal.status)
 
 

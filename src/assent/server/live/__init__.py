@@ -1,1 +1,1 @@
-"""WebSockets, and who is connected."""
+"""WebSockets and event streams."""

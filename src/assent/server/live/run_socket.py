@@ -1,4 +1,4 @@
-"""`WS /ws`: the run protocol. Runs are prepared, started, watched and answered here."""
+"""`WS /ws`: the run protocol, to prepare, start, follow, answer and stop runs."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ from assent.runs.protocol.messages import (
 )
 from assent.runs.protocol.parse import ProtocolError, parse_frame
 from assent.runs.records import brief
-from assent.server.http.messages import Refusal
-from assent.server.live.listeners import Member
+from assent.server.state.listeners import Member
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 PATH = "/ws"
 QUEUES = 16
-"""A run tells far more than a question now and then: so many times the usual queue are kept for a slow client …"""
+"""A run sends far more messages than the permission socket: the queue is so many times the usual size …"""
 LARGEST_QUEUE = 64 << 20
 """… and so many characters."""
 MOST_ANSWERS = 64
@@ -65,7 +65,7 @@ MOST_ANSWERS = 64
 
 
 def admit(principal: Principal | None) -> Principal:
-    """Refuse whoever may not steer runs, before there is a socket."""
+    """Refuse a principal that may not control runs, before the socket is accepted."""
     if principal is None:
         raise Refusal(401, "Unauthorized")
     if principal.role is Role.AGENT:
@@ -83,7 +83,7 @@ class RunSocket:
         self._answers: set[asyncio.Task[bool]] = set()
 
     async def talk(self, receive: Receive, send: Send) -> None:
-        """Obey what comes and pass on what happens, until either side goes."""
+        """Handle messages and send events, until either side disconnects."""
         closing = self._daemon.closing
         self._daemon.run_clients.add(self)
         work = [asyncio.create_task(self._send(send)), asyncio.create_task(self._listen(receive))]
@@ -103,7 +103,7 @@ class RunSocket:
             await send({"type": "websocket.send", "text": await self._member.next()})
 
     async def _listen(self, receive: Receive) -> None:
-        """Obey one message after the other. Answers to questions may be many, and are written down together."""
+        """Handle messages in order; answers to questions are handled concurrently, so that they share commits."""
         while (event := await receive())["type"] == "websocket.receive":
             message = self._read(event)
             if isinstance(message, PermissionDecision) and self._daemon.runs.is_here(message.run_id):
@@ -123,7 +123,7 @@ class RunSocket:
             return ProtocolError("FORBIDDEN", refusal.message)
 
     async def _begin_answer(self, message: PermissionDecision) -> None:
-        """Take an answer, beside those that are being taken. Those of one run are, in the order in which they came."""
+        """Start to handle an answer concurrently; the answers of one run are applied in their order."""
         if len(self._answers) >= MOST_ANSWERS:
             await asyncio.wait(self._answers, return_when=asyncio.FIRST_COMPLETED)
         task = asyncio.create_task(self._hear(message))
@@ -135,12 +135,12 @@ class RunSocket:
             await asyncio.wait(self._answers)
 
     async def _hear(self, message: ClientMessage | ProtocolError) -> bool:
-        """Obey a message and pass on what is to be said about it; false if the client reads no more."""
+        """Handle a message and queue the reply; false if the client no longer reads."""
         answer = await self._answer(message)
         return answer is None or self._member.push(encode(answer).decode())
 
     async def _answer(self, message: ClientMessage | ProtocolError) -> DaemonMessage | None:
-        """Obey a message; whatever is wrong with it is an answer, and the socket stays."""
+        """Handle a message; an error becomes a reply, and the socket stays open."""
         if isinstance(message, ProtocolError):
             return _error(message, message.request_id)
         request_id = message.request_id
@@ -151,8 +151,8 @@ class RunSocket:
         except ForbiddenError as error:
             return _error(ProtocolError("FORBIDDEN", str(error)), request_id)
         except StoreError:
-            return _error(ProtocolError("INTERNAL_ERROR", "The store can not be used; nothing was done"), request_id)
-        except Exception as error:  # noqa: BLE001 - the last resort: no internals leave, and nothing is allowed
+            return _error(ProtocolError("INTERNAL_ERROR", "The store cannot be used; nothing was done"), request_id)
+        except Exception as error:  # noqa: BLE001 - the last resort: the answer has no internals, and nothing is allowed
             self._daemon.journal.fault("run.socket.failed", error)
             return _error(ProtocolError("INTERNAL_ERROR", "Internal error"), request_id)
 
@@ -196,14 +196,14 @@ class RunSocket:
         )
 
     async def _prepare(self, message: PrepareRun) -> None:
-        """Introduce the run first, then have the client hear of it, beginning with what is pending."""
+        """Send the run's description, then subscribe the client, beginning with pending questions."""
         run = await self._daemon.runs.prepare(message, self._who)
         self._member.push(encode(run.introduce(message.request_id)).decode())
         await self._daemon.runs.listen(run, self._member)
 
 
 def _nothing(message: ClientMessage) -> DaemonMessage:
-    """Answer what other daemons of this protocol have and this one has none of, as an empty one of theirs would."""
+    """Answer messages about features that this daemon does not have, with empty lists."""
     ts, request_id = _now(), message.request_id
     match message:
         case ListMcpServers():

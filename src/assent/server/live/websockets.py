@@ -1,4 +1,4 @@
-"""Every WebSocket's way in, and `WS /ws/permissions`: questions as they come, answers as they are given."""
+"""Admission of WebSockets, and `WS /ws/permissions`: questions as they are asked, and their answers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,12 @@ from assent.model.principal import Role
 from assent.server.auth.principals import SUBPROTOCOL
 from assent.server.auth.tokens import use_ticket
 from assent.server.http.errors import refusal_of
-from assent.server.http.messages import Refusal, reply
+from assent.server.http.messages import reply
 from assent.server.http.origin import gather_headers, is_local, peer_of
 from assent.server.live import run_socket
-from assent.server.live.listeners import ALL_USERS, now, request_message, write_message
+from assent.server.state.listeners import ALL_USERS, now, request_message, write_message
+from assent.wire.permissions import InboxMessage
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
@@ -28,20 +30,13 @@ if TYPE_CHECKING:
 
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
-    from assent.server.live.listeners import Member
+    from assent.server.state.listeners import Member
 
 PATH = "/ws/permissions"
 PATHS = (PATH, run_socket.PATH)
 """Every socket that there is."""
 GREETING_SECONDS = 30.0
 _VERDICTS = {"approve": Verdict.ALLOW, "reject": Verdict.DENY}
-
-
-class InboxMessage(msgspec.Struct, frozen=True):
-    """What a client says."""
-
-    type: str
-    data: dict[str, Any] = {}
 
 
 _MESSAGE = msgspec.json.Decoder(InboxMessage)
@@ -57,7 +52,7 @@ class CloseError(AssentError):
 
 
 class Guarded:
-    """A socket that is closed when its token is revoked or runs out: it hears no more, and is not obeyed."""
+    """A socket that is closed when its token is revoked or expires: nothing more is sent or handled."""
 
     def __init__(self, daemon: Daemon, principal: Principal, websocket: WebSocket) -> None:
         self._daemon = daemon
@@ -66,21 +61,21 @@ class Guarded:
         self._refused = False
 
     async def host(self, talk: Coroutine[Any, Any, None]) -> None:
-        """Let it talk for as long as it is welcome."""
+        """Run the conversation while the token is valid."""
         talking = asyncio.ensure_future(talk)
         try:
-            with self._daemon.visits.stay(self._principal) as ended:
+            with self._daemon.connections.stay(self._principal) as ended:
                 await asyncio.wait((talking, ended), return_when=asyncio.FIRST_COMPLETED)
                 if ended.done():
                     await self._refuse()
         finally:
             talking.cancel()
-            # What a closed or vanished peer leaves behind is not worth a word.
+            # Errors of a closed or vanished peer are not logged.
             with contextlib.suppress(WebSocketDisconnect, asyncio.CancelledError):
                 await talking
 
     async def hear(self) -> Message:
-        """Take the next message."""
+        """Receive the next message."""
         event = await self._websocket.receive()
         if event["type"] == "websocket.receive" and not self._is_welcome():
             await self._refuse()
@@ -134,7 +129,7 @@ class Sockets:
 
     async def _admit(self, scope: Scope) -> Principal | None:
         headers = gather_headers(scope["headers"])
-        self._daemon.door.check(headers, local=is_local(scope), page=False)
+        self._daemon.origins.check(headers, local=is_local(scope), page=False)
         if scope["path"] not in PATHS:
             raise Refusal(404, "Not found")
         principal, cookie = await self._identify(scope, headers)
@@ -143,7 +138,7 @@ class Sockets:
         return run_socket.admit(principal) if scope["path"] == run_socket.PATH else principal
 
     async def _identify(self, scope: Scope, headers: dict[bytes, bytes]) -> tuple[Principal | None, bool]:
-        """Return who connects, and whether a cookie says so. A ticket counts before a cookie, and a token before it."""
+        """Return the principal, and whether a cookie identified it. A token precedes a ticket, a ticket a cookie."""
         keys, peer = self._daemon.keys, peer_of(scope)
         ticket = _read_query(scope).get("ticket", [""])[0]
         if not ticket or peer is not None or keys.bears_secret(headers):
@@ -240,7 +235,7 @@ class Sockets:
 
 
 def _check(scope: Scope, principal: Principal | None) -> tuple[Principal, str]:
-    """Refuse whoever may not listen: first without a user, then without a token, then with the wrong one."""
+    """Refuse a connection without a user, then without a token, then with a wrong one."""
     given = _read_query(scope)
     user = given.get("userId", [""])[0]
     if not user:
@@ -288,7 +283,7 @@ def _complaint(refusal: Refusal | None) -> str:
 
 
 def _choose_protocol(offered: list[str]) -> str | None:
-    """Pick what the client offered beside its token, if anything: browsers want their offer taken up."""
+    """Choose the subprotocol beside the token: browsers require that one of their offers is accepted."""
     plain = [name for name in offered if not name.startswith(SUBPROTOCOL)]
     return "assent" if "assent" in plain else next(iter(offered), None)
 

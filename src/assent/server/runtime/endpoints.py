@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -18,30 +18,24 @@ from assent.model import (
     Answer,
     NotFoundError,
     Opinion,
-    SandboxProfile,
-    Scope,
     Session,
     Source,
     State,
     Verdict,
 )
 from assent.model.principal import Role
-from assent.server.api.permissions import DecisionBody, read_answer
+from assent.server.api.permissions import read_answer
 from assent.server.hooks.answers import tell_change
 from assent.server.hooks.classify import MODES
-from assent.server.hooks.judge import Judged, place
-from assent.server.http.messages import Refusal, Request, StoppingError, Stream, read_seconds, reply
-from assent.server.http.sse import frame
-from assent.server.runtime.envelope import (
-    DecisionFacts,
-    Envelope,
-    ProfileFacts,
-    StateFacts,
-    decision_facts,
-    profile_facts,
-    state_facts,
-)
+from assent.server.hooks.judge import place
+from assent.server.http.messages import Request, StoppingError, Stream, read_seconds, reply
+from assent.server.runtime.envelope import decision_facts, profile_facts, state_facts
 from assent.server.runtime.stream import Narrator, read_place
+from assent.wire.permissions import DecisionBody
+from assent.wire.refusal import Refusal
+from assent.wire.runtime import ActionResolved, EvaluateBody, Evaluated, HostOpinion, RespondActionBody
+from assent.wire.runtime_events import Envelope
+from assent.wire.server_sent_events import frame
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -50,69 +44,6 @@ if TYPE_CHECKING:
     from assent.server.daemon import Daemon
 
 _DECISIONS: dict[str, Literal["approve", "reject"]] = {"allow": "approve", "deny": "reject"}
-
-
-class HostOpinion(msgspec.Struct, frozen=True):
-    """What the host's own check said about this call. It can only tighten."""
-
-    decision: Literal["allow", "ask", "deny"]
-    reason: str = ""
-    source: Literal["host_policy", "tool_check"] = "host_policy"
-    """Who said it: the host's policy, or the called tool itself."""
-
-
-class EvaluateBody(msgspec.Struct, frozen=True, rename="camel"):
-    """An action to be decided."""
-
-    tool_name: str = ""
-    tool_input: dict[str, Any] = {}
-    cwd: str | None = None
-    session_id: str | None = None
-    tool_call_id: str | None = None
-    mode: str | None = None
-    """A mode the host is in; it can only tighten."""
-    host_opinion: HostOpinion | None = None
-    interactive: bool = True
-    """False where the host has nobody to ask: then an ask is a denial, and no question is left behind."""
-    runs_in: SandboxProfile | None = None
-    """The boundary inside which the host runs the action at once, if it may: recorded with the decision."""
-    honours_updated_input: bool = False
-    """The host runs `updatedInput` where the answer has one; else it is told to make the changed call."""
-    secret_fields: Annotated[tuple[str, ...], msgspec.Meta(max_length=1000)] = ()
-    """Fields of the input that their tool calls secret: masked where the log has what a call runs with."""
-
-
-class Evaluated(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """The three facts; and the action that waits for a person, if one does."""
-
-    permission_decision: DecisionFacts
-    permission_state: StateFacts
-    sandbox_profile: ProfileFacts
-    action_id: str | None = None
-    action_status: State | None = None
-    expires_at: float | None = None
-    updated_input: dict[str, Any] | None = None
-    feedback: str | None = None
-    position: int = 0
-    """Where in the log it is."""
-
-
-class RespondActionBody(msgspec.Struct, frozen=True, rename="camel"):
-    """A person's answer to an action that is required."""
-
-    action_id: str = ""
-    decision: str = ""
-    payload: dict[str, Any] = {}
-    """`feedback`, `modifiedInput`, `scope`, `pattern`, `expiresIn`, `destructive`."""
-
-
-class ActionResolved(msgspec.Struct, frozen=True, rename="camel"):
-    """How an action ended."""
-
-    action_id: str
-    decision: str
-    status: State
-    scope: Scope
 
 
 _EVALUATE = msgspec.json.Decoder(EvaluateBody)
@@ -173,7 +104,7 @@ async def evaluate(daemon: Daemon, request: Request) -> Response:
     except StoppingError:
         ruling = await daemon.decisions.decide(call, session, prefix="act", aside=aside)
     daemon.metrics.count_decision(ruling.decision)
-    daemon.rulings.keep(Judged(call, session, ruling))
+    daemon.recent_decisions.keep(call, session, ruling)
     return reply(_evaluated(ruling))
 
 

@@ -13,16 +13,17 @@ from assent.audit.evidence_bundle import FORMAT, gather_chain, sign_bundle
 from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
 from assent.model.principal import Role
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
 from assent.server.runtime.refs import resolve
 from assent.server.runtime.stream import Narrator
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
     from assent.model.principal import Principal
     from assent.server.daemon import Daemon
-    from assent.server.runtime.envelope import Envelope
+    from assent.wire.runtime_events import Envelope
 
 MOST_RECORDS = 20_000
 _event = msgspec.json.Decoder(Event)
@@ -92,7 +93,7 @@ def _summarise(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[st
 
 
 def _statuses(records: tuple[Record, ...], timeline: list[Envelope]) -> dict[str, str]:
-    """Say of each family of events whether it is here, was not needed, or can not be tied to its call."""
+    """Say of each family of events whether it is here, was not needed, or cannot be tied to its call."""
     # An envelope of a tool always names a call, if need be one that was made up: only the record tells.
     loose = any(r.type.startswith("tool.") and not _event.decode(r.body).tool_call_id for r in records)
     statuses = {}

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from assent.audit.search import Query, find, read_record
-from assent.model import ASK, DENY, Event, Grant, Mode, Verdict
+from assent.model import ASK, DENY, Event, Grant, Verdict
 from assent.model.principal import Role
 from assent.sandbox.linux.mechanisms import probe
 from assent.sandbox.trial_run import find_fault
-from assent.server.api.permissions import may_see, millis
+from assent.server.api.permissions import may_see
 from assent.server.http.messages import Request, reply
+from assent.wire.runtime import LayerFact, PendingAction, PermissionState, RuleFact, SandboxState
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -25,78 +27,24 @@ if TYPE_CHECKING:
 _event = msgspec.json.Decoder(Event)
 
 
-class RuleFact(msgspec.Struct, frozen=True):
-    """A rule in force."""
-
-    rule: str
-    effect: Verdict
-    ref: str
-    reason: str | None = None
-
-
-class LayerFact(msgspec.Struct, frozen=True):
-    """Where rules come from, and whether they may loosen."""
-
-    layer: str
-    file: str
-    mode: Mode | None
-    trusted: bool
-    version: str
-
-
-class PendingAction(msgspec.Struct, frozen=True, rename="camel"):
-    """An action that waits for a person."""
-
-    action_id: str
-    session_id: str
-    tool_call_id: str | None
-    tool_name: str
-    reason: str
-    expires_at: int
-
-
-class SandboxState(msgspec.Struct, frozen=True):
-    """What boundaries can be set up on this machine."""
-
-    state: Literal["available", "unavailable", "unknown"]
-    mechanisms: Any = ()
-    missing: tuple[str, ...] = ()
-
-
-class PermissionState(msgspec.Struct, frozen=True, kw_only=True):
-    """Mode, rules, sources, whether somebody can be asked, and what waits."""
-
-    mode: Mode
-    modes: tuple[Mode, ...]
-    interactive: bool | Literal["unknown"]
-    policy_version: str
-    policy_sources: tuple[str, ...]
-    layers: tuple[LayerFact, ...]
-    rules: tuple[RuleFact, ...]
-    pending_actions: tuple[PendingAction, ...]
-    grants: tuple[Grant, ...]
-    sandbox: SandboxState
-    fault: str | None = None
-
-
 async def show_state(daemon: Daemon, request: Request) -> Response:
     """Show what holds, for a session or a folder."""
     query, who = request.query, request.who
     session = query.get("sessionId") or None
-    bench = daemon.projects.bench(query.get("cwd", "") if who.role is not Role.AGENT or not who.remote else "")
-    merged = bench.engine.merged
+    project = daemon.projects.policy_of(query.get("cwd", "") if who.role is not Role.AGENT or not who.remote else "")
+    merged = project.engine.merged
     state = PermissionState(
         mode=merged.modes[0],
         modes=tuple(merged.modes),
         interactive=await _is_interactive(daemon, who, session, declared=merged.interactive),
         policy_version=merged.version,
         policy_sources=merged.sources,
-        layers=tuple(_layer(policy) for policy in bench.found.policies),
-        rules=tuple(rule for policy in bench.found.policies for rule in _rules(policy)),
+        layers=tuple(_layer(policy) for policy in project.found.policies),
+        rules=tuple(rule for policy in project.found.policies for rule in _rules(policy)),
         pending_actions=await _pending(daemon, who, session),
         grants=await _grants(daemon, who, session),
         sandbox=await asyncio.to_thread(_sandbox),
-        fault=bench.fault,
+        fault=project.fault,
     )
     return reply(state)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -12,7 +12,9 @@ from assent.decisions.ticket_rows import find_ticket
 from assent.model import Event
 from assent.model.principal import Role
 from assent.server.api.permissions import describe, may_see
-from assent.server.http.messages import Refusal, Request, reply
+from assent.server.http.messages import Request, reply
+from assent.wire.refusal import Refusal
+from assent.wire.runtime import Ref
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -26,14 +28,6 @@ _RULE = re.compile(r"(.{1,5000}) @ (managed|user|project|run)(?: (.{1,5000}?)(?:
 _LOOK_BACK = 1000
 """How many boundaries are looked through for an environment."""
 _event = msgspec.json.Decoder(Event)
-
-
-class Ref(msgspec.Struct, frozen=True):
-    """What a ref stands for."""
-
-    ref: str
-    kind: str
-    value: Any
 
 
 async def show_ref(daemon: Daemon, request: Request) -> Response:
@@ -68,7 +62,7 @@ async def resolve(daemon: Daemon, who: Principal, ref: str) -> Ref | None:
 
 def _find_rule(daemon: Daemon, ref: str, match: re.Match[str]) -> Ref:
     rule, layer, file, line = match.groups()
-    policies = daemon.projects.bench().found.policies
+    policies = daemon.projects.policy_of().found.policies
     known = {r.ref for p in policies for r in (*p.allow, *p.ask, *p.deny)}
     value = {"rule": rule, "layer": layer, "file": file or "", "line": int(line or 0)}
     # A project's rules hold in its folder, which a ref does not name.

@@ -10,10 +10,11 @@ import msgspec
 
 from assent.audit.search import Query, Record, find, read_record
 from assent.model import Event
-from assent.server.http.messages import Refusal
 from assent.server.runtime.correlation import Correlation
-from assent.server.runtime.envelope import DOUBLED, QUESTIONS, Envelope, tell
+from assent.server.runtime.envelope import DOUBLED, QUESTIONS, tell
 from assent.store.store import Store
+from assent.wire.refusal import Refusal
+from assent.wire.runtime_events import Envelope
 
 _BEFORE = (
     "SELECT count(*), "  # noqa: S608 - constants

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.model import State
-from assent.server.api.permissions import command_of, millis
+from assent.server.approval_command import command_of
+from assent.wire.timestamps import millis
 
 if TYPE_CHECKING:
     from assent.model import Approval

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from assent.server.auth.principals import Identities
 
 
-class Visits:
+class OpenConnections:
     """The sockets and streams that are open, with whose they are."""
 
     def __init__(self, keys: Identities) -> None:

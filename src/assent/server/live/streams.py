@@ -1,11 +1,11 @@
-"""The pieces of a stream: until the daemon stops or its reader may no longer see it, with signs of life between."""
+"""Event streams: they end when the daemon stops or the reader's token becomes invalid."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from assent.server.http.sse import BEAT_SECONDS
+from assent.wire.server_sent_events import BEAT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 async def guard(
     daemon: Daemon, reader: Principal | None, pieces: AsyncGenerator[bytes], alive: bytes
 ) -> AsyncGenerator[bytes]:
-    """Pass a stream's pieces on for as long as its reader's token is good, and a sign of life where nothing comes."""
+    """Yield the pieces of a stream while the reader's token is valid, and keep-alives while there are none."""
     waiting: asyncio.Future[bytes] = asyncio.ensure_future(anext(pieces))
     try:
-        with daemon.visits.stay(reader) as ended:
+        with daemon.connections.stay(reader) as ended:
             while True:
                 events: tuple[asyncio.Future[Any], ...] = (waiting, daemon.closing, ended)
                 await asyncio.wait(events, timeout=BEAT_SECONDS, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The pages: the dashboard's files as they are, and the API for people to read, every word of it escaped."""
+"""Pages: the dashboard's files, and the API documentation, in which all text is escaped."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from assent.dashboard import find_asset
 from assent.model import visible
-from assent.server.http.messages import HTML, Refusal, Request, respond
+from assent.server.http.messages import HTML, Request, respond
 from assent.server.http.openapi import make_document
+from assent.wire.refusal import Refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
 
 
 async def shell(_daemon: Daemon, request: Request) -> Response:
-    """Serve the one page of the dashboard: it holds nothing about anybody until its script has asked for it."""
+    """Serve the page of the dashboard: it contains no data until its script has requested them."""
     return _serve(request, "index.html")
 
 
 async def asset(_daemon: Daemon, request: Request) -> Response:
-    """Serve one of our own files."""
+    """Serve a file of the dashboard."""
     return _serve(request, request.path_params["name"])
 
 
@@ -37,7 +38,7 @@ def _serve(request: Request, name: str) -> Response:
 
 
 async def documentation(daemon: Daemon, _request: Request) -> Response:
-    """Show the API for people to read."""
+    """Render the API documentation."""
     document = make_document(daemon.routes, daemon.version)
     sections = "".join(
         _describe_route(path, method, about)
@@ -60,7 +61,7 @@ def page(title: str, body: str) -> Response:
 
 
 def show(text: str) -> str:
-    """Escape a text for HTML, with everything made visible that would hide in it or move what is visible."""
+    """Escape a text for HTML, and make invisible and bidirectional characters visible."""
     return html.escape("\n".join(map(visible, text.split("\n"))), quote=True)
 
 
