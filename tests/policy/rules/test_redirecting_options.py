@@ -106,6 +106,8 @@ TABLE = [
     ("curl:*", "curl -K x", NO),
     ("curl:*", "curl --unix-socket /run/docker.sock http://x/", NO),
     ("zip:*", "zip x.zip a -T -TT ./x", NO),
+    ("ack:*", "ack --ackrc=x y", NO),
+    ("rhash:*", "rhash --embed-crc x", YES),
     ("bat:*", "bat --pager=./x y", NO),
     ("ugrep:*", "ugrep --pager ./x y", NO),
     ("fzf:*", "fzf --bind 'start:execute(./x)'", NO),
