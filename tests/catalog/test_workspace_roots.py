@@ -20,6 +20,9 @@ EVERYTHING = (
     "/opt",
     "/mnt",
     "/var",
+    "/mnt/c",
+    "/mnt/d",
+    "/mnt/c/Users",
     "/HOME/U",
     "/Users/x",
 )
@@ -27,6 +30,7 @@ SYSTEM = (
     *(
         "/etc",
         "/etc/cron.d",
+        "/mnt/c/ProgramData/Microsoft/x",
         "/usr",
         "/usr/local",
         "/usr/local/bin",

@@ -147,3 +147,17 @@ def test_the_command_line_neither_runs_nor_wires_up_anything_there(daemon):
 
 def test_nothing_was_written_in_any_of_them(daemon):
     assert not [place for place in PLACES if (daemon.home / place / "authorized_keys").exists()]
+
+
+def test_where_the_project_is_elsewhere_a_protected_folder_is_only_stood_in(daemon, agent):
+    written = []
+    for cwd in (daemon.project, daemon.home / ".ssh", daemon.home, daemon.project / "out"):
+        agent.headers["x-assent-project"] = str(daemon.project)
+        try:
+            answer = by_claude(agent, str(cwd), session_id="moved", workspace=str(cwd)).json()
+        finally:
+            del agent.headers["x-assent-project"]
+        line = answer["hookSpecificOutput"]["updatedInput"]["command"]
+        subprocess.run(["bash", "-c", line], cwd=cwd, check=False, timeout=60, capture_output=True)
+        written += [cwd] if (cwd / "authorized_keys").exists() else []
+    assert written == [daemon.project]

@@ -306,11 +306,12 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     @functools.cached_property
     def redirecting(self) -> str:
-        """Return the options that redirect it: those that it says do, and those whose value is of that kind."""
+        """Return what redirects it: what it says does, options whose value is of that kind, files of more options."""
         kinds = _SENDING if self.redirects or self.loads or self.obeys else _SENDING - {"cwd"}
         found = (names for names, role in (*self.values.items(), *self.optional.items()) if role in kinds)
         by_kind = [name.partition("/")[0] for names in found for name in names.split()]
-        return " ".join((self.redirects, *by_kind)).strip()
+        listed = ["@"] if any(clause.arg.startswith("@") for clause in self.when) else []
+        return " ".join((self.redirects, *by_kind, *listed)).strip()
 
     @functools.cached_property
     def _spellings(self) -> list[str]:

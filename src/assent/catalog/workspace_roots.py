@@ -19,11 +19,15 @@ _WIDE = frozenset(
 )
 """Folders that hold those of everybody."""
 
+_DRIVE = re.compile(r"/mnt/[a-z](?:/users)?")
+"""A drive of Windows, and all homes on it."""
+
 SYSTEM = (
     *("/applications", "/bin", "/boot", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/library", "/libx32"),
     *("/nix", "/opt/homebrew", "/opt/local", "/private/etc", "/private/var/db", "/private/var/run", "/proc", "/run"),
     *("/sbin", "/snap", "/sys", "/system", "/usr", "/var/backups", "/var/cache", "/var/db", "/var/lib", "/var/log"),
     *("/var/run", "/var/spool", "/windows", "/mnt/c/windows", "/mnt/c/program files", "/mnt/c/program files (x86)"),
+    "/mnt/c/programdata",
 )
 """Folders of the system, with all that is in them: what is written there runs for everybody."""
 
@@ -98,7 +102,7 @@ def _homes_in(path: str) -> tuple[str, ...]:
 
 
 def _refuse_always(path: str, homes: tuple[str, ...]) -> str | None:
-    if path in _WIDE or any(within(home, path) for home in homes):
+    if path in _WIDE or _DRIVE.fullmatch(path) or any(within(home, path) for home in homes):
         return "it holds everything else too"
     return "it belongs to the system" if _is_of_system(path, homes) else None
 

@@ -196,7 +196,7 @@ def test_every_option_that_is_called_like_one_that_redirects_is_decided_about():
 def test_what_loads_or_redirects_is_spelled_so_that_it_can_be_read():
     spelled = [entry for part in entries() for entry, _ in levels(parse_entry(part))]
     for word in {word for entry in spelled for word in entry.redirects.split()}:
-        assert word.startswith(("-", "+")) or word.endswith(("=", ":")), word
+        assert word.startswith(("-", "+", "@")) or word.endswith(("=", ":")), word
     for name in {name for entry in spelled for name in entry.loads.split()}:
         assert not name.startswith("/"), name
         assert name[0] != "@" or name in ("@args", "@args/") or name.startswith("@-"), name

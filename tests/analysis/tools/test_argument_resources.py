@@ -197,6 +197,31 @@ def test_a_relative_path_is_counted_from_every_folder_that_the_tool_may_stand_in
     assert named({"dir": f"{HOME}/.ssh", "x": "a.py"}) == {f"{HOME}/.ssh", "/ws/a.py"}
 
 
+@pytest.mark.parametrize(
+    ("given", "protected"),
+    [
+        ({"dir": "/etc", "name": "shadow"}, "/etc/shadow"),
+        ({"folder": "/etc/", "file": "shadow"}, "/etc/shadow"),
+        ({"a": {"dir": "/etc"}, "b": {"c": {"name": "shadow"}}}, "/etc/shadow"),
+        ({"dir": "/ws", "name": "Jenkinsfile"}, "/ws/Jenkinsfile"),
+        ({"dir": "/etc", **{f"x{i}": f"word{i}" for i in range(300)}, "name": "shadow"}, "/etc/shadow"),
+        ({"paths": [f"/data/x{i}" for i in range(30)], "dir": "/etc", "name": "shadow"}, "/etc/shadow"),
+    ],
+)
+def test_a_folder_and_a_plain_name_beside_it_are_a_path_also_where_the_disk_is_not_seen(given, protected):
+    assert protected in named(given, facts=world())
+
+
+def test_a_plain_word_at_home_names_no_secret():
+    assert "/ws/credentials" not in named({"dir": "/ws", "kind": "credentials"}, facts=world())
+
+
+def test_more_folders_and_names_than_are_put_together_are_refused():
+    given = {"paths": [f"/data/x{i}" for i in range(60)], "names": [f"word{i}" for i in range(60)]}
+    with pytest.raises(CallError, match="by their folders and names"):
+        named(given)
+
+
 def test_links_lead_where_they_lead_and_where_a_tool_takes_them_that_tidies_first():
     assert {p.target for p in found({"x": "up/.config/a"}).places} == {f"{HOME}/.config/a"}
     kernel = {"/ws/link/../state/a.b": "/other/state/a.b", "/ws/state/a.b": f"{OWN}/a.b"}

@@ -23,6 +23,7 @@ from assent.analysis.lines.exfiltration import mark_sent
 from assent.analysis.lines.findings import Findings
 from assent.analysis.lines.mentioned_paths import mentioned_hosts, mentioned_paths
 from assent.analysis.lines.nested import Frame, Known, read_inners, read_inside
+from assent.analysis.lines.output_options import told_writes
 from assent.analysis.operations import OperationContext, is_own, locate, reading, secret_variable, working
 from assent.analysis.programs.clauses import clauses_of, in_case, is_broad
 from assent.analysis.programs.code_sources import find_loads, find_redirects
@@ -361,12 +362,21 @@ class _Reader:
         if command.words[0].text.upper() in _STATEMENTS:
             said = max(said, judge_word("sql", join(command.words), "the line"), key=lambda j: j.tier.rank)
         index = self._execution(command, frame, said, command.words[1:], opaque=True, alone=self._namesake(command))
+        self._write_told(command.words[1:], command, index)
         if "/" in command.words[0].text:
             ground = OperationContext(self.place, command.cwd, index)
             self.findings.extend(role_effects("exec", command.words[0], ground))
         for names in alternatives(command.words[0]):
             self.read_command(msgspec.structs.replace(command, words=(*names, *command.words[1:])), frame)
         return FlowTrace(index)
+
+    def _write_told(self, words: Sequence[Word], command: Command, index: int) -> None:
+        """Add what a command may write by words of which nobody knows what it does with them."""
+        mentions = self.findings.operations[index].mentions
+        for folder in command.folders if words or mentions else ():
+            known = {o.resource for o in self.findings.operations[index:] if o.kind is FS_WRITE}
+            found = told_writes(words, mentions, OperationContext(self.place, folder, index))
+            self.findings.extend([write for write in found if write.resource not in known])
 
     def _namesake(self, command: Command) -> Operation | None:
         """Return what a program that lies in some other folder is by its words, if it does what its name says."""
@@ -404,6 +414,7 @@ class _Reader:
             said = self._trapped(said, match, command)
         # In a run there are files that no command may name, not even one that only looks.
         picked = picked_words(roles) if self.place.run else []
+        untold: Sequence[Word] = ()
         if said.tier is SAFE:
             index = self._execution(command, frame, said, picked, alone=sense.alone)
             if match.obeys:
@@ -413,7 +424,8 @@ class _Reader:
             said = name_resources(said, match, roles, command.folders)
             loads = find_loads(match, sense.alone.redirects, command) if match.loads else ()
             alone = msgspec.structs.replace(sense.alone, loads=loads) if loads else sense.alone
-            unseen = unseen_words(match, roles, command.words[1:] if opaque else ()) + picked
+            untold = command.words[1:] if opaque else ()
+            unseen = unseen_words(match, roles, untold) + picked
             opaque = opaque or not kinds.isdisjoint(_RUNNING) or "--" in map(_text, command.words)
             index = self._execution(command, frame, said, unseen, opaque=opaque, alone=alone)
         sweep = entry.sweep or (bool(clauses) and any(map(_sweeps, clauses)))
@@ -423,6 +435,7 @@ class _Reader:
                     break  # there may be many
                 ground = OperationContext(self.place, folder, index, sweep, entry.lists, frame.elsewhere)
                 argument_effects(self.findings, match, roles, judged, ground)
+        self._write_told(untold, command, index)
         trace = FlowTrace(index, output=output_of(match, clauses, roles, command), reveals=entry.reveals)
         if not kinds.isdisjoint(_SENDING):
             trace.sent = tuple(self._sent(roles, command, index))

@@ -34,6 +34,8 @@ _LEADS = re.compile(
     r"|runner|runtime|prog|environment|env|env[-_]file|plugins?|extensions?|loader|preload|require|import|module|modules|libs?"
     r"|pythonpath|classpath|path|options|define|setup|setup[-_]?files|hooks?|reporters?|formatter|parser|processor"
     r"|resolver|transform|rules?dir|kubeconfig|registry|index[-_]url"
+    r"|pager|editor|browser|askpass|ssh|rsh|bind|m?load|addons?|setopt|[a-z]{3,}rc|pre|agent|lesskey(?:[-_][a-z]+)?"
+    r"|api(?:[-_](?:url|host|base|server|endpoint))?|endpoint(?:[-_]url)?|base[-_]url|http[-_]addr"
     r")"
 )
 """Options that say what runs, by which settings, or where, by how such are called."""

@@ -32,8 +32,10 @@ _TOO_DEEP = f"its input is nested more than {DEEPEST} levels deep"
 _NESTED = (dict, list, tuple)
 _LONG = 1_024
 """Characters that take as long to look through as any few."""
+_MOST_JOINED = 2_048
+"""Paths that are put together from a folder elsewhere and a name, each in a field of its own …"""
 _MOST_BASES, _MOST_PARTS = 8, 32
-"""Folders that parts of paths are put below, and such parts."""
+"""… and folders at home that names are put below, and such names."""
 _WORD = re.compile(r"\w[\w-]{0,250}", re.ASCII)
 _ROOTS = ("", "/", "~", "$")
 _NAME = re.compile(r"[~$]?[\w.+@-]{0,250}", re.ASCII)
@@ -234,7 +236,7 @@ class _Finder:
             if strong:
                 self._locate(field, text, None, only_own=only_own)
             return
-        if len(self._parts) < _MOST_PARTS and not only_own:
+        if not only_own:
             self._parts[text] = None
         for base in self._bases:
             if strong or self._is_there(base, text):
@@ -309,14 +311,20 @@ class _Finder:
     def _join(self) -> None:
         """Put relative paths below the folders that are named beside them, and keep what then matters."""
         place = self._place
-        places = self._places if self._parts else ()
-        bases = [o.path for o in places if o.known and o.path not in self._bases and not self._matters(o)]
-        for base in bases[:_MOST_BASES]:
-            for part in self._parts:
-                step()
-                located = place.locate(part, base)
-                if self._matters(located) and (_is_strong("", part) or self._is_there(base, part)):
-                    self._keep("", located, only_own=False)
+        bases = [o.path for o in self._places if o.known and not self._matters(o)] if self._parts else []
+        homes = {base for base in bases for home in self._bases if home is not None and within(base, home)}
+        away, parts = [base for base in bases if base not in homes], list(self._parts)
+        if len(away) * len(parts) > _MOST_JOINED:
+            raise CallError(f"it names more than {_MOST_JOINED} files by their folders and names")
+        for base, part in itertools.chain(
+            itertools.product(away, parts), itertools.product(sorted(homes)[:_MOST_BASES], parts[:_MOST_PARTS])
+        ):
+            step()
+            located = place.locate(part, base)
+            # At home a plain word is mostly a word, also where a secret could have that name.
+            plain = base in homes and not _is_strong("", part)
+            if place.is_control_plane(located) if plain else self._matters(located):
+                self._keep("", located, only_own=False)
 
     def _matters(self, located: Located) -> bool:
         """Tell whether a path is protected by its name."""
