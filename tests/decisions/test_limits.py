@@ -101,6 +101,25 @@ def test_more_than_one_agent_may_have_waiting_to_be_run_is_denied_with_the_reaso
         assert node.store.fetch("SELECT count(*) FROM tickets WHERE call IS NOT NULL") == [(1,)]
 
 
+def test_what_waits_to_be_run_counts_after_a_restart_too(tmp_path, url):
+    async def ask(node, number):
+        call = ToolCall(tool="Bash", input={"command": f"node {number}.js"}, cwd=str(tmp_path))
+        return await node.decisions.decide(call, SESSION)
+
+    async def fill(node, numbers):
+        return [r.ticket for r in [await ask(node, number) for number in numbers] if r.ticket is not None]
+
+    limits = PendingLimits(questions=1)
+    with sandboxed(Node(tmp_path / "home", url, limits=limits)) as node:
+        first = asyncio.run(fill(node, range(8)))
+        assert len(first) == 8
+    with sandboxed(Node(tmp_path / "home", url, limits=limits)) as node:
+        assert len(asyncio.run(fill(node, range(8, 20)))) == 2
+        line = find_line(first[0].call)
+        asyncio.run(node.decisions.redeem(first[0].id, line.words, line.folder, ANN))
+        assert len(asyncio.run(fill(node, range(20, 30)))) == 1
+
+
 def test_a_yes_to_more_than_one_agent_may_have_waiting_to_be_run_is_used_up(tmp_path):
     async def ask(node, text):
         return await node.decisions.decide(ToolCall(tool="Bash", input={"command": text}, cwd=str(tmp_path)), SESSION)

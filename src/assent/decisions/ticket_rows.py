@@ -30,6 +30,7 @@ _STOPPED = (
     "SELECT stopped FROM tickets WHERE digest = :digest AND stopped IS NOT NULL AND used_at > :after "
     "ORDER BY used_at DESC LIMIT 1"
 )
+_WAITING = "SELECT body, length(call) FROM tickets WHERE used_at IS NULL AND call IS NOT NULL AND expires_at > :now"
 
 _body = msgspec.json.Decoder(Ticket)
 _call = msgspec.json.Decoder(ToolCall)
@@ -54,6 +55,12 @@ async def find_ticket(store: Store, ticket_id: str) -> Ticket | None:
     """Return a ticket, whatever became of it."""
     rows = await store.query(_SELECT + " WHERE id = :id", {"id": ticket_id})
     return _read(rows[0]) if rows else None
+
+
+def find_waiting(store: Store) -> list[tuple[Ticket, int]]:
+    """Return the tickets that can still be used, without their calls, and how long those are."""
+    rows = store.fetch(_WAITING, {"now": store.wall_clock()})
+    return [(_body.decode(body), size) for body, size in rows]
 
 
 def use_ticket(cursor: Cursor, ticket_id: str) -> bool:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_PENDING = "SELECT count(*) FROM approvals WHERE state = 'pending'"
 LOOK_EVERY = 2.0
 """How often to look for what no hint told of, in seconds."""
 
@@ -181,9 +182,11 @@ class Daemon:
         await asyncio.wrap_future(self.keys.look())
         self.visits.check()
 
-    async def count_pending(self) -> int:
-        """Return how many questions are pending."""
-        return int((await self.store.query("SELECT count(*) FROM approvals WHERE state = 'pending'"))[0][0])
+    async def count_pending(self, user: str | None = None) -> int:
+        """Return how many questions are pending: everybody's, or those of one user."""
+        mine = "" if user is None else " AND user_id = :user"
+        found = await self.store.query(_PENDING + mine, {} if user is None else {"user": user})
+        return int(found[0][0])
 
     async def audit_position(self) -> int:
         """Return where the log ends."""
@@ -231,7 +234,8 @@ class Daemon:
     def _tell(self, approval: Approval) -> None:
         self.runs.tell(approval)
         if self.hub.hear(approval):
-            self.metrics.count_answer(approval.state, (approval.resolved_at or 0.0) - approval.created_at)
+            seconds = (approval.resolved_at or 0.0) - approval.created_at
+            self.metrics.count_answer(approval.state, approval.user, seconds)
 
     async def _follow(self) -> None:
         """Look up the questions that a hint named."""

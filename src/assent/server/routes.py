@@ -365,7 +365,7 @@ ROUTES: tuple[Route, ...] = (
         path="/api/stats",
         roles=PEOPLE,
         handler=status.stats,
-        summary="What happened since the start.",
+        summary="What happened since the start; for an admin to everybody.",
         gives=status.Stats,
     ),
     Route(
@@ -481,9 +481,9 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/metrics",
-        roles=PEOPLE,
+        roles=ADMINS,
         handler=status.metrics,
-        summary="Counts for Prometheus.",
+        summary="Everybody's counts, for Prometheus.",
     ),
     Route(
         method="GET",

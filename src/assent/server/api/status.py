@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from assent.model.principal import Role
 from assent.server.http.messages import Request, reply, respond
 
 if TYPE_CHECKING:
@@ -25,7 +27,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Stats(msgspec.Struct, frozen=True, rename="camel"):
-    """What happened since the start."""
+    """What happened since the start: for an admin everybody's figures, for others their own."""
 
     version: str
     uptime: int
@@ -37,6 +39,7 @@ class Stats(msgspec.Struct, frozen=True, rename="camel"):
     """How many questions ended how."""
     connected_clients: int
     store: str
+    """Where it is, for an admin; which kind it is, for others."""
     audit_position: int
     policy_fault: str | None = None
 
@@ -52,23 +55,24 @@ async def metrics(daemon: Daemon, _request: Request) -> Response:
     return respond(text.encode(), "text/plain; version=0.0.4; charset=utf-8")
 
 
-async def stats(daemon: Daemon, _request: Request) -> Response:
-    """Sum up what happened."""
-    counts = daemon.metrics
+async def stats(daemon: Daemon, request: Request) -> Response:
+    """Sum up what happened: to everybody for an admin, to others what is theirs."""
+    counts, user = daemon.metrics, None if request.who.role is Role.ADMIN else request.who.user
     decisions: dict[str, int] = {}
     tiers: dict[str, int] = {}
-    for (outcome, tier), count in counts.decisions.items():
+    of_whom = counts.decisions if user is None else counts.decisions_of.get(user, Counter())
+    for (outcome, tier), count in of_whom.items():
         decisions[outcome] = decisions.get(outcome, 0) + count
         tiers[tier] = tiers.get(tier, 0) + count
     summary = Stats(
         daemon.version,
         daemon.uptime,
-        await daemon.count_pending(),
+        await daemon.count_pending(user),
         decisions,
         tiers,
-        dict(counts.answers),
+        dict(counts.answers if user is None else counts.answers_of.get(user, Counter())),
         daemon.listeners,
-        daemon.store.address.shown,
+        daemon.store.address.shown if user is None else daemon.store.address.engine,
         await daemon.audit_position(),
         daemon.projects.bench().fault,
     )
