@@ -79,7 +79,7 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     revoked_at: float | None = None
 
     def is_alive(self, now: float) -> bool:
-        """Tell whether it has not ended. A yes for a time counts from when it was given, also if the clock goes back."""
+        """Tell whether it has not ended. A yes for a time counts from when it was given, wherever the clock goes."""
         if self.expires_at is None:
             return True
         begun = self.verdict is not Verdict.ALLOW or self.created_at <= now + CLOCK_SLACK
