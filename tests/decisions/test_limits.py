@@ -17,6 +17,7 @@ from assent.decisions.ticket_rows import forget_unused_calls
 from assent.decisions.tickets import TicketError
 from assent.model import ALLOW, ASK, DENY, Answer, Facts, NotFoundError, Scope, State, StoreError
 from assent.model.enums import Source
+from assent.model.principal import PEER
 from assent.sandbox.redeem.command_line import find_line
 from assent.sandbox.reports import SandboxReport
 from keeping import ADMIN, AGENT, ANN, ASKED, NO, SESSION, YES, Node, line, soon
@@ -128,6 +129,10 @@ def test_another_agent_of_the_same_person_runs_and_tells_nothing_by_a_decision(t
         line, thief = find_line(call), msgspec.structs.replace(AGENT, agent="other")
         with pytest.raises(NotFoundError):
             await node.decisions.redeem(ticket.id, line.words, line.folder, thief)
+        launcher = msgspec.structs.replace(thief, token=PEER, agent="local")
+        assert (await node.decisions.find_ticket(ticket.id, launcher)).id == ticket.id
+        with pytest.raises(NotFoundError):
+            await node.decisions.find_ticket(ticket.id, msgspec.structs.replace(launcher, user="bob"))
         await node.decisions.redeem(ticket.id, line.words, line.folder, AGENT)
         with pytest.raises(NotFoundError):
             await node.decisions.report(ticket.id, "r", (SandboxReport(type="process.completed"),), thief)

@@ -180,11 +180,13 @@ class Tickets:
 
 
 def _is_of(ticket: Ticket, principal: Principal) -> bool:
-    """Tell whether a ticket is this principal's: an agent has its own alone, not those of its user's others."""
-    if principal.role is Role.ADMIN:
-        return True
-    is_agents = principal.role is not Role.AGENT or principal.agent in (None, ticket.session.agent)
-    return principal.user == ticket.session.user and is_agents
+    """Tell whether a ticket is this principal's: an agent's token is for its own, not for those of its user's others.
+
+    The launcher comes without a token, whichever agent's line it runs.
+    """
+    if principal.role is not Role.AGENT or principal.is_peer:
+        return principal.role is Role.ADMIN or principal.user == ticket.session.user
+    return (principal.user, principal.agent or "") == (ticket.session.user, ticket.session.agent)
 
 
 async def _check_bound(ticket: Ticket, decision: Decision) -> None:
