@@ -9,6 +9,7 @@ import sqlite3
 from assent.audit.chain import COLUMNS
 from assent.audit.verify.log import verify_log
 from assent.model import Event
+from keeping import Node
 
 ALL = (*COLUMNS, "hash")
 
@@ -26,6 +27,14 @@ def write(node, count, start=0):
 def settle(node):
     """Let what waited for the last commit be done."""
     node.store.write(lambda _: None).result()
+
+
+def meet(url, *homes):
+    """Have nodes of one store see each other; returns how many records tell of that."""
+    for home in (*homes, *homes):
+        with Node(home, url):
+            pass
+    return len(homes) * (len(homes) - 1)
 
 
 class Copy:

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 import time
 
+import msgspec
 import pytest
 
 from assent import Engine, Policy, Session, ToolCall, parse_rules
@@ -13,10 +14,13 @@ from assent.decisions.approvals import unsaved_denials
 from assent.decisions.approvals.limits import PendingLimits
 from assent.decisions.errors import AlreadyAnsweredError
 from assent.decisions.ticket_rows import forget_unused_calls
-from assent.model import ALLOW, ASK, DENY, Answer, Facts, Scope, State, StoreError
+from assent.decisions.tickets import TicketError
+from assent.model import ALLOW, ASK, DENY, Answer, Facts, NotFoundError, Scope, State, StoreError
 from assent.model.enums import Source
+from assent.model.principal import PEER
 from assent.sandbox.redeem.command_line import find_line
-from keeping import ADMIN, ANN, ASKED, NO, SESSION, YES, Node, line, soon
+from assent.sandbox.reports import SandboxReport
+from keeping import ADMIN, AGENT, ANN, ASKED, NO, SESSION, YES, Node, line, soon
 
 OTHER = Session(id="t", user="ann", agent="other", workspace=("/code",))
 
@@ -99,6 +103,63 @@ def test_more_than_one_agent_may_have_waiting_to_be_run_is_denied_with_the_reaso
     with sandboxed(Node(tmp_path / "home", clock=lambda: clock[0], limits=limits)) as node:
         asyncio.run(main(node))
         assert node.store.fetch("SELECT count(*) FROM tickets WHERE call IS NOT NULL") == [(1,)]
+
+
+def test_a_clock_that_goes_back_gives_a_call_that_waits_to_be_run_no_longer_life(tmp_path):
+    clock = [2e9]
+
+    async def main(node):
+        call = ToolCall(tool="Bash", input={"command": "node a.js"}, cwd=str(tmp_path))
+        ticket = (await node.decisions.decide(call, SESSION)).ticket
+        line = find_line(call)
+        clock[0] -= 3600
+        with pytest.raises(TicketError, match="run out"):
+            await node.decisions.redeem(ticket.id, line.words, line.folder, ANN)
+        clock[0] += 3596
+        await node.decisions.redeem(ticket.id, line.words, line.folder, ANN)
+
+    with sandboxed(Node(tmp_path / "home", clock=lambda: clock[0])) as node:
+        asyncio.run(main(node))
+
+
+def test_another_agent_of_the_same_person_runs_and_tells_nothing_by_a_decision(tmp_path):
+    async def main(node):
+        call = ToolCall(tool="Bash", input={"command": "node a.js"}, cwd=str(tmp_path))
+        ticket = (await node.decisions.decide(call, SESSION)).ticket
+        line, thief = find_line(call), msgspec.structs.replace(AGENT, agent="other")
+        with pytest.raises(NotFoundError):
+            await node.decisions.redeem(ticket.id, line.words, line.folder, thief)
+        launcher = msgspec.structs.replace(thief, token=PEER, agent="local")
+        assert (await node.decisions.find_ticket(ticket.id, launcher)).id == ticket.id
+        with pytest.raises(NotFoundError):
+            await node.decisions.find_ticket(ticket.id, msgspec.structs.replace(launcher, user="bob"))
+        await node.decisions.redeem(ticket.id, line.words, line.folder, AGENT)
+        with pytest.raises(NotFoundError):
+            await node.decisions.report(ticket.id, "r", (SandboxReport(type="process.completed"),), thief)
+        with pytest.raises(NotFoundError):
+            await node.decisions.find_ticket(ticket.id, thief)
+
+    with sandboxed(Node(tmp_path / "home")) as node:
+        asyncio.run(main(node))
+
+
+def test_what_waits_to_be_run_counts_after_a_restart_too(tmp_path, url):
+    async def ask(node, number):
+        call = ToolCall(tool="Bash", input={"command": f"node {number}.js"}, cwd=str(tmp_path))
+        return await node.decisions.decide(call, SESSION)
+
+    async def fill(node, numbers):
+        return [r.ticket for r in [await ask(node, number) for number in numbers] if r.ticket is not None]
+
+    limits = PendingLimits(questions=1)
+    with sandboxed(Node(tmp_path / "home", url, limits=limits)) as node:
+        first = asyncio.run(fill(node, range(8)))
+        assert len(first) == 8
+    with sandboxed(Node(tmp_path / "home", url, limits=limits)) as node:
+        assert len(asyncio.run(fill(node, range(8, 20)))) == 2
+        line = find_line(first[0].call)
+        asyncio.run(node.decisions.redeem(first[0].id, line.words, line.folder, ANN))
+        assert len(asyncio.run(fill(node, range(20, 30)))) == 1
 
 
 def test_a_yes_to_more_than_one_agent_may_have_waiting_to_be_run_is_used_up(tmp_path):

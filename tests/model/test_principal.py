@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from assent.model import Principal, Role, is_hidden, visible
+from assent.model.principal import PEER
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,8 @@ def test_what_hides_is_written_out(text, shown):
 @pytest.mark.parametrize(("char", "hidden"), [(" ", False), ("a", False), ("\u200b", True), ("\u2800", True)])
 def test_a_character_hides_or_does_not(char, hidden):
     assert is_hidden(char) is hidden
+
+
+@pytest.mark.parametrize(("token", "peer"), [(PEER, True), ("", False), ("tok_1", False)])
+def test_who_comes_without_a_token_over_the_socket_is_a_peer(token, peer):
+    assert Principal(token=token, role=Role.AGENT, user="ann").is_peer is peer

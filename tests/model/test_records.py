@@ -12,6 +12,7 @@ from assent.model import (
     Decision,
     Event,
     Facts,
+    Grant,
     Operation,
     OperationKind,
     Origin,
@@ -170,3 +171,19 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 def test_a_trace_is_read_from_what_the_host_says_of_it(said, found):
     trace = read_trace(said)
     assert (trace and (trace.trace_id, trace.span_id)) == found
+
+
+@pytest.mark.parametrize(
+    ("verdict", "ends", "now", "alive"),
+    [
+        (Verdict.ALLOW, None, 0.0, True),
+        (Verdict.ALLOW, 200.0, 150.0, True),
+        (Verdict.ALLOW, 200.0, 96.0, True),
+        (Verdict.ALLOW, 200.0, 90.0, False),
+        (Verdict.ALLOW, 200.0, 200.0, False),
+        (Verdict.DENY, 200.0, 90.0, True),
+        (Verdict.DENY, 200.0, 200.0, False),
+    ],
+)
+def test_a_yes_for_a_time_counts_neither_after_it_nor_before_it_was_given(verdict, ends, now, alive):
+    assert Grant(id="g", verdict=verdict, expires_at=ends, created_at=100.0).is_alive(now) is alive

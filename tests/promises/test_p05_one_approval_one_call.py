@@ -261,6 +261,12 @@ def test_a_grant_can_not_be_used_after_its_end_by_setting_the_clock_back_before_
         assert verdict_of(await node.decisions.decide(line("npm install y"), SESSION)) is ALLOW
         clock[0] += 61
         assert verdict_of(await node.decisions.decide(line("npm install y"), SESSION)) is ASK
+        for back in (3600, 86400):
+            clock[0] -= back
+            assert verdict_of(await node.decisions.decide(line(f"npm install z{back}"), SESSION)) is ASK
+            assert await node.approvals.grants() == ()
+        clock[0] = 2e9 - 4
+        assert verdict_of(await node.decisions.decide(line("npm install w"), SESSION)) is ALLOW
 
     with Node(tmp_path / "home", clock=lambda: clock[0]) as node:
         asyncio.run(main(node))

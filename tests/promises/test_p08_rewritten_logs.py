@@ -14,22 +14,27 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from assent.audit.chain import COLUMNS, genesis, hash_row, seal_bytes
+from assent.audit.log import Log as Chain
+from assent.audit.seals import peer_keys
 from assent.audit.seals.anchors import anchor_file
 from assent.audit.seals.last_seal import mark_file
 from assent.audit.seals.node_keys import load_node
+from assent.audit.seals.peer_keys import neighbour_file
 from assent.audit.seals.seal import COLUMNS as SEAL
 from assent.audit.seals.seal import make_seal, no_seal
 from assent.audit.verify import seals as seal_check
 from assent.audit.verify.log import verify_log
 from assent.model import Event, StoreError
 from assent.store.store import open_store
+from daemons import until
 from keeping import Node
-from logcopy import Copy, settle, write
+from logcopy import Copy, settle, small, write
 
 TEXT = COLUMNS.index("text")
 
@@ -343,15 +348,71 @@ def test_a_writer_whose_records_were_all_taken_away_leaves_a_gap(tmp_path, postg
     assert b.verify().state == "broken"
 
 
-def test_a_writer_that_somebody_added_is_named_and_not_believed_where_the_keys_are_given(tmp_path, postgres):
-    """Who can write the database can begin a chain with a key of their own, as every new node does."""
-    url = postgres.new_database()
-    with Node(tmp_path / "home", url) as node, Node(tmp_path / "stranger", url) as stranger:
-        write(node, 2)
-        write(stranger, 2)
-    assert node.verify().unknown == (stranger.log.writer,)
-    own = (node.log.public_key.hex(),)
-    assert "is none that was given" in verify_log(node.store.address, home=node.home, keys=own).broken.what
+def add_a_writer(log):
+    """Begin a chain in the database with a key of one's own, as every new node does, and say something with it."""
+    with open_store(log.address.conninfo or None, home=log.home) as store:
+        chain = Chain(store, None)
+        asyncio.run(chain.record([small("added"), small("added")]))
+        chain.close()
+        return chain.writer, chain.public_key.hex()
+
+
+def test_a_writer_that_somebody_added_is_not_proven(log):
+    own = log.run("SELECT key FROM heads")[0][0].hex()
+    writer, key = add_a_writer(log)
+    report = log.verify()
+    assert (report.ok, report.state, report.unknown, report.first_seen) == (False, "unproven", (writer,), ())
+    assert "is none that was given" in verify_log(log.address, home=log.home, keys=(own,)).broken.what
+    assert verify_log(log.address, home=log.home, keys=(own, key)).state == "whole"
+
+
+def test_a_daemon_that_believes_an_added_writer_says_so_in_its_own_chain(log, url, caplog):
+    writer, key = add_a_writer(log)
+    for _ in range(2):
+        with Node(log.home, url) as node:
+            write(node, 1)
+            told = node.store.fetch("SELECT writer, text FROM events WHERE type = 'runtime.warning'")
+        reason = f"writer {writer} is new in this log: its key {key} is known from the database only"
+        assert told == [(node.log.writer, reason)]
+    assert [record.getMessage() for record in caplog.records] == [f"{reason}, and is believed from now on"]
+    report = log.verify()
+    assert (report.state, report.unknown, report.first_seen) == ("whole", (), (writer,))
+    Path(neighbour_file(log.home)).unlink()
+    assert log.verify().state == "unproven"
+
+
+def test_a_writer_that_was_added_while_a_daemon_runs_is_told_before_its_key_is_kept(log, url, monkeypatch):
+    monkeypatch.setattr("assent.audit.log.LOOK_SECONDS", 0.05)
+    kept = []
+    monkeypatch.setattr(peer_keys, "write_private", lambda _, data: kept.append((data, node.events("runtime.warning"))))
+    with Node(log.home, url) as node:
+        writer, key = add_a_writer(log)
+        until(lambda: kept)
+        ((data, told),) = kept
+    assert json.loads(data) == {writer: key}
+    assert len(told) == 1
+
+
+def test_a_key_that_cannot_be_kept_is_told_once_and_stays_unproven(log, url, monkeypatch, caplog):
+    monkeypatch.setattr("assent.audit.log.LOOK_SECONDS", 0.05)
+    writer, _ = add_a_writer(log)
+    Path(neighbour_file(log.home)).unlink(missing_ok=True)
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(peer_keys, "write_private", fail)
+    with Node(log.home, url) as node:
+        time.sleep(0.3)
+        assert len(node.events("runtime.warning")) == 1
+    assert "could not be kept" in caplog.text
+    assert log.verify().unknown == (writer,)
+
+
+def test_a_writer_that_wrote_nothing_needs_no_proof(log):
+    with open_store(log.address.conninfo or None, home=log.home) as store:
+        Chain(store, None)
+    assert log.verify().state == "whole"
 
 
 # What is honest verifies.
@@ -564,7 +625,6 @@ def test_anchors_written_by_several_processes_out_of_order_or_twice_are_fine(log
 
 
 def test_a_log_kept_in_memory_seals_itself_too(tmp_path):
-    from assent.audit.log import Log as Chain
     from assent.store.memory import MemoryStore
 
     store = MemoryStore()
@@ -578,8 +638,6 @@ def test_a_log_kept_in_memory_seals_itself_too(tmp_path):
 
 def test_a_store_that_another_home_wrote_is_left_in_peace(tmp_path):
     with open_store(home=str(tmp_path / "a")) as store:
-        from assent.audit.log import Log as Chain
-
         Chain(store, str(tmp_path / "a"))
         Chain(store, str(tmp_path / "b"))
         assert store.fetch("SELECT count(*) FROM heads") == [(2,)]

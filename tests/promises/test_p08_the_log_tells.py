@@ -32,7 +32,7 @@ from assent.model import StoreError
 from assent.store.address import read_address
 from assent.store.store import open_store
 from keeping import ASKED, SESSION, Node, line
-from logcopy import ALL, Copy, settle, small, write
+from logcopy import ALL, Copy, meet, settle, small, write
 
 EVENTS = 5
 
@@ -274,13 +274,14 @@ def test_a_log_that_somebody_keeps_locked_is_not_taken_for_an_older_one(tmp_path
 
 def test_chains_of_several_writers_in_one_store_are_told_apart(tmp_path, postgres):
     url = postgres.new_database()
+    told = meet(url, tmp_path / "a", tmp_path / "b")
     with Node(tmp_path / "a", url) as a, Node(tmp_path / "b", url) as b:
         threads = [threading.Thread(target=write, args=(n, 40)) for n in (a, b, a, b)]
         [t.start() for t in threads]
         [t.join() for t in threads]
         for node in (a, b):
             report = node.verify()
-            assert (report.ok, report.events, report.writers) == (True, 160, 2)
+            assert (report.ok, report.events, report.writers) == (True, 160 + told, 2)
     Copy(a).run("UPDATE events SET text = 'x' WHERE position = 77")
     assert a.verify().broken.position == 77
     assert b.verify().broken.position == 77
@@ -430,6 +431,7 @@ def test_a_long_log_is_followed_in_parts_that_find_the_same(long):
 def shared(tmp_path, postgres):
     """A long log in which three writers take turns, one of them for a short while only, and long ago."""
     url = postgres.new_database()
+    assert meet(url, *(tmp_path / name for name in "abc")) == 6
     with Node(tmp_path / "a", url) as a, Node(tmp_path / "b", url) as b, Node(tmp_path / "c", url) as c:
         write(c, 7)
         for start in range(0, 1200, 100):
@@ -440,7 +442,7 @@ def shared(tmp_path, postgres):
 
 def test_writers_that_take_turns_are_told_apart_in_parts_too(shared, request):
     node, brief = shared
-    log, last = Copy(node), 12 * 103 + 7
+    log, last = Copy(node), 12 * 103 + 7 + 6
     one = node.verify()
     request.getfixturevalue("in_parts")
     assert node.verify() == one

@@ -13,10 +13,11 @@ from assent.audit.chain import COLUMNS, genesis, hash_row
 from assent.audit.entry import LogEntry, make_entry
 from assent.audit.masking import Mask
 from assent.audit.seals.node_keys import load_node, new_node
-from assent.audit.seals.peer_keys import LOOK_SECONDS, Neighbours
+from assent.audit.seals.peer_keys import LOOK_SECONDS, Keys, Neighbours
 from assent.audit.seals.seal import SEAL_EVERY, SEAL_SECONDS
 from assent.audit.seals.sealer import End, Sealer, check_key
-from assent.model import ConfigError, Event, StoreError
+from assent.model import ConfigError, Event, EventType, StoreError
+from assent.model.visible_text import visible
 from assent.platform.spool import drop_left, list_left, read_left
 from assent.store.cursor import Cursor
 from assent.store.store import Store
@@ -51,8 +52,12 @@ def _read_events(home: str, name: str) -> list[Event]:
         return msgspec.json.decode(read_left(home, name), type=list[Event])
     except (ConfigError, msgspec.MsgspecError, UnicodeError, RecursionError):
         reason = "an event that was left for the log can not be read"
-        fault = Event(type="runtime.error", event_id="", timestamp="", session_id="", sequence=0)
-        return [msgspec.structs.replace(fault, payload={"summary": reason})]
+        return [_own_event("runtime.error", reason)]
+
+
+def _own_event(kind: EventType, summary: str) -> Event:
+    """Return an event of the log about itself."""
+    return Event(type=kind, event_id="", timestamp="", session_id="", sequence=0, payload={"summary": summary})
 
 
 def _find_told(cursor: Cursor, names: tuple[str, ...], *, since: int) -> frozenset[str]:
@@ -84,7 +89,7 @@ class Log:
         self.take_in()
         store.every(SEAL_SECONDS, self._is_unsealed, self._seal)
         if home is not None:
-            neighbours = Neighbours(self._node.id, home)
+            neighbours = Neighbours(self._node.id, home, self._tell_neighbours)
             store.write(neighbours.learn)
             store.every(LOOK_SECONDS, neighbours.are_new, neighbours.learn)
 
@@ -252,8 +257,14 @@ class Log:
         if self._sealer.fault is not None and not self._told_fault:
             self._told_fault = True
             reason = f"the log is not sealed any more: {self._sealer.fault}"
-            event = Event(type="runtime.error", event_id="", timestamp="", session_id="", sequence=0)
-            self.note(msgspec.structs.replace(event, payload={"summary": reason}))
+            self.note(_own_event("runtime.error", reason))
+
+    def _tell_neighbours(self, cursor: Cursor, new: Keys) -> None:
+        """Record whose keys are believed from now on, as the database has them."""
+        for writer, key in new.items():
+            reason = f"writer {visible(writer)} is new in this log: its key {key} is known from the database only"
+            _log.warning("%s, and is believed from now on", reason)
+            self.append(cursor, (self.prepare(_own_event("runtime.warning", reason)),))
 
     def _tell(self) -> None:
         for listener in tuple(self._listeners):

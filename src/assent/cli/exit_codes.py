@@ -14,7 +14,7 @@ USAGE = 2
 ASK = 3
 DENY = 4
 UNPROVEN = 5
-"""Nothing is wrong with the log, and nothing proves it either."""
+"""Nothing is wrong with the log, and not all of it is proven."""
 TIMED_OUT = 124
 """The time of a command in the sandbox was up."""
 INTERRUPTED = 130

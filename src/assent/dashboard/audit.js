@@ -133,7 +133,7 @@ function outcome({ report, error }) {
     const sealed = `${count(report.checkpoints, "seal")} and ${count(report.anchors, "anchor")} hold, up to position ${report.sealed}.`;
     return h("p", { class: "notice good", role: "status" }, `Every one of ${count(report.events, "record")} is as it was written. ${sealed}`);
   }
-  if (!report.broken) return h("p", { class: "notice bad", role: "alert" }, "The log is not verified: nothing in it is wrong, and nothing proves it. ", report.unsealed.length ? "A writer has records and no seal." : "No key is known but from the database.");
+  if (!report.broken) return h("p", { class: "notice bad", role: "alert" }, "The log is not verified: nothing in it is wrong, and not all of it is proven. ", report.unsealed.length ? "A writer has records and no seal." : "The key of a writer is known from the database only.");
   const { what, position } = report.broken;
   return h("p", { class: "notice bad", role: "alert" }, "The log is not as it was written: ", told(what), position ? ` (position ${position})` : null);
 }

@@ -29,6 +29,7 @@ from assent.decisions.grants.reliance import leaves_run, places_of, relied_on
 from assent.decisions.record import Recorder
 from assent.decisions.release import Release
 from assent.decisions.ruling import ChangedError, Ruling, StaleError
+from assent.decisions.ticket_rows import find_waiting
 from assent.decisions.tickets import Tickets
 from assent.model import (
     ALLOW,
@@ -80,7 +81,7 @@ class Decisions:
         self._approvals = approvals
         self._expiry = expiry
         self._evaluator = evaluator = Evaluator(engines, store, approvals.standing)
-        self._tickets = Tickets(evaluator, store, log, home=home, room=Room(limits))
+        self._tickets = Tickets(evaluator, store, log, home=home, room=Room(limits, find_waiting(store)))
         self._recorder = recorder = Recorder(store, log, self._tickets)
         self._release = release = Release(evaluator, recorder)
         self._asking = Asking(evaluator, recorder, release, log, approvals, expiry=expiry, limits=limits)

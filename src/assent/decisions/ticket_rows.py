@@ -9,6 +9,7 @@ import msgspec
 
 from assent.decisions.rows import encode
 from assent.model import NotFoundError, Ticket, ToolCall, Violation
+from assent.model.decision import CLOCK_SLACK
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
@@ -23,13 +24,17 @@ MOST_STOPPED = 1000
 _COLUMNS = "id, digest, created_at, expires_at, used_at, ended_at, call, body, stopped"
 _INSERT = f"INSERT INTO tickets ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - constants
 _SELECT = f"SELECT {_COLUMNS} FROM tickets"  # noqa: S608 - constants
-_USE = "UPDATE tickets SET used_at = ?, call = NULL WHERE id = ? AND used_at IS NULL AND expires_at > ?"
+_USE = (
+    "UPDATE tickets SET used_at = ?, call = NULL "
+    "WHERE id = ? AND used_at IS NULL AND expires_at > ? AND created_at <= ?"
+)
 _STOP = "UPDATE tickets SET stopped = ? WHERE id = ? AND used_at IS NOT NULL AND ended_at IS NULL"
 _END = "UPDATE tickets SET ended_at = ? WHERE id = ? AND used_at IS NOT NULL AND ended_at IS NULL"
 _STOPPED = (
     "SELECT stopped FROM tickets WHERE digest = :digest AND stopped IS NOT NULL AND used_at > :after "
     "ORDER BY used_at DESC LIMIT 1"
 )
+_WAITING = "SELECT body, length(call) FROM tickets WHERE used_at IS NULL AND call IS NOT NULL AND expires_at > :now"
 
 _body = msgspec.json.Decoder(Ticket)
 _call = msgspec.json.Decoder(ToolCall)
@@ -56,9 +61,16 @@ async def find_ticket(store: Store, ticket_id: str) -> Ticket | None:
     return _read(rows[0]) if rows else None
 
 
+def find_waiting(store: Store) -> list[tuple[Ticket, int]]:
+    """Return the tickets that can still be used, without their calls, and how long those are."""
+    rows = store.fetch(_WAITING, {"now": store.wall_clock()})
+    return [(_body.decode(body), size) for body, size in rows]
+
+
 def use_ticket(cursor: Cursor, ticket_id: str) -> bool:
     """Mark a ticket as used; False if it has been, or has run out."""
-    return cursor.execute(_USE, cursor.now, ticket_id, cursor.now) == 1
+    now = cursor.now
+    return cursor.execute(_USE, now, ticket_id, now, now + CLOCK_SLACK) == 1
 
 
 def add_stopped(cursor: Cursor, ticket_id: str, violations: tuple[Violation, ...]) -> None:

@@ -40,6 +40,7 @@ from assent.model import (
     ToolCall,
     Violation,
 )
+from assent.model.decision import CLOCK_SLACK
 from assent.sandbox.redeem.command_line import find_line, rewrite, words_digest
 from assent.sandbox.redeem.launcher import launcher_words
 from assent.sandbox.redeem.seal import seal_message
@@ -104,12 +105,13 @@ class Tickets:
     async def honour(self, ticket_id: str, call: ToolCall, session: Session) -> Decision | None:
         """Return the decision behind a line that was written for a ticket of this very session; None for any other."""
         ticket = await find_ticket(self._store, ticket_id)
-        if ticket is None or ticket.call is None or ticket.expires_at <= self._store.wall_clock():
+        now = self._store.wall_clock()
+        if ticket is None or ticket.call is None or not ticket.created_at - CLOCK_SLACK <= now < ticket.expires_at:
             return None
         same = msgspec.structs.replace(ticket.session, modes=session.modes) == session and ticket.call.cwd == call.cwd
-        now = msgspec.structs.replace(ticket, session=session)  # a mode that the agent is in by now may only tighten
+        moved = msgspec.structs.replace(ticket, session=session)  # a mode that the agent is in by now may only tighten
         # Exactly the line that was written, and nothing like it.
-        decision = self._evaluator.holds(now) if same and call.input == self.rewrite(ticket) else None
+        decision = self._evaluator.holds(moved) if same and call.input == self.rewrite(ticket) else None
         if decision is None:
             return None
         reason = "it runs a decided call inside its boundary"
@@ -172,9 +174,19 @@ class Tickets:
     async def find(self, ticket_id: str, principal: Principal) -> Ticket:
         """Return a ticket, or raise `NotFoundError`, also for what is somebody else's."""
         ticket = await find_ticket(self._store, ticket_id)
-        if ticket is None or (principal.user != ticket.session.user and principal.role is not Role.ADMIN):
+        if ticket is None or not _is_of(ticket, principal):
             raise NotFoundError(f"there is no decision `{ticket_id}`")
         return ticket
+
+
+def _is_of(ticket: Ticket, principal: Principal) -> bool:
+    """Tell whether a ticket is this principal's: an agent's token is for its own, not for those of its user's others.
+
+    The launcher comes without a token, whichever agent's line it runs.
+    """
+    if principal.role is not Role.AGENT or principal.is_peer:
+        return principal.role is Role.ADMIN or principal.user == ticket.session.user
+    return (principal.user, principal.agent or "") == (ticket.session.user, ticket.session.agent)
 
 
 async def _check_bound(ticket: Ticket, decision: Decision) -> None:

@@ -15,6 +15,9 @@ Stake: TypeAlias = Literal["cannot be undone", "secrets", "production", "network
 """What a person should know about a call before they answer, besides its tier."""
 Outcome: TypeAlias = Literal["allow", "ask", "deny", "sandboxed", "unavailable"]
 
+CLOCK_SLACK = 5.0
+"""By how much a clock may step back before what was said seems to come from the future, and does not count."""
+
 
 class Opinion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What one source says about one operation, or about the whole call (`operation` is None)."""
@@ -74,6 +77,13 @@ class Grant(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     approval: str | None = None
     """The question it was the answer to."""
     revoked_at: float | None = None
+
+    def is_alive(self, now: float) -> bool:
+        """Tell whether it has not ended. A yes for a time counts from when it was given, wherever the clock goes."""
+        if self.expires_at is None:
+            return True
+        begun = self.verdict is not Verdict.ALLOW or self.created_at <= now + CLOCK_SLACK
+        return begun and now < self.expires_at
 
 
 class Consent(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,6 +18,10 @@ class Role(enum.StrEnum):
     ADMIN = "admin"
 
 
+PEER = "peer"
+"""Stands for a token where the other end of the Unix socket is all that is known."""
+
+
 class Principal(msgspec.Struct, frozen=True, kw_only=True):
     """Who is behind a request, as its token says."""
 
@@ -33,6 +37,11 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True):
     workspace: tuple[str, ...] = ()
     run: str | None = None
     """The run whose program it is, and whose questions are all that it sees."""
+
+    @property
+    def is_peer(self) -> bool:
+        """Tell whether the other end of the Unix socket is all that is known: any process of the machine's user."""
+        return self.token == PEER
 
     def may_answer(self, user: str) -> bool:
         """Tell whether this principal may answer, or see, what the agents of a user ask."""

@@ -104,6 +104,8 @@ def is_in_force(grant: Grant, view: View) -> bool:
     session = view.session
     if view.facts.is_over(grant.expires_at, allows=grant.verdict is ALLOW):
         return False
+    if view.facts.now and not grant.is_alive(view.facts.now):
+        return False
     bound = (
         (grant.user, session.user),
         (grant.agent, session.agent),

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_PENDING = "SELECT count(*) FROM approvals WHERE state = 'pending'"
 LOOK_EVERY = 2.0
 """How often to look for changes that no notification announced, in seconds."""
 
@@ -180,9 +181,11 @@ class Daemon:
         await asyncio.wrap_future(self.keys.look())
         self.connections.check()
 
-    async def count_pending(self) -> int:
-        """Return how many questions are pending."""
-        return int((await self.store.query("SELECT count(*) FROM approvals WHERE state = 'pending'"))[0][0])
+    async def count_pending(self, user: str | None = None) -> int:
+        """Return how many questions are pending: everybody's, or those of one user."""
+        mine = "" if user is None else " AND user_id = :user"
+        found = await self.store.query(_PENDING + mine, {} if user is None else {"user": user})
+        return int(found[0][0])
 
     async def audit_position(self) -> int:
         """Return the position of the last record in the log."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -42,23 +42,29 @@ class Metrics:
 
     def __init__(self) -> None:
         self.decisions: Counter[tuple[str, str]] = Counter()
+        self.decisions_of: dict[str, Counter[tuple[str, str]]] = defaultdict(Counter)
+        """The same by whose they are, for people who see their own only."""
         self.refusals: Counter[int] = Counter()
         self.answers: Counter[str] = Counter()
+        self.answers_of: dict[str, Counter[str]] = defaultdict(Counter)
         self.answer_time = Histogram(ANSWER_TIMES)
         self.dropped = 0
         self.reloads: Counter[str] = Counter()
 
-    def count_decision(self, decision: Decision) -> None:
+    def count_decision(self, decision: Decision, user: str) -> None:
         """Count a decision by what it says and by how bad its call is."""
-        self.decisions[decision.decision, decision.reading.tier.value] += 1
+        what = decision.decision, decision.reading.tier.value
+        self.decisions[what] += 1
+        self.decisions_of[user][what] += 1
 
     def count_refusal(self, status: int) -> None:
         """Count a request that was not done."""
         self.refusals[status] += 1
 
-    def count_answer(self, state: str, seconds: float) -> None:
+    def count_answer(self, state: str, user: str, seconds: float) -> None:
         """Count how a question ended, and after how long."""
         self.answers[state] += 1
+        self.answers_of[user][state] += 1
         self.answer_time.add(max(seconds, 0.0))
 
     def render(self, gauges: dict[str, tuple[str, float]]) -> str:

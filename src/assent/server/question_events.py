@@ -63,7 +63,9 @@ class QuestionEvents:
     def _tell(self, approval: Approval) -> None:
         self._runs.tell(approval)
         if self._hub.hear(approval):
-            self._metrics.count_answer(approval.state, (approval.resolved_at or 0.0) - approval.created_at)
+            self._metrics.count_answer(
+                approval.state, approval.user, (approval.resolved_at or 0.0) - approval.created_at
+            )
 
     async def follow(self) -> None:
         """Look up the questions that were announced by their id alone, until cancelled."""

@@ -93,7 +93,7 @@ class Health(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Stats(msgspec.Struct, frozen=True, rename="camel"):
-    """What happened since the start."""
+    """What happened since the start: for an admin everybody's figures, for others their own."""
 
     version: str
     uptime: int
@@ -105,5 +105,6 @@ class Stats(msgspec.Struct, frozen=True, rename="camel"):
     """How many questions ended how."""
     connected_clients: int
     store: str
+    """Where it is, for an admin; which kind it is, for others."""
     audit_position: int
     policy_fault: str | None = None

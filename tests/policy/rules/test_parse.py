@@ -138,6 +138,12 @@ def test_a_pattern_is_a_whole_rule_or_what_stands_in_its_parentheses(text, rule)
         "Bash(npx))": "put quotes around one that is meant; write the pattern alone",
         "Bash()": "pattern inside parentheses is empty; write the pattern alone",
         "npx)": "put quotes around one that is meant",
+        "()": "there is nothing inside the parentheses",
+        "( )": "there is nothing inside the parentheses",
+        "(())": "there is nothing inside the parentheses",
+        "(npx)": "no command begins with a parenthesis",
+        "() npx": "no command begins with a parenthesis",
+        "Bash(())": "no command begins with a parenthesis; write the pattern alone",
     }.items(),
 )
 def test_a_malformed_pattern_is_no_rule_for_its_own_text(text, hint):

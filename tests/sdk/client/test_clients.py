@@ -127,7 +127,7 @@ def test_a_client_asks_answers_and_looks_back(make, daemon, agent_token, user_to
     assert two in [s.id for s in person.sessions().sessions]
     assert owner.verification() is not None
     assert isinstance(person.list_runs().runs, tuple)
-    assert "assent_" in person.metrics()
+    assert "assent_" in owner.metrics()
     assert "/metrics" in person.openapi()["paths"]
     asking = {"toolName": "bash", "toolInput": {"command": "ls"}, "sessionId": one}
     hooked = agent.hook("generic", asking, shell="/bin/bash")

@@ -122,6 +122,26 @@ def test_sessions_and_figures_are_of_ones_own_agents(people, daemon):
     assert people["jan"].get("/api/stats/history", params={"days": 0}).status_code == 400
 
 
+def test_figures_since_the_start_are_of_ones_own_agents_and_metrics_are_the_admins(people, daemon):
+    agent = daemon.api(daemon.mint("agent", user="kim", agent="kims", remote=True))
+    kim, everyone = daemon.api(daemon.mint("user", user="kim")), daemon.api(daemon.owner)
+    before = everyone.get("/api/stats").json()
+    assert kim.get("/api/stats").json()["decisions"] == {}
+    for line in ("ls", "cargo install kim"):
+        agent.post("/api/hooks/classify", json={"toolName": "bash", "toolInput": {"command": line}})
+    mine, after = (api.get("/api/stats").json() for api in (kim, everyone))
+    assert (mine["decisions"], mine["pending"], mine["questions"]) == ({"allow": 1, "ask": 1}, 1, {})
+    assert sum(after["decisions"].values()) == sum(before["decisions"].values()) + 2 > 2
+    assert after["pending"] == before["pending"] + 1 > 1
+    asked = kim.get("/api/permissions").json()["pending"][0]["id"]
+    kim.post("/api/permissions", json={"requestId": asked, "decision": "reject"}).raise_for_status()
+    until(lambda: kim.get("/api/stats").json()["questions"] == {"rejected": 1})
+    assert "rejected" not in people["jan"].get("/api/stats").json()["questions"]
+    assert mine["store"] in ("sqlite", "postgresql")
+    assert after["store"].startswith(mine["store"] + "://")
+    assert kim.get("/metrics").status_code == 403
+
+
 def test_earlier_answers_are_of_the_same_user(people, daemon):
     questions = people["ida"].get("/api/permissions").json()["pending"]
     first, second = (q["id"] for q in questions)

@@ -365,7 +365,7 @@ def test_a_socket_that_never_reads_is_dropped_and_the_others_are_not_held_up(tmp
                 if running.api().get("/health").json()["connectedClients"] == 1:
                     break
             assert running.api().get("/health").json()["connectedClients"] == 1
-            assert "assent_sockets_dropped_total 1" in running.api(token).get("/metrics").text
+            assert "assent_sockets_dropped_total 1" in running.api(running.owner).get("/metrics").text
         small.close()
 
 

@@ -1,7 +1,8 @@
 """The keys of the other nodes of a shared store, kept beside one's own as they were first seen.
 
 What a neighbour signed is so recognised without the store. A key that the store gives a known neighbour later is not
-believed: whoever can write the database could put it there.
+believed: whoever can write the database could put it there. The first one is believed, and so it is told: whoever can
+write the database could be the neighbour.
 """
 
 # Paths are strings here, as in the vocabulary.
@@ -9,8 +10,10 @@ believed: whoever can write the database could put it there.
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
+from collections.abc import Callable
 from typing import TypeAlias
 
 import msgspec
@@ -45,11 +48,13 @@ def read_neighbours(home: str) -> Keys:
 
 
 class Neighbours:
-    """Looks for the keys of new neighbours, and keeps them in a home."""
+    """Looks for the keys of new neighbours, tells of them, and keeps them in a home."""
 
-    def __init__(self, own: str, home: str) -> None:
+    def __init__(self, own: str, home: str, tell: Callable[[Cursor, Keys], None]) -> None:
+        """`tell` records in the same job whose keys are new, and what they are."""
         self._own = own
         self._home = home
+        self._tell = tell
         self._known = set(read_neighbours(home))
 
     def are_new(self, cursor: Cursor) -> bool:
@@ -57,12 +62,16 @@ class Neighbours:
         return any(writer not in self._known for writer, _ in cursor.fetch(_HEADS, self._own))
 
     def learn(self, cursor: Cursor) -> None:
-        """Keep the keys of whoever is new."""
+        """Keep the keys of whoever is new, once it is recorded that they are."""
         seen = {writer: bytes(key).hex() for writer, key in cursor.fetch(_HEADS, self._own)}
+        new = {writer: key for writer, key in seen.items() if writer not in self._known}
+        if new:
+            self._tell(cursor, new)
+            cursor.after_commit(functools.partial(self._keep, new))
+
+    def _keep(self, new: Keys) -> None:
+        self._known |= new.keys()
         try:
-            known = read_neighbours(self._home)
-            if seen.keys() - known.keys():
-                write_private(neighbour_file(self._home), msgspec.json.encode(seen | known))
-            self._known |= seen.keys()
+            write_private(neighbour_file(self._home), msgspec.json.encode(new | read_neighbours(self._home)))
         except (OSError, AssentError) as error:
             _log.warning("the keys of other nodes could not be kept: %s", error)

@@ -32,7 +32,7 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
 
     ok: bool
     state: State
-    """`unproven`: nothing is wrong, and nothing proves it: a writer has no seal, or no key is known."""
+    """`unproven`: nothing is wrong, and not all of it is proven: a writer has no seal, or its key is not known."""
     events: int
     checkpoints: int
     anchors: int
@@ -43,7 +43,9 @@ class VerifyReport(msgspec.Struct, frozen=True, kw_only=True):
     unsealed: tuple[str, ...] = ()
     """Writers that have records and no seal."""
     unknown: tuple[str, ...] = ()
-    """Writers whose keys only the database vouches for."""
+    """Writers of records whose keys only the database vouches for."""
+    first_seen: tuple[str, ...] = ()
+    """Other nodes whose keys are those that this installation saw first."""
 
 
 def verify_log(
@@ -89,7 +91,7 @@ def _report(found: list[SegmentResult], seals: SealsFound) -> VerifyReport:
     """Join what the parts found; what is broken first is what counts."""
     broken = next((part.broken for part in found if part.broken is not None), seals.broken)
     state: State = "whole" if broken is None else "broken"
-    if broken is None and (seals.unsealed or not seals.known):
+    if broken is None and (seals.unsealed or seals.unknown or not seals.known):
         state = "unproven"
     return VerifyReport(
         ok=state == "whole",
@@ -102,4 +104,5 @@ def _report(found: list[SegmentResult], seals: SealsFound) -> VerifyReport:
         broken=broken,
         unsealed=tuple(seals.unsealed),
         unknown=tuple(seals.unknown),
+        first_seen=tuple(seals.first_seen),
     )

@@ -51,7 +51,9 @@ class SealsFound(msgspec.Struct):
     unsealed: list[str] = msgspec.field(default_factory=list)
     """Writers that have records and no seal."""
     unknown: list[str] = msgspec.field(default_factory=list)
-    """Writers whose keys nothing but the database vouches for."""
+    """Writers of records whose keys nothing but the database vouches for."""
+    first_seen: list[str] = msgspec.field(default_factory=list)
+    """Other nodes whose keys are those that this installation saw first."""
     known: int = 0
     broken: Broken | None = None
 
@@ -157,7 +159,8 @@ class _Check:
         if self._neighbours.get(writer, key.hex()) != key.hex():
             raise BrokenError("the key of this node is not the one it had when it was first seen", writer=writer)
         anchored = {path: _Anchored(path, writer, size) for path, size in self._files.items()}
-        self._check_key(writer, key, [anchored[path].key for path in self._trust.copies], is_own=is_own)
+        copied = key.hex() in [anchored[path].key for path in self._trust.copies]
+        self._check_key(writer, seq, key, proven=is_own or copied)
         last = self._follow(writer, key, anchored, self._mark if is_own else None)
         for anchors in anchored.values():
             anchors.end()
@@ -166,12 +169,15 @@ class _Check:
         else:
             self._check_window(seq, last)
 
-    def _check_key(self, writer: str, key: bytes, copied: list[str], *, is_own: bool) -> None:
+    def _check_key(self, writer: str, seq: int, key: bytes, *, proven: bool) -> None:
         if self._trust.keys and key.hex() not in self._trust.keys:
             raise BrokenError(f"the key of this writer, {key.hex()}, is none that was given", writer=writer)
-        if self._trust.keys or is_own or key.hex() in copied:
+        if self._trust.keys or proven:
             self._found.known += 1
-        else:
+        elif writer in self._neighbours:
+            self._found.known += 1
+            self._found.first_seen.append(writer)
+        elif seq:  # whoever wrote nothing says nothing that needs a proof
             self._found.unknown.append(writer)
 
     def _follow(self, writer: str, key: bytes, anchored: dict[str, _Anchored], mark: Last | None) -> Seal | None:

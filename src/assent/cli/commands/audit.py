@@ -215,16 +215,20 @@ def _describe(report: VerifyReport) -> str:
 
 
 def _describe_unbroken(report: VerifyReport, counts: str) -> str:
-    unknown = "".join(
-        f"\n  the key of writer {visible(writer)} is known from the database only: verify in its home, or give --key"
-        for writer in report.unknown
-    )
     if report.state == "whole":
-        return f"the log is whole: {counts}; sealed up to record {report.sealed:,}{unknown}"
-    unsealed = "".join(f"\n  writer {visible(writer)} has records and no seal" for writer in report.unsealed)
-    nothing = "" if unsealed or unknown else "\n  there is nothing in it"
-    said = "the log is NOT VERIFIED: nothing in it is wrong, and nothing proves it"
-    return f"{said}\n  {counts}{unsealed}{unknown}{nothing}"
+        seen = _each(report.first_seen, "the key of writer {} is the one it had when it was first seen here")
+        return f"the log is whole: {counts}; sealed up to record {report.sealed:,}{seen}"
+    told = _each(report.unsealed, "writer {} has records and no seal")
+    told += _each(
+        report.unknown, "the key of writer {} is known from the database only: verify in its home, or give --key"
+    )
+    nothing = "\n  there is nothing in it"
+    said = "the log is NOT VERIFIED: nothing in it is wrong, and not all of it is proven"
+    return f"{said}\n  {counts}{told or nothing}"
+
+
+def _each(writers: tuple[str, ...], text: str) -> str:
+    return "".join(f"\n  {text.format(visible(writer))}" for writer in writers)
 
 
 def _several(number: int, what: str) -> str:

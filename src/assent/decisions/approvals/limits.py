@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
 from assent.decisions.rows import approval_row, encode
@@ -25,11 +27,18 @@ class PendingLimits(msgspec.Struct, frozen=True):
 
 
 class Room:
-    """What the agents of this process were let run and have not begun: such calls are kept whole, too."""
+    """What the agents of this process were let run and have not begun: such calls are kept whole, too.
 
-    def __init__(self, limits: PendingLimits) -> None:
+    What waits in the store when the process starts counts as well, whoever let it run.
+    """
+
+    def __init__(self, limits: PendingLimits, waiting: Iterable[tuple[Ticket, int]] = ()) -> None:
+        """Begin with tickets that can still be used, each with the size of its call."""
         self._limits = limits
         self._taken: dict[tuple[str, str], dict[str, tuple[float, int]]] = {}
+        for ticket, size in waiting:
+            who = (ticket.session.user, ticket.session.agent)
+            self._taken.setdefault(who, {})[ticket.id] = (ticket.expires_at, size)
 
     def take(self, ticket: Ticket) -> str | None:
         """Keep room for a ticket until it is used or runs out, or say why there is none."""

@@ -140,7 +140,7 @@ class Approvals:
         sql = "SELECT body, revoked_at FROM grants WHERE revoked_at IS NULL ORDER BY created_at, id"
         found = [read_grant(*row) for row in await self._store.query(sql)]
         now = await self._now()
-        alive = (g for g in found if g.expires_at is None or g.expires_at > now)
+        alive = (g for g in found if g.is_alive(now))
         return tuple(g for g in alive if user is None or g.user == user)
 
     async def revoke_grant(self, grant_id: str, principal: Principal) -> Grant:

@@ -14,12 +14,11 @@ from assent.decisions.call_summary import secrets_of
 from assent.decisions.errors import AlreadyAnsweredError
 from assent.decisions.rows import APPROVAL_COLUMNS, approval_row, encode, read_approval, read_grant
 from assent.model import Answer, Approval, Grant, NotFoundError, QuestionKind, Scope, State
+from assent.model.decision import CLOCK_SLACK
 from assent.store.cursor import Cursor
 
 TOPIC = "approvals"
 GRANTS = "grants"
-CLOCK_SLACK = 5.0
-"""By how much a clock may step back before an answer seems to come from the future, and does not count."""
 
 _SELECT = f"SELECT {APPROVAL_COLUMNS} FROM approvals"  # noqa: S608 - constants
 _INSERT = f"INSERT INTO approvals ({APPROVAL_COLUMNS}) VALUES ({', '.join('?' * 21)})"  # noqa: S608 - constants

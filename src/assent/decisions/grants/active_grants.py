@@ -9,12 +9,17 @@ import msgspec
 
 from assent.decisions.rows import ENABLEMENT_COLUMNS, read_enablement, read_grant
 from assent.model import Consent, Enablement, Grant, NotFoundError, Session
+from assent.model.decision import CLOCK_SLACK
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
 _GRANTS = "SELECT body, revoked_at FROM grants WHERE revoked_at IS NULL ORDER BY created_at, id"
 _ENABLEMENTS = f"SELECT {ENABLEMENT_COLUMNS} FROM enablements WHERE revoked_at IS NULL AND used_at IS NULL"  # noqa: S608 - constants
 _NOTHING = Consent()
+_STANDING = (
+    "SELECT 1 FROM grants WHERE id = ? AND revoked_at IS NULL "
+    "AND (expires_at IS NULL OR (expires_at > ? AND created_at <= ?))"
+)
 
 
 class Standing:
@@ -92,7 +97,7 @@ class Standing:
         with self._lock:
             users = self._grants if user is None else {user: self._grants.get(user, {})}
             found = [g for held in users.values() for g in held.values()]
-        return tuple(g for g in found if g.expires_at is None or g.expires_at > now)
+        return tuple(g for g in found if g.is_alive(now))
 
     def _enabled(self, user: str) -> Iterable[Enablement]:
         held = self._enablements.get(user)
@@ -112,8 +117,8 @@ def _is_for(enablement: Enablement, session: Session, now: float) -> bool:
 
 def are_standing(cursor: Cursor, grant_ids: Iterable[str]) -> bool:
     """Tell, in the transaction that records a decision, whether all grants it relied on still hold."""
-    sql = "SELECT 1 FROM grants WHERE id = ? AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?)"
-    return all(cursor.fetch(sql, grant_id, cursor.now) for grant_id in grant_ids)
+    now = cursor.now
+    return all(cursor.fetch(_STANDING, grant_id, now, now + CLOCK_SLACK) for grant_id in grant_ids)
 
 
 def check_run(cursor: Cursor, session: Session) -> None:

@@ -15,6 +15,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _WHOLE = re.compile(r"[\w*.-]+\s*\(")
 """How a text begins that is a rule, and not the pattern of one."""
 _APART = re.compile(r"\W")
+_NOTHING = re.compile(r"[\s()]+")
 
 
 def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record
@@ -48,6 +49,8 @@ def parse_rule(text: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an
 def parse_pattern(text: str, tool: str, origin: Origin = Origin()) -> Rule:  # noqa: B008 - an immutable record
     """Read a whole rule, or what stands in the parentheses of one for this tool; raises `RuleError` as `parse_rule`."""
     pattern = text.strip()
+    if _NOTHING.fullmatch(pattern):
+        raise RuleError(f'Invalid pattern "{pattern[:80]}": there is nothing inside the parentheses')
     if not _WHOLE.match(pattern):
         return parse_rule(pattern if pattern == tool else f"{tool}({pattern})", origin)
     try:
@@ -68,6 +71,8 @@ def _fault_of(tool: str, pattern: str) -> str | None:
     if find_tool(tool).shape != "command":
         return _nested(pattern)
     bare = unquoted(pattern)
+    if bare.startswith("("):
+        return "no command begins with a parenthesis"
     depths = list(itertools.accumulate((letter == "(") - (letter == ")") for letter in bare))
     if depths and (min(depths) < 0 or depths[-1] != 0):
         return "its parentheses do not match; put quotes around one that is meant"

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from assent.model.principal import Principal, Role, Token, TokenKind
+from assent.model.principal import PEER, Principal, Role, Token, TokenKind
 from assent.platform.user import user_name
 from assent.server.auth.rate_limits import Rates
 from assent.server.auth.tokens import SELECT_TOKENS, TOPIC, hash_secret, is_valid, token_of
@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 
 SUBPROTOCOL = "assent.bearer."
 _LONGEST_SECRET = 256
-_PEER = "peer"
-"""Stands for a token where the other end of the Unix socket is all that is known."""
-
-
 _QUERY = SELECT_TOKENS + " WHERE revoked_at IS NULL AND kind NOT IN ('link', 'ticket')"
 _ONE = "SELECT 1 FROM tokens WHERE hash = :hash AND revoked_at IS NULL AND kind NOT IN ('link', 'ticket')"
 LOOKS_A_SECOND = 20
@@ -58,7 +54,7 @@ class Identities:
         self._clock = clock
         self._holders: dict[bytes, _Holder] = {}
         self._tokens: dict[str, Token] = {}
-        self._here = Principal(token=_PEER, role=Role.AGENT, user=user_name(), agent="local")
+        self._here = Principal(token=PEER, role=Role.AGENT, user=user_name(), agent="local")
         self._looks = itertools.count(1)
         self._last = 0
         self._lock = threading.Lock()
@@ -158,7 +154,7 @@ class Identities:
 
     def is_good(self, principal: Principal) -> bool:
         """Tell whether the token of a principal is still in force."""
-        if principal.token == _PEER:
+        if principal.is_peer:
             return True
         token = self._tokens.get(principal.token)
         return token is not None and is_valid(token, self._clock())

@@ -53,5 +53,5 @@ async def judge(daemon: Daemon, request: Request, asked: HookCall) -> Judged:
         ruling = await daemon.decisions.decide(call, session, prefix="hook")
     else:
         ruling = await daemon.settle(request, call, session, wait)
-    daemon.metrics.count_decision(ruling.decision)
+    daemon.metrics.count_decision(ruling.decision, session.user)
     return Judged(call, session, ruling, waited=wait > 0)

@@ -8,7 +8,7 @@ from assent.dashboard import PAGES
 from assent.server.api import pages, status
 from assent.server.http.messages import Request, reply
 from assent.server.http.openapi import make_document
-from assent.server.http.route import EVERYONE, PEOPLE, Route
+from assent.server.http.route import ADMINS, EVERYONE, Route
 from assent.wire.statistics import Health
 
 if TYPE_CHECKING:
@@ -33,9 +33,9 @@ ROUTES: tuple[Route, ...] = (
     Route(
         method="GET",
         path="/metrics",
-        roles=PEOPLE,
+        roles=ADMINS,
         handler=status.metrics,
-        summary="Counts for Prometheus.",
+        summary="Everybody's counts, for Prometheus.",
     ),
     Route(
         method="GET",

@@ -34,7 +34,7 @@ ROUTES: tuple[Route, ...] = (
         path="/api/stats",
         roles=PEOPLE,
         handler=status.stats,
-        summary="What happened since the start.",
+        summary="What happened since the start; for an admin to everybody.",
         gives=Stats,
     ),
     Route(

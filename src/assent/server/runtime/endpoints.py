@@ -103,7 +103,7 @@ async def evaluate(daemon: Daemon, request: Request) -> Response:
         )
     except StoppingError:
         ruling = await daemon.decisions.decide(call, session, prefix="act", aside=aside)
-    daemon.metrics.count_decision(ruling.decision)
+    daemon.metrics.count_decision(ruling.decision, session.user)
     daemon.recent_decisions.keep(call, session, ruling)
     return reply(_evaluated(ruling))
 
