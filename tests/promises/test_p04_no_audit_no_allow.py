@@ -50,7 +50,7 @@ def child(home, count, *before):
 def refused(ruling):
     assert verdict_of(ruling) is DENY, ruling
     assert (ruling.decision.decision_source, ruling.position) == (Source.ERROR, 0)
-    assert "can not be recorded" in ruling.decision.decision_reason
+    assert "cannot be recorded" in ruling.decision.decision_reason
     return True
 
 

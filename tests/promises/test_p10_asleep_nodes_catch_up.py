@@ -164,7 +164,7 @@ def test_a_hint_that_can_not_be_followed_at_once_is_followed_later(node, monkeyp
         await node.decisions.answer(approval_id, YES, ANN)
         monkeypatch.undo()
         monkeypatch.setattr(node.store, "fetch", flaky)
-        node.approvals._hear("approvals", approval_id, None)
+        node.approvals._on_change("approvals", approval_id, None)
         assert verdict_of(await waiting) is ALLOW
         assert failures == [0]
 

@@ -117,7 +117,7 @@ def test_nothing_begins_in_a_run_that_was_ended_and_its_end_stays_as_it_is(share
     shared.write(lambda cursor: check_run(cursor, session))
     shared.now += SECONDS
     shared.beat(shared.two)
-    with pytest.raises(NotFoundError, match="the run r is over"):
+    with pytest.raises(NotFoundError, match="run `r` is over"):
         shared.write(lambda cursor: check_run(cursor, session))
     late = RunRecord(**{f: getattr(record, f) for f in record.__struct_fields__} | {"status": Status.COMPLETED})
     assert shared.write(lambda cursor: update_run(cursor, late)) is False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from assent.audit.entry import read_event, restore_reading
-from assent.decisions.grants.from_answer import binds, make_grant, read_pattern
+from assent.decisions.grants.from_answer import make_grant, matches_files, read_pattern
 from assent.decisions.grants.reliance import relied_on
 from assent.model import (
     ALLOW,
@@ -68,7 +68,7 @@ class TryBody(msgspec.Struct, frozen=True, rename="camel"):
     """Only this agent's calls."""
     destructive: bool = False
     request_id: str | None = None
-    """The question that a standing answer would be the answer to: it binds its agent, its workspace and its files."""
+    """The question that a standing answer would be the answer to: it is bound to its agent, workspace and files."""
     scope: Scope = Scope.ALWAYS
     """How long that answer would stand."""
 
@@ -269,4 +269,4 @@ class _Draft:
 
 def _is_good_for(grant: Grant, decision: Decision, session: Session) -> bool:
     """Tell whether a grant that a decision relies on was given for the files that the call runs."""
-    return grant.id not in relied_on(decision) or binds(grant, decision, session)
+    return grant.id not in relied_on(decision) or matches_files(grant, decision, session)
