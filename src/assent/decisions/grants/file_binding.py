@@ -147,7 +147,7 @@ class _Fingerprinter:
         """How many files of one folder are fingerprinted."""
 
     def at(self, path: str, *, is_run: bool) -> Iterator[tuple[str, str]]:
-        """Yield the fingerprint of a path, or of each file that a glob matches; a folder that is run, with its files."""
+        """Yield the fingerprint of a path, or of each file that a glob matches; of a folder that is run, its files."""
         folder, name = os.path.split(path)
         if UNKNOWN in path or "\0" in path:
             yield path, UNREADABLE
