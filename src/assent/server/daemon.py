@@ -105,7 +105,7 @@ class Daemon:
         self.closing = self._loop.create_future()
         await self.runs.recover()
         await self.refresh_tokens()
-        self.store.subscribe(self.runs.hear)
+        self.store.subscribe(self.runs.on_change)
         self.store.subscribe(self.keys.hear)
         self.store.subscribe(self._hear)
         self._chores = [asyncio.create_task(chore()) for chore in self._chores_to_do()]
@@ -122,7 +122,7 @@ class Daemon:
         """End the chores. What is pending stays pending, in the store."""
         self.let_go()
         await self.runs.close()
-        self.store.unsubscribe(self.runs.hear)
+        self.store.unsubscribe(self.runs.on_change)
         await self.verification.stop()
         self.store.unsubscribe(self._hear)
         self.store.unsubscribe(self.keys.hear)

@@ -57,7 +57,7 @@ class UnsavedDenials:
             retries, self._retries = self._retries, True
         if not retries:
             self._store.every(RETRY_SECONDS, lambda _: bool(self._unsaved), self._write)
-        self._store.tell(transitions.TOPIC, asked.id, denied)
+        self._store.notify(transitions.TOPIC, asked.id, denied)
         return denied
 
     def find(self, approval_id: str) -> Approval | None:
