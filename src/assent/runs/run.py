@@ -1,4 +1,4 @@
-"""One run: who hears of it, what is asked in it, and how it ends. What it does is in `execution`."""
+"""One run: its subscribers, its questions, and how it ends. Its steps are in `execution`."""
 
 from __future__ import annotations
 
@@ -253,14 +253,7 @@ class Run:
         rules = guard.rules(self.context.engines(self.setting).merged)
         return GuardChain(guard.tool, tuple(map(PolicyName, rules.chain)))
 
-    async def update_policy(
-        self,
-        guards: Sequence[ToolGuard],
-        added: Patch,
-        *,
-        for_all: bool,
-        by: str,
-    ) -> None:
+    async def update_policy(self, guards: Sequence[ToolGuard], added: Patch, *, for_all: bool, by: str) -> None:
         """Add to the path policy of some guards, on record, and tell everyone about each."""
         payload: dict[str, Any] = {"run": self.id, "mode": added.dimension, "allow": added.allow, "deny": added.deny}
         payload |= {"default": added.default, "by": by}
