@@ -65,7 +65,7 @@ async def answer_all(node: Node, approval_id: str, chance: random.Random) -> Non
             say("UNSURE", approval_id, "approved" if answer.verdict is ALLOW else "rejected", who.user)
             say("FAULT", repr(str(approval)))
         else:
-            held = node.approvals.refusals.find(approval_id) is not None
+            held = node.approvals.unsaved_denials.find(approval_id) is not None
             say("HELD" if held else "ANSWERED", approval_id, approval.state.value, approval.by)
 
 

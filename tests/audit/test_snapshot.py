@@ -60,7 +60,7 @@ def test_no_more_than_two_pages_are_held_at_a_time(log, monkeypatch):
 
 def test_text_that_is_none_is_named(log):
     _change(log, "UPDATE events SET text = CAST(x'ff' AS TEXT) WHERE position = 700")
-    with pytest.raises(StoreError, match=r"can not be read: .*column 'text'"), open_snapshot(log) as snapshot:
+    with pytest.raises(StoreError, match=r"cannot be read: .*column 'text'"), open_snapshot(log) as snapshot:
         list(snapshot.pages("events", _ALL, 0))
 
 

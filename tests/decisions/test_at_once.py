@@ -70,7 +70,7 @@ def test_what_can_not_be_written_is_denied_whoever_it_came_with(node, monkeypatc
         monkeypatch.setattr(node.store, "commit", fail)
         for ruling in await decide(node, line(SAFE), line("pwd")):
             assert (verdict_of(ruling), ruling.position) == (DENY, 0)
-            assert ruling.decision.decision_reason == "it can not be recorded: the disk is full"
+            assert ruling.decision.decision_reason == "the decision cannot be recorded: the disk is full"
 
     run(main())
     assert node.events() == []
@@ -119,10 +119,10 @@ def test_a_yes_is_used_once(node):
 
 def test_what_will_not_be_given_again_and_what_is_large_is_not_kept(node):
     async def main():
-        records = node.decisions._recorder._records
+        records = node.decisions._recorder._entries
         for _ in range(3):
             await decide(node, line(ASKED), line(SAFE), line(f"ls {'x' * 20_000}"))
-        kept = [each.call.input["command"] for each in records._kept.values() if each is not None]
+        kept = [each.call.input["command"] for each in records._cache.values() if each is not None]
         assert kept == [SAFE]
 
     run(main())

@@ -63,4 +63,4 @@ def test_of_many_projects_those_that_were_asked_for_last_are_kept():
     world.cache.find("a")
     world.cache.find("c")
     assert world.cache.find("a") is first
-    assert len(world.cache._kept) == 2
+    assert len(world.cache._entries) == 2

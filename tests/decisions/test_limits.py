@@ -42,7 +42,7 @@ def test_more_than_one_agent_may_have_waiting_is_denied_with_the_reason(tmp_path
         last = rulings[-1]
         assert last.decision.decision_source is Source.ERROR
         assert "agent `coder`" in last.decision.decision_reason
-        assert "answer some of them" in last.decision.decision_reason
+        assert "answer some, or raise `server.pending" in last.decision.decision_reason
         assert last.position > 0
         # The same call joins its question; others may ask; and who was answered makes room.
         assert (await ask(node, 0)).approval.id == rulings[0].approval.id
@@ -90,7 +90,7 @@ def test_more_than_one_agent_may_have_waiting_to_be_run_is_denied_with_the_reaso
         let = [ruling for ruling in rulings if ruling.decision.decision == "sandboxed"]
         assert len(let) == 10
         assert all(r.decision.verdict is DENY and r.ticket is None and r.position for r in rulings[10:])
-        assert "too much waiting to be run" in rulings[-1].decision.decision_reason
+        assert "too many unused tickets" in rulings[-1].decision.decision_reason
         assert (await ask(node, 0, OTHER)).ticket is not None
         line = find_line(let[0].ticket.call)
         await node.decisions.redeem(let[0].ticket.id, line.words, line.folder, ANN)
@@ -173,7 +173,7 @@ def test_a_yes_to_more_than_one_agent_may_have_waiting_to_be_run_is_used_up(tmp_
         await node.decisions.answer(asked.id, YES, ANN)
         ruling = await ask(node, "npm test")
         assert (ruling.decision.verdict, ruling.ticket) == (DENY, None)
-        assert "too much waiting to be run" in ruling.decision.decision_reason
+        assert "too many unused tickets" in ruling.decision.decision_reason
 
     with sandboxed(Node(tmp_path / "home", limits=PendingLimits(questions=1)), "Bash(npm:*)") as node:
         asyncio.run(main(node))
@@ -225,7 +225,7 @@ def test_a_no_counts_although_it_cannot_be_written_and_is_written_later(tmp_path
             assert (await node.decisions.decide(line(ASKED), SESSION, wait=5)).decision.verdict is DENY
         state = "SELECT state, resolved_by FROM approvals"
         await soon(lambda: node.store.fetch(state) == [("rejected", "ann")])
-        await soon(lambda: node.approvals.refusals.find(asked.id) is None)
+        await soon(lambda: node.approvals.unsaved_denials.find(asked.id) is None)
         assert (await node.approvals.get(asked.id)).state is State.REJECTED
 
     with Node(tmp_path / "home") as node:
@@ -253,8 +253,8 @@ def test_a_yes_of_which_nobody_was_told_does_not_outlive_the_no_that_people_were
     async def main(node):
         asked = (await node.decisions.decide(line(ASKED), SESSION)).approval
         await node.decisions.answer(asked.id, Answer(verdict=ALLOW, scope=scope, until=time.time() + 60), ADMIN)
-        node.approvals.refusals.keep(asked, NO, "ann", None, 60)
-        await soon(lambda: node.approvals.refusals.find(asked.id) is None)
+        node.approvals.unsaved_denials.add(asked, NO, "ann", None, 60)
+        await soon(lambda: node.approvals.unsaved_denials.find(asked.id) is None)
         assert await node.approvals.grants() == ()
         assert (await node.decisions.decide(line(ASKED), SESSION)).decision.verdict is ASK
 
@@ -273,8 +273,8 @@ def test_a_question_that_ended_meanwhile_is_left_as_it_ended(tmp_path, monkeypat
             await node.decisions.answer(asked.id, NO, ADMIN)
         else:
             await node.store.commit(lambda cursor: cursor.execute("DELETE FROM approvals"))
-        node.approvals.refusals.keep(asked, NO, "ann", None, 60)
-        await soon(lambda: node.approvals.refusals.find(asked.id) is None)
+        node.approvals.unsaved_denials.add(asked, NO, "ann", None, 60)
+        await soon(lambda: node.approvals.unsaved_denials.find(asked.id) is None)
         found = await node.approvals.get(asked.id)
         assert (found and found.by) == ("root" if ended == "refused" else None)
 

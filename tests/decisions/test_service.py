@@ -311,7 +311,7 @@ def test_a_yes_to_a_changed_call_goes_over_to_it_once_and_to_no_other_session(no
         await node.decisions.answer(asked.id, Answer(verdict=ALLOW, modified_input=changed), ANN)
         ruling = await node.decisions.decide(line(ASKED), SESSION)
         assert (verdict_of(ruling), ruling.updated_input) == (DENY, None)
-        assert ruling.changed.input == changed
+        assert ruling.changed_call.input == changed
         elsewhere = msgspec.structs.replace(SESSION, id="elsewhere")
         assert verdict_of(await node.decisions.decide(line("node other.js"), elsewhere)) is ASK
         assert verdict_of(await node.decisions.decide(line("node other.js"), SESSION)) is ALLOW
@@ -474,8 +474,8 @@ def test_what_a_person_says_while_everything_is_read_again_is_not_forgotten(node
         return found
 
     monkeypatch.setattr(node.store, "read", read_slowly)
-    node.approvals.standing.reload()
-    assert [grant.id for grant in node.approvals.standing.grants("ann", 0.0)] == ["g"]
+    node.approvals.active_grants.reload()
+    assert [grant.id for grant in node.approvals.active_grants.grants("ann", 0.0)] == ["g"]
 
 
 def test_a_grant_for_a_file_of_the_workspace_holds_while_the_file_is_unchanged(tmp_path, node):

@@ -9,7 +9,8 @@ from typing import get_args
 import pytest
 
 from assent.policy.guard import RUN_FORBIDDEN
-from assent.runs.protocol.messages import CLIENT_MESSAGES, DAEMON_MESSAGES, ErrorCode, Status
+from assent.runs.protocol.client_messages import CLIENT_MESSAGES
+from assent.runs.protocol.messages import DAEMON_MESSAGES, ErrorCode, Status
 from assent.runs.strategies import strategy
 from assent.runs.strategies.strategy import parse_strategy
 from assent.runs.tools.inputs import TOOLS

@@ -50,7 +50,7 @@ def child(home, count, *before):
 def refused(ruling):
     assert verdict_of(ruling) is DENY, ruling
     assert (ruling.decision.decision_source, ruling.position) == (Source.ERROR, 0)
-    assert "can not be recorded" in ruling.decision.decision_reason
+    assert "cannot be recorded" in ruling.decision.decision_reason
     return True
 
 
@@ -134,7 +134,7 @@ def test_a_database_that_became_read_only_denies_everything(small_disk):
 def test_a_database_that_is_read_only_from_the_start_keeps_the_daemon_from_starting(small_disk):
     Node(small_disk / "home").close()
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    with pytest.raises(Exception, match=r"(?i)read-?only|can not be"):
+    with pytest.raises(Exception, match=r"(?i)read-?only|cannot be"):
         Node(small_disk / "home")
 
 

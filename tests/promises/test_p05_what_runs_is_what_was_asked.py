@@ -167,7 +167,10 @@ def test_very_many_named_files_are_bound_as_one(desk):
         await desk.approve(call)
         desk.write("f7", "evil")
         again = await desk.decide(call)
-        assert (verdict_of(again), "one of the files that it names changed" in again.approval.reason) == (ASK, True)
+        assert (verdict_of(again), "one of the files that the command names changed" in again.approval.reason) == (
+            ASK,
+            True,
+        )
         many = desk.line("git add " + " ".join(f"g{number}" for number in range(MOST_NAMES + 1)))
         await desk.approve(many)
         assert verdict_of(await desk.decide(many)) is DENY

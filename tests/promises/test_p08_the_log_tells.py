@@ -511,5 +511,5 @@ def test_what_stops_a_process_that_helps_is_told(long, monkeypatch):
     Copy(long).run("UPDATE events SET text = CAST(x'ff' AS TEXT) WHERE position = 3000")
     # Slow enough here that the others come to do something.
     monkeypatch.setattr(segments, "check_part", lambda *_: time.sleep(1) or SegmentResult())
-    with pytest.raises(StoreError, match=r"can not be read: .*UTF-8"):
+    with pytest.raises(StoreError, match=r"cannot be read: .*UTF-8"):
         verify_log(long.store.address, home=long.home)

@@ -160,11 +160,11 @@ def test_a_hint_that_can_not_be_followed_at_once_is_followed_later(node, monkeyp
                 raise StoreError("not now")
             return real(*rest)
 
-        monkeypatch.setattr(node.store, "_tell", lambda *_: None)  # nobody here is told what it became
+        monkeypatch.setattr(node.store, "_notify", lambda *_: None)  # nobody here is told what it became
         await node.decisions.answer(approval_id, YES, ANN)
         monkeypatch.undo()
         monkeypatch.setattr(node.store, "fetch", flaky)
-        node.approvals._hear("approvals", approval_id, None)
+        node.approvals._on_change("approvals", approval_id, None)
         assert verdict_of(await waiting) is ALLOW
         assert failures == [0]
 

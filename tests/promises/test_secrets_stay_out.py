@@ -20,7 +20,7 @@ from assent.audit.snapshot import open_snapshot
 from assent.catalog.secret_names import is_secret_name
 from assent.decisions.audit_events import evaluated, happened
 from assent.decisions.call_summary import outline, summarise
-from assent.decisions.decision_records import secrets_of
+from assent.decisions.decision_entries import secrets_of
 from assent.server.operator_log import Journal
 from keeping import ANN, NO, Node
 

@@ -26,11 +26,11 @@ class Shared:
         self.ended = []
         self.log = Log(self.store, None)
         nothing = dict.fromkeys(("decisions", "engines", "facts", "threads", "report", "lend_token"))
-        ground = RunContext(
+        context = RunContext(
             store=self.store, log=self.log, environ={}, end_tokens=lambda _, run: self.ended.append(run), **nothing
         )
-        self.ground = ground
-        self.one, self.two = Lease(ground, "one", SECONDS), Lease(ground, "two", SECONDS)
+        self.context = context
+        self.one, self.two = Lease(context, "one", SECONDS), Lease(context, "two", SECONDS)
 
     def write(self, work):
         return self.store.write(work).result(30)
@@ -117,11 +117,11 @@ def test_nothing_begins_in_a_run_that_was_ended_and_its_end_stays_as_it_is(share
     shared.write(lambda cursor: check_run(cursor, session))
     shared.now += SECONDS
     shared.beat(shared.two)
-    with pytest.raises(NotFoundError, match="the run r is over"):
+    with pytest.raises(NotFoundError, match="run `r` is over"):
         shared.write(lambda cursor: check_run(cursor, session))
     late = RunRecord(**{f: getattr(record, f) for f in record.__struct_fields__} | {"status": Status.COMPLETED})
     assert shared.write(lambda cursor: update_run(cursor, late)) is False
-    shared.write(lambda cursor: end_runs(cursor, shared.ground, {"r": late}))
+    shared.write(lambda cursor: end_runs(cursor, shared.context, {"r": late}))
     assert shared.found().status is Status.ERROR
 
 

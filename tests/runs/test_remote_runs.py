@@ -11,8 +11,8 @@ import pytest
 from assent.config.settings import ServerSettings
 from assent.model import Session, State, StoreError
 from assent.model.principal import Principal, Role
-from assent.runs import registry, remote_runs
-from assent.runs.protocol.messages import PrepareRun
+from assent.runs import remote_runs, run_lookup
+from assent.runs.protocol.client_messages import PrepareRun
 from assent.runs.records import RunRecord, Status, insert_run, status_event, update_run
 from assent.runs.remote_runs import find_question
 from assent.server.bootstrap import assemble
@@ -82,14 +82,14 @@ async def end(daemon):
 
 def test_one_that_ends_while_it_is_looked_up_is_told_as_over(daemon, monkeypatch):
     async def scene():
-        real = registry.read_back
+        real = run_lookup.read_back
 
         async def late(store, record):
             if record.is_active:
                 await end(daemon)
             return await real(store, record)
 
-        monkeypatch.setattr(registry, "read_back", late)
+        monkeypatch.setattr(run_lookup, "read_back", late)
         listener = Listener()
         await daemon.runs.subscribe("r", PERSON, listener)
         assert (await listener.next())["error"] == {"code": "CANCELLED", "message": "stopped"}

@@ -10,7 +10,7 @@ import pytest
 from assent.audit.search import Query, search
 from assent.config.settings import ServerSettings
 from assent.model.principal import Principal, Role
-from assent.runs.protocol.messages import PrepareRun
+from assent.runs.protocol.client_messages import PrepareRun
 from assent.runs.tools import files
 from assent.server.bootstrap import assemble
 from assent.server.operator_log import Journal

@@ -115,7 +115,7 @@ def test_a_node_that_stops_in_the_middle_does_not_hold_up_the_others_for_good(tm
 
 
 def test_no_server_is_an_error_at_the_start(tmp_path):
-    with pytest.raises(StoreError, match="can not be opened"):
+    with pytest.raises(StoreError, match="cannot be opened"):
         open_store("postgresql://nobody@127.0.0.1:1/none", home=str(tmp_path))
 
 

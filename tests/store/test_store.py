@@ -122,7 +122,7 @@ def test_a_transaction_that_can_not_be_finished_fails_all_its_jobs(store):
     futures = [store.write(put("a")), store.write(lambda cursor: cursor.defer(Stubborn(), 1)), store.write(put("b"))]
     gate.set()
     for future in futures:
-        with pytest.raises(StoreError, match="can not be written"):
+        with pytest.raises(StoreError, match="cannot be written"):
             future.result()
     assert kept(store) == []
     assert store.write(put("after")).result() == 1
@@ -240,5 +240,5 @@ def test_old_changes_are_cleared_away_and_whoever_was_asleep_looks_at_everything
     assert store.write(lambda cursor: cursor.insert(PUT, rows)).result() is None
     assert store.write(module._has_old_changes).result()
     store.write(module._clear_old_changes).result()
-    assert len(kept(store)) == module._KEPT_CHANGES
+    assert len(kept(store)) == module._MOST_CHANGES
     assert not store.write(module._has_old_changes).result()

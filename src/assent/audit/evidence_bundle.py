@@ -19,7 +19,7 @@ from assent.audit.log import Log
 from assent.audit.seals.node_keys import is_signed
 from assent.audit.seals.seal import COLUMNS as SEAL
 from assent.audit.seals.seal import Seal, read_seal
-from assent.audit.search import Record
+from assent.audit.search import Record, RecordColumns
 from assent.audit.verify.segments import Part, check_part
 from assent.model import AssentError, StoreError, canonical
 from assent.store.store import Store
@@ -37,24 +37,9 @@ LONGEST_SPAN = 200_000
 """How many records of the log are followed for one bundle; what is spread further is proven by `audit verify`."""
 
 
-class BundledRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record with all its hash is over, and the hash before it."""
+class BundledRecord(RecordColumns, frozen=True, kw_only=True):
+    """A record with everything that its hash covers, and the hash before it."""
 
-    position: int
-    writer: str
-    seq: int
-    at: float
-    type: str
-    session: str
-    user: str
-    agent: str
-    tool: str
-    tier: str
-    verdict: str
-    source: str
-    digest: str
-    approval: str | None
-    text: str
     body: str
     previous: str
     hash: str
@@ -306,7 +291,7 @@ def _convert(value: Any, kind: type[Any], name: str) -> Any:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        raise _BrokenError(f"its {name} can not be read: {error}") from None
+        raise _BrokenError(f"its {name} cannot be read: {error}") from None
 
 
 def _hex(text: str) -> bytes:

@@ -47,11 +47,11 @@ _log = logging.getLogger(__name__)
 
 
 def _read_events(home: str, name: str) -> list[Event]:
-    """Read what was left. What can not be read is an event too: somebody touched it."""
+    """Read what was left. What cannot be read is an event too: somebody touched it."""
     try:
         return msgspec.json.decode(read_left(home, name), type=list[Event])
     except (ConfigError, msgspec.MsgspecError, UnicodeError, RecursionError):
-        reason = "an event that was left for the log can not be read"
+        reason = "an event that was left for the log cannot be read"
         return [_own_event("runtime.error", reason)]
 
 

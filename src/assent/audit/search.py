@@ -43,8 +43,8 @@ class Query(msgspec.Struct, frozen=True, kw_only=True):
     until: float | None = None
 
 
-class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """One line of the log."""
+class RecordColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """The columns of one log record, without its body."""
 
     position: int
     writer: str
@@ -61,6 +61,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     digest: str
     approval: str | None
     text: str
+
+
+class Record(RecordColumns, frozen=True, kw_only=True):
+    """One record of the log."""
+
     body: msgspec.Raw
     hash: str
 

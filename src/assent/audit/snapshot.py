@@ -113,7 +113,7 @@ def open_snapshot(address: StoreAddress) -> Iterator[Snapshot]:
         with _open_file(address.path) if address.engine == "sqlite" else _open_server(address.conninfo) as snapshot:
             yield snapshot
     except faults() as error:
-        raise StoreError(f"the log in {address.shown} can not be read: {str(error).strip()}") from error
+        raise StoreError(f"the log in {address.shown} cannot be read: {str(error).strip()}") from error
 
 
 @contextlib.contextmanager
@@ -139,7 +139,7 @@ def _connect(path: str) -> sqlite3.Connection:
     except sqlite3.OperationalError as error:
         if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
             raise
-        # A copy on a disk that can not be written to has nobody who changes it.
+        # A copy on a disk that cannot be written to has nobody who changes it.
         name = f"file:{quote(path)}?immutable=1"
         return _begin(sqlite3.connect(name, uri=True, timeout=LOCKED_SECONDS, isolation_level=None))
 

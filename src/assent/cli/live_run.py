@@ -17,10 +17,10 @@ from assent.cli import exit_codes
 from assent.cli.options.yes_to import YesTo
 from assent.cli.output.screen import STYLE_OF, complain, has_colour, paint, say, visible
 from assent.model import AssentError, encode
+from assent.runs.protocol.client_messages import Decision
 from assent.runs.protocol.messages import (
     AgentStreaming,
     DaemonMessage,
-    Decision,
     PermissionResolved,
     PolicyUpdated,
     RequestPermission,

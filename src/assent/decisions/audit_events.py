@@ -1,4 +1,4 @@
-"""What the log is told of questions and answers."""
+"""Make the audit events of decisions, questions, answers, grants and enablements."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from assent.model import (
 
 
 def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str) -> Event:
-    """Say what was decided about a call."""
+    """Make the event of a decision."""
     return Event(
         type="permission.evaluated",
         event_id="",
@@ -48,18 +48,18 @@ def evaluated(call: ToolCall, session: Session, decision: Decision, summary: str
 
 
 def unavailable(call: ToolCall, session: Session, decision: Decision, why: str) -> Event:
-    """Say that the boundary of a decision cannot be set up, so that nothing of it ran."""
-    lacking = msgspec.structs.replace(
+    """Make the event that says that a sandbox cannot be set up, so that nothing ran."""
+    failed = msgspec.structs.replace(
         decision,
         available=False,
         decision_source=Source.SANDBOX,
-        decision_reason=f"the boundary cannot be set up: {why}",
+        decision_reason=f"the sandbox cannot be set up: {why}",
     )
-    return evaluated(call, session, lacking, summarise(call, decision.reading))
+    return evaluated(call, session, failed, summarise(call, decision.reading))
 
 
 def _place_in_run(call: ToolCall, session: Session) -> dict[str, Any]:
-    """Say where in a run a call is made: a run is its session, a call a turn of it."""
+    """Return the ids that place a call in its run: the run is the session, the call a turn of it."""
     if not session.run:
         return {}
     return {"run_id": session.id, "turn_id": call.call_id or "", "step_id": call.step or call.call_id}
@@ -74,7 +74,7 @@ def happened(
     profile: SandboxProfile | None = None,
     violation: Violation | None = None,
 ) -> Event:
-    """Say what became of a call, or of the program that makes it."""
+    """Make an event about a call, or about the program that makes it."""
     about = {"user": session.user, "agent": session.agent, "tool": call.tool}
     return Event(
         type=kind,
@@ -94,7 +94,7 @@ def happened(
 
 
 def begun(call: ToolCall, session: Session, profile: SandboxProfile, **more: Any) -> tuple[Event, Event]:
-    """Say that a call runs, inside which boundary, and with what."""
+    """Make the events that say that a call starts: with which sandbox, and with which arguments."""
     return (
         happened("sandbox.applied", call, session, more, profile=profile),
         happened("tool.started", call, session, {**more, "args": outline(call.input, call.secrets)}, profile=profile),
@@ -102,7 +102,7 @@ def begun(call: ToolCall, session: Session, profile: SandboxProfile, **more: Any
 
 
 def requested(approval: Approval) -> Event:
-    """Say that a person is asked."""
+    """Make the event of a new question."""
     payload: dict[str, Any] = {"kind": approval.kind, "tier": approval.tier.value, "reason": approval.reason}
     if approval.decision is not None and approval.decision.stakes:
         payload["stakes"] = approval.decision.stakes
@@ -112,7 +112,7 @@ def requested(approval: Approval) -> Event:
 
 
 def resolved(approval: Approval, grant: Grant | None) -> Event:
-    """Say how a question ended, and by whom."""
+    """Make the event of the end of a question."""
     payload: dict[str, Any] = {"state": approval.state.value, "by": approval.by}
     if (answer := approval.answer) is not None:
         payload |= {
@@ -126,7 +126,7 @@ def resolved(approval: Approval, grant: Grant | None) -> Event:
 
 
 def granted(grant: Grant, session: str, *, revoked_by: str | None = None) -> Event:
-    """Say that a standing answer begins, or by whom it was ended."""
+    """Make the event of a new or revoked grant."""
     rule = None if grant.rule is None else grant.rule.text
     payload = {
         "user": grant.user or "",
@@ -142,7 +142,7 @@ def granted(grant: Grant, session: str, *, revoked_by: str | None = None) -> Eve
 
 
 def enabled(enablement: Enablement, *, revoked_by: str | None = None) -> Event:
-    """Say that destructive calls may be asked about, or that this was ended before its time."""
+    """Make the event of a new or revoked enablement of destructive calls."""
     payload = msgspec.to_builtins(enablement) | {"agent": enablement.agent or ""}
     kind: EventType = "destructive.revoked" if revoked_by else "destructive.enabled"
     return _plain(kind, enablement.session or "", None, payload | {"by": revoked_by or enablement.by})
@@ -158,5 +158,5 @@ def _about(approval: Approval, kind: EventType, payload: dict[str, Any]) -> Even
 
 
 def _plain(kind: EventType, session: str, action: str | None, payload: dict[str, Any]) -> Event:
-    kept = {key: value for key, value in payload.items() if value is not None}
-    return Event(type=kind, event_id="", timestamp="", session_id=session, sequence=0, action_id=action, payload=kept)
+    given = {key: value for key, value in payload.items() if value is not None}
+    return Event(type=kind, event_id="", timestamp="", session_id=session, sequence=0, action_id=action, payload=given)

@@ -1,4 +1,4 @@
-"""A call in few words: in one line for people, and its input in short."""
+"""Summarise a call: as one line for people, and its input in short for the log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SCALARS = (int, float, type(None))
 
 
 def summarise(call: ToolCall, reading: Reading) -> str:
-    """Return the command of a shell call, else the tool and what it is mainly about."""
+    """Return the command of a shell call; for another tool its name and main resource."""
     text = command_text(call) if reading.tool == "Bash" else None
     if text is None:
         main = reading.operations[0].resource if reading.operations else ""
@@ -29,9 +29,9 @@ def summarise(call: ToolCall, reading: Reading) -> str:
 
 
 def secrets_of(call: ToolCall) -> Any:
-    """Return what secrets of a call are looked for in: its input, and what its host says is secret in it."""
+    """Return where to look for the secrets of a call: in its input, and in the fields that its host calls secret."""
     if not call.secrets:
-        # A line of shell is in its record, word by word.
+        # The words of a shell command are in its log entry.
         return None if call.input.keys() <= {"command", "description"} else call.input
     return [call.input, [{"secret": each} for each in _under(call.input, call.secrets)]]
 
@@ -44,7 +44,7 @@ def _under(value: Any, names: Collection[str]) -> Iterator[Any]:
 
 
 def outline(given: dict[str, Any], secrets: Collection[str] = ()) -> dict[str, Any]:
-    """Return a call's input in short: long texts and lists are cut, and say so; fields called secret are masked."""
+    """Return a call's input in short: long texts and lists are cut with a note, and secret fields are masked."""
     given = mask(given, secrets) if secrets else given
     if len(given) <= _MOST_ITEMS and all(_is_short(value) for value in given.values()):
         return given
@@ -53,7 +53,7 @@ def outline(given: dict[str, Any], secrets: Collection[str] = ()) -> dict[str, A
 
 
 def mask(value: Any, names: Collection[str]) -> Any:
-    """Return a value with everything masked that stands under one of these names."""
+    """Return a value with every field of these names masked."""
     if isinstance(value, dict):
         return {name: MASKED if name in names else mask(each, names) for name, each in value.items()}
     return [mask(each, names) for each in value] if isinstance(value, list) else value
@@ -64,10 +64,10 @@ def _is_short(value: Any) -> bool:
 
 
 class _Outline:
-    """Cuts one value to what there is room for."""
+    """Cuts one value to the size that is left."""
 
     def __init__(self) -> None:
-        self._room = LARGEST_OUTLINE
+        self._left = LARGEST_OUTLINE
 
     def of(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
@@ -85,12 +85,12 @@ class _Outline:
 
     def _items(self, items: Any) -> Any:
         for count, item in enumerate(items):
-            if count >= _MOST_ITEMS or self._room <= 0:
+            if count >= _MOST_ITEMS or self._left <= 0:
                 return
-            self._room -= 8
+            self._left -= 8
             yield item
 
     def _text(self, text: str) -> str:
-        kept = cut(text, min(LONGEST_VALUE, max(self._room, 0)))
-        self._room -= len(kept)
+        kept = cut(text, min(LONGEST_VALUE, max(self._left, 0)))
+        self._left -= len(kept)
         return kept if kept == text else f"{kept}… {len(text) - len(kept)} more characters"

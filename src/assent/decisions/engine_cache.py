@@ -1,4 +1,4 @@
-"""What decides in a folder, made of the policies that hold there; made again when one of their files changes."""
+"""Folder → engine: built from the policies in force there, and rebuilt when one of their files changes."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from assent.platform.paths import Places, find_places
 
 T = TypeVar("T")
 Make: TypeAlias = Callable[[Layers, str | None], T]
-"""Makes what decides of the layers in force; with why the files as they are now are not in force, if they are not."""
+"""Builds an engine from the layers in force; the text says why the current files are not in force, if they are not."""
 Follow: TypeAlias = Callable[[LivePolicies, str | None, T | None], None]
-"""Hears of each look at the files: their state, the fault before, and what was made anew because they changed."""
+"""Called after each check of the files: with their state, the fault before, and the engine if it was rebuilt."""
 
 MOST_ENGINES = 256
 
 
-class _Kept(msgspec.Struct, Generic[T]):
+class _CacheEntry(msgspec.Struct, Generic[T]):
     live: LivePolicies
     layers: Layers
     fault: str | None
-    made: T
+    engine: T
 
 
 class EngineCache(Generic[T]):
-    """Folder → what decides there. Folders of the same project share it; it may be used in any thread."""
+    """Folder → engine. Folders of the same project share one. Any thread may use the cache."""
 
     def __init__(
         self,
@@ -44,31 +44,31 @@ class EngineCache(Generic[T]):
         self._locate = locate
         self._follow = follow
         self._most = most
-        self._kept: dict[Places, _Kept[T]] = {}
+        self._entries: dict[Places, _CacheEntry[T]] = {}
         self._lock = threading.Lock()
 
     def find(self, folder: str) -> T:
-        """Return what decides in a folder by the files as they are now, or raise `ConfigError`."""
+        """Return the engine of a folder for the files as they are now, or raise `ConfigError`."""
         places = self._locate(folder)
         with self._lock:
-            kept = self._kept.pop(places, None)
-            if kept is None:
-                kept = self._open(folder)
-            self._renew(kept)
-            self._kept[places] = kept
-            if len(self._kept) > self._most:
-                del self._kept[next(iter(self._kept))]
-            return kept.made
+            entry = self._entries.pop(places, None)
+            if entry is None:
+                entry = self._open(folder)
+            self._renew(entry)
+            self._entries[places] = entry
+            if len(self._entries) > self._most:
+                del self._entries[next(iter(self._entries))]
+            return entry.engine
 
-    def _open(self, folder: str) -> _Kept[T]:
+    def _open(self, folder: str) -> _CacheEntry[T]:
         live = self._load(folder)
         layers = live.current()
-        return _Kept(live, layers, live.fault, self._make(layers, live.fault))
+        return _CacheEntry(live, layers, live.fault, self._make(layers, live.fault))
 
-    def _renew(self, kept: _Kept[T]) -> None:
-        live, before = kept.live, kept.fault
+    def _renew(self, entry: _CacheEntry[T]) -> None:
+        live, before = entry.live, entry.fault
         layers = live.current()
-        is_new = layers is not kept.layers or live.fault != before
+        is_new = layers is not entry.layers or live.fault != before
         if is_new:
-            kept.layers, kept.fault, kept.made = layers, live.fault, self._make(layers, live.fault)
-        self._follow(live, before, kept.made if is_new else None)
+            entry.layers, entry.fault, entry.engine = layers, live.fault, self._make(layers, live.fault)
+        self._follow(live, before, entry.engine if is_new else None)

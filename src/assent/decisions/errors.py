@@ -1,4 +1,4 @@
-"""What can be wrong with an answer."""
+"""Errors of an answer to a question."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from assent.model import Approval, AssentError, Decision, ForbiddenError
 
 
 class AlreadyAnsweredError(AssentError):
-    """The question was answered before; the first answer counts."""
+    """The question was already answered; the first answer counts."""
 
     def __init__(self, approval: Approval) -> None:
         super().__init__(f"already {approval.state} by {approval.by}")
@@ -14,7 +14,7 @@ class AlreadyAnsweredError(AssentError):
 
 
 class RefusedError(AssentError):
-    """The policy denies what would run instead; the question stays pending."""
+    """Policy denies the input that a person changed; the question stays pending."""
 
     def __init__(self, decision: Decision) -> None:
         super().__init__(decision.decision_reason)
@@ -22,7 +22,7 @@ class RefusedError(AssentError):
 
 
 class AdminNeededError(ForbiddenError):
-    """What a run does outside its workspace is an admin's to allow, and nobody's who started it."""
+    """Only an admin may allow a run to leave its workspace, whoever started the run."""
 
     def __init__(self, approval: Approval) -> None:
         super().__init__(
@@ -36,7 +36,7 @@ class ContradictionError(AssentError):
 
 
 class AmbiguousError(AssentError):
-    """Several questions go by one call's id: an agent names its calls as it likes, a person means the one they saw."""
+    """Several pending questions have the same call id, which the agent chose; the answer must name one question."""
 
     def __init__(self) -> None:
         super().__init__("Several questions are pending by that toolCallId: give the requestId of one instead")

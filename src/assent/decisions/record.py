@@ -1,4 +1,4 @@
-"""Writing decisions down: a ruling leaves only after its events are durable."""
+"""Record decisions in the audit log. A ruling is returned only after its events are durable."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 from assent.audit.entry import LogEntry
 from assent.audit.log import Log
 from assent.decisions.approvals import transitions
-from assent.decisions.decision_records import Records
-from assent.decisions.grants.active_grants import are_standing, check_run
+from assent.decisions.decision_entries import DecisionEntries
+from assent.decisions.grants.active_grants import are_active, check_run
 from assent.decisions.ruling import Ruling, StaleError
 from assent.decisions.ticket_rows import put_ticket
 from assent.decisions.tickets import Tickets
@@ -21,55 +21,68 @@ from assent.store.store import Store
 
 
 class Recorder:
-    """Writes decisions into the log, each with what it uses up in the same transaction."""
+    """Records decisions, each in one transaction with the answers, grants and tickets that it uses."""
 
     def __init__(self, store: Store, log: Log, tickets: Tickets) -> None:
         self._store = store
         self._log = log
         self._tickets = tickets
-        self._records = Records(log)
-        self._last_resort = Engine()
+        self._entries = DecisionEntries(log)
+        self._fallback = Engine()
 
-    def make(self, call: ToolCall, session: Session, decision: Decision) -> LogEntry:
-        """Make the record of a decision, to be appended in a transaction."""
-        return self._records.make(call, session, decision)
+    def make_entry(self, call: ToolCall, session: Session, decision: Decision) -> LogEntry:
+        """Make the log entry of a decision, to be appended in a transaction."""
+        return self._entries.make(call, session, decision)
 
     async def record(
         self,
         call: ToolCall,
         session: Session,
         decision: Decision,
-        relied: Sequence[str] = (),
-        then: Sequence[Event | LogEntry] = (),
+        grant_ids: Sequence[str] = (),
+        events: Sequence[Event | LogEntry] = (),
         *,
-        held: bool = False,
+        is_rewritten: bool = False,
     ) -> Ruling:
-        """Write one decision down; an allow by grants only if they still hold in that very transaction."""
-        decision, ticket = (decision, None) if held else self._tickets.issue(call, session, decision)
-        entry = self.make(call, session, decision)
-        more = self._prepare(then if decision.verdict is ALLOW else ())
+        """Record a decision with the events that follow an allow.
+
+        Raises `StaleError` if one of the grants that the decision relies on is no longer active in this transaction.
+        """
+        decision, ticket = (decision, None) if is_rewritten else self._tickets.issue(call, session, decision)
+        entry = self.make_entry(call, session, decision)
+        more = self._prepare(events if decision.verdict is ALLOW else ())
 
         def work(cursor: Cursor) -> None:
-            if relied and not are_standing(cursor, relied):
+            if grant_ids and not are_active(cursor, grant_ids):
                 raise StaleError
-            transitions.use_with_grants(cursor, relied, decision.digest)
+            transitions.use_with_grants(cursor, grant_ids, decision.digest)
             if decision.verdict is ALLOW:
                 check_run(cursor, session)
             self._append(cursor, (entry, *more), ticket)
 
         await self._store.commit(work)
-        instead = self._tickets.rewrite(ticket)
-        return Ruling(decision=decision, ticket=ticket, instead=instead, held=held, position=entry.position)
+        return Ruling(
+            decision=decision,
+            ticket=ticket,
+            sandboxed_input=self._tickets.rewrite(ticket),
+            is_rewritten=is_rewritten,
+            position=entry.position,
+        )
 
     async def record_release(
-        self, call: ToolCall, session: Session, approval: Approval, decision: Decision, then: Sequence[Event | LogEntry]
+        self,
+        call: ToolCall,
+        session: Session,
+        approval: Approval,
+        decision: Decision,
+        events: Sequence[Event | LogEntry],
     ) -> Ruling | None:
-        """Write down that an answer lets a call run, which uses the answer up; None if another call has used it."""
+        """Record that an answer lets a call run. This uses the answer up; None if another call has used it."""
         decision, ticket = self._tickets.issue(call, session, decision)
         if decision.verdict is not ALLOW:
             return await self.record_refusal(call, session, approval, decision)
-        entry = self.make(call, session, decision)
-        more = self._prepare(then)
+        entry = self.make_entry(call, session, decision)
+        more = self._prepare(events)
 
         def work(cursor: Cursor) -> Approval | None:
             check_run(cursor, session)
@@ -87,15 +100,15 @@ class Recorder:
             approval=used,
             updated_input=changed,
             ticket=ticket,
-            instead=self._tickets.rewrite(ticket),
+            sandboxed_input=self._tickets.rewrite(ticket),
             position=entry.position,
         )
 
     async def record_refusal(
         self, call: ToolCall, session: Session, approval: Approval | None, denial: Decision
     ) -> Ruling:
-        """Write down a denial that uses an answer up."""
-        entry = self.make(call, session, denial)
+        """Record a denial. This uses the answer up."""
+        entry = self.make_entry(call, session, denial)
 
         def work(cursor: Cursor) -> None:
             if approval is not None and approval.state in (State.APPROVED, State.REJECTED):
@@ -108,8 +121,8 @@ class Recorder:
     async def record_move(
         self, call: ToolCall, session: Session, approval: Approval, denial: Decision, changed: tuple[ToolCall, str]
     ) -> Ruling | None:
-        """Write down a denial after which the yes is for another call, by its digest; None if a call has used it."""
-        entry = self.make(call, session, denial)
+        """Record a denial that moves the yes to the changed call, by its digest; None if another call has used it."""
+        entry = self.make_entry(call, session, denial)
 
         def work(cursor: Cursor) -> Approval | None:
             moved = transitions.move_answer(cursor, approval, changed[1])
@@ -120,17 +133,17 @@ class Recorder:
         moved = await self._store.commit(work)
         if moved is None:
             return None
-        return Ruling(decision=denial, approval=moved, changed=changed[0], position=entry.position)
+        return Ruling(decision=denial, approval=moved, changed_call=changed[0], position=entry.position)
 
     async def refuse(self, call: ToolCall, session: Session, error: Exception) -> Ruling:
-        """Deny what could not be decided or recorded; write that down, if it can be."""
-        decision = self._last_resort.refuse(call, session, error)
+        """Deny a call that could not be decided or recorded, and record the denial if the store can."""
+        decision = self._fallback.refuse(call, session, error)
         if isinstance(error, StoreError):
-            reason = f"it can not be recorded: {error}"
+            reason = f"the decision cannot be recorded: {error}"
             return Ruling(decision=msgspec.structs.replace(decision, decision_reason=reason))
         try:
             return await self.record(call, session, decision)
-        except Exception:  # noqa: BLE001 - it is denied either way
+        except Exception:  # noqa: BLE001 - the call is denied either way
             return Ruling(decision=decision)
 
     def _prepare(self, events: Sequence[Event | LogEntry]) -> list[LogEntry]:

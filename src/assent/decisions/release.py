@@ -1,4 +1,4 @@
-"""From an answer to a ruling: policy is evaluated once more, and what would run is held against what was asked."""
+"""Turn an answer into a ruling: evaluate policy again, and check that what would run is what was asked about."""
 
 from __future__ import annotations
 
@@ -7,11 +7,17 @@ import asyncio
 import msgspec
 
 from assent.decisions.approvals import transitions
-from assent.decisions.approvals.pending import Aside
 from assent.decisions.evaluate import Evaluator
-from assent.decisions.grants.file_binding import bind, find_unseen
-from assent.decisions.grants.reliance import find_difference, refuse_changed, refuse_unseen, strict, turn_down
+from assent.decisions.grants.file_binding import bind, find_unreadable
+from assent.decisions.grants.reliance import (
+    deny_by_outcome,
+    deny_original,
+    deny_unasked,
+    deny_unreadable,
+    find_difference,
+)
 from assent.decisions.record import Recorder
+from assent.decisions.request import DecisionRequest
 from assent.decisions.ruling import ChangedError, Ruling
 from assent.model import ALLOW, DENY, Approval, Decision, Session, State, ToolCall
 
@@ -24,49 +30,46 @@ class Release:
         self._recorder = recorder
         self._store = evaluator.store
 
-    async def conclude(
-        self, call: ToolCall, session: Session, approval: Approval | None, asked: Decision, aside: Aside
-    ) -> Ruling | None:
-        """Turn an outcome into a ruling; None if the yes was used by another call, or is for another boundary."""
+    async def conclude(self, request: DecisionRequest, approval: Approval | None, asked: Decision) -> Ruling | None:
+        """Return the ruling for an outcome; None if another call used the yes, or the yes is for another boundary.
+
+        Raises `ChangedError` if something else would run than what the person saw.
+        """
+        call, session, host = request.call, request.session, request.host
         if approval is None or approval.state is not State.APPROVED:
-            return await self._turn_down(call, session, approval, asked)
+            return await self._deny(call, session, approval, asked)
         changed = None if approval.answer is None else approval.answer.modified_input
         run = call if changed is None else msgspec.structs.replace(call, input=changed)
-        # What was said about the input that was asked about says nothing about another.
-        heard = aside.heard if changed is None else ()
-        decision = await self._evaluator.release(run, session, approval, heard)
+        # The host's opinions are about the input that was asked about, and not about another.
+        opinions = host.opinions if changed is None else ()
+        decision = await self._evaluator.release(run, session, approval, opinions)
         if decision.verdict is not ALLOW:
-            return await self._recorder.record(run, session, strict(decision))
+            return await self._recorder.record(run, session, deny_unasked(decision))
         if changed is None and decision.digest != approval.digest:
             return None
         decision = await self._check_bound(run, session, approval, decision)
         if decision.verdict is not ALLOW:
-            return await self._turn_down(run, session, approval, decision)
+            return await self._deny(run, session, approval, decision)
         if changed is not None and decision.boundary is None and not call.rewritable:
-            denial = refuse_changed(asked, approval)
+            denial = deny_original(asked, approval)
             return await self._recorder.record_move(call, session, approval, denial, (run, decision.digest))
-        decision = decision if changed is None else _with_input(decision, approval)
-        return await self._recorder.record_release(run, session, approval, decision, aside.after(decision, run))
+        if changed is not None:
+            decision = msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")
+        return await self._recorder.record_release(run, session, approval, decision, host.events_after(decision, run))
 
     async def _check_bound(self, run: ToolCall, session: Session, approval: Approval, decision: Decision) -> Decision:
-        """Return the decision, as a denial where it can not be checked; raise if what would run is something else."""
+        """Return the decision, as a denial if its files cannot be checked; raise `ChangedError` if they changed."""
         decision = await asyncio.to_thread(bind, run, session, decision)
-        unseen = find_unseen(decision.reading.bound)
-        if unseen is not None:
-            return refuse_unseen(decision, unseen)
+        unreadable = find_unreadable(decision.reading.bound)
+        if unreadable is not None:
+            return deny_unreadable(decision, unreadable)
         difference = find_difference(approval.answer, decision)
         if difference is not None:
             await self._store.commit(lambda cursor: transitions.use_answer(cursor, approval))
             raise ChangedError(difference)
         return decision
 
-    async def _turn_down(
-        self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision
-    ) -> Ruling:
-        """Deny what was not approved, or what nobody can tell to be what was; either way the answer is used up."""
-        denial = decision if decision.verdict is DENY else turn_down(decision, approval)
+    async def _deny(self, call: ToolCall, session: Session, approval: Approval | None, decision: Decision) -> Ruling:
+        """Record the denial of a call that was not approved, or that cannot be checked. This uses the answer up."""
+        denial = decision if decision.verdict is DENY else deny_by_outcome(decision, approval)
         return await self._recorder.record_refusal(call, session, approval, denial)
-
-
-def _with_input(decision: Decision, approval: Approval) -> Decision:
-    return msgspec.structs.replace(decision, updated_input_ref=f"input:{approval.id}")

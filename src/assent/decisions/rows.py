@@ -1,4 +1,4 @@
-"""Questions, grants and enablements as rows, and back."""
+"""Convert questions, grants and enablements to rows, and back."""
 
 from __future__ import annotations
 
@@ -78,23 +78,11 @@ def read_approval(row: Sequence[Any]) -> Approval:
 
 
 def read_grant(body: bytes, revoked_at: float | None) -> Grant:
-    """Return a grant as it stands now."""
+    """Return the grant in a row."""
     grant = _grant.decode(body)
     return grant if revoked_at is None else msgspec.structs.replace(grant, revoked_at=revoked_at)
 
 
 def read_enablement(row: Sequence[Any]) -> Enablement:
     """Return the enablement in a row."""
-    user, agent, session, digest, until, created_at, by, used_at, revoked_at = row[1:]
-    return Enablement(
-        id=row[0],
-        user=user,
-        agent=agent,
-        session=session,
-        digest=digest,
-        until=until,
-        created_at=created_at,
-        by=by,
-        used_at=used_at,
-        revoked_at=revoked_at,
-    )
+    return Enablement(**dict(zip(Enablement.__struct_fields__, row, strict=True)))

@@ -1,4 +1,4 @@
-"""What a caller gets for a call: a decision that is on record, and what comes with it."""
+"""The result of deciding a call: a recorded decision, and what the caller needs to act on it."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from assent.model import Approval, Decision, Ticket, ToolCall
 
 
 class Ruling(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision that is on record."""
+    """A recorded decision."""
 
     decision: Decision
-    """Where its verdict is ask, `approval` is the question, and `approval_action_id` its id."""
+    """If its verdict is ask, `approval` is the question, and `approval_action_id` the question's id."""
     approval: Approval | None = None
-    """The question that is pending, or the one whose answer made this decision."""
+    """The pending question, or the one whose answer made this decision."""
     updated_input: dict[str, Any] | None = None
-    """What to run instead of the call's own input, if a person changed it."""
+    """The input to run instead of the call's own, if a person changed it."""
     ticket: Ticket | None = None
-    """What a sandboxed call can be run with, by whoever runs it outside the daemon."""
-    instead: dict[str, Any] | None = None
-    """The input that does so: the same call, inside its boundary."""
-    held: bool = False
-    """The call is that input already, and may run as it is."""
-    changed: ToolCall | None = None
-    """What a person changed the call to, where its caller must make that call itself: it passes once."""
+    """Lets a caller outside the daemon run a sandboxed call, once."""
+    sandboxed_input: dict[str, Any] | None = None
+    """The input that runs the same call inside its sandbox, with the ticket."""
+    is_rewritten: bool = False
+    """The call already has the input that an earlier ruling gave in `sandboxed_input`: it may run as it is."""
+    changed_call: ToolCall | None = None
+    """What a person changed the call to, if the caller must make that call itself; it is allowed once."""
     position: int = 0
-    """Where in the log its (last) event is; 0 if it could not be written, and then it is a deny."""
+    """The position of its (last) event in the log; 0 if nothing could be written, and then the verdict is deny."""
 
 
 class StaleError(Exception):
-    """What a decision relied on has changed since; it must be decided again."""
+    """A grant or enablement that a decision relied on has changed; the call must be decided again."""
 
     def __init__(self, why: str = "") -> None:
         super().__init__(why)
         self.why = why
-        """What a person is told, if it is what they said yes to."""
+        """What changed, for the person who is asked again."""
 
 
 class ChangedError(StaleError):
-    """What a person said yes to is no longer what would run."""
+    """What would run is no longer what a person said yes to."""

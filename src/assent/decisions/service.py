@@ -1,6 +1,14 @@
-"""The one way to a decision: a call is decided, recorded and, where a person must say, asked about and released.
+"""`Decisions`, the one way to a decision: it decides, records and, where policy says ask, asks and releases a call.
 
-A ruling leaves only after its events are durable. What can not be written is a denial that says so.
+One call goes through these modules, in this order:
+
+1. `evaluate`: policy, with the grants of the user, says allow, ask or deny.
+2. `record`: an allow or a deny is written to the audit log, and becomes a `Ruling`.
+3. `ask`: an ask joins the pending question about the same call, or opens one.
+4. `release`: an answer is turned into a ruling. Policy is evaluated again, and the files that would run are compared
+   with those that the person saw.
+
+A ruling is returned only after its events are durable. A call that cannot be recorded is denied.
 """
 
 from __future__ import annotations
@@ -15,10 +23,10 @@ import msgspec
 
 from assent.audit.log import Log
 from assent.decisions.approvals import transitions
-from assent.decisions.approvals.limits import PendingLimits, Room
-from assent.decisions.approvals.pending import NOTHING_ASIDE, Aside, PendingCall
+from assent.decisions.approvals.limits import PendingLimits, TicketQuota
+from assent.decisions.approvals.pending import PendingCall
 from assent.decisions.approvals.repository import Approvals, refuse_agents
-from assent.decisions.ask import Asking
+from assent.decisions.ask import Asker
 from assent.decisions.audit_events import evaluated
 from assent.decisions.call_summary import summarise
 from assent.decisions.errors import AdminNeededError, AlreadyAnsweredError, RefusedError
@@ -28,6 +36,7 @@ from assent.decisions.grants.from_answer import check_answer, make_grant
 from assent.decisions.grants.reliance import leaves_run, places_of, relied_on
 from assent.decisions.record import Recorder
 from assent.decisions.release import Release
+from assent.decisions.request import NO_HOST, DecisionRequest, HostContext
 from assent.decisions.ruling import ChangedError, Ruling, StaleError
 from assent.decisions.ticket_rows import find_waiting
 from assent.decisions.tickets import Tickets
@@ -37,7 +46,6 @@ from assent.model import (
     DENY,
     Answer,
     Approval,
-    Consent,
     Decision,
     NotFoundError,
     Principal,
@@ -54,16 +62,17 @@ from assent.sandbox.reports import SandboxReport
 from assent.store.store import Store
 
 OnAsk: TypeAlias = Callable[[Approval], Awaitable[None]]
-"""Is told of a question once it lasts, and before its answer is waited for."""
+"""Called with a question that is durable, before the wait for its answer begins."""
 Observe: TypeAlias = Literal["", "trial", "deferred"]
-"""Ask nobody, and record the decision alone: as a trial, or because the agent itself puts the question."""
+"""Record the decision and ask nobody: it is a trial, or the agent itself asks its user."""
 EXPIRY = 1800.0
-"""How long a question waits for its answer, and an unused yes for its call, in seconds."""
+"""Seconds until a question without an answer expires, and a yes that no call has used."""
 _MOST_TRIES = 5
+"""How often a call is decided while the grants that it relies on keep changing."""
 
 
 class Decisions:
-    """Decides, records, asks and releases. One for a process."""
+    """Decides, records, asks and releases. A process has one."""
 
     def __init__(
         self,
@@ -80,14 +89,14 @@ class Decisions:
         self._log = log
         self._approvals = approvals
         self._expiry = expiry
-        self._evaluator = evaluator = Evaluator(engines, store, approvals.standing)
-        self._tickets = Tickets(evaluator, store, log, home=home, room=Room(limits, find_waiting(store)))
+        self._evaluator = evaluator = Evaluator(engines, store, approvals.active_grants)
+        self._tickets = Tickets(evaluator, store, log, home=home, quota=TicketQuota(limits, find_waiting(store)))
         self._recorder = recorder = Recorder(store, log, self._tickets)
         self._release = release = Release(evaluator, recorder)
-        self._asking = Asking(evaluator, recorder, release, log, approvals, expiry=expiry, limits=limits)
+        self._asker = Asker(evaluator, recorder, release, log, approvals, expiry=expiry, limits=limits)
 
     def preview(self, call: ToolCall, session: Session) -> Decision:
-        """Decide without a record and without a question; what people said before counts."""
+        """Decide with the grants in force; record nothing and ask nobody."""
         return self._evaluator.evaluate(call, session)[1]
 
     async def decide(
@@ -99,44 +108,44 @@ class Decisions:
         on_ask: OnAsk | None = None,
         observe: Observe = "",
         prefix: str = "perm",
-        aside: Aside = NOTHING_ASIDE,
+        host: HostContext = NO_HOST,
     ) -> Ruling:
-        """Decide a call and record it durably; an ask opens a question, or joins the one that is pending.
+        """Decide a call and record the decision durably. An ask opens a question, or joins the pending one.
 
-        An answer given meanwhile to the same call (same digest) is used here, once. With `wait`, an ask is waited
-        for up to so many seconds, and `on_ask` is told of the question before: then the call is decided again by
-        the answer. When the time is up the ruling is the ask, and the question stays pending without its caller.
+        If the same call (same digest) was answered meanwhile, that answer is used here, once. With `wait`, the caller
+        waits up to so many seconds for the answer, and `on_ask` is called with the question first; then the call is
+        decided again with the answer. After a timeout the ruling is the ask, and the question stays pending.
 
-        Never raises for anything that is wrong with the call or the store: that is a denial. Only `observe`, which
-        lets nothing run, raises `StoreError`. `prefix` begins the question's id (`perm_…`, `hook_…`); `aside` is
-        what a host says along with the call.
+        Never raises for a fault of the call or the store: that is a denial. Only `observe`, which lets nothing run,
+        raises `StoreError`. `prefix` begins the question's id (`perm_…`, `hook_…`); `host` is what the program that
+        makes the call adds to it.
         """
         if observe:
             return await self._observe(call, session, observe)
-        end, again = time.monotonic() + wait, ""
+        request, end = DecisionRequest(call, session, prefix, host, wait > 0), time.monotonic() + wait
         while True:
-            ruling = await self._try(call, session, prefix, aside, waiting=wait > 0, again=again)
+            ruling = await self._decide_or_deny(request)
             if not wait or ruling.approval is None or ruling.decision.verdict is not ASK:
                 return ruling
             approval = await self._await_answer(ruling.approval, end, on_ask)
             if approval is None:
                 return ruling
             try:
-                settled = await self._release.conclude(call, session, approval, ruling.decision, aside)
+                released = await self._release.conclude(request, approval, ruling.decision)
             except ChangedError as changed:
-                settled, again = None, changed.why
-            except Exception as error:  # noqa: BLE001 - as in `_try`
+                released, request = None, msgspec.structs.replace(request, why_again=changed.why)
+            except Exception as error:  # noqa: BLE001 - an approved call that cannot be released is denied
                 return await self._recorder.refuse(call, session, error)
-            if settled is not None:
-                return settled
+            if released is not None:
+                return released
 
     async def answer(self, approval_id: str, answer: Answer, principal: Principal) -> Approval:
-        """Answer a question for good, durably, and wake whoever waits. A no counts also where it cannot be written yet.
+        """Answer a question, durably and for good, and wake its callers. A no counts even if it cannot be written yet.
 
-        Raises `NotFoundError` (also for what the principal may not see), `ForbiddenError` (an agent's token; for what
-        leaves a run's workspace `AdminNeededError`), `AlreadyAnsweredError` (`.approval` says how and by whom),
-        `ContradictionError` (a bad pair of scope and verdict, a pattern that is no rule), or `RefusedError`
-        (`.decision`: policy denies the modified input).
+        Raises `NotFoundError` (also if the principal may not see the question), `ForbiddenError` (for an agent's
+        token, and as `AdminNeededError` for a call that leaves its run's workspace), `AlreadyAnsweredError`
+        (`.approval` says how and by whom), `ContradictionError` (scope and verdict do not fit, or a pattern is not a
+        rule), or `RefusedError` (policy denies the modified input; `.decision`).
         """
         refuse_agents(principal)
         check_answer(answer, self._store.wall_clock())
@@ -145,12 +154,12 @@ class Decisions:
             raise NotFoundError(f"there is no request `{approval_id}`")
         if approval.call is None or approval.decision is None:
             raise AlreadyAnsweredError(approval)
-        seen = await self._see(approval.call, approval.decision, approval, answer)
+        decision = await self._decide_answered(approval.call, approval.decision, approval, answer)
         by_admin = principal.role is Role.ADMIN
         if answer.verdict is ALLOW and not by_admin:
-            _refuse_beyond(approval, seen)
-        bound = seen.reading.bound if answer.verdict is ALLOW else ()
-        answer = msgspec.structs.replace(answer, places=places_of(seen), bound=bound)
+            _require_admin_beyond_run(approval, decision)
+        bound = decision.reading.bound if answer.verdict is ALLOW else ()
+        answer = msgspec.structs.replace(answer, places=places_of(decision), bound=bound)
         by = principal.user
         lasts = answer.scope is not Scope.ONCE
         grant = await asyncio.to_thread(make_grant, approval, answer, by, outside=by_admin) if lasts else None
@@ -163,10 +172,10 @@ class Decisions:
         except StoreError:
             if answer.verdict is not DENY:
                 raise
-            return self._approvals.refusals.keep(approval, answer, by, grant, self._expiry)
+            return self._approvals.unsaved_denials.add(approval, answer, by, grant, self._expiry)
 
     async def cancel(self, approval_id: str, why: str) -> Approval:
-        """Withdraw a pending question; `why` is kept as `by`. Raises as `answer` does."""
+        """Cancel a pending question; its `by` becomes `why`. Raises as `answer` does."""
         return await self._store.commit(
             lambda cursor: transitions.end_question(cursor, self._log, approval_id, State.CANCELLED, why)
         )
@@ -174,24 +183,24 @@ class Decisions:
     async def redeem(
         self, ticket_id: str, words: Sequence[str], folder: str, principal: Principal
     ) -> tuple[Ticket, Decision]:
-        """Trade a ticket in, once, for the boundary of exactly these words in this folder.
+        """Use a ticket, once, to run exactly these words in this folder: return it with its decision.
 
-        Raises `NotFoundError` (also for what is somebody else's) or `TicketError`.
+        Raises `NotFoundError` (also for somebody else's ticket) or `TicketError`.
         """
         return await self._tickets.redeem(ticket_id, words, folder, principal)
 
     async def report(
         self, ticket_id: str | None, run: str, reports: Sequence[SandboxReport], principal: Principal
     ) -> None:
-        """Record what happened in a sandbox, durably. What belongs to a ticket must be under way by it."""
+        """Record what happened in a sandbox, durably. With a ticket, its command must be running."""
         await self._tickets.report(ticket_id, run, reports, principal)
 
     async def find_ticket(self, ticket_id: str, principal: Principal) -> Ticket:
-        """Return a ticket, or raise `NotFoundError`, also for what is somebody else's."""
+        """Return a ticket, or raise `NotFoundError`, also for somebody else's."""
         return await self._tickets.find(ticket_id, principal)
 
     def seal(self, ticket: Ticket, nonce: str, *, asks: bool) -> str:
-        """Sign a boundary for whoever asked for it with this nonce, so that they know whose it is."""
+        """Sign a ticket's boundary with the caller's nonce, which proves that this daemon issued it."""
         return self._tickets.seal(ticket, nonce, asks=asks)
 
     async def _observe(self, call: ToolCall, session: Session, observe: Observe) -> Ruling:
@@ -201,39 +210,36 @@ class Decisions:
         (position,) = await self._log.record([evaluated(call, session, decision, shown)])
         return Ruling(decision=decision, position=position)
 
-    async def _try(
-        self, call: ToolCall, session: Session, prefix: str, aside: Aside, *, waiting: bool, again: str
-    ) -> Ruling:
-        """Decide a call, and again where what people said changed meanwhile; whatever goes wrong is a denial."""
-        fault: Exception = StoreError("what people said kept changing while it was decided")
+    async def _decide_or_deny(self, request: DecisionRequest) -> Ruling:
+        """Decide a call, again while the grants that it relies on change; deny it after any fault."""
+        fault: Exception = StoreError("grants kept changing while the call was decided; make the same call again")
         for _ in range(_MOST_TRIES):
             try:
-                return await self._decide(call, session, prefix, aside, waiting=waiting, again=again)
+                return await self._decide_once(request)
             except StaleError as stale:
-                again = stale.why or again
+                request = msgspec.structs.replace(request, why_again=stale.why or request.why_again)
                 with contextlib.suppress(StoreError):
-                    await asyncio.to_thread(self._approvals.standing.reload)
-            except Exception as error:  # noqa: BLE001 - whatever it is, an undecided or unrecorded call is denied
+                    await asyncio.to_thread(self._approvals.active_grants.reload)
+            except Exception as error:  # noqa: BLE001 - a call that cannot be decided or recorded is denied
                 fault = error
                 break
-        return await self._recorder.refuse(call, session, fault)
+        return await self._recorder.refuse(request.call, request.session, fault)
 
-    async def _decide(
-        self, call: ToolCall, session: Session, prefix: str, aside: Aside, *, waiting: bool, again: str
-    ) -> Ruling:
-        named = named_ticket(call)
-        honoured = None if named is None else await self._tickets.honour(named, call, session)
-        if honoured is not None:
-            return await self._recorder.record(call, session, honoured, (), aside.after(honoured, call), held=True)
-        consent, decision = await self._evaluator.decide(call, session, aside.heard)
+    async def _decide_once(self, request: DecisionRequest) -> Ruling:
+        call, session, host = request.call, request.session, request.host
+        ticket = named_ticket(call)
+        rewritten = None if ticket is None else await self._tickets.decide_rewritten(ticket, call, session)
+        if rewritten is not None:
+            events = host.events_after(rewritten, call)
+            return await self._recorder.record(call, session, rewritten, events=events, is_rewritten=True)
+        consent, decision = await self._evaluator.decide(call, session, host.opinions)
         if decision.verdict is ALLOW:
-            relied = relied_on(decision) if consent.grants else ()
-            return await self._recorder.record(call, session, decision, relied, aside.after(decision, call))
-        case = PendingCall(call, session, decision, prefix, waiting, aside, again=again)
+            grant_ids = relied_on(decision) if consent.grants else ()
+            return await self._recorder.record(call, session, decision, grant_ids, host.events_after(decision, call))
         if decision.verdict is ASK:
-            return await self._asking.ask(case)
-        if _may_be_enabled(consent, decision):
-            return await self._asking.reconsider(consent, case)
+            return await self._asker.ask(PendingCall(request, decision))
+        if decision.reading.destructive and not consent.destructive:
+            return await self._asker.ask_if_enabled(request, consent, decision)
         return await self._recorder.record(call, session, decision)
 
     async def _await_answer(self, asked: Approval, end: float, on_ask: OnAsk | None) -> Approval | None:
@@ -247,24 +253,19 @@ class Decisions:
                 self._approvals.leave(asked.id)
         return approval
 
-    async def _see(self, call: ToolCall, asked: Decision, approval: Approval, answer: Answer) -> Decision:
-        """Return the decision that an answer is about: of the input as asked, or as the person changed it."""
+    async def _decide_answered(self, call: ToolCall, asked: Decision, approval: Approval, answer: Answer) -> Decision:
+        """Return the decision that an answer is about: on the input as asked, or as the person changed it."""
         if answer.modified_input is None:
             return asked
-        run = msgspec.structs.replace(call, input=answer.modified_input)
-        decision = self._evaluator.evaluate_approved(run, approval.session, approval)
+        changed = msgspec.structs.replace(call, input=answer.modified_input)
+        decision = self._evaluator.evaluate_approved(changed, approval.session, approval)
         if decision.verdict is not ALLOW:
             raise RefusedError(decision)
-        return await asyncio.to_thread(bind, run, approval.session, decision)
+        return await asyncio.to_thread(bind, changed, approval.session, decision)
 
 
-def _refuse_beyond(approval: Approval, seen: Decision) -> None:
-    """Raise `AdminNeededError` where a yes, as it was asked for or as changed, would let a run leave its workspace."""
+def _require_admin_beyond_run(approval: Approval, decision: Decision) -> None:
+    """Raise `AdminNeededError` if a yes, to the call as asked or as changed, would let a run leave its workspace."""
     asked = approval.decision
-    if leaves_run(seen, approval.session) or (asked is not None and leaves_run(asked, approval.session)):
+    if leaves_run(decision, approval.session) or (asked is not None and leaves_run(asked, approval.session)):
         raise AdminNeededError(approval)
-
-
-def _may_be_enabled(consent: Consent, denial: Decision) -> bool:
-    """Tell whether a person's answer to this one call could make more than a denial of it."""
-    return denial.reading.destructive and not consent.destructive

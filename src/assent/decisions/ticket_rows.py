@@ -1,4 +1,4 @@
-"""The transitions of a ticket, each one guarded statement inside a job of the store: issued, used, ended."""
+"""The states of a ticket (issued, used, ended) in the store. Each transition is one guarded SQL statement."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from assent.model.decision import CLOCK_SLACK
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
-LIFE = 600.0
-"""How long a line may wait to be run, in seconds."""
-MEMORY = 3600.0
-"""How long it is known what a line was stopped from: then the sandbox is tried again."""
-KEPT = 86400.0
-"""How long a ticket is kept after it ran out."""
+TICKET_SECONDS = 600.0
+"""Seconds until an unused ticket expires."""
+STOPPED_SECONDS = 3600.0
+"""Seconds for which a call that its sandbox stopped is asked about; afterwards the sandbox is tried again."""
+RETENTION_SECONDS = 86400.0
+"""Seconds until an expired ticket is deleted."""
 MOST_STOPPED = 1000
 
 _COLUMNS = "id, digest, created_at, expires_at, used_at, ended_at, call, body, stopped"
@@ -42,7 +42,7 @@ _violations = msgspec.json.Decoder(tuple[Violation, ...])
 
 
 def new_id(now: float) -> str:
-    """Make an id that nobody guesses."""
+    """Make an id that nobody can guess."""
     return f"dec_{int(now * 1000)}_{secrets.token_hex(16)}"
 
 
@@ -56,7 +56,7 @@ def put_ticket(cursor: Cursor, ticket: Ticket) -> None:
 
 
 async def find_ticket(store: Store, ticket_id: str) -> Ticket | None:
-    """Return a ticket, whatever became of it."""
+    """Return a ticket in any state."""
     rows = await store.query(_SELECT + " WHERE id = :id", {"id": ticket_id})
     return _read(rows[0]) if rows else None
 
@@ -68,50 +68,50 @@ def find_waiting(store: Store) -> list[tuple[Ticket, int]]:
 
 
 def use_ticket(cursor: Cursor, ticket_id: str) -> bool:
-    """Mark a ticket as used; False if it has been, or has run out."""
+    """Mark a ticket as used; False if it was used before, or expired."""
     now = cursor.now
     return cursor.execute(_USE, now, ticket_id, now, now + CLOCK_SLACK) == 1
 
 
 def add_stopped(cursor: Cursor, ticket_id: str, violations: tuple[Violation, ...]) -> None:
-    """Write down what a line under way was kept from, or raise `NotFoundError` if it is not under way."""
+    """Add what a sandbox stopped a running command from, or raise `NotFoundError` if it is not running."""
     rows = cursor.fetch("SELECT stopped FROM tickets WHERE id = ?", ticket_id)
     before = _violations.decode(rows[0][0]) if rows and rows[0][0] is not None else ()
-    kept = encode((*before, *violations)[:MOST_STOPPED])
-    if cursor.execute(_STOP, kept, ticket_id) != 1:
-        raise NotFoundError(f"nothing runs by the decision `{ticket_id}`")
+    stopped = encode((*before, *violations)[:MOST_STOPPED])
+    if cursor.execute(_STOP, stopped, ticket_id) != 1:
+        raise NotFoundError(f"no command is running with ticket `{ticket_id}`")
 
 
 def end_ticket(cursor: Cursor, ticket_id: str) -> None:
-    """Write down that a line has ended, or raise as above."""
+    """Mark a running command as ended, or raise `NotFoundError` if it is not running."""
     if cursor.execute(_END, cursor.now, ticket_id) != 1:
-        raise NotFoundError(f"nothing runs by the decision `{ticket_id}`")
+        raise NotFoundError(f"no command is running with ticket `{ticket_id}`")
 
 
 async def find_stopped(store: Store, digest: str) -> tuple[Violation, ...]:
-    """Return what the boundary kept this very call from, the last time it ran; nothing if that is long ago."""
-    rows = await store.query(_STOPPED, {"digest": digest, "after": store.wall_clock() - MEMORY})
+    """Return what the sandbox stopped this call from the last time, if that was less than an hour ago."""
+    rows = await store.query(_STOPPED, {"digest": digest, "after": store.wall_clock() - STOPPED_SECONDS})
     return _violations.decode(rows[0][0]) if rows else ()
 
 
 def has_unused_calls(cursor: Cursor) -> bool:
-    """Tell whether a call is kept that nobody can run any more."""
+    """Tell whether an expired ticket still has its call."""
     return bool(cursor.fetch("SELECT 1 FROM tickets WHERE expires_at < ? AND call IS NOT NULL LIMIT 1", cursor.now))
 
 
 def forget_unused_calls(cursor: Cursor) -> None:
-    """Forget the calls of tickets that ran out."""
+    """Delete the calls of expired tickets."""
     cursor.execute("UPDATE tickets SET call = NULL WHERE expires_at < ? AND call IS NOT NULL", cursor.now)
 
 
 def has_old_tickets(cursor: Cursor) -> bool:
-    """Tell whether some ticket is of no more use."""
-    return bool(cursor.fetch("SELECT 1 FROM tickets WHERE expires_at < ? LIMIT 1", cursor.now - KEPT))
+    """Tell whether a ticket expired long enough ago to be deleted."""
+    return bool(cursor.fetch("SELECT 1 FROM tickets WHERE expires_at < ? LIMIT 1", cursor.now - RETENTION_SECONDS))
 
 
 def clear_old_tickets(cursor: Cursor) -> None:
-    """Forget tickets that are of no more use."""
-    cursor.execute("DELETE FROM tickets WHERE expires_at < ?", cursor.now - KEPT)
+    """Delete tickets that expired long ago."""
+    cursor.execute("DELETE FROM tickets WHERE expires_at < ?", cursor.now - RETENTION_SECONDS)
 
 
 def _read(row: tuple[Any, ...]) -> Ticket:

@@ -1,4 +1,4 @@
-"""Sandboxed calls that are run outside the daemon: each gets a ticket, which is used once and reported on."""
+"""Tickets: each lets a caller outside the daemon run one sandboxed call, once, and report what happened."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 
 from assent.audit.log import Log
-from assent.decisions.approvals.limits import Room
+from assent.decisions.approvals.limits import TicketQuota
 from assent.decisions.audit_events import unavailable
 from assent.decisions.evaluate import Evaluator
 from assent.decisions.grants.file_binding import bind, find_change
-from assent.decisions.grants.reliance import refuse_unasked
+from assent.decisions.grants.reliance import deny_over_limit
 from assent.decisions.ticket_rows import (
-    LIFE,
+    TICKET_SECONDS,
     add_stopped,
     clear_old_tickets,
     end_ticket,
@@ -48,38 +48,40 @@ from assent.sandbox.reports import SandboxOrigin, SandboxReport, event_of
 from assent.store.cursor import Cursor
 from assent.store.store import Store
 
-TIDY_SECONDS = 3600.0
+DELETE_SECONDS = 3600.0
+"""How often old tickets are deleted."""
 FORGET_SECONDS = 60.0
+"""How often the calls of expired tickets are deleted."""
 
 
 class TicketError(AssentError):
-    """A decision can not be run: it was used, has run out, is for something else, or no longer holds."""
+    """A ticket cannot be used: it was used, expired, is for another call, or policy changed."""
 
 
 class Tickets:
-    """Makes, honours, trades in and follows tickets. One for a process."""
+    """Issues, recognises and redeems tickets, and records reports. A process has one."""
 
-    def __init__(self, evaluator: Evaluator, store: Store, log: Log, *, home: str = "", room: Room) -> None:
+    def __init__(self, evaluator: Evaluator, store: Store, log: Log, *, home: str = "", quota: TicketQuota) -> None:
         self._evaluator = evaluator
         self._store = store
         self._log = log
         self._launcher = launcher_words(home) if home else ()
-        """What starts every line; without a home there is nothing to start."""
-        self._room = room
-        store.every(TIDY_SECONDS, has_old_tickets, clear_old_tickets)
+        """The words that start every rewritten command; without a home there is no launcher."""
+        self._quota = quota
+        store.every(DELETE_SECONDS, has_old_tickets, clear_old_tickets)
         store.every(FORGET_SECONDS, has_unused_calls, forget_unused_calls)
 
     def issue(self, call: ToolCall, session: Session, decision: Decision) -> tuple[Decision, Ticket | None]:
-        """Return a decision with what its call is run with, if that is a ticket; a denial where there is no room."""
+        """Return a decision with the ticket for its call, if it needs one; a denial if the agent has too many."""
         ticket = self._make(call, session, decision)
         if ticket is None:
             return decision, None
-        if (excess := self._room.take(ticket)) is not None:
-            return refuse_unasked(decision, excess), None
+        if (excess := self._quota.reserve(ticket)) is not None:
+            return deny_over_limit(decision, excess), None
         return msgspec.structs.replace(decision, updated_input_ref=f"ticket:{ticket.id}"), ticket
 
     def _make(self, call: ToolCall, session: Session, decision: Decision) -> Ticket | None:
-        """Make what the caller runs a sandboxed call with; None where the daemon itself, or nobody, can run it."""
+        """Make the ticket of a sandboxed command; None if the daemon itself, or nobody, can run it."""
         if decision.boundary is None or decision.decision != "sandboxed" or session.run or session.remote:
             return None
         line, now = find_line(call), self._store.wall_clock()
@@ -95,62 +97,63 @@ class Tickets:
             approval=decision.approval_action_id,
             bound=decision.reading.bound,
             created_at=now,
-            expires_at=now + LIFE,
+            expires_at=now + TICKET_SECONDS,
         )
 
     def rewrite(self, ticket: Ticket | None) -> dict[str, Any] | None:
-        """Return the input that runs a ticket's call inside its boundary."""
+        """Return the input that runs a ticket's call inside its sandbox."""
         return None if ticket is None or not self._launcher else rewrite(ticket, self._launcher)
 
-    async def honour(self, ticket_id: str, call: ToolCall, session: Session) -> Decision | None:
-        """Return the decision behind a line that was written for a ticket of this very session; None for any other."""
+    async def decide_rewritten(self, ticket_id: str, call: ToolCall, session: Session) -> Decision | None:
+        """Return the decision on a command that `rewrite` made for a ticket of the same session; None for any other."""
         ticket = await find_ticket(self._store, ticket_id)
         now = self._store.wall_clock()
         if ticket is None or ticket.call is None or not ticket.created_at - CLOCK_SLACK <= now < ticket.expires_at:
             return None
         same = msgspec.structs.replace(ticket.session, modes=session.modes) == session and ticket.call.cwd == call.cwd
-        moved = msgspec.structs.replace(ticket, session=session)  # a mode that the agent is in by now may only tighten
-        # Exactly the line that was written, and nothing like it.
-        decision = self._evaluator.holds(moved) if same and call.input == self.rewrite(ticket) else None
+        # The session's mode may have changed, and can only tighten.
+        current = msgspec.structs.replace(ticket, session=session)
+        # Exactly the command that was written, and nothing like it.
+        decision = self._evaluator.redecide(current) if same and call.input == self.rewrite(ticket) else None
         if decision is None:
             return None
-        reason = "it runs a decided call inside its boundary"
+        reason = "runs an already decided call inside its sandbox"
         return msgspec.structs.replace(decision, decision_source=Source.SANDBOX, decision_reason=reason)
 
     async def redeem(
         self, ticket_id: str, words: Sequence[str], folder: str, principal: Principal
     ) -> tuple[Ticket, Decision]:
-        """Trade a ticket in, once, for the boundary of exactly these words in this folder.
+        """Use a ticket, once, to run exactly these words in this folder: return it with its decision.
 
-        Raises `NotFoundError` (also for what is somebody else's) or `TicketError`.
+        Raises `NotFoundError` (also for somebody else's ticket) or `TicketError`.
         """
         ticket = await self.find(ticket_id, principal)
         if ticket.used_at is not None:
-            raise TicketError("this decision was used before; make the same call again")
+            raise TicketError(f"ticket `{ticket_id}` was already used; make the same call again")
         if words_digest(words, folder) != ticket.line:
-            raise TicketError("this decision is for another command, or for another folder")
-        decision = self._evaluator.holds(ticket)
+            raise TicketError(f"ticket `{ticket_id}` is for another command or folder; make this call by itself")
+        decision = self._evaluator.redecide(ticket)
         if decision is None:
-            raise TicketError("this decision no longer holds; make the same call again")
+            raise TicketError(f"policy changed since ticket `{ticket_id}` was issued; make the same call again")
         await _check_bound(ticket, decision)
         if not await self._store.commit(lambda cursor: use_ticket(cursor, ticket_id)):
-            raise TicketError("this decision was used before, or has run out; make the same call again")
-        self._room.leave(ticket)
+            raise TicketError(f"ticket `{ticket_id}` was already used, or expired; make the same call again")
+        self._quota.release(ticket)
         return ticket, decision
 
     def seal(self, ticket: Ticket, nonce: str, *, asks: bool) -> str:
-        """Sign a boundary for whoever asked for it with this nonce, so that they know whose it is."""
+        """Sign a ticket's boundary with the caller's nonce, which proves that this daemon issued it."""
         return self._log.sign(seal_message(ticket.id, nonce, ticket.line, ticket.boundary, asks=asks)).hex()
 
     async def report(
         self, ticket_id: str | None, run: str, reports: Sequence[SandboxReport], principal: Principal
     ) -> None:
-        """Record what happened, durably. What belongs to a ticket must be under way by it."""
+        """Record what happened in a sandbox, durably. With a ticket, its command must be running."""
         ticket = None if ticket_id is None else await self.find(ticket_id, principal)
         origin = _origin(run, ticket, principal)
         events = [event_of(report, origin) for report in reports]
-        lacking = None if ticket is None else self._lacking(ticket, reports)
-        entries = [self._log.prepare(event) for event in (*([lacking] if lacking is not None else ()), *events)]
+        setup_failures = [] if ticket is None else self._setup_failures(ticket, reports)
+        entries = [self._log.prepare(event) for event in (*setup_failures, *events)]
         stopped = tuple(r.violation for r in reports if r.violation is not None)
         ended = any(r.is_end for r in reports)
 
@@ -163,19 +166,19 @@ class Tickets:
 
         await self._store.commit(work)
 
-    def _lacking(self, ticket: Ticket, reports: Sequence[SandboxReport]) -> Event | None:
-        """Say, before anything else, that a boundary could not be set up, if that is what is told."""
+    def _setup_failures(self, ticket: Ticket, reports: Sequence[SandboxReport]) -> list[Event]:
+        """Return the event that says that the sandbox could not be set up, if a report says so."""
         failed = next((r for r in reports if r.type == "runtime.error"), None)
-        decision = None if failed is None else self._evaluator.holds(ticket)
+        decision = None if failed is None else self._evaluator.redecide(ticket)
         if failed is None or decision is None or ticket.call is None:
-            return None
-        return unavailable(ticket.call, ticket.session, decision, failed.reason or "unknown")
+            return []
+        return [unavailable(ticket.call, ticket.session, decision, failed.reason or "unknown")]
 
     async def find(self, ticket_id: str, principal: Principal) -> Ticket:
-        """Return a ticket, or raise `NotFoundError`, also for what is somebody else's."""
+        """Return a ticket, or raise `NotFoundError`, also for somebody else's."""
         ticket = await find_ticket(self._store, ticket_id)
         if ticket is None or not _is_of(ticket, principal):
-            raise NotFoundError(f"there is no decision `{ticket_id}`")
+            raise NotFoundError(f"there is no ticket `{ticket_id}`")
         return ticket
 
 
@@ -190,7 +193,7 @@ def _is_of(ticket: Ticket, principal: Principal) -> bool:
 
 
 async def _check_bound(ticket: Ticket, decision: Decision) -> None:
-    """Raise `TicketError` if what a person said yes to is no longer what would run."""
+    """Raise `TicketError` if what would run is no longer what a person said yes to."""
     if ticket.approval is None or ticket.call is None:
         return
     now = await asyncio.to_thread(bind, ticket.call, ticket.session, decision)
@@ -215,13 +218,13 @@ def _origin(run: str, ticket: Ticket | None, principal: Principal) -> SandboxOri
 
 
 def outside_call(violation: Violation, ticket: Ticket) -> ToolCall:
-    """Say as a call what a sandboxed command would do outside: people are asked about it as about any other."""
-    is_far = violation.operation is NET_CONNECT
+    """Return what a sandboxed command would do outside as a call, so that a person can be asked about it."""
+    is_network = violation.operation is NET_CONNECT
     about = {
         "program": violation.program,
         "commandLine": violation.command_line,
         "pid": violation.pid,
         "decision": ticket.id,
     }
-    target = {"url": f"https://{violation.resource}/"} if is_far else {"file_path": violation.resource}
-    return ToolCall(tool="WebFetch" if is_far else "Write", input={**target, **about}, cwd=ticket.boundary.cwd)
+    target = {"url": f"https://{violation.resource}/"} if is_network else {"file_path": violation.resource}
+    return ToolCall(tool="WebFetch" if is_network else "Write", input={**target, **about}, cwd=ticket.boundary.cwd)

@@ -8,11 +8,11 @@ class AssentError(Exception):
 
 
 class RuleError(AssentError):
-    """A permission rule can not be read."""
+    """A permission rule cannot be read."""
 
 
 class ConfigError(AssentError):
-    """A configuration file can not be used."""
+    """A configuration file cannot be used."""
 
     def __init__(self, message: str, *, file: str = "", line: int = 0, suggestion: str = "") -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class ConfigError(AssentError):
 
 
 class CallError(AssentError):
-    """A tool call can not be read."""
+    """A tool call cannot be read."""
 
 
 class StoreError(AssentError):

@@ -39,7 +39,7 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     home: str | None = None
     """The agent's home directory."""
     resolve: Callable[[str], str | None] = _unknown
-    """Follow symbolic links in an absolute path; None where the disk can not be asked."""
+    """Follow symbolic links in an absolute path; None where the disk cannot be asked."""
     trap: Callable[[str, str], str | None] = _no_trap
     """Say what in a folder's repository would make a look of this tool (`git`, `cargo`) run code."""
     path: tuple[str, ...] = ()
@@ -50,12 +50,12 @@ class Facts(msgspec.Struct, frozen=True, eq=False):
     """Tell whether a path is known to lead to something, so that opening it makes nothing new."""
     has_dashes: Callable[[str], bool | None] = _not_seen
     """Tell whether a folder holds a name that starts with a dash, so that a pattern there could become an option;
-    None where the disk can not be asked."""
+    None where the disk cannot be asked."""
     control_links: Callable[[str], tuple[str, ...]] = _no_links
     """List where the symbolic links lead by which a folder's control plane is found elsewhere."""
     names: Callable[[str], Sequence[tuple[str, bool]] | None] = _no_names
     """List what is in a folder, and of each name whether it is a folder too: nothing of what is no folder, None where
-    that can not be told."""
+    that cannot be told."""
     case_insensitive: bool = False
     """Names that differ in case are one file."""
     assent_paths: tuple[str, ...] = ()

@@ -103,7 +103,7 @@ class Reading(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def destructive(self) -> bool:
-        """Tell whether something in it can not be undone."""
+        """Tell whether something in it cannot be undone."""
         return self.tier is DESTRUCTIVE
 
     @property

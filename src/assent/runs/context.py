@@ -30,7 +30,7 @@ class RunContext(msgspec.Struct, frozen=True, kw_only=True):
     store: Store
     log: Log
     engines: Callable[[PolicyAdditions], Engine]
-    """Finds the engine for a setting, by the files as they are now; raises `ConfigError` where they can not be read."""
+    """Finds the engine for a setting, by the files as they are now; raises `ConfigError` where they cannot be read."""
     facts: Callable[[], Facts]
     """Looks at the world."""
     threads: Executor

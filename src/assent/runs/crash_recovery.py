@@ -26,24 +26,24 @@ def find_active(cursor: Cursor, node: str) -> dict[str, RunRecord]:
     return {record.id: record for record in map(read_run, cursor.fetch(_ACTIVE_AT, node))}
 
 
-def close_left(cursor: Cursor, ground: RunContext, node: str, reason: str) -> bool:
+def close_abandoned(cursor: Cursor, context: RunContext, node: str, reason: str) -> bool:
     """Report runs of a node that were active when it ended as failed, on record; tell whether more are left."""
     left = list(find_active(cursor, node).values())
     ended = {"status": Status.ERROR, "ended_at": cursor.now, "reason": reason}
     closed = {record.id: msgspec.structs.replace(record, **ended) for record in left[:MOST_AT_ONCE]}
-    end_runs(cursor, ground, closed)
+    end_runs(cursor, context, closed)
     return len(left) > MOST_AT_ONCE
 
 
-def end_runs(cursor: Cursor, ground: RunContext, ended: Mapping[str, RunRecord]) -> None:
+def end_runs(cursor: Cursor, context: RunContext, ended: Mapping[str, RunRecord]) -> None:
     """Write down how runs ended, unless that is on record already, with all that ends with them."""
     if not ended:
         return
     for approval in map(read_approval, cursor.fetch(_PENDING)):
         if approval.session.run and approval.session.id in ended:
             reason = ended[approval.session.id].reason or "the run is over"
-            transitions.end_question(cursor, ground.log, approval.id, State.CANCELLED, reason)
+            transitions.end_question(cursor, context.log, approval.id, State.CANCELLED, reason)
     for record in ended.values():
         if update_run(cursor, record):
-            ground.log.append(cursor, (ground.log.prepare(status_event(record)),))
-        ground.end_tokens(cursor, record.id)
+            context.log.append(cursor, (context.log.prepare(status_event(record)),))
+        context.end_tokens(cursor, record.id)

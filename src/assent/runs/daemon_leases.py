@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from assent.runs.context import RunContext
-from assent.runs.crash_recovery import SILENT, close_left, end_runs, find_active
+from assent.runs.crash_recovery import SILENT, close_abandoned, end_runs, find_active
 from assent.runs.records import RunRecord
 from assent.store.cursor import Cursor
 
@@ -29,8 +29,8 @@ Standing: TypeAlias = Callable[[], tuple[Collection[str], Mapping[str, RunRecord
 class Lease:
     """One daemon's word that it lives."""
 
-    def __init__(self, ground: RunContext, node: str, seconds: float) -> None:
-        self._ground = ground
+    def __init__(self, context: RunContext, node: str, seconds: float) -> None:
+        self._context = context
         self._node = node
         self._seconds = seconds
 
@@ -50,7 +50,7 @@ class Lease:
 
         def work(cursor: Cursor) -> None:
             here, unwritten = standing()
-            end_runs(cursor, self._ground, unwritten)
+            end_runs(cursor, self._context, unwritten)
             lost = self.beat(cursor, here)
             cursor.after_commit(lambda: tell(lost, tuple(unwritten)))
             if _find_silent(cursor, self._node):
@@ -59,7 +59,7 @@ class Lease:
         def again() -> None:
             store.write(work)
 
-        store = self._ground.store
+        store = self._context.store
         store.every(self._seconds / BEATS, is_needed, work)
 
     def beat(self, cursor: Cursor, here: Collection[str]) -> set[str]:
@@ -67,7 +67,7 @@ class Lease:
         if here:
             self.renew(cursor)
         for silent in _find_silent(cursor, self._node):
-            close_left(cursor, self._ground, silent, SILENT)
+            close_abandoned(cursor, self._context, silent, SILENT)
         return set(here) - set(find_active(cursor, self._node))
 
 

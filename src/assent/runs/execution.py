@@ -30,7 +30,7 @@ from assent.model import (
     Violation,
     encode,
 )
-from assent.runs.process_events import RECORDED_OUTPUT, ProcessAccount
+from assent.runs.process_events import RECORDED_OUTPUT, ProcessRecorder
 from assent.runs.protocol.messages import (
     AgentOutput,
     AgentStreaming,
@@ -49,7 +49,7 @@ from assent.runs.run import Run
 from assent.runs.strategies.input_values import with_input
 from assent.runs.strategies.strategy import Parallel, StrategyStep
 from assent.runs.tools import command, files
-from assent.runs.tools.file_writes import Deed
+from assent.runs.tools.file_writes import FileTask
 from assent.runs.tools.files import ToolError
 from assent.runs.tools.inputs import (
     TOOLS,
@@ -110,8 +110,8 @@ class StepWork:
         self._call_id = f"call_{secrets.token_hex(8)}"
         self._place = RunPlace(step.agent, step.name, self._call_id)
         self._streamed = 0
-        self._account = ProcessAccount(run, self._place, step.tool)
-        self._deed: Deed | None = None
+        self._recorder = ProcessRecorder(run, self._place, step.tool)
+        self._task: FileTask | None = None
         self._given: dict[str, Any] = {}
         """The input that was decided about last, and that runs."""
 
@@ -119,7 +119,8 @@ class StepWork:
         """Do the step and tell of it; returns its result, or raises `ToolError` if its failure ends the run."""
         run, step = self._run, self._step
         await run.record_begin((status_event(run.record, agent=step.agent, step=step.name, tool=step.tool),))
-        run.say(StepStarted(ts=run.now, run_id=run.id, step_name=step.name, message=step.message or _describe(step)))
+        message = step.message or f"{step.agent}: {step.tool}"
+        run.broadcast(StepStarted(ts=run.now, run_id=run.id, step_name=step.name, message=message))
         failed = False
         try:
             call = self._make_call()
@@ -135,8 +136,8 @@ class StepWork:
                 raise ToolError(f"step {step.name}: {result}") from None
         outcome = CallResult(result, finish_reason="error" if failed else "stop")
         self._stream(Done(outcome))
-        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=step.name, result=outcome))
-        run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=step.agent, text=result, usage=Usage()))
+        run.broadcast(StepCompleted(ts=run.now, run_id=run.id, step_name=step.name, result=outcome))
+        run.broadcast(AgentOutput(ts=run.now, run_id=run.id, agent_name=step.agent, text=result, usage=Usage()))
         return result
 
     def _make_call(self) -> ToolCall:
@@ -168,16 +169,16 @@ class StepWork:
         try:
             result = await self._work(call, ruling)
         except asyncio.CancelledError:
-            run.ground.log.note(self._cut_short())
+            run.context.log.note(self._cut_short())
             raise
         await self._run.record_events((self._event("tool.result", output=cut(result, RECORDED_OUTPUT)),))
         return result
 
     def _cut_short(self) -> Event:
         """Say what came of it when the run was stopped."""
-        if self._deed is not None and self._deed.is_done:
+        if self._task is not None and self._task.is_done:
             return self._event("tool.result", output="it was done when the run was stopped")
-        doubt = ", and the disk has not answered yet" if self._deed is not None and not self._deed.is_over else ""
+        doubt = ", and the disk has not answered yet" if self._task is not None and not self._task.is_over else ""
         return self._event("tool.failed", error=f"cancelled: the run was stopped{doubt}")
 
     def _begin(self, call: ToolCall) -> tuple[Event, ...]:
@@ -215,21 +216,21 @@ class StepWork:
 
     async def _change(self, work: Callable[..., T], *arguments: Any) -> T:
         """Change a file, unless the run is ended before that comes about; once it is over, nothing of it can."""
-        self._deed = Deed(self._run.check)
-        changing = functools.partial(work, *arguments, self._deed.check)
-        return await self._deed.do(self._run.ground.threads, changing, FILE_SECONDS)
+        self._task = FileTask(self._run.check)
+        changing = functools.partial(work, *arguments, self._task.check)
+        return await self._task.do(self._run.context.threads, changing, FILE_SECONDS)
 
     async def _search(self, path: str, pattern: str, may_read: Callable[[str], bool]) -> files.FileText:
         """Search, for no longer than somebody waits for it."""
-        deed = self._deed = Deed(lambda: None)
-        searching = functools.partial(files.search_text, path, pattern, may_read, deed.check)
-        return await deed.do(self._run.ground.threads, searching, FILE_SECONDS)
+        task = self._task = FileTask(lambda: None)
+        searching = functools.partial(files.search_text, path, pattern, may_read, task.check)
+        return await task.do(self._run.context.threads, searching, FILE_SECONDS)
 
     async def _in_thread(self, work: Callable[..., T], *arguments: Any) -> T:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(FILE_SECONDS):
-                return await loop.run_in_executor(self._run.ground.threads, functools.partial(work, *arguments))
+                return await loop.run_in_executor(self._run.context.threads, functools.partial(work, *arguments))
         except TimeoutError:
             raise ToolError(f"it took longer than {FILE_SECONDS:.0f} seconds") from None
         except OSError as error:
@@ -261,10 +262,10 @@ class StepWork:
             argv=tuple(command.shell_argv(given.command)),
             boundary=msgspec.structs.replace(boundary, cwd=posixpath.join(self._run.setting.cwd, given.cwd or "")),
             seconds=given.timeout or command.COMMAND_SECONDS,
-            environ=self._run.ground.environ,
+            environ=self._run.context.environ,
         )
         try:
-            with self._account.watched():
+            with self._recorder.watched():
                 async with command.started(
                     order, on_text=self._hear, on_applied=self._applied, on_violation=self._violated
                 ) as running:
@@ -273,19 +274,19 @@ class StepWork:
             session = self._run.session(self._step.agent)
             await self._run.record_events((unavailable(call, session, ruling.decision, str(error)),))
             raise
-        await self._run.record_events(self._account.end(ended, output))
+        await self._run.record_events(self._recorder.end(ended, output))
         return command.describe_end(ended, output)
 
     async def _applied(self, profile: SandboxProfile) -> None:
         """Put the boundary, then the tool's start on record, before its first instruction."""
         applied = applied_event(self._run.record, self._place, profile)
-        await self._run.record_begin((applied, self._started(self._given), self._account.begin()))
+        await self._run.record_begin((applied, self._started(self._given), self._recorder.begin()))
 
     def _violated(self, violation: Violation) -> None:
         self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")
 
     def _hear(self, text: str, stream: str) -> None:
-        self._account.take(text, stream)
+        self._recorder.take(text, stream)
         self._pass_on(text)
 
     def _pass_on(self, text: str) -> None:
@@ -297,7 +298,7 @@ class StepWork:
 
     def _stream(self, event: StreamEvent) -> None:
         run = self._run
-        run.say(AgentStreaming(ts=run.now, run_id=run.id, agent_name=self._step.agent, event=event))
+        run.broadcast(AgentStreaming(ts=run.now, run_id=run.id, agent_name=self._step.agent, event=event))
 
     def _event(self, kind: EventType, **more: Any) -> Event:
         return tool_event(kind, self._run.record, self._place, self._step.tool, **more)
@@ -309,16 +310,12 @@ def _arguments(given: dict[str, Any]) -> str:
     return whole if len(whole) <= SHOWN_ARGUMENTS else encode(outline(given)).decode()
 
 
-def _describe(step: StrategyStep) -> str:
-    return f"{step.agent}: {step.tool}"
-
-
 def _read_input(tool: str, given: dict[str, Any]) -> ToolInput:
     """Read a tool's input again: a person may have changed it."""
     try:
         return msgspec.convert(given, TOOLS[tool])
     except msgspec.ValidationError as error:
-        raise ToolError(f"the input can not be read: {error}") from None
+        raise ToolError(f"the input cannot be read: {error}") from None
 
 
 def _origin(opinion: Opinion) -> tuple[str, str, str | None]:
@@ -329,7 +326,7 @@ def _allowed_path(ruling: Ruling) -> str:
     """Return the path that was decided about, all links in it followed at that time."""
     operation = ruling.decision.reading.operations[0]
     if operation.target is None:
-        raise ToolError(f"{operation.resource} can not be found on this disk")
+        raise ToolError(f"{operation.resource} cannot be found on this disk")
     return operation.target
 
 

@@ -17,24 +17,24 @@ from assent.platform.paths import refuse_folder
 from assent.policy.sandbox_profiles import NAMES
 from assent.runs.context import RunContext
 from assent.runs.engines import PolicyAdditions
-from assent.runs.protocol.messages import PrepareRun
+from assent.runs.protocol.client_messages import PrepareRun
 from assent.runs.records import RunRecord
 from assent.runs.run import Run
 from assent.runs.strategies.strategy import Strategy, load_strategy
 from assent.sandbox import find_machine
 
 
-async def make_run(ground: RunContext, wish: PrepareRun, path: str, **whose: Any) -> Run:
-    """Make a run that nobody knows of yet; raises `ConfigError` if the strategy, or the folder, can not be used."""
+async def make_run(context: RunContext, wish: PrepareRun, path: str, **whose: Any) -> Run:
+    """Make a run that nobody knows of yet; raises `ConfigError` if the strategy, or the folder, cannot be used."""
     loop = asyncio.get_running_loop()
-    cwd, strategy = await loop.run_in_executor(ground.threads, load, path, wish.cwd)
-    await loop.run_in_executor(ground.threads, find_machine)  # what this machine has takes a moment to find out
-    found = await loop.run_in_executor(ground.threads, ground.find_workspace, cwd)
+    cwd, strategy = await loop.run_in_executor(context.threads, load, path, wish.cwd)
+    await loop.run_in_executor(context.threads, find_machine)  # what this machine has takes a moment to find out
+    found = await loop.run_in_executor(context.threads, context.find_workspace, cwd)
     setting = settle(cwd, strategy, guessed=found is None or _is_guessed(cwd, found))
-    check_profiles(strategy, wish.profile, ground.engines(setting).merged.profiles.specs)
+    check_profiles(strategy, wish.profile, context.engines(setting).merged.profiles.specs)
     named: dict[str, Any] = {"strategy": strategy.name, "path": strategy.path, "cwd": cwd, **whose}
-    record = RunRecord(**named, created_at=ground.clock())
-    run = Run(record, strategy, ground, setting, interactive=wish.interactive)
+    record = RunRecord(**named, created_at=context.clock())
+    run = Run(record, strategy, context, setting, interactive=wish.interactive)
     run.profile = wish.profile
     return run
 

@@ -101,7 +101,7 @@ class Excerpt:
         self._say()
 
 
-class ProcessAccount:
+class ProcessRecorder:
     """One process of a run."""
 
     def __init__(self, run: Run, place: RunPlace, tool: str) -> None:
@@ -158,4 +158,4 @@ class ProcessAccount:
         return tool_event(kind, self._run.record, self._place, self._tool, process=self._id, **more)
 
     def _note(self, event: Event) -> None:
-        self._run.ground.log.note(event)
+        self._run.context.log.note(event)

@@ -19,7 +19,7 @@ from assent.decisions.call_summary import summarise
 from assent.model import Consent, Decision, SandboxProfile, ToolCall, Verdict, Violation
 from assent.policy.sandbox_profiles import intersect, profile
 from assent.runs.execution import LARGEST_PIECE
-from assent.runs.process_events import ProcessAccount
+from assent.runs.process_events import ProcessRecorder
 from assent.runs.protocol.messages import (
     AgentOutput,
     AgentStreaming,
@@ -51,8 +51,8 @@ async def run_process(run: Run) -> str:
 
 def boundary_of(run: Run) -> SandboxProfile:
     """Return the boundary of a run's program: the person's choice or `agent`, tightened by everyone who has a say."""
-    engine = run.ground.engines(run.setting)
-    place = Surroundings(run.ground.facts(), run.setting.cwd, (run.setting.cwd,))
+    engine = run.context.engines(run.setting)
+    place = Surroundings(run.context.facts(), run.setting.cwd, (run.setting.cwd,))
     demanded = engine.merged.profiles
     names = (run.profile or PROFILE, *filter(None, (run.strategy.policy.profile, *demanded.names)))
     found = intersect(profile(name, place, demanded.specs) for name in names)
@@ -67,7 +67,7 @@ def point_at(plan: ProcessPlan, pointing: Pointing) -> tuple[str, ...]:
     return (*plan.command[:after], *pointing.words, *plan.command[after:])
 
 
-def put_in(run: Run, call: ToolCall) -> ToolCall:
+def place_in_run(run: Run, call: ToolCall) -> ToolCall:
     """Return a hook's call as one of the run: globs count from the run's folder, wherever its program went."""
     cwd = run.setting.cwd
     if call.cwd is None or call.cwd == cwd or find_tool(call.tool).shape != "command":
@@ -89,23 +89,23 @@ class ProcessWork:
         self._run = run
         self._plan = plan
         self._place = RunPlace(plan.agent, plan.agent, f"process_{secrets.token_hex(8)}")
-        self._account = ProcessAccount(run, self._place, PROCESS)
+        self._recorder = ProcessRecorder(run, self._place, PROCESS)
 
     async def do(self) -> str:
         """Run it; raises `ToolError` if it fails."""
         run, plan = self._run, self._plan
         boundary = boundary_of(run)
-        pointing = await asyncio.to_thread(run.ground.point_hooks, plan.hooks)
+        pointing = await asyncio.to_thread(run.context.point_hooks, plan.hooks)
         await run.record_begin((status_event(run.record, agent=plan.agent, step=plan.agent),))
         message = plan.message or " ".join(plan.command)
-        run.say(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
+        run.broadcast(StepStarted(ts=run.now, run_id=run.id, step_name=plan.agent, message=message[:LARGEST_PIECE]))
         call, decision = await self._decide(boundary)
-        async with run.ground.lend_token(run) as token:
+        async with run.context.lend_token(run) as token:
             order = command.CommandOrder(
                 argv=tuple(word.replace(INPUT, run.input) for word in point_at(plan, pointing)),
                 boundary=boundary,
                 seconds=plan.timeout,
-                environ=run.ground.environ,
+                environ=run.context.environ,
                 environment={"ASSENT_TOKEN": token, "ASSENT_RUN_TOKEN": token, "ASSENT_RUN": run.id},
                 reads=True,
             )
@@ -115,8 +115,8 @@ class ProcessWork:
                 session = run.session(plan.agent)
                 await run.record_events((unavailable(call, session, decision, str(error)),))
                 raise
-        run.say(StepCompleted(ts=run.now, run_id=run.id, step_name=plan.agent, result=CallResult(result)))
-        run.say(AgentOutput(ts=run.now, run_id=run.id, agent_name=plan.agent, text=result, usage=Usage()))
+        run.broadcast(StepCompleted(ts=run.now, run_id=run.id, step_name=plan.agent, result=CallResult(result)))
+        run.broadcast(AgentOutput(ts=run.now, run_id=run.id, agent_name=plan.agent, text=result, usage=Usage()))
         return result
 
     async def _decide(self, boundary: SandboxProfile) -> tuple[ToolCall, Decision]:
@@ -136,7 +136,7 @@ class ProcessWork:
 
     async def _follow(self, order: command.CommandOrder) -> str:
         run = self._run
-        with self._account.watched():
+        with self._recorder.watched():
             async with command.started(
                 order, on_text=self._hear, on_applied=self._applied, on_violation=self._violated
             ) as running:
@@ -145,7 +145,7 @@ class ProcessWork:
                     ended, output = await running.finish()
                 finally:
                     run.write_input = None
-        await run.record_events(self._account.end(ended, output))
+        await run.record_events(self._recorder.end(ended, output))
         result = command.describe_end(ended, output)
         self._stream(Done(CallResult(result)))
         return result
@@ -153,13 +153,13 @@ class ProcessWork:
     async def _applied(self, in_force: SandboxProfile) -> None:
         """Put the boundary, then the start on record, before its first instruction."""
         applied = applied_event(self._run.record, self._place, in_force)
-        await self._run.record_begin((applied, self._account.begin()))
+        await self._run.record_begin((applied, self._recorder.begin()))
 
     def _violated(self, violation: Violation) -> None:
         self._pass_on(f"\n[stopped by the sandbox: {violation.operation} {violation.resource}]\n")
 
     def _hear(self, text: str, stream: str) -> None:
-        self._account.take(text, stream)
+        self._recorder.take(text, stream)
         self._pass_on(text)
 
     def _pass_on(self, text: str) -> None:
@@ -168,4 +168,4 @@ class ProcessWork:
 
     def _stream(self, event: StreamEvent) -> None:
         run = self._run
-        run.say(AgentStreaming(ts=run.now, run_id=run.id, agent_name=self._plan.agent, event=event))
+        run.broadcast(AgentStreaming(ts=run.now, run_id=run.id, agent_name=self._plan.agent, event=event))

@@ -22,7 +22,7 @@ from assent.model import (
 )
 from assent.model.canonical_json import canonical
 from assent.policy.guard import SessionDecision, command_text, only_file, session_decision
-from assent.runs.protocol.messages import Decision as Word
+from assent.runs.protocol.client_messages import Decision as Word
 from assent.runs.protocol.messages import Outcome, RequestPermission, SubjectKind, stamp
 from assent.runs.tool_guards import Guards, ToolGuard
 from assent.runs.tools.inputs import TOOLS, guarded_name

@@ -93,20 +93,7 @@ def update_run(cursor: Cursor, record: RunRecord) -> bool:
 
 def read_run(row: Sequence[Any]) -> RunRecord:
     """Return the run in a row."""
-    names = (
-        "id",
-        "user",
-        "node",
-        "status",
-        "strategy",
-        "path",
-        "cwd",
-        "created_at",
-        "started_at",
-        "ended_at",
-        "reason",
-    )
-    found = dict(zip(names, row, strict=True))
+    found = dict(zip(RunRecord.__struct_fields__, row, strict=True))
     return RunRecord(**found | {"status": Status(found["status"])})
 
 
@@ -196,6 +183,7 @@ def end_message(record: RunRecord, result: str = "") -> DaemonMessage:
 
 def summarise(record: RunRecord) -> RunSummary:
     """Return a run as a list shows it."""
+    ended_at = None if record.ended_at is None else stamp(record.ended_at)
     return RunSummary(
         run_id=record.id,
         status=record.status.value,
@@ -204,8 +192,8 @@ def summarise(record: RunRecord) -> RunSummary:
         cwd=record.cwd,
         created_at=stamp(record.created_at),
         started_at=stamp(record.started_at or record.created_at),
-        completed_at=None if record.ended_at is None else stamp(record.ended_at),
-        ended_at=None if record.ended_at is None else stamp(record.ended_at),
+        completed_at=ended_at,
+        ended_at=ended_at,
         error=record.reason,
     )
 

@@ -27,7 +27,7 @@ _QUESTIONS = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE state = 'pending'"
 _QUESTION = f"SELECT {APPROVAL_COLUMNS} FROM approvals WHERE id = :id"  # noqa: S608 - constants
 
 
-class RunElsewhere:
+class RemoteRun:
     """What can be known here of a run that another daemon does: all that is on record of it, as it comes."""
 
     def __init__(self, store: Store, log: Log, past: PastRun) -> None:
@@ -44,7 +44,7 @@ class RunElsewhere:
     async def follow(self, subscriber: Subscriber) -> None:
         """Tell a newcomer what is pending, then all that comes, until the run ends or nobody reads.
 
-        A store that can not be read is tried again: nothing is passed over.
+        A store that cannot be read is tried again: nothing is passed over.
         """
         while True:
             with contextlib.suppress(StoreError):
@@ -101,7 +101,7 @@ class Followers:
     def __init__(self) -> None:
         self._tasks: dict[tuple[Subscriber, str], asyncio.Task[None]] = {}
 
-    def add(self, run: RunElsewhere, subscriber: Subscriber) -> None:
+    def add(self, run: RemoteRun, subscriber: Subscriber) -> None:
         """Have someone hear of a run from now on."""
         self.remove(run.id, subscriber)
         key = (subscriber, run.id)

@@ -1,10 +1,10 @@
-"""One run: who hears of it, what is asked in it, and how it ends. What it does is in `execution`."""
+"""One run: its subscribers, its questions, and how it ends. Its steps are in `execution`."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeAlias
 
 import msgspec
@@ -41,7 +41,7 @@ from assent.runs.protocol.messages import (
 from assent.runs.questions import Questions, outcome_of, request_message
 from assent.runs.records import RunRecord, Status, end_message, find_record, status_event, update_run
 from assent.runs.strategies.strategy import Strategy
-from assent.runs.subscribers import Audience, Subscriber
+from assent.runs.subscribers import Subscriber, Subscribers
 from assent.runs.tool_guards import Guards, ToolGuard
 from assent.runs.tools.files import ToolError
 from assent.store.cursor import Cursor
@@ -62,18 +62,18 @@ class Ending(msgspec.Struct, frozen=True):
 
 
 Judge: TypeAlias = Callable[[ToolCall, Session, Consent, Sequence[Opinion]], Decision]
-Work: TypeAlias = Callable[["Run"], Awaitable[str]]
+Work: TypeAlias = Callable[["Run"], Coroutine[Any, Any, str]]
 
 
 class Run:
     """A run from its preparation to its end."""
 
     def __init__(
-        self, record: RunRecord, strategy: Strategy, ground: RunContext, setting: PolicyAdditions, *, interactive: bool
+        self, record: RunRecord, strategy: Strategy, context: RunContext, setting: PolicyAdditions, *, interactive: bool
     ) -> None:
         self.record = record
         self.strategy = strategy
-        self.ground = ground
+        self.context = context
         self.setting = setting
         self.interactive = interactive
         self.confined = True
@@ -83,12 +83,12 @@ class Run:
         self.input = ""
         self.write_input: Callable[[str], None] | None = None
         """Writes to the program of a `process` run, while there is one."""
-        self.guards = Guards(ground.engines(setting), setting.cwd, ground.decisions, self.on_ask)
+        self.guards = Guards(context.engines(setting), setting.cwd, context.decisions, self.on_ask)
         self.questions = Questions(self.guards)
         self._steps: dict[str, tuple[Policy, ...]] = {}
         self._shown: dict[str, tuple[str, ToolGuard]] = {}
         self._answering: dict[str, Subscriber] = {}
-        self.audience = Audience()
+        self.subscribers = Subscribers()
         self._work: asyncio.Task[str] | None = None
         self._main: asyncio.Task[None] | None = None
         self._stopping: Ending | None = None
@@ -107,7 +107,7 @@ class Run:
     @property
     def now(self) -> str:
         """Return the time as messages have it."""
-        return stamp(self.ground.clock())
+        return stamp(self.context.clock())
 
     # Deciding
 
@@ -151,7 +151,7 @@ class Run:
         setting = self.setting
         if layers := self._steps.get(like.call_id or ""):
             setting = msgspec.structs.replace(setting, layers=(*setting.layers, *layers))
-        engine = self.ground.engines(setting)
+        engine = self.context.engines(setting)
         rules = self.guards.find(like.tool).rules(engine.merged)
         return lambda call, session, consent, heard: engine.decide(call, session, consent, rules, heard)
 
@@ -159,13 +159,13 @@ class Run:
 
     async def subscribe(self, subscriber: Subscriber) -> None:
         """Have someone hear of it from now on, beginning with what is pending; a second time changes nothing."""
-        if subscriber in self.audience:
+        if subscriber in self.subscribers:
             return
-        self.audience.add(subscriber)
+        self.subscribers.add(subscriber)
         for question in tuple(self._shown):
             await subscriber.room()
-            if question in self._shown and subscriber in self.audience:
-                self.audience.tell(subscriber, self._shown[question][0])
+            if question in self._shown and subscriber in self.subscribers:
+                self.subscribers.tell(subscriber, self._shown[question][0])
 
     def introduce(self, request_id: str | None) -> RunPrepared:
         """Describe it to whoever prepared it, or attaches to it."""
@@ -176,17 +176,17 @@ class Run:
             strategy_name=self.strategy.name,
             agents=self.strategy.agents,
             flow_tree=self.strategy.tree,
-            conversation=self.audience.conversation,
+            conversation=self.subscribers.conversation,
             mcp_servers=[],
         )
 
-    def say(self, message: DaemonMessage, *, but: Subscriber | None = None) -> None:
+    def broadcast(self, message: DaemonMessage, *, but: Subscriber | None = None) -> None:
         """Tell everyone who listens, except one if need be."""
-        self.audience.say(message, but=but)
+        self.subscribers.broadcast(message, but=but)
 
     def note_input(self, agent: str, text: str) -> None:
         """Keep what a person gave to an agent, for those who come later."""
-        self.audience.note_input(agent, text, self.now)
+        self.subscribers.note_input(agent, text, self.now)
 
     # Asking
 
@@ -201,7 +201,7 @@ class Run:
             return
         message = request_message(self.id, approval, call, decision)
         self._shown[approval.id] = (encode(message).decode(), self.guards.find(call.tool))
-        self.say(message)
+        self.broadcast(message)
 
     def is_open(self, question: str) -> bool:
         """Tell whether a question waits for an answer."""
@@ -236,31 +236,24 @@ class Run:
         outcome = outcome_of(approval)
         by = approval.by or ""
         resolved = PermissionResolved(ts=self.now, request_id=approval.id, run_id=self.id, decision=outcome, by=by)
-        self.say(resolved, but=answered if outcome not in ("expired", "cancelled") else None)
+        self.broadcast(resolved, but=answered if outcome not in ("expired", "cancelled") else None)
         if outcome.endswith("-session"):
-            self.say_policy(shown[1])
+            self.broadcast_policy(shown[1])
 
-    def say_policy(self, guard: ToolGuard) -> None:
+    def broadcast_policy(self, guard: ToolGuard) -> None:
         """Tell everyone what a guard's chain is now."""
         chain = self._chain_of(guard)
-        self.say(PolicyUpdated(ts=self.now, run_id=self.id, tool=chain.tool, policies=chain.policies))
+        self.broadcast(PolicyUpdated(ts=self.now, run_id=self.id, tool=chain.tool, policies=chain.policies))
 
     def chains(self) -> tuple[GuardChain, ...]:
         """Return what guards each of its tools, on the layers as they are now."""
         return tuple(map(self._chain_of, self.guards.named(None)))
 
     def _chain_of(self, guard: ToolGuard) -> GuardChain:
-        rules = guard.rules(self.ground.engines(self.setting).merged)
+        rules = guard.rules(self.context.engines(self.setting).merged)
         return GuardChain(guard.tool, tuple(map(PolicyName, rules.chain)))
 
-    async def update_policy(
-        self,
-        guards: Sequence[ToolGuard],
-        added: Patch,
-        *,
-        for_all: bool,
-        by: str,
-    ) -> None:
+    async def update_policy(self, guards: Sequence[ToolGuard], added: Patch, *, for_all: bool, by: str) -> None:
         """Add to the path policy of some guards, on record, and tell everyone about each."""
         payload: dict[str, Any] = {"run": self.id, "mode": added.dimension, "allow": added.allow, "deny": added.deny}
         payload |= {"default": added.default, "by": by}
@@ -271,17 +264,17 @@ class Run:
         await self.record_events((event,))
         self.guards.patch(guards, added, for_all=for_all)
         for guard in guards:
-            self.say_policy(guard)
+            self.broadcast_policy(guard)
 
     # Living
 
     async def record_events(self, events: Sequence[Event]) -> None:
         """Write down what happened, also if the run is stopped meanwhile; raises `StoreError` if that fails."""
-        await asyncio.shield(self.ground.log.record(events))
+        await asyncio.shield(self.context.log.record(events))
 
     async def record_begin(self, events: Sequence[Event]) -> None:
         """Write down what begins, before it does; raises `ToolError` if the run was ended, here or elsewhere."""
-        log = self.ground.log
+        log = self.context.log
         entries = [log.prepare(event) for event in events]
 
         def work(cursor: Cursor) -> None:
@@ -289,13 +282,13 @@ class Run:
             log.append(cursor, entries)
 
         try:
-            await self.ground.store.commit(work)
+            await self.context.store.commit(work)
         except NotFoundError as error:
             raise ToolError(str(error)) from None
 
     def check(self) -> None:
         """Raise `ToolError` unless the run goes on, as the store has it at this moment; blocks, in any thread."""
-        if not self.ground.store.fetch(_IS_ACTIVE, {"id": self.id}):
+        if not self.context.store.fetch(_IS_ACTIVE, {"id": self.id}):
             raise ToolError(f"the run {self.id} is over; nothing was changed")
 
     async def start(self, given: str, work: Work) -> None:
@@ -305,7 +298,7 @@ class Run:
                 raise ToolError(f"Prepared run not found: {self.id}")
             if self.record.status is not Status.PENDING:
                 raise ToolError(f"Run already started: {self.id}")
-            record = msgspec.structs.replace(self.record, status=Status.RUNNING, started_at=self.ground.clock())
+            record = msgspec.structs.replace(self.record, status=Status.RUNNING, started_at=self.context.clock())
             agent = self.strategy.agents[0]
             if not await self._keep(record, **({"agent": agent, "input": cut(given, KEPT_RESULT)} if given else {})):
                 await self._end(self._ending())
@@ -331,22 +324,20 @@ class Run:
         await asyncio.shield(self._main)
 
     async def _live(self, work: Work) -> None:
-        tree = self.strategy.tree
-        started = StrategyStarted(
-            ts=self.now,
-            run_id=self.id,
-            strategy_name=self.strategy.name,
-            agents=self.strategy.agents,
-            flow_tree=tree,
+        strategy = self.strategy
+        self.broadcast(
+            StrategyStarted(
+                ts=self.now,
+                run_id=self.id,
+                strategy_name=strategy.name,
+                agents=strategy.agents,
+                flow_tree=strategy.tree,
+            )
         )
-        self.say(started)
         if self._stopping is None:
-            self._work = asyncio.create_task(self._do(work))
+            self._work = asyncio.create_task(work(self))
             await asyncio.wait((self._work,))
         await self._end(self._ending())
-
-    async def _do(self, work: Work) -> str:
-        return await work(self)
 
     def _ending(self) -> Ending:
         work = self._work
@@ -360,9 +351,9 @@ class Run:
         if isinstance(error, ToolError):
             return str(error)
         if isinstance(error, StoreError):
-            return f"it can not be recorded: {error}"
+            return f"the run cannot be recorded: {error}"
         if isinstance(error, Exception):
-            self.ground.report("run.failed", error)
+            self.context.report("run.failed", error)
         return "an internal error"
 
     async def _end(self, ending: Ending) -> None:
@@ -372,34 +363,34 @@ class Run:
         """
         await self.withdraw(ending.reason or "the run is over")
         self.record = msgspec.structs.replace(
-            self.record, status=ending.status, ended_at=self.ground.clock(), reason=ending.reason
+            self.record, status=ending.status, ended_at=self.context.clock(), reason=ending.reason
         )
         try:
             if not await self._keep(self.record, result=ending.result[:KEPT_RESULT] or None):
-                self.record = await find_record(self.ground.store, self.id) or self.record
+                self.record = await find_record(self.context.store, self.id) or self.record
         except StoreError as error:
             # It has ended all the same, and its row is closed as soon as that can be done.
             self.is_written = False
-            self.ground.report("run.unrecorded", error)
-        self.say(end_message(self.record, ending.result))
-        self.audience.close()
+            self.context.report("run.unrecorded", error)
+        self.broadcast(end_message(self.record, ending.result))
+        self.subscribers.close()
         self.is_over = True
 
     async def withdraw(self, why: str) -> None:
         """Cancel every question that is open."""
-        cancelled = [self.ground.decisions.cancel(question, why) for question in self.questions.ids]
+        cancelled = [self.context.decisions.cancel(question, why) for question in self.questions.ids]
         await asyncio.gather(*cancelled, return_exceptions=True)
 
     async def _keep(self, record: RunRecord, **more: Any) -> bool:
         """Write down where it is; false if it had been ended before."""
-        entry = self.ground.log.prepare(status_event(record, **more))
+        entry = self.context.log.prepare(status_event(record, **more))
 
         def work(cursor: Cursor) -> bool:
             if not update_run(cursor, record):
                 return False
-            self.ground.log.append(cursor, (entry,))
+            self.context.log.append(cursor, (entry,))
             if not record.is_active:
-                self.ground.end_tokens(cursor, record.id)
+                self.context.end_tokens(cursor, record.id)
             return True
 
-        return await self.ground.store.commit(work)
+        return await self.context.store.commit(work)

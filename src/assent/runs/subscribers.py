@@ -22,7 +22,7 @@ class Subscriber(Protocol):
         """Wait until it has read most of what is queued: for whoever tells it alone of very much."""
 
 
-class Audience:
+class Subscribers:
     """Everyone who listens to one run."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Audience:
         """Let someone hear no more."""
         self._subscribers.pop(subscriber, None)
 
-    def say(self, message: DaemonMessage, *, but: Subscriber | None = None) -> None:
+    def broadcast(self, message: DaemonMessage, *, but: Subscriber | None = None) -> None:
         """Tell everyone, except one if need be."""
         data = encode(message)
         is_piece = isinstance(message, AgentStreaming) and isinstance(message.event, TextPiece)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import msgspec
 
 from assent.analysis.tools.names import find_tool
-from assent.decisions.approvals.pending import Aside, Then
+from assent.decisions.request import HostContext, OnAllow
 from assent.decisions.ruling import Ruling
 from assent.decisions.service import Decisions, OnAsk
 from assent.model import Session, ToolCall
@@ -64,13 +64,15 @@ class ToolGuard:
         held = [p for p in _patched(self._rules, added).patches if p.dimension == added.dimension]
         return all(len(p.allow) + len(p.deny) <= MOST_GLOBS for p in held)
 
-    async def admit(self, call: ToolCall, session: Session, then: Then = lambda _: ()) -> Ruling:
+    async def admit(self, call: ToolCall, session: Session, on_allow: OnAllow = lambda _: ()) -> Ruling:
         """Decide a call, asking if need be; returns once it is allowed or denied, and that is on record.
 
-        `then` is written with an allow, in the same transaction: that it begins.
+        `on_allow` returns the events that are written with an allow, in the same transaction.
         """
         call = msgspec.structs.replace(call, rewritable=True)
-        return await self._decisions.decide(call, session, wait=_FOREVER, aside=Aside(then=then), on_ask=self._on_ask)
+        return await self._decisions.decide(
+            call, session, wait=_FOREVER, host=HostContext(on_allow=on_allow), on_ask=self._on_ask
+        )
 
     def _change(self, rules: Guard) -> None:
         self._rules = rules

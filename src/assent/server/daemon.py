@@ -105,7 +105,7 @@ class Daemon:
         self.question_events.start()
         await self.runs.recover()
         await self.refresh_tokens()
-        self.store.subscribe(self.runs.hear)
+        self.store.subscribe(self.runs.on_change)
         self.store.subscribe(self.keys.hear)
         self.store.subscribe(self.question_events.hear)
         self._tasks = [asyncio.create_task(work()) for work in self._background_work()]
@@ -122,7 +122,7 @@ class Daemon:
         """Stop the background tasks. What is pending stays pending, in the store."""
         self.let_go()
         await self.runs.close()
-        self.store.unsubscribe(self.runs.hear)
+        self.store.unsubscribe(self.runs.on_change)
         await self.verification.stop()
         self.store.unsubscribe(self.question_events.hear)
         self.store.unsubscribe(self.keys.hear)

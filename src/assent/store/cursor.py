@@ -1,4 +1,4 @@
-"""What a job of the writer has in hand: SQL in the running transaction, and what is to be done at its end."""
+"""The cursor of a write job: SQL in the running transaction, and actions for its end."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Connection(Protocol):
         """Begin a transaction as the only writer."""
 
     def commit(self) -> None:
-        """Make it last, or raise."""
+        """Commit it durably, or raise."""
 
     def rollback(self) -> None:
         """Undo it."""
 
     def is_whole(self, *, saved: bool) -> bool:
-        """Tell whether, after a statement failed, the transaction can go on from its savepoint, or as it is."""
+        """Tell whether the transaction can continue after a failed statement, from its savepoint or as it is."""
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         """Return the rows of a query."""
@@ -40,28 +40,28 @@ class Connection(Protocol):
         """Run an insertion for every row."""
 
     def now(self) -> float:
-        """Return the store's time: the database's where several nodes share one."""
+        """Return the store's time: the database server's if several nodes share it."""
 
     def hint(self) -> None:
-        """Tell other nodes, at the commit, that something changed."""
+        """Notify other nodes of a change, at the commit."""
 
     def close(self) -> None:
         """Close it; never raises."""
 
 
 class Finisher(Protocol):
-    """Takes all items that the jobs of one transaction left for it, just before the commit."""
+    """Receives all items that the jobs of one transaction deferred, just before the commit."""
 
     def finish(self, cursor: Cursor, items: list[Any]) -> None:
-        """Write what is left to write."""
+        """Write the items."""
 
 
 Change: TypeAlias = tuple[str, str, Any]
-"""Topic, id, and for subscribers in this process what it has become."""
+"""Topic, id, and for subscribers in this process the new value."""
 
 
 class Cursor:
-    """The running transaction, as one job after the other sees it. A job that fails leaves nothing behind."""
+    """The running transaction, used by one job after the other. A failed job is rolled back alone."""
 
     def __init__(self, connection: Connection, now: float) -> None:
         self._connection = connection
@@ -88,29 +88,29 @@ class Cursor:
         self._connection.insert(sql, rows)
 
     def defer(self, finisher: Finisher, item: Any) -> None:
-        """Leave an item for the end of the transaction, where all are written at once."""
+        """Give an item to a finisher, which writes all items at the end of the transaction."""
         self._items.append((finisher, item))
 
     def announce(self, topic: str, ref: str, value: Any = None) -> None:
-        """Tell everyone, once it lasts, that something changed."""
+        """Notify subscribers of a change after the commit."""
         self.changes.append((topic, ref, value))
 
     def after_commit(self, action: Callable[[], None]) -> None:
-        """Do something once everything lasts."""
+        """Run an action after the commit."""
         self._later.append(action)
 
     def start_job(self) -> None:
-        """Remember where a job begins."""
+        """Mark the begin of a job."""
         self._saved = False
         self._marks = (len(self._items), len(self._later), len(self.changes))
 
     def end_job(self) -> None:
-        """Keep what the job did."""
+        """Release the savepoint of a job that succeeded."""
         if self._saved:
             self._connection.execute("RELEASE SAVEPOINT job", ())
 
     def undo_job(self) -> bool:
-        """Forget what the job did; false if the whole transaction went with it."""
+        """Roll back a failed job; False if the whole transaction is lost with it."""
         items, later, changes = self._marks
         del self._items[items:], self._later[later:], self.changes[changes:]
         if not self._connection.is_whole(saved=self._saved):
@@ -121,7 +121,7 @@ class Cursor:
         return True
 
     def finish(self, origin: str) -> None:
-        """Write what was deferred, and the changes for other processes."""
+        """Write deferred items, and the changes for other processes."""
         self._saved = True  # what fails from here on fails the whole transaction
         by_finisher: dict[int, tuple[Finisher, list[Any]]] = {}
         for finisher, item in self._items:
@@ -134,27 +134,27 @@ class Cursor:
             self._connection.hint()
 
     def run_later(self) -> None:
-        """Do what waited for the commit."""
+        """Run the actions that waited for the commit."""
         for action in self._later:
             try:
                 action()
-            except Exception:  # noqa: BLE001 - what lasts must not look as if it failed
-                _log.exception("something that waited for a commit failed")
+            except Exception:  # noqa: BLE001 - the commit succeeded and must not look failed
+                _log.exception("an action after a commit failed")
 
     def _save(self) -> None:
-        # Most jobs only leave an event for the end: they need no savepoint.
+        # Most jobs only defer an event, and need no savepoint.
         if not self._saved:
             self._connection.execute("SAVEPOINT job", ())
             self._saved = True
 
 
 def faults() -> tuple[type[Exception], ...]:
-    """Return what a driver that is loaded may raise: whoever has a file need not wait for a server's to load."""
+    """Return the errors of the loaded drivers; psycopg is not imported for a SQLite store."""
     driver = sys.modules.get("psycopg")
     return (sqlite3.Error,) if driver is None else (sqlite3.Error, driver.Error)
 
 
 def refuse_nul(error: Exception) -> None:
-    """Raise `AssentError` if a server could not be given a text because of a NUL in it: the store is all right."""
+    """Raise `AssentError` if PostgreSQL refused a text with a NUL: that is no fault of the store."""
     if "NUL (0x00)" in str(error):
-        raise AssentError("a name holds a NUL character") from None
+        raise AssentError("a name contains a NUL character; remove it") from None

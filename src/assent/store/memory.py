@@ -1,4 +1,4 @@
-"""A store that lasts as long as its process: the same tables in memory, written at once by whoever brings the work."""
+"""A store in memory for one process: the same tables, written at once in the caller's thread."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class MemoryStore(Store):
-    """What a store promises, except that nothing outlives the process. One lock stands for the one writer."""
+    """A `Store` without durability. A lock takes the place of the writer thread."""
 
     def __init__(self, *, clock: Clock = time.time) -> None:
         self.address = StoreAddress(engine="sqlite", path=":memory:")
@@ -52,7 +52,7 @@ class MemoryStore(Store):
 
     @property
     def queued(self) -> int:
-        """Return how many writes wait: none ever does."""
+        """Return 0: writes never wait."""
         return 0
 
     @property
@@ -61,7 +61,7 @@ class MemoryStore(Store):
         return not self._closed
 
     def write(self, work: Work[T]) -> Future[T]:
-        """Do work at once; the future is done when this returns."""
+        """Run work now; the returned future is done."""
         done: Future[T] = Future()
         try:
             done.set_result(self._do(work))
@@ -70,7 +70,7 @@ class MemoryStore(Store):
         return done
 
     async def commit(self, work: Work[T]) -> T:
-        """Do work at once, and return its result or raise."""
+        """Run work now, and return its result or raise."""
         return self._do(work)
 
     def read(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> Future[list[Row]]:
@@ -89,14 +89,14 @@ class MemoryStore(Store):
             with self.reader() as connection:
                 return [tuple(row) for row in connection.execute(query, parameters or {})]
         except SQLAlchemyError as error:
-            raise StoreError(f"the store can not be read: {error}") from error
+            raise StoreError(f"the store cannot be read: {error}") from error
 
     async def query(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row]:
         """Run a query at once."""
         return self.fetch(statement, parameters)
 
     def call(self, action: Callable[[], None]) -> None:
-        """Do something that reads."""
+        """Run a function that reads."""
         if not self._closed:
             action()
 
@@ -109,7 +109,7 @@ class MemoryStore(Store):
                 yield connection
 
     def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
-        """Do some work from time to time, where a look says that it is needed."""
+        """Run work at this interval, whenever `needed` returns true."""
         with self._lock:
             self._ticks.append(Tick(seconds, needed, work, time.monotonic() + seconds))
             if self._ticker is None:
@@ -118,18 +118,18 @@ class MemoryStore(Store):
         self._wake.set()
 
     def postpone(self, work: Work[None]) -> bool:
-        """Have some work done whenever somebody is about to look at the tables: nobody can do so but here."""
+        """Run work before each read of the tables: nobody else can read them."""
         self._postponed.append(work)
         return True
 
     def catch_up(self) -> None:
-        """Do what was postponed."""
+        """Run postponed work."""
         with self._lock:
             for work in self._postponed:
                 self._transact(_MemoryConnection(self._raw, self._clock), work)
 
     def close(self) -> None:
-        """Forget everything."""
+        """Close the store, which deletes its content."""
         self._closed = True
         self._wake.set()
         if self._ticker is not None:
@@ -146,7 +146,7 @@ class MemoryStore(Store):
             self._figures.jobs += 1
             self._figures.batches += 1
         if cursor.changes:
-            self._tell_all(cursor.changes)
+            self._notify_all(cursor.changes)
         return result
 
     def _transact(self, connection: _MemoryConnection, work: Work[T]) -> tuple[T, Cursor]:
@@ -160,9 +160,9 @@ class MemoryStore(Store):
             self._figures.failures += 1
             connection.rollback()
             if isinstance(error, sqlite3.Error):
-                raise StoreError(f"the store can not be written: {error}") from error
+                raise StoreError(f"the store cannot be written: {error}") from error
             raise
-        # Before anyone begins the next one, as with the one writer.
+        # Before the next transaction begins, as in the writer thread.
         cursor.run_later()
         return result, cursor
 
@@ -184,13 +184,13 @@ class MemoryStore(Store):
 
 
 class _MemoryConnection(SqliteConnection):
-    """A connection to no file, so that none can be replaced. A transaction begins when the tables are first needed."""
+    """A connection to memory. A transaction begins with its first statement."""
 
     def __init__(self, raw: sqlite3.Connection, clock: Clock, catch_up: Callable[[], None] = lambda: None) -> None:
         self._raw = raw
         self._clock = clock
         self._catch_up = catch_up
-        """Does what is due before anyone looks."""
+        """Runs postponed work before a read."""
         self._running = False
 
     def begin(self) -> None:
@@ -198,7 +198,7 @@ class _MemoryConnection(SqliteConnection):
         self._running = True
 
     def commit(self) -> None:
-        """Make it last."""
+        """Commit it."""
         self._running = False
         if self._raw.in_transaction:
             super().commit()

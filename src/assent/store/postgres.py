@@ -22,13 +22,13 @@ except ModuleNotFoundError as error:
     raise explain_missing(error, "a PostgreSQL store") from error
 
 if TYPE_CHECKING:
-    from assent.store.watcher import Bell
+    from assent.store.watcher import StopEvent
 
 Error = psycopg.Error
 
 CHANNEL = "assent"
 LOOK_EVERY = 2.0
-"""How often to look for what other nodes changed, hint or no hint, in seconds."""
+"""Seconds between two checks for changes by other nodes, with or without a NOTIFY."""
 _LOCK = 0x617373656E74
 """The advisory lock that makes one node write at a time, so that positions become visible in order."""
 _BEGIN = (
@@ -63,7 +63,7 @@ def translate(sql: str) -> str:
 
 
 def connect(conninfo: str, *, autocommit: bool = True) -> psycopg.Connection[Row]:
-    """Connect as everything here does; a database that does not check its text is refused."""
+    """Connect with our options; refuse a database that does not check its text encoding."""
     connection = psycopg.connect(conninfo, autocommit=autocommit, **_OPTIONS)  # type: ignore[arg-type]
     if connection.info.parameter_status("server_encoding") == "SQL_ASCII":
         connection.close()
@@ -72,7 +72,7 @@ def connect(conninfo: str, *, autocommit: bool = True) -> psycopg.Connection[Row
 
 
 def make_engine(conninfo: str) -> Engine:
-    """Return what cold queries read with; it can not write."""
+    """Return the engine for reads; it cannot write."""
 
     def open_reader() -> psycopg.Connection[Row]:
         connection = connect(conninfo)
@@ -95,7 +95,7 @@ class PostgresConnection:
         self._raw.execute(_SETTINGS)
         if self._raw.execute("SHOW fsync").fetchone() == ("off",):
             self._raw.close()
-            raise StoreError("this PostgreSQL server runs with fsync off, so nothing it keeps is sure to last")
+            raise StoreError("this PostgreSQL server runs with fsync off, so commits are not durable; turn fsync on")
 
     def begin(self) -> None:
         """Begin a transaction as the only writer of all nodes."""
@@ -106,7 +106,7 @@ class PostgresConnection:
         self._now = float(row[0]) if row else 0.0
 
     def commit(self) -> None:
-        """Make it last, or raise."""
+        """Commit it durably, or raise."""
         # A failed transaction answers COMMIT with ROLLBACK, and no error.
         if self._raw.execute("COMMIT").statusmessage != "COMMIT":
             raise StoreError("the transaction was rolled back by the server")
@@ -148,7 +148,7 @@ class PostgresConnection:
         return self._now
 
     def hint(self) -> None:
-        """Tell other nodes, at the commit, that something changed."""
+        """Notify other nodes of a change, at the commit."""
         if self._notify:
             self._raw.execute(f"NOTIFY {CHANNEL}")
 
@@ -159,17 +159,17 @@ class PostgresConnection:
 
 
 class PostgresWatch:
-    """Tells when it may be worth a look: after a hint, and every two seconds anyway."""
+    """Reports that there may be changes: after a NOTIFY, and every two seconds."""
 
     def __init__(self, conninfo: str, *, notify: bool) -> None:
         self._raw = connect(conninfo)
         self._notify = notify
         if notify:
-            # Listening comes first and reading after it, so that nothing falls between.
+            # LISTEN first, read second: a change in between would be missed otherwise.
             self._raw.execute(f"LISTEN {CHANNEL}")
         self._first = True
 
-    def wait(self, stop: Bell) -> None:
+    def wait(self, stop: StopEvent) -> None:
         """Wait for a hint, for two seconds, or for the end."""
         if self._first:
             self._first = False
@@ -177,15 +177,15 @@ class PostgresWatch:
         if not self._notify:
             stop.wait(LOOK_EVERY)
             return
-        if not self._heard():
+        if not self._take_hints():
             with selectors.DefaultSelector() as selector:
                 selector.register(self._raw.fileno(), selectors.EVENT_READ)
                 selector.register(stop.fileno(), selectors.EVENT_READ)
                 selector.select(LOOK_EVERY)
-            self._heard()
+            self._take_hints()
 
-    def _heard(self) -> bool:
-        """Take in the hints that have come."""
+    def _take_hints(self) -> bool:
+        """Consume the hints; tell whether there were any."""
         return bool(list(self._raw.notifies(timeout=0)))
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:

@@ -33,7 +33,7 @@ def open_reader(address: StoreAddress) -> Iterator[Callable[[Executable], list[R
         yield read
     except SQLAlchemyError as error:
         reason = str(getattr(error, "orig", None) or error).splitlines()[0]
-        raise StoreError(f"the store {address.shown} can not be read: {reason}") from error
+        raise StoreError(f"the store {address.shown} cannot be read: {reason}") from error
     finally:
         engine.dispose()
 

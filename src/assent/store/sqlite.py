@@ -28,13 +28,13 @@ from assent.store.cursor import Row
 
 BUSY_SECONDS = 5.0
 LOOK_EVERY = 0.1
-"""How often to look for what other processes changed, in seconds."""
+"""Seconds between two checks for changes by other processes."""
 _SETTINGS = (
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA foreign_keys = ON",
     "PRAGMA trusted_schema = OFF",
-    # What is deleted, such as the input of a call that was answered, is overwritten.
+    # Overwrite deleted rows, such as the input of an answered call.
     "PRAGMA secure_delete = ON",
 )
 
@@ -51,7 +51,7 @@ def prepare_file(path: str) -> None:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         reason = "it is a symbolic link" if error.errno == errno.ELOOP else error.strerror
-        raise StoreError(f"the store `{path}` can not be opened: {reason}") from None
+        raise StoreError(f"the store `{path}` cannot be opened: {reason}") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
@@ -64,14 +64,14 @@ def prepare_file(path: str) -> None:
 
 
 class Presence:
-    """Says that this process has the file open; the first to come after a crash finds that nobody else does."""
+    """A lock file that shows whether a process has the store open: the first one after a crash checks the file."""
 
     def __init__(self, path: str) -> None:
         self._path = path
         self._descriptor = os.open(f"{path}-lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
     def enter(self) -> None:
-        """Share the file; if the last one to have it did not close it, look whether it is sound."""
+        """Take the shared lock; if the last process did not close the store, check the file first."""
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -82,7 +82,7 @@ class Presence:
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
 
     def leave(self) -> None:
-        """Stop sharing it."""
+        """Release the lock."""
         os.close(self._descriptor)
 
 
@@ -98,24 +98,23 @@ def check_integrity(path: str) -> None:
 
 
 def add_narrow_index(engine: Engine) -> None:
-    """Have what the log is searched by stand together, apart from the large bodies, and in the order it is written.
+    """Add an index with the columns that the log is searched by, without the large bodies, in the order of writing.
 
-    It says nothing that the table does not, and is no step of the schema: any version can do without it. PostgreSQL
-    keeps large bodies elsewhere by itself.
+    It is no migration, because every version works without it. PostgreSQL stores large bodies apart by itself.
     """
     with engine.connect() as connection:
         connection.exec_driver_sql(_NARROW)
 
 
 def make_engine(path: str) -> Engine:
-    """Return what cold queries read with; it can not write."""
+    """Return the engine for reads; it cannot write."""
     engine = create_engine(URL.create("sqlite", database=path), connect_args={"timeout": BUSY_SECONDS}, pool_size=4)
     event.listen(engine, "connect", lambda raw, _: raw.execute("PRAGMA query_only = ON").close())
     return engine
 
 
 def connect(path: str) -> sqlite3.Connection:
-    """Open a file that is there: one that is gone must not come back empty."""
+    """Open an existing file: a deleted one must not come back empty."""
     name = f"file:{quote(path)}?mode=rw"
     return sqlite3.connect(
         name, uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
@@ -146,13 +145,13 @@ class SqliteConnection:
 
     def begin(self) -> None:
         """Begin a transaction as the only writer."""
-        # A file that was deleted or replaced would take what is written with it.
+        # Writes to a file that was deleted or replaced would be lost.
         if _identity(self._path) != self._file:
-            raise StoreError(f"the store `{self._path}` was replaced while it was open")
+            raise StoreError(f"the store `{self._path}` was replaced while it was open; restart the daemon")
         self._raw.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
-        """Make it last, or raise."""
+        """Commit it durably, or raise."""
         self._raw.execute("COMMIT")
 
     def rollback(self) -> None:
@@ -161,7 +160,7 @@ class SqliteConnection:
             self._raw.execute("ROLLBACK")
 
     def is_whole(self, *, saved: bool) -> bool:  # noqa: ARG002 - only PostgreSQL needs it
-        """Tell whether the transaction is still under way, after a statement failed."""
+        """Tell whether the transaction is still open after a failed statement."""
         return self._raw.in_transaction
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
@@ -173,19 +172,19 @@ class SqliteConnection:
         return self._raw.execute(sql, parameters).rowcount
 
     def insert(self, sql: str, rows: Sequence[Sequence[Any]]) -> None:
-        """Run an insertion for every row, for many in one statement: in between each, other threads would get in."""
+        """Insert all rows, many in one statement, which holds the GIL fewer times."""
         start = 0
-        for size in _TOGETHER:
+        for size in _ROWS_AT_ONCE:
             while len(rows) - start >= size:
                 self._raw.execute(_for_many(sql, size), [*itertools.chain(*rows[start : start + size])])
                 start += size
 
     def now(self) -> float:
-        """Return this machine's time: every process that shares the file is on it."""
+        """Return this machine's time, which all processes that share the file have."""
         return self._clock()
 
     def hint(self) -> None:
-        """Other processes look for themselves."""
+        """Do nothing: other processes poll."""
 
     def close(self) -> None:
         """Close it; never raises."""
@@ -193,8 +192,8 @@ class SqliteConnection:
             self._raw.close()
 
 
-_TOGETHER = (32, 16, 4, 1)
-"""Rows in one statement; an old SQLite takes fewer than a thousand values at once."""
+_ROWS_AT_ONCE = (32, 16, 4, 1)
+"""Rows in one statement; an old SQLite accepts fewer than a thousand values."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -210,7 +209,7 @@ def _identity(path: str) -> tuple[int, int]:
 
 
 class SqliteWatch:
-    """Tells when the file changed, by whichever connection."""
+    """Reports changes of the file by any connection."""
 
     def __init__(self, path: str) -> None:
         self._raw = connect(path)

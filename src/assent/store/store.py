@@ -1,4 +1,4 @@
-"""The store: writes through one thread, reads through a few, and tells when something changed."""
+"""The store: one thread writes, a few threads read, and subscribers are notified of changes."""
 
 from __future__ import annotations
 
@@ -31,43 +31,43 @@ T = TypeVar("T")
 Clock: TypeAlias = Callable[[], float]
 
 WRITE_SECONDS = 10.0
-"""How long a write may take before whoever waits for it is told that it failed."""
-_KEPT_CHANGES = 10_000
+"""Seconds after which a write counts as failed for its caller."""
+_MOST_CHANGES = 10_000
 _log = logging.getLogger(__name__)
 
 
 def open_store(url: str | None = None, *, home: str, clock: Clock = time.time) -> Store:
-    """Open the store at a URL (none: SQLite in Assent's home), bringing its tables up to date.
+    """Open the store at a URL (by default SQLite in Assent's home) and upgrade its tables.
 
-    Raises `StoreError` or `ConfigError` for one that can not be trusted to keep what it is given.
+    Raises `StoreError` or `ConfigError` for a store that cannot be trusted to be durable.
     """
     make_private_folder(home)
     return Store(read_address(url, home=home), clock=clock)
 
 
 class Store:
-    """An open store. `write` and `commit` queue work for the one writer; `read` never waits for it."""
+    """An open store. `write` and `commit` queue work for the writer thread; `read` never waits for it."""
 
     def __init__(self, address: StoreAddress, *, clock: Clock = time.time) -> None:
         self.address = address
         self.origin = secrets.token_hex(8)
-        """Tells this process's changes from others'."""
+        """Marks the changes of this process."""
         self._clock = clock
         self._closed = False
         self._presence = _enter(address)
         try:
             self._engine = _prepare(address)
-            self._connect().close()  # what can not be written to is to be heard of now
+            self._connect().close()  # fail now if it cannot be written
         except BaseException as error:
             self._leave()
             if isinstance(error, (SQLAlchemyError, OSError, *faults())):
-                raise StoreError(f"the store {address.shown} can not be opened: {_first_line(error)}") from error
+                raise StoreError(f"the store `{address.shown}` cannot be opened: {_first_line(error)}") from error
             raise
         self._subscribers: list[Subscriber] = []
         self._outboxes: dict[asyncio.AbstractEventLoop, _Outbox] = {}
         self._readers = ThreadPoolExecutor(4, thread_name_prefix="assent-reader")
-        self._writer = Writer(self._connect, self.origin, self._tell_all)
-        self._watcher = Watcher(self._watch, self.origin, self._tell)
+        self._writer = Writer(self._connect, self.origin, self._notify_all)
+        self._watcher = Watcher(self._watch, self.origin, self._notify)
         self._writer.start()
         self._watcher.start()
         self._writer.every(600, _has_old_changes, _clear_old_changes)
@@ -75,29 +75,29 @@ class Store:
 
     @property
     def figures(self) -> Figures:
-        """Return what the writer did so far."""
+        """Return the writer's counters."""
         return self._writer.figures
 
     @property
     def queued(self) -> int:
-        """Return how many writes wait."""
+        """Return how many writes are queued."""
         return self._writer.queued
 
     @property
     def is_up(self) -> bool:
-        """Tell whether both threads live."""
+        """Tell whether both threads are alive."""
         return self._writer.is_alive() and self._watcher.is_alive()
 
     def write(self, work: Work[T]) -> Future[T]:
-        """Queue work; the future completes once it lasts. For threads: a loop uses `commit`."""
+        """Queue work; the future completes once it is durable. For threads; use `commit` on an event loop."""
         job: Job[T] = Job(work, None)
         self._writer.put(job)
         return job.future  # type: ignore[return-value]
 
     async def commit(self, work: Work[T]) -> T:
-        """Do work in the next transaction and return its result once it lasts, or raise.
+        """Run work in the next transaction and return its result once it is durable, or raise.
 
-        A job's own error is raised as it is; `StoreError` means that nothing is known to have been written.
+        An error of the work is raised as it is; `StoreError` means that the write may not have happened.
         """
         loop = asyncio.get_running_loop()
         job: Job[T] = Job(work, loop)
@@ -120,59 +120,59 @@ class Store:
                 return [tuple(row) for row in connection.execute(query, parameters or {})]
         except SQLAlchemyError as error:
             refuse_nul(error)
-            raise StoreError(f"the store can not be read: {_first_line(error)}") from error
+            raise StoreError(f"the store cannot be read: {_first_line(error)}") from error
 
     def call(self, action: Callable[[], None]) -> None:
-        """Do something that reads, in one of the readers' threads; a fault in it is logged."""
+        """Run a function that reads in a reader thread; its errors are logged."""
         if self._closed:
             return
         self._readers.submit(action).add_done_callback(_log_fault)
 
     def call_later(self, seconds: float, action: Callable[[], Any]) -> None:
-        """Do something after a while, unless the store is closed by then."""
+        """Run a function after some seconds, unless the store is closed by then."""
         timer = threading.Timer(seconds, lambda: None if self._closed else action())
         timer.daemon = True
         timer.start()
 
     def wall_clock(self) -> float:
-        """Return this machine's time, as the store was given it; transactions have the store's own."""
+        """Return this machine's time; a transaction has the database's time, `Cursor.now`."""
         return self._clock()
 
     async def query(self, statement: Executable | str, parameters: dict[str, Any] | None = None) -> list[Row]:
-        """Run a query without holding up the loop."""
+        """Run a query without blocking the event loop."""
         return await asyncio.wrap_future(self.read(statement, parameters))
 
     @contextlib.contextmanager
     def reader(self) -> Any:
-        """Lend a reader's connection, for rows that do not fit into memory at once."""
+        """Lend a read connection, for results that do not fit into memory."""
         with self._engine.connect() as connection:
             yield connection
 
     def subscribe(self, subscriber: Subscriber) -> None:
-        """Have a function told of changes; see `Subscriber` for what it may rely on."""
+        """Call a function for every change; see `Subscriber` for what it may rely on."""
         self._subscribers.append(subscriber)
 
     def unsubscribe(self, subscriber: Subscriber) -> None:
-        """Tell it no more."""
+        """Stop calling a subscriber."""
         self._subscribers.remove(subscriber)
 
-    def tell(self, topic: str, ref: str, value: Any) -> None:
-        """Tell this process's subscribers of something that holds although it is not written."""
-        self._tell(topic, ref, value)
+    def notify(self, topic: str, ref: str, value: Any) -> None:
+        """Notify this process's subscribers of a change that is not written."""
+        self._notify(topic, ref, value)
 
     def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
-        """Do some work from time to time, in a transaction, where a look says that it is needed."""
+        """Run work in a transaction at this interval, whenever `needed` returns true."""
         self._writer.every(seconds, needed, work)
 
     def postpone(self, work: Work[None]) -> bool:  # noqa: ARG002 - for a store that can
-        """Have some work done whenever somebody is about to look at the tables; false if others look at any time."""
+        """Run work before each read of the tables; False if other processes may read them at any time."""
         return False
 
     def catch_up(self) -> None:
-        """Do what was postponed."""
+        """Run postponed work."""
 
     def close(self) -> None:
-        """Finish what is queued and close everything."""
+        """Finish queued writes and close everything."""
         self._closed = True
         self._watcher.stop()
         self._writer.stop()
@@ -200,15 +200,15 @@ class Store:
 
         return postgres.PostgresWatch(self.address.conninfo, notify=self.address.notify)
 
-    def _tell_all(self, changes: list[Change]) -> None:
+    def _notify_all(self, changes: list[Change]) -> None:
         for topic, ref, value in changes:
-            self._tell(topic, ref, value)
+            self._notify(topic, ref, value)
 
-    def _tell(self, topic: str, ref: str, value: Any) -> None:
+    def _notify(self, topic: str, ref: str, value: Any) -> None:
         for subscriber in tuple(self._subscribers):
             try:
                 subscriber(topic, ref, value)
-            except Exception:  # noqa: BLE001 - one subscriber must not keep others from being told
+            except Exception:  # noqa: BLE001 - other subscribers must still be notified
                 _log.exception("a subscriber failed on %s %s", topic, ref)
 
     def _leave(self) -> None:
@@ -217,9 +217,9 @@ class Store:
 
 
 class _Outbox:
-    """The writes of one loop. All of one turn of the loop go to the writer together, and so share a commit.
+    """The writes of one event loop. All writes of one loop iteration share a commit.
 
-    One that takes too long fails: an answer must not wait for a disk that hangs.
+    A write that takes too long fails: an answer must not wait for a disk that hangs.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, writer: Writer) -> None:
@@ -230,7 +230,7 @@ class _Outbox:
         self._timer: asyncio.TimerHandle | None = None
 
     def put(self, job: Job[Any], seconds: float) -> None:
-        """Take a job along at the end of this turn, and give it its time from then on."""
+        """Send a job at the end of this loop iteration; its timeout starts then."""
         self._fresh.append(job)
         if len(self._fresh) == 1:
             self._loop.call_soon(self._send, seconds)
@@ -247,20 +247,20 @@ class _Outbox:
         end = self._loop.time() + seconds
         self._waiting.extend((end, job) for job in jobs)
         if self._timer is None:
-            self._timer = self._loop.call_later(min(seconds, 1.0), self._look)
+            self._timer = self._loop.call_later(min(seconds, 1.0), self._check_timeouts)
 
-    def _look(self) -> None:
+    def _check_timeouts(self) -> None:
         now = self._loop.time()
         waiting = self._waiting
         while waiting and (waiting[0][1].future.done() or waiting[0][0] <= now):
             job = waiting.popleft()[1]
-            # A loop that was busy itself may find the outcome and the end of its time at once.
+            # After the loop itself was busy, the outcome and the timeout may come at once.
             if not job.future.done() and not job.is_settled:
-                job.future.set_exception(StoreError("the store took too long to write"))
+                job.future.set_exception(StoreError("the store took too long to write; try again"))
         self._timer = None
         if waiting:
             pause = max(0.01, min(waiting[0][0] - now, 1.0))
-            self._timer = self._loop.call_later(pause, self._look)
+            self._timer = self._loop.call_later(pause, self._check_timeouts)
 
 
 def _enter(address: StoreAddress) -> sqlite.Presence | None:
@@ -277,7 +277,7 @@ def _enter(address: StoreAddress) -> sqlite.Presence | None:
 
 
 def _prepare(address: StoreAddress) -> Engine:
-    """Bring the tables up to date, and return what cold queries read with."""
+    """Upgrade the tables, and return the engine for reads."""
     if address.engine == "sqlite":
         writable = create_engine(
             URL.create("sqlite", database=address.path), connect_args={"timeout": 30, "isolation_level": None}
@@ -309,11 +309,11 @@ def _lock_postgres(connection: ReadConnection) -> None:
 
 
 def _has_old_changes(cursor: Cursor) -> bool:
-    return bool(cursor.fetch("SELECT coalesce(max(id) - min(id), 0) FROM changes")[0][0] > 2 * _KEPT_CHANGES)
+    return bool(cursor.fetch("SELECT coalesce(max(id) - min(id), 0) FROM changes")[0][0] > 2 * _MOST_CHANGES)
 
 
 def _clear_old_changes(cursor: Cursor) -> None:
-    cursor.execute("DELETE FROM changes WHERE id <= (SELECT max(id) FROM changes) - ?", _KEPT_CHANGES)
+    cursor.execute("DELETE FROM changes WHERE id <= (SELECT max(id) FROM changes) - ?", _MOST_CHANGES)
 
 
 def _log_fault(future: Future[None]) -> None:

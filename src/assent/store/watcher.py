@@ -1,4 +1,4 @@
-"""Notices what other processes and nodes changed, and tells the subscribers. The table is the truth."""
+"""Watch for changes by other processes and nodes, and notify the subscribers. The table is the truth."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from typing import Any, Protocol, TypeAlias
 from assent.store.cursor import Row
 
 Subscriber: TypeAlias = Callable[[str, str, Any], None]
-"""Called with a topic, an id and, for a change made in this process, what it has become (else None).
+"""Called with a topic, an id and, for a change made in this process, the new value (otherwise None).
 
-It is a hint: it may come twice, from any thread, and must return soon. The topic `*` means: look at everything again.
+A call is a hint: it may come twice, from any thread, and must return soon. The topic `*` means: read everything again.
 """
 
 _log = logging.getLogger(__name__)
 
 
-class Bell(threading.Event):
-    """An event that can also be waited for beside a connection: once set, there is something to read."""
+class StopEvent(threading.Event):
+    """An event with a file descriptor, so that a selector can wait for it together with a connection."""
 
     def __init__(self) -> None:
         super().__init__()
         self._near, self._far = socket.socketpair()
 
     def set(self) -> None:
-        """Wake everyone, for good."""
+        """Wake all waiters, for good."""
         super().set()
         self._far.close()
 
     def fileno(self) -> int:
-        """Return the descriptor that becomes readable."""
+        """Return the descriptor that becomes readable when the event is set."""
         return self._near.fileno()
 
     def close(self) -> None:
-        """Give the descriptors back."""
+        """Close the descriptors."""
         self._near.close()
         self._far.close()
 
 
 class Watch(Protocol):
-    """How one engine tells that something changed."""
+    """How one database engine reports changes."""
 
-    def wait(self, stop: Bell) -> None:
-        """Wait until a look may be worth it."""
+    def wait(self, stop: StopEvent) -> None:
+        """Wait until there may be changes."""
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[Row]:
         """Return the rows of a query."""
@@ -55,32 +55,32 @@ class Watch(Protocol):
 
 
 class Watcher(threading.Thread):
-    """Reads the table of changes from where it left off, however often its connection is lost."""
+    """Reads the `changes` table from where it left off, and reconnects after errors."""
 
-    def __init__(self, connect: Callable[[], Watch], origin: str, tell: Subscriber) -> None:
+    def __init__(self, connect: Callable[[], Watch], origin: str, notify: Subscriber) -> None:
         super().__init__(name="assent-watcher", daemon=True)
         self._connect = connect
         self._origin = origin
-        self._tell = tell
-        self._stop_now = Bell()
+        self._notify = notify
+        self._stop_now = StopEvent()
         self._last: int | None = None
         self.reconnects = 0
 
     def run(self) -> None:
-        """Watch until told to stop."""
+        """Watch until `stop` is called."""
         delay = 0.1
         while not self._stop_now.is_set():
             try:
                 self._watch()
                 delay = 0.1
-            except Exception as error:  # noqa: BLE001 - whatever ended it, it begins anew
+            except Exception as error:  # noqa: BLE001 - the watch starts again after any error
                 _log.warning("watching the store failed: %s", error)
                 self.reconnects += 1
                 self._stop_now.wait(delay)
                 delay = min(2 * delay, 2.0)
 
     def stop(self) -> None:
-        """Stop, and wait for it."""
+        """Stop the thread and join it."""
         self._stop_now.set()
         if self.is_alive():
             self.join()
@@ -91,7 +91,7 @@ class Watcher(threading.Thread):
         try:
             if self._last is None:
                 self._last = watch.fetch("SELECT coalesce(max(id), 0) FROM changes", ())[0][0]
-                self._tell("*", "", None)  # what changed before, nobody was told
+                self._notify("*", "", None)  # changes before the first read were not reported
             while not self._stop_now.is_set():
                 watch.wait(self._stop_now)
                 self._last = self._read(watch, self._last)
@@ -101,8 +101,8 @@ class Watcher(threading.Thread):
     def _read(self, watch: Watch, last: int) -> int:
         rows = watch.fetch("SELECT id, origin, topic, ref FROM changes WHERE id >= ? ORDER BY id LIMIT 10000", (last,))
         if last and (not rows or rows[0][0] != last):
-            self._tell("*", "", None)  # what followed the last one seen may have been cleared away
+            self._notify("*", "", None)  # changes after the last one read may have been deleted
         for position, origin, topic, ref in rows:
             if position > last and origin != self._origin:
-                self._tell(topic, ref, None)
+                self._notify(topic, ref, None)
         return max((row[0] for row in rows), default=last)

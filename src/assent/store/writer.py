@@ -1,6 +1,6 @@
-"""The one thread that writes. It takes every job that waits, runs them in one transaction, and commits once.
+"""The writer thread: it runs all queued jobs in one transaction and commits once (group commit).
 
-A job that fails fails alone; a commit that fails fails every job in it. No job is answered before its commit.
+A failed job fails alone; a failed commit fails every job in it. No job completes before its commit.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Work: TypeAlias = Callable[[Cursor], T]
 
 LARGEST_BATCH = 512
 MOST_QUEUED = 20_000
-"""Past this many waiting jobs a new one is refused at once: the disk does not keep up."""
+"""With this many queued jobs a new one is refused: the disk is too slow."""
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ def _nothing(_cursor: Cursor) -> Any:
 
 
 class Job(Generic[T]):
-    """Work for the writer, and where its outcome goes: to a loop's future, or to a thread's."""
+    """Work for the writer, with the future for its result, of an event loop or of a thread."""
 
     __slots__ = ("_error", "_result", "future", "is_settled", "loop", "work")
 
@@ -44,27 +44,27 @@ class Job(Generic[T]):
         self.loop = loop
         self.future: Future[T] | asyncio.Future[T] = Future() if loop is None else loop.create_future()
         self.is_settled = False
-        """Its outcome is known, and on its way."""
+        """Whether the outcome is known and about to be delivered."""
         self._result: T | None = None
         self._error: BaseException | None = None
 
     def run(self, cursor: Cursor) -> bool:
-        """Do the work inside the transaction; false if the whole transaction is lost with it."""
+        """Run the work in the transaction; False if the whole transaction is lost."""
         cursor.start_job()
         try:
             self._result = self.work(cursor)
             cursor.end_job()
-        except Exception as error:  # noqa: BLE001 - it is the job's own, and goes to whoever wants its result
+        except Exception as error:  # noqa: BLE001 - the error is delivered to the caller
             self._error = error
             return cursor.undo_job()
         return True
 
     def fail(self, error: BaseException) -> None:
-        """Replace the outcome: nothing of it lasts."""
+        """Replace the result by an error: nothing was committed."""
         self._error = error
 
     def deliver(self) -> None:
-        """Hand the outcome over; whoever gave up waiting is not disturbed."""
+        """Complete the future, unless its caller gave up."""
         future = self.future
         if future.done():
             return
@@ -72,11 +72,11 @@ class Job(Generic[T]):
             future.set_exception(self._error)
         else:
             future.set_result(self._result)  # type: ignore[arg-type]
-        self.work = _nothing  # who still holds the job need not hold all that it was about
+        self.work = _nothing  # frees what the work refers to
 
 
 class Figures(msgspec.Struct):
-    """What the writer did so far."""
+    """The writer's counters."""
 
     jobs: int = 0
     batches: int = 0
@@ -89,7 +89,7 @@ class Figures(msgspec.Struct):
 
 
 class Tick(msgspec.Struct):
-    """Something to be done from time to time."""
+    """Work that runs at an interval."""
 
     seconds: float
     needed: Callable[[Cursor], bool]
@@ -100,11 +100,11 @@ class Tick(msgspec.Struct):
 class Writer(threading.Thread):
     """Owns the only connection that writes."""
 
-    def __init__(self, connect: Callable[[], Connection], origin: str, tell: Callable[[list[Change]], None]) -> None:
+    def __init__(self, connect: Callable[[], Connection], origin: str, notify: Callable[[list[Change]], None]) -> None:
         super().__init__(name="assent-writer", daemon=True)
         self._connect = connect
         self._origin = origin
-        self._tell = tell
+        self._notify = notify
         self._jobs: deque[Job[Any]] = deque()
         self._queue: queue.SimpleQueue[bool | None] = queue.SimpleQueue()
         """Wakes the thread: there are jobs; or with None, there will be no more."""
@@ -123,9 +123,9 @@ class Writer(threading.Thread):
         if self._closing:
             raise StoreError("the store is closed")
         if len(self._jobs) >= MOST_QUEUED:
-            raise StoreError(f"{MOST_QUEUED} writes are waiting already")
+            raise StoreError(f"{MOST_QUEUED} writes are already queued; the disk is too slow, try again")
         self._jobs.extend(jobs)
-        self._queue.put(True)  # noqa: FBT003 - a sign, not a flag
+        self._queue.put(True)  # noqa: FBT003 - a wake-up, not a flag
 
     def every(self, seconds: float, needed: Callable[[Cursor], bool], work: Work[Any]) -> None:
         """Do some work from time to time, in a transaction, where a look says that it is needed."""
@@ -176,7 +176,7 @@ class Writer(threading.Thread):
         self._count(jobs, time.perf_counter() - started)
         # Whoever hears of a change must find it in force when the answer to it arrives.
         if cursor is not None and cursor.changes:
-            self._tell(cursor.changes)
+            self._notify(cursor.changes)
         _deliver(jobs)
         if cursor is not None:
             cursor.run_later()
@@ -195,7 +195,7 @@ class Writer(threading.Thread):
     def _fail(self, jobs: list[Job[Any]], error: Exception) -> None:
         self.figures.failures += 1
         _log.error("writing to the store failed: %s", error)
-        told = error if isinstance(error, AssentError) else StoreError(f"the store can not be written: {error}")
+        told = error if isinstance(error, AssentError) else StoreError(f"the store cannot be written: {error}")
         for job in jobs:
             job.fail(told)
         if self._connection is not None:

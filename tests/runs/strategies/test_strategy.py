@@ -99,7 +99,7 @@ BAD = {
     f"name: x\ndeny: ['Bash(']\nsteps: [{STEP}]": "s.yaml:2: Invalid permission rule",
     "name: x\nprocess: {agent: a}": "s.yaml:2: Expected process to have command.",
     "name: x\nprocess: {agent: a, command: []}": "s.yaml:2: Expected process.command to name a program.",
-    "name: x\nprocess: {agent: a, command: [x], hooks: gemini}": 's.yaml:2: Invalid process.hooks "gemini": it can not '
+    "name: x\nprocess: {agent: a, command: [x], hooks: gemini}": 's.yaml:2: Invalid process.hooks "gemini": it cannot '
     "be pointed at hooks for one process. (run `assent init gemini` once, and leave hooks out)",
     "name: x\nprocess: {agent: a, command: [x], hooks: claude}": 's.yaml:2: Invalid process.hooks "claude".',
     "name: x\nprocess: {agent: a, command: [x], hooks: codex}": "s.yaml:2: Expected process.command to start codex",

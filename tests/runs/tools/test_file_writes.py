@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from assent.runs.tools import file_writes, files
-from assent.runs.tools.file_writes import Deed
+from assent.runs.tools.file_writes import FileTask
 from assent.runs.tools.files import ToolError
 
 SECONDS = 30
@@ -60,7 +60,7 @@ async def end_of(task):
 
 def test_a_write_that_is_given_up_before_its_file_is_replaced_changes_nothing(tmp_path, threads, slow):
     begun, go_on = slow
-    path, deed = tmp_path / "a", Deed(allow)
+    path, deed = tmp_path / "a", FileTask(allow)
     path.write_text("old")
 
     async def main():
@@ -75,7 +75,7 @@ def test_a_write_that_is_given_up_before_its_file_is_replaced_changes_nothing(tm
 
 
 def test_a_change_that_can_not_be_called_back_any_more_is_waited_for_and_known_to_be_done(threads):
-    begun, go_on, deed, done = threading.Event(), threading.Event(), Deed(allow), []
+    begun, go_on, deed, done = threading.Event(), threading.Event(), FileTask(allow), []
 
     def work():
         deed.check()
@@ -94,7 +94,7 @@ def test_a_change_that_can_not_be_called_back_any_more_is_waited_for_and_known_t
 
 
 def test_one_whose_turn_has_not_come_never_begins(threads):
-    go_on, deed, done = threading.Event(), Deed(allow), []
+    go_on, deed, done = threading.Event(), FileTask(allow), []
     threads.submit(go_on.wait, SECONDS)
 
     async def main():
@@ -103,7 +103,7 @@ def test_one_whose_turn_has_not_come_never_begins(threads):
         task.cancel()
         assert (await end_of(task)).cancelled()
         with pytest.raises(ToolError, match="its turn did not come"):
-            await Deed(allow).do(threads, lambda: done.append(2), 0.01)
+            await FileTask(allow).do(threads, lambda: done.append(2), 0.01)
         go_on.set()
 
     asyncio.run(main())
@@ -114,7 +114,7 @@ def test_one_whose_turn_has_not_come_never_begins(threads):
 def test_a_disk_that_does_not_answer_is_said_so_and_nothing_comes_of_it_later(tmp_path, threads, slow, monkeypatch):
     begun, go_on = slow
     monkeypatch.setattr(file_writes, "GIVEN_UP_SECONDS", 0.01)
-    path, deed = tmp_path / "a", Deed(allow)
+    path, deed = tmp_path / "a", FileTask(allow)
 
     class Begun:
         def submit(self, work):
@@ -136,7 +136,7 @@ def test_what_may_not_be_any_more_is_not(tmp_path, threads):
     def refuse():
         raise ToolError("the run is over")
 
-    deed = Deed(refuse)
+    deed = FileTask(refuse)
     (tmp_path / "b").write_text("old")
 
     async def main():

@@ -275,7 +275,7 @@ def test_a_search_finds_lines_follows_no_link_and_opens_nothing_it_may_not(folde
     found = files.search_text(str(folder), "ne+dle", lambda path: not path.endswith("hidden"))
     assert found.text.splitlines() == ["b:1: needle", "sub/a:2: a needle here"]
     assert files.search_text(str(folder / "b"), "needle", yes).text == "b:1: needle"
-    with pytest.raises(ToolError, match="the pattern can not be read"):
+    with pytest.raises(ToolError, match="the pattern cannot be read"):
         files.search_text(str(folder), "(", yes)
 
 
@@ -286,7 +286,7 @@ def test_a_search_that_finds_too_much_is_cut(folder):
 
 
 def test_a_pattern_that_is_none_is_said_so_and_nothing_is_written_about_it(folder, capfd):
-    with pytest.raises(ToolError, match=r"^the pattern can not be read: missing \): \(secret$"):
+    with pytest.raises(ToolError, match=r"^the pattern cannot be read: missing \): \(secret$"):
         files.search_text(str(folder), "(secret", yes)
     assert capfd.readouterr() == ("", "")
 

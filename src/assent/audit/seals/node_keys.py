@@ -95,5 +95,5 @@ def _keep(path: str, fresh: bytes) -> bytes:
             os.unlink(passing)  # noqa: PTH108 - paths are strings here
         held = find_secret(path)
     if held is None:
-        raise ConfigError("This file can not be made.", file=path)
+        raise ConfigError("This file cannot be made.", file=path)
     return held

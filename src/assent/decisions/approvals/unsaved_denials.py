@@ -1,6 +1,6 @@
-"""Noes that the store could not take: they hold at once in this process, and are written as soon as there is room.
+"""Denials that the store could not write: they count at once in this process, and are written when the store can.
 
-A no makes nothing run, so it need not last before it counts. A daemon that ends before it wrote one asks again.
+A denial lets nothing run, so it need not be durable before it counts. A daemon that stops before that asks again.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ RETRY_SECONDS = 2.0
 _log = logging.getLogger(__name__)
 
 
-class _Kept(msgspec.Struct, frozen=True):
+class _UnsavedDenial(msgspec.Struct, frozen=True):
     approval: Approval
     write: Callable[[Cursor], object]
 
 
-class Refusals:
-    """The noes of this process that are not written yet."""
+class UnsavedDenials:
+    """The denials of this process that are not written yet."""
 
     def __init__(self, store: Store, log: Log) -> None:
         self._store = store
         self._log = log
-        self._kept: dict[str, _Kept] = {}
+        self._unsaved: dict[str, _UnsavedDenial] = {}
         self._lock = threading.Lock()
         self._retries = False
 
-    def keep(self, asked: Approval, answer: Answer, by: str, grant: Grant | None, expiry: float) -> Approval:
-        """Have a no count now, for everyone who waits, and be written later; the first counts, as of all answers."""
+    def add(self, asked: Approval, answer: Answer, by: str, grant: Grant | None, expiry: float) -> Approval:
+        """Deny now for all waiting callers, and write it later. Raises `AlreadyAnsweredError` if one is here."""
         now = self._store.wall_clock()
-        refused = msgspec.structs.replace(
+        denied = msgspec.structs.replace(
             asked, state=State.REJECTED, answer=answer, by=by, resolved_at=now, call=None, decision=None
         )
 
@@ -51,39 +51,39 @@ class Refusals:
             transitions.answer_question(cursor, self._log, asked.id, answer, by, grant=grant, expiry=expiry)
 
         with self._lock:
-            if asked.id in self._kept:
-                raise AlreadyAnsweredError(self._kept[asked.id].approval)
-            self._kept[asked.id] = _Kept(refused, write)
+            if asked.id in self._unsaved:
+                raise AlreadyAnsweredError(self._unsaved[asked.id].approval)
+            self._unsaved[asked.id] = _UnsavedDenial(denied, write)
             retries, self._retries = self._retries, True
         if not retries:
-            self._store.every(RETRY_SECONDS, lambda _: bool(self._kept), self._write)
-        self._store.tell(transitions.TOPIC, asked.id, refused)
-        return refused
+            self._store.every(RETRY_SECONDS, lambda _: bool(self._unsaved), self._write)
+        self._store.notify(transitions.TOPIC, asked.id, denied)
+        return denied
 
     def find(self, approval_id: str) -> Approval | None:
-        """Return a question that was answered so."""
-        kept = self._kept.get(approval_id)
-        return None if kept is None else kept.approval
+        """Return a question whose denial is not written yet."""
+        unsaved = self._unsaved.get(approval_id)
+        return None if unsaved is None else unsaved.approval
 
-    def left(self, found: Iterable[Approval]) -> tuple[Approval, ...]:
-        """Return the questions that were not answered so."""
-        return tuple(approval for approval in found if approval.id not in self._kept)
+    def exclude_from(self, found: Iterable[Approval]) -> tuple[Approval, ...]:
+        """Return the questions without those whose denial is not written yet."""
+        return tuple(approval for approval in found if approval.id not in self._unsaved)
 
     def _write(self, cursor: Cursor) -> None:
         with self._lock:
-            kept = dict(self._kept)
-        for each in kept.values():
+            unsaved = dict(self._unsaved)
+        for each in unsaved.values():
             try:
                 each.write(cursor)
             except AlreadyAnsweredError as error:
-                # Such as by a yes of which nobody could tell whether it was written. The no is what people were told.
-                transitions.take_back(cursor, self._log, error.approval, each.approval.by or "")
-                _log.info("a question ended before the no to it could be written: %s", each.approval.id)
+                # Such as by a yes of which nobody could tell whether it was written. People were told the denial.
+                transitions.revoke_unused(cursor, self._log, error.approval, each.approval.by or "")
+                _log.info("question %s ended before its denial could be written", each.approval.id)
             except NotFoundError:
-                _log.info("a question was gone before the no to it could be written: %s", each.approval.id)
-        cursor.after_commit(lambda: self._forget(kept))
+                _log.info("question %s was deleted before its denial could be written", each.approval.id)
+        cursor.after_commit(lambda: self._forget(unsaved))
 
-    def _forget(self, kept: Iterable[str]) -> None:
+    def _forget(self, unsaved: Iterable[str]) -> None:
         with self._lock:
-            for approval_id in kept:
-                self._kept.pop(approval_id, None)
+            for approval_id in unsaved:
+                self._unsaved.pop(approval_id, None)

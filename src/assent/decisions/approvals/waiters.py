@@ -1,4 +1,4 @@
-"""Who waits for which question. Any number may wait for one; all are woken once, whoever answered, wherever."""
+"""The callers that wait for answers. Several may wait for one question; an answer wakes all of them, once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections import OrderedDict
 from assent.model import Approval, State
 
 _REMEMBERED = 4096
-"""How many outcomes are remembered for those who begin to wait a moment too late."""
+"""How many outcomes are cached for callers that begin to wait just after the answer."""
 
 
 class Waiters:
-    """The suspended callers of this process."""
+    """The waiting callers of this process."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -24,18 +24,18 @@ class Waiters:
 
     @property
     def ids(self) -> list[str]:
-        """Return the questions that somebody waits for."""
+        """Return the ids of the questions that callers wait for."""
         with self._lock:
             return list(self._waiting)
 
     @property
     def count(self) -> int:
-        """Return how many wait."""
+        """Return how many callers wait."""
         with self._lock:
             return sum(map(len, self._waiting.values()))
 
     def enter(self, approval_id: str) -> asyncio.Future[Approval | None]:
-        """Begin to wait; the future has the outcome, or nothing when the process ends."""
+        """Begin to wait; the future gets the outcome, or None at shutdown."""
         future: asyncio.Future[Approval | None] = asyncio.get_running_loop().create_future()
         with self._lock:
             if (known := self._outcomes.get(approval_id)) is not None or self._closed:
@@ -45,7 +45,7 @@ class Waiters:
         return future
 
     async def wait(self, approval_id: str, future: asyncio.Future[Approval | None], seconds: float) -> Approval | None:
-        """Wait for the outcome; None when the time is up, or the process ends."""
+        """Wait for the outcome; None after a timeout or at shutdown."""
         timer = future.get_loop().call_later(max(0.0, seconds), _give, future, None)
         try:
             return await future
@@ -54,24 +54,24 @@ class Waiters:
             self.forget(approval_id, future)
 
     def note(self, approval_id: str) -> None:
-        """Remember that something happened elsewhere to a question that is not known to have ended."""
+        """Remember that another process changed a question, in a way not known yet."""
         with self._lock:
             self._hinted[approval_id] = None
             if len(self._hinted) > _REMEMBERED:
                 self._hinted.popitem(last=False)
 
     def was_hinted(self, approval_id: str) -> bool:
-        """Tell whether a look is needed, although it was just seen pending."""
+        """Tell whether another process may have changed a question since it was read."""
         with self._lock:
             return approval_id in self._hinted
 
     def has_any(self, approval_id: str) -> bool:
-        """Tell whether somebody waits for a question."""
+        """Tell whether a caller waits for a question."""
         with self._lock:
             return approval_id in self._waiting
 
     def wake(self, approval: Approval) -> None:
-        """Hand an outcome to everyone who waits for it; from any thread."""
+        """Give an outcome to all callers that wait for it; from any thread."""
         if approval.state is State.PENDING:
             return
         with self._lock:
@@ -83,7 +83,7 @@ class Waiters:
             _give_soon(future, approval)
 
     def close(self) -> None:
-        """Send everyone away without an outcome."""
+        """Wake all callers without an outcome."""
         with self._lock:
             self._closed = True
             waiting = [future for futures in self._waiting.values() for future in futures]
@@ -92,7 +92,7 @@ class Waiters:
             _give_soon(future, None)
 
     def forget(self, approval_id: str, future: asyncio.Future[Approval | None]) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         with self._lock:
             futures = self._waiting.get(approval_id, [])
             if future in futures:
@@ -104,7 +104,7 @@ class Waiters:
 def _give_soon(future: asyncio.Future[Approval | None], approval: Approval | None) -> None:
     try:
         future.get_loop().call_soon_threadsafe(_give, future, approval)
-    except RuntimeError:  # the loop has closed: nobody waits there any more
+    except RuntimeError:  # the loop has closed, so its callers are gone
         return
 
 

@@ -1,4 +1,4 @@
-"""What people said that still holds: grants and enablements, in memory, kept fresh by the store's hints."""
+"""The grants and enablements in force: a view in memory, updated by the store's change hints."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from assent.store.store import Store
 _GRANTS = "SELECT body, revoked_at FROM grants WHERE revoked_at IS NULL ORDER BY created_at, id"
 _ENABLEMENTS = f"SELECT {ENABLEMENT_COLUMNS} FROM enablements WHERE revoked_at IS NULL AND used_at IS NULL"  # noqa: S608 - constants
 _NOTHING = Consent()
-_STANDING = (
+_ACTIVE = (
     "SELECT 1 FROM grants WHERE id = ? AND revoked_at IS NULL "
     "AND (expires_at IS NULL OR (expires_at > ? AND created_at <= ?))"
 )
 
 
-class Standing:
-    """A view that may lag behind the table; what a decision relied on is looked up again where it is recorded."""
+class ActiveGrants:
+    """A view that may lag behind the tables, so a decision checks the grants it relies on when it is recorded."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -31,22 +31,22 @@ class Standing:
         self._grants: dict[str, dict[str, Grant]] = {}
         self._enablements: dict[str, dict[str, Enablement]] = {}
         self._consents: dict[str, tuple[Grant, ...]] = {}
-        self._told = 0
-        """How many changes were taken in one by one."""
+        self._changes = 0
+        """How many changes were applied one by one."""
         self.reload()
 
     def reload(self) -> None:
-        """Read everything again; not on a loop."""
+        """Read everything again. Blocks: do not call it on an event loop."""
         while not self._read():
             pass
 
     def _read(self) -> bool:
-        """Read everything; false if something was told meanwhile, which may be missing from what was read."""
-        told = self._told
+        """Read everything; False if a change came meanwhile, which the rows may lack."""
+        changes = self._changes
         grants = [read_grant(*row) for row in self._store.read(_GRANTS).result()]
         enablements = [read_enablement(row) for row in self._store.read(_ENABLEMENTS).result()]
         with self._lock:
-            if told != self._told:
+            if changes != self._changes:
                 return False
             self._grants, self._enablements, self._consents = {}, {}, {}
             for grant in grants:
@@ -56,10 +56,10 @@ class Standing:
         return True
 
     def put_grant(self, grant: Grant) -> None:
-        """Take in a grant as it is now."""
+        """Apply a grant's current state."""
         user = grant.user or ""
         with self._lock:
-            self._told += 1
+            self._changes += 1
             held = self._grants.setdefault(user, {})
             held.pop(grant.id, None)
             if grant.revoked_at is None:
@@ -67,16 +67,16 @@ class Standing:
             self._consents.pop(user, None)
 
     def put_enablement(self, enablement: Enablement) -> None:
-        """Take in an enablement as it is now."""
+        """Apply an enablement's current state."""
         with self._lock:
-            self._told += 1
+            self._changes += 1
             held = self._enablements.setdefault(enablement.user, {})
             held.pop(enablement.id, None)
             if enablement.revoked_at is None and enablement.used_at is None:
                 held[enablement.id] = enablement
 
     def consent(self, session: Session, now: float) -> Consent:
-        """Return what the user of a session said that may bear on a call."""
+        """Return the grants and enablements that may apply to a session's calls."""
         user = session.user
         if user not in self._grants and user not in self._enablements:
             return _NOTHING
@@ -88,7 +88,7 @@ class Standing:
         return Consent(grants=grants, destructive=destructive) if grants or destructive else _NOTHING
 
     def enablement_of(self, digest: str, session: Session, now: float) -> Enablement | None:
-        """Return what a person enabled for exactly this call."""
+        """Return the enablement for exactly this call."""
         found = (e for e in self._enabled(session.user) if e.digest == digest and _is_for(e, session, now))
         return next(found, None)
 
@@ -115,24 +115,24 @@ def _is_for(enablement: Enablement, session: Session, now: float) -> bool:
     )
 
 
-def are_standing(cursor: Cursor, grant_ids: Iterable[str]) -> bool:
-    """Tell, in the transaction that records a decision, whether all grants it relied on still hold."""
+def are_active(cursor: Cursor, grant_ids: Iterable[str]) -> bool:
+    """Tell, in the transaction that records a decision, whether all grants that it relies on are still active."""
     now = cursor.now
-    return all(cursor.fetch(_STANDING, grant_id, now, now + CLOCK_SLACK) for grant_id in grant_ids)
+    return all(cursor.fetch(_ACTIVE, grant_id, now, now + CLOCK_SLACK) for grant_id in grant_ids)
 
 
 def check_run(cursor: Cursor, session: Session) -> None:
-    """Raise `NotFoundError` for a run that is over, in the transaction that lets something in it begin.
+    """Raise `NotFoundError` for a run that is over, in the transaction that lets a call of it begin.
 
-    Whoever ended it, this daemon or another one that took this one for dead, nothing begins in it afterwards.
+    Another daemon may have ended the run, because it took this one for dead; nothing begins in it afterwards.
     """
     sql = "SELECT 1 FROM runs WHERE id = ? AND status IN ('pending', 'running')"
     if session.run and not cursor.fetch(sql, session.id):
-        raise NotFoundError(f"the run {session.id} is over")
+        raise NotFoundError(f"run `{session.id}` is over")
 
 
 def use_enablement(cursor: Cursor, enablement: Enablement) -> bool:
-    """Mark what was enabled for one call as used; false if it has been, or has ended."""
+    """Mark the enablement of one call as used; False if it was used before, or ended."""
     now = cursor.now
     sql = "UPDATE enablements SET used_at = ? WHERE id = ? AND used_at IS NULL AND revoked_at IS NULL AND until > ?"
     used = cursor.execute(sql, now, enablement.id, now) == 1

@@ -1,10 +1,10 @@
-"""What an answer is bound to: the files that a call runs and the folder it runs in, as they were when it was asked for.
+"""Bind an answer to the files that a call runs and the folder it runs in, as they were when the person was asked.
 
-A person who says yes to `bash deploy.sh` says yes to what is in that file. What can not be looked at whole never counts
-as unchanged.
+A yes to `bash deploy.sh` is a yes to the content of that file. A file that cannot be read in full never counts as
+unchanged.
 """
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in the model.
 # ruff: noqa: PTH112, PTH116, PTH118
 
 from __future__ import annotations
@@ -28,101 +28,97 @@ from assent.decisions.grants.named_files import MOST_NAMES, find_folders, find_n
 from assent.model import FS_EXEC, FS_WRITE, UNKNOWN, Decision, Session, ToolCall, digest
 
 LARGEST_FILE = 8 << 20
-"""Of a larger file, size, place and times of change are compared instead of what is in it."""
+"""Of a larger file, the inode, size and times of change are compared instead of the content."""
 LARGEST_TOTAL = 64 << 20
 MOST_PATHS = 512
-"""Files that are looked at for one call."""
-_SETTLED = 2_000_000_000
-"""Nanoseconds after which two changes of a file surely have different times."""
+"""How many files are fingerprinted for one call."""
+_CLOCK_STEP = 2_000_000_000
+"""Nanoseconds after which two changes of a file surely have different timestamps."""
 ABSENT = "absent"
 FOLDED = "*"
-"""Stands for all the files that a line names, where there are very many."""
-UNSEEN = ""
-"""Stands for what can not be looked at: it equals nothing, not even itself."""
+"""The path of the one fingerprint that stands for very many files."""
+UNREADABLE = ""
+"""The fingerprint of a file that cannot be read: it equals nothing, not even itself."""
 
 Bound: TypeAlias = tuple[tuple[str, str], ...]
-"""Paths, each with what was found there."""
+"""Paths, each with the fingerprint of what was found there."""
 
 
 def bind(call: ToolCall, session: Session, decision: Decision) -> Decision:
-    """Return a decision that says what it is bound to, or that it is not. Reads files."""
-    seen = is_seen(decision, session)
-    bound = look(call, session, decision) if seen else ()
-    said = f"{len(bound)} bound" if seen else "not bound: the agent's disk is not seen from here"
+    """Return a decision with the fingerprints of its files, or with the fact that they cannot be read. Reads files."""
+    readable = can_read_files(decision, session)
+    bound = fingerprint_files(call, session, decision) if readable else ()
+    fact = f"{len(bound)} bound" if readable else "not bound: the agent's disk is not seen from here"
     reading = decision.reading
-    reading = msgspec.structs.replace(reading, bound=bound, facts={**reading.facts, "files": said})
+    reading = msgspec.structs.replace(reading, bound=bound, facts={**reading.facts, "files": fact})
     return msgspec.structs.replace(decision, reading=reading)
 
 
-def is_seen(decision: Decision, session: Session) -> bool:
-    """Tell whether the disk that a call is about can be looked at."""
+def can_read_files(decision: Decision, session: Session) -> bool:
+    """Tell whether the call is about files of this machine."""
     return not session.remote and decision.reading.facts.get("disk") == "known"
 
 
-def look(call: ToolCall, session: Session, decision: Decision) -> Bound:
-    """Look at everything that a call runs or takes code from, and at what a tool is about to change."""
+def fingerprint_files(call: ToolCall, session: Session, decision: Decision) -> Bound:
+    """Fingerprint every file that a call runs or loads code from, and those that a tool is about to change."""
     run = {o.target or o.resource for o in decision.reading.operations if o.kind is FS_EXEC}
-    looking = _Look()
-    seen = dict(_look(first_of(_paths(call, session.workspace, decision), MOST_PATHS), run, looking))
+    fingerprinter = _Fingerprinter()
+    found = dict(_fingerprint(first_of(_paths(call, session.workspace, decision), MOST_PATHS), run, fingerprinter))
     if find_tool(call.tool).shape == "command":
-        seen |= _fold({k: v for k, v in _look_named(call, decision, looking).items() if k not in seen})
-    return tuple(sorted(seen.items()))
+        found |= _fold({k: v for k, v in _fingerprint_named(call, decision, fingerprinter).items() if k not in found})
+    return tuple(sorted(found.items()))
 
 
-def _look(paths: Iterable[str], run: AbstractSet[str], looking: _Look) -> Bound:
-    seen = {path: state for named in paths for path, state in looking.at(named, is_run=named in run)}
-    return tuple(sorted(seen.items())) if len(seen) <= MOST_PATHS else ((UNKNOWN, UNSEEN),)
+def _fingerprint(paths: Iterable[str], run: AbstractSet[str], fingerprinter: _Fingerprinter) -> Bound:
+    found = {path: state for named in paths for path, state in fingerprinter.at(named, is_run=named in run)}
+    return tuple(sorted(found.items())) if len(found) <= MOST_PATHS else ((UNKNOWN, UNREADABLE),)
 
 
-def _look_named(call: ToolCall, decision: Decision, looking: _Look) -> dict[str, str]:
-    """Look at the files that a line names, whatever it does with them. Of those that are not there nothing is kept."""
+def _fingerprint_named(call: ToolCall, decision: Decision, fingerprinter: _Fingerprinter) -> dict[str, str]:
+    """Fingerprint the existing files that a command names, whatever it does with them."""
     operations = decision.reading.operations
     named = find_named(call, decision.reading)
     if named is None:
-        return {UNKNOWN: UNSEEN}
-    looking.most = MOST_NAMES
+        return {UNKNOWN: UNREADABLE}
+    fingerprinter.most = MOST_NAMES
     patterns = sorted(set(find_patterns(call, operations)))
-    return {path: state for each in (*named, *patterns) for path, state in looking.at(each, is_run=False)}
+    return {path: state for each in (*named, *patterns) for path, state in fingerprinter.at(each, is_run=False)}
 
 
-def _fold(seen: dict[str, str]) -> dict[str, str]:
-    """Keep very many files as one; what is not seen stays by its name."""
-    if len(seen) <= MOST_PATHS:
-        return seen
-    unseen = {path: state for path, state in seen.items() if state == UNSEEN}
-    return {**dict(itertools.islice(unseen.items(), 1)), FOLDED: digest(sorted(seen.items()))}
+def _fold(found: dict[str, str]) -> dict[str, str]:
+    """Combine very many fingerprints into one; an unreadable file keeps its own."""
+    if len(found) <= MOST_PATHS:
+        return found
+    unreadable = {path: state for path, state in found.items() if state == UNREADABLE}
+    return {**dict(itertools.islice(unreadable.items(), 1)), FOLDED: digest(sorted(found.items()))}
 
 
-def look_at(programs: Collection[str]) -> Bound:
-    """Look at files that are run."""
-    return _look(programs, set(programs), _Look())
+def fingerprint_programs(programs: Collection[str]) -> Bound:
+    """Fingerprint files that are run."""
+    return _fingerprint(programs, set(programs), _Fingerprinter())
 
 
 def find_change(before: Bound, now: Bound) -> str | None:
-    """Say what is no longer what it was; None if everything is."""
+    """Return what changed between two sets of fingerprints; None if nothing did."""
     old, new = dict(before), dict(now)
     for path in sorted(old.keys() | new.keys()):
         if old.get(path) != new.get(path):
-            return _say_changed(path, old.get(path, ABSENT), new.get(path, ABSENT))
+            return _describe_change(path, old.get(path, ABSENT), new.get(path, ABSENT))
     return None
 
 
-def find_unseen(bound: Bound) -> str | None:
-    """Say what can not be looked at; None if everything can."""
+def find_unreadable(bound: Bound) -> str | None:
+    """Return which file cannot be read; None if all can."""
     for path, state in bound:
-        if state == UNSEEN:
-            what = (
-                "the command runs too many files"
-                if path == UNKNOWN
-                else f"`{path}` is not a file of which that can be told"
-            )
+        if state == UNREADABLE:
+            what = "the command runs too many files" if path == UNKNOWN else f"`{path}` cannot be read as a file"
             return f"{what}: Assent can't check that what runs is what was approved"
     return None
 
 
-def _say_changed(path: str, old: str, new: str) -> str:
+def _describe_change(path: str, old: str, new: str) -> str:
     if path == FOLDED:
-        return "one of the files that it names changed"
+        return "one of the files that the command names changed"
     if path.endswith("/"):
         return f"the working directory `{path.rstrip('/') or '/'}` is another folder now"
     if old == ABSENT:
@@ -138,23 +134,23 @@ def _paths(call: ToolCall, workspace: tuple[str, ...], decision: Decision) -> It
     for operation in reading.operations:
         yield from expand_loads(operation.loads, workspace)
         if operation.kind is FS_EXEC or (operation.kind is FS_WRITE and shape == "write"):
-            # Where a link leads is part of it: another target is another path.
+            # The target of a link, not the link: another target is another path.
             yield from (p for p in (operation.target or operation.resource,) if UNKNOWN not in p and p.startswith("/"))
 
 
-class _Look:
-    """One look at many files, which together are not read beyond a bound."""
+class _Fingerprinter:
+    """Fingerprints many files, and reads at most `LARGEST_TOTAL` bytes of them together."""
 
     def __init__(self) -> None:
         self._left = LARGEST_TOTAL
         self.most = MOST_PATHS
-        """How many files in a folder are looked at."""
+        """How many files of one folder are fingerprinted."""
 
     def at(self, path: str, *, is_run: bool) -> Iterator[tuple[str, str]]:
-        """Yield what is found at a path, or behind a pattern of names; of a folder that is run, with its files."""
+        """Yield the fingerprint of a path, or of each file that a glob matches; of a folder that is run, its files."""
         folder, name = os.path.split(path)
         if UNKNOWN in path or "\0" in path:
-            yield path, UNSEEN
+            yield path, UNREADABLE
         elif path.endswith("/"):
             yield path, _identify(path)
         elif "*" in name and not os.path.lexists(path):
@@ -170,17 +166,17 @@ class _Look:
         except (FileNotFoundError, NotADirectoryError):
             return ABSENT
         except (OSError, ValueError):
-            return UNSEEN
+            return UNREADABLE
         if stat.S_ISDIR(status.st_mode):
             return _identify(path)
         if not stat.S_ISREG(status.st_mode):
-            return UNSEEN
+            return UNREADABLE
         self._left -= min(status.st_size, LARGEST_FILE)
         stamp = _stamp(status)
         return (_hash(path, stamp) if self._left >= 0 else "") or f"unread {digest(stamp)}"
 
     def _among(self, folder: str, pattern: str) -> Iterator[tuple[str, str]]:
-        """Yield the files in a folder whose names fit; folders in it do not count."""
+        """Yield the fingerprints of the files in a folder whose names match; subfolders do not count."""
         try:
             with os.scandir(folder) as entries:
                 names = sorted(entry.name for entry in entries if fnmatch.fnmatchcase(entry.name, pattern))
@@ -189,43 +185,43 @@ class _Look:
         except OSError:
             names = [pattern] * (self.most + 1)
         if len(names) > self.most:
-            yield os.path.join(folder, pattern), UNSEEN
+            yield os.path.join(folder, pattern), UNREADABLE
             return
         paths = [os.path.join(folder, name) for name in names]
-        yield from ((_shown(path), self._file(path)) for path in paths if not os.path.isdir(path))
+        yield from ((_printable(path), self._file(path)) for path in paths if not os.path.isdir(path))
 
 
-def _shown(path: str) -> str:
-    """Return a path as text that can be written down, whatever bytes its name has."""
+def _printable(path: str) -> str:
+    """Return a path as valid text, whatever bytes its name has."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _identify(folder: str) -> str:
-    """Name the folder that a path leads to."""
+    """Return the fingerprint of a folder: its real path and inode."""
     try:
         status = os.stat(folder)
     except (FileNotFoundError, NotADirectoryError):
         return ABSENT
     except (OSError, ValueError):
-        return UNSEEN
+        return UNREADABLE
     return digest([os.fsencode(os.path.realpath(folder)).hex(), status.st_dev, status.st_ino])
 
 
 def _stamp(status: os.stat_result) -> tuple[int, ...]:
-    # The time of the last change of status, unlike that of the content, can not be set back.
+    # The ctime, unlike the mtime, cannot be set back.
     return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _hash(path: str, stamp: tuple[int, ...]) -> str:
-    """Hash a file, or remember how it was hashed; not one that changed just now, and may again with the same stamp."""
-    return hash_file(path, stamp) if time.time_ns() - stamp[-1] > _SETTLED else hash_file.__wrapped__(path, stamp)
+    """Hash a file, from the cache unless it changed just now and may change again with the same timestamp."""
+    return hash_file(path, stamp) if time.time_ns() - stamp[-1] > _CLOCK_STEP else hash_file.__wrapped__(path, stamp)
 
 
 @functools.lru_cache(maxsize=1024)
 def hash_file(path: str, _stamp: tuple[int, ...]) -> str:
-    """Return the SHA-256 of a file as of this stamp; empty if it can not be read whole."""
+    """Return the SHA-256 of a file as of this stamp; empty if it cannot be read in full."""
     try:
-        # O_NONBLOCK: a pipe put in the file's place must not make anyone wait.
+        # O_NONBLOCK: opening a pipe that replaced the file must not block.
         with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:  # noqa: PTH123 - as above
             whole = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             data = file.read(LARGEST_FILE + 1) if whole else b""

@@ -1,9 +1,9 @@
-"""Files that a line of shell names: in what it reads, in its words, and in patterns of what it runs.
+"""Find the files that a shell command names: in what it reads, in its words, and in globs of what it runs.
 
-Which of them it runs is not always known (`sh < x`, `expect x`, `eval "$(cat x)"`), so an answer is for all of them.
+It is not always known which of them it runs (`sh < x`, `expect x`, `eval "$(cat x)"`), so an answer is bound to all.
 """
 
-# Paths are strings here, as in the vocabulary.
+# Paths are strings here, as in the model.
 # ruff: noqa: PTH112, PTH116, PTH118, PTH207
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from assent.analysis.tools.input_fields import FOLDER_FIELDS
 from assent.model import COMMAND_EXECUTE, FS_EXEC, FS_READ, UNKNOWN, Operation, Reading, ToolCall, within
 
 MOST_NAMES = 8192
-"""Names that are looked for: a line with more is not looked at whole."""
+"""How many names are checked; a command with more counts as unreadable."""
 _LONGEST = 4096
 _PARTS = re.compile(r"[=:,\s]+")
 _BREAKS = re.compile(r"[\s;|&<>()'\"`$=]+")
-"""What may stand between the words of a line that cannot be read."""
-_ELSEWHERE = ("/dev", "/proc")
-"""What is there is another thing to each process."""
-_MOVING = ("cd", "pushd")
+"""Separates the words of a command that cannot be parsed."""
+_PER_PROCESS = ("/dev", "/proc")
+"""Folders with other content for each process."""
+_CHANGES_FOLDER = ("cd", "pushd")
 _PACKAGE = "package.json"
 _PACKAGES = ("node_modules", "node_modules/.bin")
-"""Where the packages of a project are, by their names, and their programs."""
+"""Where a project's packages are, and their programs."""
 _MOST_WORDS = 64
 _MOST_OTHERS = 16
 _MOST_FOLDERS = 64
 
 
 def find_folders(call: ToolCall) -> list[str]:
-    """Return the folders that a line may start in."""
+    """Return the working directories that a command may start in."""
     if call.cwd is None:
         return []
     named = [value for field in FOLDER_FIELDS if isinstance(value := call.input.get(field), str)]
@@ -44,23 +44,23 @@ def find_folders(call: ToolCall) -> list[str]:
 
 
 def find_named(call: ToolCall, reading: Reading) -> list[str] | None:
-    """Return the paths of files and pipes that are there and that a line names; None if it names too many to look."""
+    """Return the existing files and pipes that a command names; None if it names too many."""
     bases, operations = find_folders(call), reading.operations
     words = [list(dict.fromkeys(_words(operation))) for operation in operations]
-    for operation, spoken in zip(operations, words, strict=True):
-        if operation.argv[:1] and operation.argv[0] in _MOVING:
-            bases += [os.path.join(base, word) for base in bases[:8] for word in spoken[1:3]]
-    if reading.unreadable:  # then not every word of it is in a command
+    for operation, named in zip(operations, words, strict=True):
+        if operation.argv[:1] and operation.argv[0] in _CHANGES_FOLDER:
+            bases += [os.path.join(base, word) for base in bases[:8] for word in named[1:3]]
+    if reading.unreadable:  # then some words are in no operation
         words.append([w for text in call.input.values() if isinstance(text, str) for w in _BREAKS.split(text)])
     reads = (o.target or o.resource for o in operations if o.kind is FS_READ and not o.sweep)
     mentioned = itertools.chain.from_iterable(o.mentions for o in operations)
-    spoken_at = (os.path.join(base, word) for spoken in words for word in spoken for base in dict.fromkeys(bases))
-    found = first_of(itertools.chain(reads, mentioned, spoken_at), MOST_NAMES)
-    return [path for path in found if _is_there(path)] if len(found) <= MOST_NAMES else None
+    named_by_words = (os.path.join(base, word) for named in words for word in named for base in dict.fromkeys(bases))
+    found = first_of(itertools.chain(reads, mentioned, named_by_words), MOST_NAMES)
+    return [path for path in found if _is_file_or_pipe(path)] if len(found) <= MOST_NAMES else None
 
 
 def first_of(paths: Iterable[str], most: int) -> list[str]:
-    """Return different paths, and one more than the most if there are more."""
+    """Return the distinct paths, and one more than `most` if there are more."""
     found: dict[str, None] = {}
     for path in paths:
         found[path] = None
@@ -70,9 +70,9 @@ def first_of(paths: Iterable[str], most: int) -> list[str]:
 
 
 def find_patterns(call: ToolCall, operations: tuple[Operation, ...]) -> Iterator[str]:
-    """Yield patterns of files that a line runs (`bash *.sh`), and what its commands load from folders that they name.
+    """Yield globs of the files that a command runs (`bash *.sh`), or loads from folders that it names.
 
-    All of a folder that a command is told to load (`kubectl apply -f folder`) is such a pattern, too.
+    A folder that a command loads (`kubectl apply -f folder`) gives the glob of all its files.
     """
     for operation in operations:
         yield from (f"{load}/*" for load in operation.loads if _is_folder(load))
@@ -84,7 +84,7 @@ def find_patterns(call: ToolCall, operations: tuple[Operation, ...]) -> Iterator
 
 
 def _run_among(base: str, folder: str, name: str) -> Iterator[str]:
-    """Yield patterns of names in the folders that one of a line may be; of a name of which nothing is known, in few."""
+    """Yield globs of a name in each folder that an unknown part may stand for; of an unknown name, in few folders."""
     if not name.strip("*") and (folder.rstrip("/") == base.rstrip("/") or not within(folder, base)):
         return
     if "*" not in folder:
@@ -96,7 +96,7 @@ def _run_among(base: str, folder: str, name: str) -> Iterator[str]:
 
 
 def _loaded_elsewhere(operation: Operation) -> Iterator[str]:
-    """Yield what a command looks for in its folder, in folders and packages that one of its words names."""
+    """Yield the files that a command loads from folders and packages that one of its words names."""
     names = [load.lstrip("^") for load in operation.loads if load[0] not in ("/", UNKNOWN)]
     places = [load[:-1] for load in operation.loads if load.endswith("/.")][:_MOST_FOLDERS]
     words = first_of(filter(None, _words(operation)), _MOST_WORDS) if names else ()
@@ -107,7 +107,7 @@ def _loaded_elsewhere(operation: Operation) -> Iterator[str]:
             yield from (os.path.join(modules, _PACKAGE) for _ in range(_is_folder(modules)))
         if _is_folder(folder := os.path.join(place, word.rstrip("/"))):
             yield from (os.path.join(folder, name) for name in names)
-            yield from filter(_is_there, (os.path.join(folder, other) for other in words[:_MOST_OTHERS]))
+            yield from filter(_is_file_or_pipe, (os.path.join(folder, other) for other in words[:_MOST_OTHERS]))
 
 
 def _is_folder(load: str) -> bool:
@@ -115,7 +115,7 @@ def _is_folder(load: str) -> bool:
 
 
 def _words(operation: Operation) -> Iterable[str]:
-    """Yield the words of a command, and the parts of each that may be names."""
+    """Yield the words of a command, and the parts of each word that may be file names."""
     if operation.kind is not COMMAND_EXECUTE:
         return
     for word in operation.argv or (operation.resource,):
@@ -126,11 +126,11 @@ def _words(operation: Operation) -> Iterable[str]:
             yield part.removeprefix("//")  # of `file://x`
 
 
-def _is_there(path: str) -> bool:
-    """Tell whether a path leads to a file, or to something that may feed one to a command."""
+def _is_file_or_pipe(path: str) -> bool:
+    """Tell whether a path is a file, or a pipe or socket that may feed a command."""
     if UNKNOWN in path or "\0" in path or not path.startswith("/") or len(path) > _LONGEST:
         return False
-    if any(within(os.path.normpath(path), place) for place in _ELSEWHERE):
+    if any(within(os.path.normpath(path), place) for place in _PER_PROCESS):
         return False
     try:
         mode = os.stat(path).st_mode

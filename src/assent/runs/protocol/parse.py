@@ -9,7 +9,8 @@ import msgspec
 from assent.analysis.resources.globs import compile_glob
 from assent.model import AssentError
 from assent.policy.rules.parse import check_pattern
-from assent.runs.protocol.messages import CLIENT_MESSAGES, ClientMessage, ErrorCode
+from assent.runs.protocol.client_messages import CLIENT_MESSAGES, ClientMessage
+from assent.runs.protocol.messages import ErrorCode
 
 LARGEST_FRAME = 64 * 1024
 LONGEST_GLOB = 4096

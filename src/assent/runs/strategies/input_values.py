@@ -52,7 +52,7 @@ def _fill_line(line: str, text: str) -> str:
     filled = line.replace(INPUT, shlex.quote(text))
     if not _fits(line, text):
         why = parse(filled).unreadable or "it does not stay one word of the command"
-        raise ToolError(f"what the run was given can not be put in: {why}; nothing was run")
+        raise ToolError(f"what the run was given cannot be put in: {why}; nothing was run")
     return filled
 
 

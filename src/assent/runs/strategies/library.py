@@ -85,7 +85,7 @@ def _check(path: str) -> str:
         try:
             status = os.stat(each)
         except OSError as error:
-            raise ConfigError(f"`{each}` can not be read: {error.strerror}") from None
+            raise ConfigError(f"`{each}` cannot be read: {error.strerror}") from None
         if status.st_mode & stat.S_IWOTH:
             raise ConfigError(f"`{each}` can be written by others", suggestion=f"chmod o-w {each}")
     return path

@@ -263,7 +263,7 @@ def _process(field: ConfigField) -> ProcessPlan:
 def _hooks(field: ConfigField) -> str:
     """Take the agent whose hooks are to ask; one that would go on without them is none."""
     if isinstance(field.node, Scalar) and (name := field.node.text) in WIRINGS and name not in _HOOKED:
-        message = f'Invalid {field.name} "{name}": it can not be pointed at hooks for one process.'
+        message = f'Invalid {field.name} "{name}": it cannot be pointed at hooks for one process.'
         raise field.error(message, suggestion=f"run `assent init {name}` once, and leave hooks out")
     return field.choice(_HOOKED)
 

@@ -17,7 +17,7 @@ GIVEN_UP_SECONDS = 10.0
 """How long what was given up may take to notice, before nobody waits for it any more: then its disk hangs."""
 
 
-class Deed:
+class FileTask:
     """One change. It asks `check` before it alters anything; from the moment that it is given up, that says no."""
 
     def __init__(self, check: Check) -> None:
@@ -45,7 +45,7 @@ class Deed:
     async def do(self, threads: Executor, work: Callable[[], T], seconds: float) -> T:
         """Do it; raises `ToolError` if it fails, or takes longer than this.
 
-        Who is cancelled meanwhile goes on only when it has come about, or can not any more.
+        Who is cancelled meanwhile goes on only when it has come about, or cannot any more.
         """
         self._future = future = threads.submit(work)
         over = _sign(future)

@@ -137,7 +137,7 @@ def _compile(pattern: str) -> Any:
         return re2.compile(pattern, options)
     except (re2.error, UnicodeError) as error:
         why = error.args[0].decode() if isinstance(error.args[0], bytes) else "it is no text"
-        raise ToolError(f"the pattern can not be read: {why}") from None
+        raise ToolError(f"the pattern cannot be read: {why}") from None
 
 
 def refuse_kernel(path: str) -> None:

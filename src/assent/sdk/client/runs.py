@@ -18,30 +18,32 @@ from websockets.exceptions import WebSocketException
 
 from assent.model import AssentError
 from assent.platform.daemon_address import SOCKET_NAME, short_name
-from assent.runs.protocol.messages import (
-    DAEMON_MESSAGES,
+from assent.runs.protocol.client_messages import (
     ClientMessage,
-    DaemonMessage,
     Decision,
-    ErrorMessage,
     ListRuns,
     ListStrategies,
     PermissionDecision,
     Ping,
-    Pong,
     PrepareRun,
-    RequestPermission,
-    RunList,
-    RunPrepared,
-    RunSummary,
     StartRun,
     StopRun,
-    StrategyList,
-    StrategySummary,
     Subscribe,
     Unsubscribe,
     UpdatePolicy,
     UserInput,
+)
+from assent.runs.protocol.messages import (
+    DAEMON_MESSAGES,
+    DaemonMessage,
+    ErrorMessage,
+    Pong,
+    RequestPermission,
+    RunList,
+    RunPrepared,
+    RunSummary,
+    StrategyList,
+    StrategySummary,
 )
 from assent.sdk.client.clients import UnreachableError, find_endpoint
 from assent.sdk.client.requests import ApiRequest, Endpoint, IsAwaited

@@ -11,10 +11,10 @@ import msgspec
 from assent.audit.entry import LogEntry
 from assent.audit.log import Log
 from assent.audit.stencil import HOLE, TIME, VALUE, Stencil, encode_plain, fits
-from assent.decisions.approvals.pending import Aside
 from assent.decisions.approvals.repository import Approvals
 from assent.decisions.audit_events import begun, happened
 from assent.decisions.call_summary import outline
+from assent.decisions.request import HostContext
 from assent.decisions.ruling import Ruling
 from assent.decisions.service import EXPIRY, Decisions
 from assent.model import (
@@ -190,9 +190,9 @@ class Embedded:
         async def tell(approval: Approval) -> None:
             asked(question_of(approval))
 
-        aside = Aside(tuple(heard), lambda run: self._begin(run, session), unbound=True)
+        host = HostContext(tuple(heard), lambda run: self._begin(run, session), no_sandbox=True)
         call = msgspec.structs.replace(call, rewritable=True)
-        ruling = await self.decisions.decide(call, session, wait=self._expiry + _SLACK, aside=aside, on_ask=tell)
+        ruling = await self.decisions.decide(call, session, wait=self._expiry + _SLACK, host=host, on_ask=tell)
         return judgement_of(ruling)
 
     @property

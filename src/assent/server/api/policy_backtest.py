@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.audit.entry import read_event, restore_reading
-from assent.decisions.grants.from_answer import binds, make_grant, read_pattern
+from assent.decisions.grants.from_answer import make_grant, matches_files, read_pattern
 from assent.decisions.grants.reliance import relied_on
 from assent.model import (
     ALLOW,
@@ -225,4 +225,4 @@ class _Draft:
 
 def _is_good_for(grant: Grant, decision: Decision, session: Session) -> bool:
     """Tell whether a grant that a decision relies on was given for the files that the call runs."""
-    return grant.id not in relied_on(decision) or binds(grant, decision, session)
+    return grant.id not in relied_on(decision) or matches_files(grant, decision, session)

@@ -23,14 +23,14 @@ def answer_of(ruling: Ruling, *, waited: bool = False) -> HookAnswer:
     """Return whether the call may run now, and if not, why, or what it waits for."""
     decision = ruling.decision
     outcome = decision.decision
-    allow = outcome == "allow" or (outcome == "sandboxed" and ruling.held)
+    allow = outcome == "allow" or (outcome == "sandboxed" and ruling.is_rewritten)
     return HookAnswer(
         allow=allow,
         reason=_reason(ruling, waited=waited),
         tier=decision.reading.tier,
         request_id=ruling.approval.id if outcome == "ask" and ruling.approval is not None else None,
         updated_input=ruling.updated_input if allow else None,
-        instead=ruling.instead,
+        instead=ruling.sandboxed_input,
         feedback=_feedback(ruling),
     )
 
@@ -44,7 +44,7 @@ def _reason(ruling: Ruling, *, waited: bool) -> str:
         case "ask":
             later = f"; waiting for approval {approval.id}; repeat the same call" if waited and approval else ""
             return f"Queued for approval: {reason}{later}"
-        case "sandboxed" if ruling.held:
+        case "sandboxed" if ruling.is_rewritten:
             return reason
         case "sandboxed" | "unavailable":
             name = decision.boundary.name if decision.boundary is not None else ""
@@ -57,13 +57,13 @@ def _reason(ruling: Ruling, *, waited: bool) -> str:
 def _way_in(ruling: Ruling) -> str:
     """Return the command that the model can run instead."""
     line = None if ruling.ticket is None else find_line(ruling.ticket.call) if ruling.ticket.call else None
-    given = None if line is None or ruling.instead is None else ruling.instead[line.field]
+    given = None if line is None or ruling.sandboxed_input is None else ruling.sandboxed_input[line.field]
     return "" if given is None else f". Run this instead: {given if isinstance(given, str) else shlex.join(given)}"
 
 
 def tell_change(ruling: Ruling) -> str:
     """Describe the changed call that a person allowed, for a caller that does not run a changed input itself."""
-    changed = ruling.changed
+    changed = ruling.changed_call
     if changed is None:
         return ""
     line = command_text(changed) if find_tool(changed.tool).shape == "command" else ""

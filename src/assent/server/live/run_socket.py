@@ -9,39 +9,41 @@ from typing import TYPE_CHECKING
 
 from assent.model import ForbiddenError, StoreError, encode
 from assent.model.principal import Role
-from assent.runs.protocol.messages import (
-    AvailableModels,
+from assent.runs.protocol.client_messages import (
     ClientMessage,
     ContinueRun,
-    DaemonMessage,
-    ErrorMessage,
     GetAvailableModels,
     HubList,
-    HubPackages,
     ListMcpServers,
     ListProviders,
     ListRuns,
     ListStrategies,
-    McpServerList,
     PermissionDecision,
     Ping,
-    Pong,
     PrepareRun,
-    ProviderList,
     QuestionResponse,
-    RunList,
     StartRun,
     SteerRun,
     StopRun,
-    StrategyList,
     Subscribe,
     TrashClear,
-    TrashClearResult,
     TrashList,
-    TrashListResult,
     Unsubscribe,
     UpdatePolicy,
     UserInput,
+)
+from assent.runs.protocol.messages import (
+    AvailableModels,
+    DaemonMessage,
+    ErrorMessage,
+    HubPackages,
+    McpServerList,
+    Pong,
+    ProviderList,
+    RunList,
+    StrategyList,
+    TrashClearResult,
+    TrashListResult,
     stamp,
 )
 from assent.runs.protocol.parse import ProtocolError, parse_frame

@@ -10,8 +10,8 @@ import msgspec
 from assent.agents.hooks.messages import HookCall
 from assent.audit.follow import follow
 from assent.audit.search import Query
-from assent.decisions.approvals.pending import NOTHING_ASIDE, Aside
 from assent.decisions.audit_events import begun
+from assent.decisions.request import NO_HOST, HostContext
 from assent.decisions.ruling import Ruling
 from assent.model import (
     ASK,
@@ -95,26 +95,24 @@ async def evaluate(daemon: Daemon, request: Request) -> Response:
     call, session = place(daemon, request, asked)
     call = msgspec.structs.replace(call, secrets=body.secret_fields) if body.secret_fields else call
     session = session if body.interactive else msgspec.structs.replace(session, interactive=False)
-    aside = _listen(body, session, request)
+    host = _listen(body, session, request)
     wait = read_seconds(request.query, "wait", high=daemon.settings.wait)
     try:
-        ruling = await daemon.hold(
-            request, daemon.decisions.decide(call, session, wait=wait, prefix="act", aside=aside)
-        )
+        ruling = await daemon.hold(request, daemon.decisions.decide(call, session, wait=wait, prefix="act", host=host))
     except StoppingError:
-        ruling = await daemon.decisions.decide(call, session, prefix="act", aside=aside)
+        ruling = await daemon.decisions.decide(call, session, prefix="act", host=host)
     daemon.metrics.count_decision(ruling.decision, session.user)
     daemon.recent_decisions.keep(call, session, ruling)
     return reply(_evaluated(ruling))
 
 
-def _listen(body: EvaluateBody, session: Session, request: Request) -> Aside:
+def _listen(body: EvaluateBody, session: Session, request: Request) -> HostContext:
     heard = _hear(body.host_opinion)
     if body.runs_in is None:
-        return Aside(heard) if heard else NOTHING_ASIDE
+        return HostContext(heard) if heard else NO_HOST
     profile, token = body.runs_in, request.who.token
     # No boundary that is demanded of it can be set up around a function of a program that runs already.
-    return Aside(heard, lambda run: begun(run, session, profile, reportedBy=token), unbound=True)
+    return HostContext(heard, lambda run: begun(run, session, profile, reportedBy=token), no_sandbox=True)
 
 
 def _hear(opinion: HostOpinion | None) -> tuple[Opinion, ...]:

@@ -85,10 +85,10 @@ class RecentDecisions:
 def _what_runs(ruling: Ruling, call: ToolCall) -> ToolCall | None:
     """Return the call that was let run, if any. What may run inside alone is known by the line that does so."""
     outcome = ruling.decision.decision
-    if outcome == "allow" or (outcome == "sandboxed" and ruling.held):
+    if outcome == "allow" or (outcome == "sandboxed" and ruling.is_rewritten):
         return call if ruling.updated_input is None else msgspec.structs.replace(call, input=ruling.updated_input)
-    if outcome == "sandboxed" and ruling.instead is not None:
-        return msgspec.structs.replace(call, input=ruling.instead, call_id=None)
+    if outcome == "sandboxed" and ruling.sandboxed_input is not None:
+        return msgspec.structs.replace(call, input=ruling.sandboxed_input, call_id=None)
     return None
 
 
