@@ -313,7 +313,8 @@ class _Finder:
         place = self._place
         bases = [o.path for o in self._places if o.known and not self._matters(o)] if self._parts else []
         homes = {base for base in bases for home in self._bases if home is not None and within(base, home)}
-        away, parts = [base for base in bases if base not in homes], list(self._parts)
+        away = [base for base in bases if base not in homes]
+        parts = [part for part in self._parts if _is_strong("", part) or not BLANK.search(part)]
         if len(away) * len(parts) > _MOST_JOINED:
             raise CallError(f"it names more than {_MOST_JOINED} files by their folders and names")
         for base, part in itertools.chain(
