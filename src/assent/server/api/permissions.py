@@ -14,6 +14,7 @@ from assent.analysis.tools.names import find_tool
 from assent.model import Answer, NotFoundError, Operation, Scope, Source, Stake, State, Tier, Verdict
 from assent.model.principal import Role
 from assent.policy.guard import command_text
+from assent.server.api.tier_prefix import with_tier, without_tier
 from assent.server.http.messages import Refusal, Request, StoppingError, read_int, read_seconds, reply
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class Permission(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True
     """The rules whose word the reason is, with the files they were written in."""
     boundary: str | None = None
     """The sandbox profile it must run in."""
+
+    @property
+    def plain_reason(self) -> str:
+        """Return the reason without the tier in front."""
+        return without_tier(self.reason, self.tier, self.tool_name)
 
 
 class PermissionList(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -278,7 +284,7 @@ def describe(approval: Approval) -> Permission:
         tool_name=call.tool if call is not None else approval.tool,
         tool_input=call.input if call is not None else {},
         tier=approval.tier,
-        reason=approval.reason,
+        reason=tiered_reason(approval),
         timestamp=millis(approval.created_at),
         status=approval.state,
         command=command_of(approval),
@@ -300,6 +306,11 @@ def describe(approval: Approval) -> Permission:
         impact_scope=reading.impact_scope if reading is not None else None,
         rollback_advice=reading.rollback_advice if reading is not None else None,
     )
+
+
+def tiered_reason(approval: Approval) -> str:
+    """Return a question's reason with its tier in front; once it is answered, the plain reason is left."""
+    return approval.reason if approval.decision is None else with_tier(approval.reason, approval.decision)
 
 
 def detail(approval: Approval) -> Permission:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from assent.model import State
-from assent.server.api.permissions import command_of, millis
+from assent.server.api.permissions import command_of, millis, tiered_reason
 
 if TYPE_CHECKING:
     from assent.model import Approval
@@ -151,7 +151,7 @@ def request_message(approval: Approval) -> str:
         id=approval.id,
         command=command_of(approval),
         tier=approval.tier,
-        reason=approval.reason,
+        reason=tiered_reason(approval),
         agentId=approval.agent,
         expiresAt=millis(approval.expires_at),
         **({"proposedPattern": proposal} if proposal else {}),
